@@ -1,0 +1,1 @@
+"""Eastgate: one authorization brain for Kubernetes traffic."""

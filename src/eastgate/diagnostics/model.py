@@ -1,0 +1,76 @@
+"""Diagnostics as data: a code from the catalogue, a sentence, a place and a way out."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from eastgate.places import Span
+
+__all__ = ["Code", "Diagnostic", "Reporter", "Severity"]
+
+
+class Severity(enum.StrEnum):
+    """Errors stop the work; warnings are said and nothing else."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """One entry of the catalogue: what a diagnostic of this code always means."""
+
+    id: str
+    title: str
+    explanation: str
+    severity: Severity = Severity.ERROR
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding about one place."""
+
+    code: Code
+    message: str
+    span: Span | None = None
+    help: str | None = None
+
+    @property
+    def is_error(self) -> bool:
+        """Whether this finding alone makes the input unusable."""
+        return self.code.severity is Severity.ERROR
+
+    def to_json(self) -> dict[str, object]:
+        """The finding as plain data, for `-o json`."""
+        span = self.span
+        return {
+            "code": self.code.id,
+            "severity": str(self.code.severity),
+            "message": self.message,
+            "file": span.file if span else None,
+            "line": span.line if span else None,
+            "column": span.column if span else None,
+            "underlined": span.underlined if span else None,
+            "help": self.help,
+        }
+
+
+@dataclass(slots=True)
+class Reporter:
+    """Collects diagnostics, so that all errors of all documents come out of one run."""
+
+    found: list[Diagnostic] = field(default_factory=list)
+
+    def report(self, code: Code, message: str, span: Span | None = None, *, help: str | None = None) -> None:  # noqa: A002
+        """Add one finding."""
+        self.found.append(Diagnostic(code, message, span, help))
+
+    def __iter__(self) -> Iterator[Diagnostic]:
+        return iter(self.found)
+
+    @property
+    def errors(self) -> list[Diagnostic]:
+        """The findings that make the input unusable."""
+        return [d for d in self.found if d.is_error]

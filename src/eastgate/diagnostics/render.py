@@ -1,0 +1,77 @@
+"""Diagnostics for people: the sentence, the line it is about with a caret under it, and the way out.
+
+    error[EG1102]: port 70000 is out of range
+      --> policies/reviews.yaml:14:17
+       |
+    14 |         ports: [70000]
+       |                 ^^^^^
+       = help: write a port between 1 and 65535
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from eastgate.diagnostics.model import Diagnostic, Severity
+from eastgate.places import Span
+
+__all__ = ["render", "render_all", "snippet"]
+
+_WIDEST = 160  # a longer source line is cut around the caret
+
+_RED, _YELLOW, _BLUE, _BOLD, _RESET = "\033[31m", "\033[33m", "\033[34m", "\033[1m", "\033[0m"
+
+
+def snippet(span: Span, *, note: str = "", color: bool = False) -> list[str]:
+    """The source line of a span with a caret line under it, and a note behind the caret."""
+    text, column, width = _window(span)
+    gutter = " " * len(str(span.line))
+    bar = _paint("|", _BLUE, color)
+    caret = _paint("^" * width, _RED, color)
+    behind = f" {note}" if note else ""
+    number = _paint(str(span.line), _BLUE, color)
+    return [
+        f"{gutter} {bar}",
+        f"{number} {bar} {text}".rstrip(),
+        f"{gutter} {bar} {' ' * (column - 1)}{caret}{behind}",
+    ]
+
+
+def _window(span: Span) -> tuple[str, int, int]:
+    """The part of the line to show, and the caret's column and width in it. Tabs and controls take one column."""
+    line = "".join(c if c.isprintable() else " " for c in span.first_line)
+    column, width = span.column, max(1, len(span.underlined))
+    if len(line) > _WIDEST:
+        start = max(0, column - 1 - _WIDEST // 2)
+        line = line[start : start + _WIDEST]
+        column -= start
+        width = min(width, max(1, len(line) - column + 1))
+    return line, column, width
+
+
+def render(diagnostic: Diagnostic, *, color: bool = False) -> str:
+    """One diagnostic as text."""
+    severity = diagnostic.code.severity
+    tone = _RED if severity is Severity.ERROR else _YELLOW
+    head = _paint(f"{severity}[{diagnostic.code.id}]", _BOLD + tone, color)
+    lines = [f"{head}: {_paint(diagnostic.message, _BOLD, color)}"]
+    span = diagnostic.span
+    gutter = " "
+    if span is not None:
+        gutter = " " * len(str(span.line))
+        lines.append(f"{gutter}{_paint('-->', _BLUE, color)} {span}")
+        lines.extend(snippet(span, color=color))
+    if diagnostic.help:
+        first, *rest = diagnostic.help.splitlines()
+        lines.append(f"{gutter} {_paint('=', _BLUE, color)} help: {first}")
+        lines.extend(f"{gutter}         {line}" for line in rest)
+    return "\n".join(lines)
+
+
+def render_all(diagnostics: Iterable[Diagnostic], *, color: bool = False) -> str:
+    """Several diagnostics, a blank line between them."""
+    return "\n\n".join(render(d, color=color) for d in diagnostics)
+
+
+def _paint(text: str, tone: str, color: bool) -> str:
+    return f"{tone}{text}{_RESET}" if color else text

@@ -1,0 +1,58 @@
+"""Where something was written: the one notion of a place that every layer shares.
+
+A rule of the IR, a diagnostic and an explanation all point into the text that a person wrote. They
+do so with a `Span`, and a span keeps the text it points into alive, so that an explanation can
+underline it later without reading the file again (it may have changed, or been standard input).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["SourceText", "Span"]
+
+
+@dataclass(eq=False, slots=True)
+class SourceText:
+    """One text that was read: a file, or standard input."""
+
+    name: str
+    text: str
+    _lines: list[str] | None = field(default=None, repr=False)
+
+    def line(self, number: int) -> str:
+        """The text of a line, counted from 1, without its line break; empty where there is none."""
+        if self._lines is None:
+            self._lines = self.text.splitlines()
+        return self._lines[number - 1] if 0 < number <= len(self._lines) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of one text. Lines and columns count from 1; `end_column` is one past the last character."""
+
+    source: SourceText
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+    @property
+    def file(self) -> str:
+        """The name of the text, as the user gave it."""
+        return self.source.name
+
+    def __str__(self) -> str:
+        return f"{self.source.name}:{self.line}:{self.column}"
+
+    @property
+    def first_line(self) -> str:
+        """The whole first line that the span touches."""
+        return self.source.line(self.line)
+
+    @property
+    def underlined(self) -> str:
+        """What a caret line underlines: the span itself, or its part on the first line."""
+        line = self.first_line
+        end = self.end_column if self.end_line == self.line else len(line.rstrip()) + 1
+        return line[self.column - 1 : max(end, self.column + 1) - 1]

@@ -1,0 +1,1 @@
+"""Manifests, read: files, folders and standard input become documents that know where they stand."""

@@ -1,0 +1,101 @@
+"""A value that knows where it was written.
+
+Policies are read from trees of these, never from plain dictionaries, so that every rule and every
+diagnostic can point at a line. Objects that are not policies (pods, services) are read as plain
+data, because there are many of them and nobody asks for the column of a pod's label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eastgate.places import SourceText, Span
+
+__all__ = ["Node", "Plain", "Scalar"]
+
+type_name = {dict: "a mapping", list: "a list", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
+
+Scalar = str | int | float | bool | None
+Plain = Scalar | list["Plain"] | dict[str, "Plain"]
+
+
+class Node:
+    """A mapping, a list or a scalar, with its span; a mapping also knows the spans of its keys."""
+
+    __slots__ = ("column", "end_column", "end_line", "keys", "line", "source", "value")
+
+    def __init__(
+        self,
+        value: dict[str, Node] | list[Node] | Scalar,
+        source: SourceText,
+        line: int,
+        column: int,
+        end_line: int,
+        end_column: int,
+        keys: dict[str, Node] | None = None,
+    ) -> None:
+        self.value = value
+        self.source = source
+        self.line = line
+        self.column = column
+        self.end_line = end_line
+        self.end_column = end_column
+        self.keys: dict[str, Node] = keys or {}
+
+    def __repr__(self) -> str:
+        return f"Node({self.plain()!r} at {self.span})"
+
+    @property
+    def span(self) -> Span:
+        """Where the value stands."""
+        return Span(self.source, self.line, self.column, self.end_line, self.end_column)
+
+    @property
+    def kind(self) -> str:
+        """What sort of value it is, as a person would say it."""
+        return "null" if self.value is None else type_name[type(self.value)]
+
+    @property
+    def text(self) -> str:
+        """The value of a node that is known to be a string."""
+        assert isinstance(self.value, str)  # noqa: S101 - the schema has checked it
+        return self.value
+
+    @property
+    def number(self) -> int:
+        """The value of a node that is known to be a whole number."""
+        assert isinstance(self.value, int)  # noqa: S101 - the schema has checked it
+        return self.value
+
+    def get(self, key: str) -> Node | None:
+        """The value under a key; None where the key is absent or this is no mapping."""
+        return self.value.get(key) if isinstance(self.value, dict) else None
+
+    def __getitem__(self, key: str) -> Node:
+        found = self.get(key)
+        if found is None:
+            raise KeyError(key)
+        return found
+
+    def __contains__(self, key: str) -> bool:
+        return isinstance(self.value, dict) and key in self.value
+
+    def __iter__(self) -> Iterator[Node]:
+        """The items of a list; nothing for any other value."""
+        return iter(self.value) if isinstance(self.value, list) else iter(())
+
+    def items(self) -> Iterator[tuple[str, Node]]:
+        """The entries of a mapping; nothing for any other value."""
+        return iter(self.value.items()) if isinstance(self.value, dict) else iter(())
+
+    def key_span(self, key: str) -> Span:
+        """Where a key of this mapping stands."""
+        return self.keys[key].span if key in self.keys else self.span
+
+    def plain(self) -> Plain:
+        """The value without positions."""
+        if isinstance(self.value, dict):
+            return {key: node.plain() for key, node in self.value.items()}
+        if isinstance(self.value, list):
+            return [node.plain() for node in self.value]
+        return self.value

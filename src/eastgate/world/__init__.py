@@ -1,0 +1,1 @@
+"""What exists: namespaces, workloads, services, gateways, routes; and who they are."""
