@@ -1,11 +1,11 @@
 """Diagnostics for people: the sentence, the line it is about with a caret under it, and the way out.
 
-    error[EG1102]: port 70000 is out of range
-      --> policies/reviews.yaml:14:17
-       |
-    14 |         ports: [70000]
-       |                 ^^^^^
-       = help: write a port between 1 and 65535
+error[EG1102]: port 70000 is out of range
+  --> policies/reviews.yaml:14:17
+   |
+14 |         ports: [70000]
+   |                 ^^^^^
+   = help: write a port between 1 and 65535
 """
 
 from __future__ import annotations

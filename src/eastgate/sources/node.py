@@ -8,15 +8,23 @@ data, because there are many of them and nobody asks for the column of a pod's l
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from eastgate.places import SourceText, Span
 
 __all__ = ["Node", "Plain", "Scalar"]
 
-type_name = {dict: "a mapping", list: "a list", str: "a string", bool: "a boolean", int: "a number", float: "a number"}
-
 Scalar = str | int | float | bool | None
 Plain = Scalar | list["Plain"] | dict[str, "Plain"]
+
+_KINDS: Final = {
+    dict: "a mapping",
+    list: "a list",
+    str: "a string",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+}
 
 
 class Node:
@@ -40,20 +48,20 @@ class Node:
         self.column = column
         self.end_line = end_line
         self.end_column = end_column
-        self.keys: dict[str, Node] = keys or {}
+        self.keys = _NO_KEYS if keys is None else keys
 
     def __repr__(self) -> str:
         return f"Node({self.plain()!r} at {self.span})"
 
     @property
     def span(self) -> Span:
-        """Where the value stands."""
+        """Where the value stands. An empty value (`key:`) stands at its key."""
         return Span(self.source, self.line, self.column, self.end_line, self.end_column)
 
     @property
     def kind(self) -> str:
         """What sort of value it is, as a person would say it."""
-        return "null" if self.value is None else type_name[type(self.value)]
+        return "null" if self.value is None else _KINDS[type(self.value)]
 
     @property
     def text(self) -> str:
@@ -92,6 +100,19 @@ class Node:
         """Where a key of this mapping stands."""
         return self.keys[key].span if key in self.keys else self.span
 
+    def nearest(self, *path: str | int) -> Node:
+        """The value at a path of keys and indices; where it ends early, the last value on the way."""
+        node = self
+        for step in path:
+            match node.value, step:
+                case dict() as entries, str() if step in entries:
+                    node = entries[step]
+                case list() as items, int() if 0 <= step < len(items):
+                    node = items[step]
+                case _:
+                    return node
+        return node
+
     def plain(self) -> Plain:
         """The value without positions."""
         if isinstance(self.value, dict):
@@ -99,3 +120,6 @@ class Node:
         if isinstance(self.value, list):
             return [node.plain() for node in self.value]
         return self.value
+
+
+_NO_KEYS: Final[dict[str, Node]] = {}  # one for all values that are no mappings

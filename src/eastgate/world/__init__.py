@@ -1,1 +1,73 @@
-"""What exists: namespaces, workloads, services, gateways, routes; and who they are."""
+"""What exists: namespaces, workloads, services, gateways, routes; and who they are.
+
+`interpret` turns a manifest into an object, `World` holds objects and answers questions about them.
+Start reading at `pods.py` and `world.py`.
+"""
+
+from eastgate.world.changes import Change
+from eastgate.world.gateways import (
+    GATEWAY_GROUP,
+    ROUTE_KINDS,
+    Gateway,
+    GrantFrom,
+    GrantTo,
+    Listener,
+    ParentRef,
+    ReferenceGrant,
+    Route,
+)
+from eastgate.world.identity import service_account_id, spiffe_problem, trust_domain_problem
+from eastgate.world.interpret import interpret
+from eastgate.world.kinds import WorldObject, object_id, uses
+from eastgate.world.labels import Operator, Requirement, Selector
+from eastgate.world.manifest import Manifest
+from eastgate.world.names import dns_label_problem, dns_subdomain_problem, label_key_problem, label_value_problem
+from eastgate.world.objects import NAME_LABEL, Namespace, ObjectId, Service, ServiceAccount, ServicePort
+from eastgate.world.pods import CONTROLLER_KINDS, ContainerPort, Controller, Owner, Pod, Workload
+from eastgate.world.targets import PodsAcross, PodsMatching, PodsOfService, Target
+from eastgate.world.world import World
+
+__all__ = [
+    "CONTROLLER_KINDS",
+    "GATEWAY_GROUP",
+    "NAME_LABEL",
+    "ROUTE_KINDS",
+    "Change",
+    "ContainerPort",
+    "Controller",
+    "Gateway",
+    "GrantFrom",
+    "GrantTo",
+    "Listener",
+    "Manifest",
+    "Namespace",
+    "ObjectId",
+    "Operator",
+    "Owner",
+    "ParentRef",
+    "Pod",
+    "PodsAcross",
+    "PodsMatching",
+    "PodsOfService",
+    "ReferenceGrant",
+    "Requirement",
+    "Route",
+    "Selector",
+    "Service",
+    "ServiceAccount",
+    "ServicePort",
+    "Target",
+    "Workload",
+    "World",
+    "WorldObject",
+    "dns_label_problem",
+    "dns_subdomain_problem",
+    "interpret",
+    "label_key_problem",
+    "label_value_problem",
+    "object_id",
+    "service_account_id",
+    "spiffe_problem",
+    "trust_domain_problem",
+    "uses",
+]

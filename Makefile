@@ -1,0 +1,45 @@
+# Every target sets up what it needs and is quick the second time.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+BENCH_READY := $(VENV)/.bench-ready
+WORKERS ?= auto
+
+.PHONY: demo test bench lint fmt docs clean
+
+$(READY): pyproject.toml src/eastgate/_version.py
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing eastgate and its tools into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(BENCH_READY): $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
+	@touch $@
+
+demo: $(READY)  ## a tour of a small shop: questions, verdicts, who decided
+	@$(BIN)/python examples/shop/tour.py
+
+test: lint  ## everything that CI runs
+	@$(BIN)/eastgate test conformance examples
+	@$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term:skip-covered
+
+lint: $(READY)  ## style, types, layers
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+fmt: $(READY)  ## put the code into the one style
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(BENCH_READY)  ## against real peers, in one run; BENCH_ARGS=--quick for a short one
+	@$(BIN)/python -m bench $(BENCH_ARGS)
+
+docs: $(READY)  ## write the pages that are made from the code
+	@$(BIN)/python -m docs.generate
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

@@ -1,0 +1,5 @@
+"""`python -m eastgate`."""
+
+from eastgate.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""What can be said about policies beyond one decision."""

@@ -1,0 +1,120 @@
+"""A decision, explained: the layers and stages in order, and a caret under the YAML that decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eastgate.decisions import Decision, shown
+from eastgate.diagnostics import snippet
+from eastgate.engine.trace import LayerTrace, NearMiss, StageTrace
+from eastgate.policy import Rule
+
+__all__ = ["explain"]
+
+_BOLD, _GREEN, _RED, _DIM, _RESET = "\033[1m", "\033[32m", "\033[31m", "\033[2m", "\033[0m"
+
+
+def explain(decision: Decision, *, color: bool = False) -> str:
+    """The explanation as text."""
+    return "\n".join(_Explanation(decision, color).lines())
+
+
+class _Explanation:
+    def __init__(self, decision: Decision, color: bool) -> None:
+        self.decision = decision
+        self.color = color
+        self.trace = decision.trace()
+
+    def paint(self, text: str, tone: str) -> str:
+        return f"{tone}{text}{_RESET}" if self.color else text
+
+    def lines(self) -> Iterator[str]:
+        decision = self.decision
+        tone = _GREEN if decision.allowed else _RED
+        yield f"{self.paint(decision.verdict.upper(), _BOLD + tone)}  {decision.question}"
+        yield f"  {decision.reason}"
+        yield ""
+        yield from self.layers()
+        if decision.outcome.rule is not None:
+            yield ""
+            yield from self.deciding_rule(decision.outcome.rule)
+        for layer in self.trace.layers:
+            if layer.nearest:
+                yield ""
+                yield from self.nearest(layer)
+
+    def layers(self) -> Iterator[str]:
+        where = self.decision.arrival.workload
+        yield f"at {where.key}, service account {where.service_account}:"
+        if not self.trace.layers:
+            yield "  no policy targets it, so it is open"
+        for layer in self.trace.layers:
+            yield f"  {layer.layer}: {self.verdict(layer.outcome.allowed)}"
+            for attribute, value in layer.assumed:
+                yield f"    unknown {attribute}: for example {_value(value)}"
+            for reading in layer.readings:
+                yield f"    reading {reading}"
+            for stage in layer.stages:
+                yield from self.stage(stage)
+            if not layer.outcome.allowed and layer.outcome.stage is None:
+                yield f"    refused before any rule ({layer.outcome.status})"
+        for name in self.trace.not_reached:
+            yield self.paint(f"  {name}: not reached", _DIM)
+
+    def stage(self, stage: StageTrace) -> Iterator[str]:
+        if stage.said == "observed":
+            for rule, would in stage.observed:
+                yield f"    {stage.stage:<9} {rule.origin.policy} rule {rule.origin.index} would {would}"
+            if not stage.observed:
+                yield f"    {stage.stage:<9} no match {_of(stage.rules)}"
+            return
+        if stage.rule is not None:
+            yield f"    {stage.stage:<9} {stage.said} by {_named(stage.rule)}"
+        elif stage.said == "denied":
+            yield f"    {stage.stage:<9} denied: no rule matches {_of(stage.rules)}"
+        else:
+            yield f"    {stage.stage:<9} no match {_of(stage.rules)}"
+        for authorizer, answer in stage.asked:
+            yield f"      {authorizer}: {answer}"
+
+    def deciding_rule(self, rule: Rule) -> Iterator[str]:
+        span = rule.origin.span
+        does = "allows" if self.decision.allowed else "denies"
+        yield f"{_named(rule)} {does}:"
+        if span is None:
+            return
+        yield f"  --> {span}"
+        parts = rule.origin.parts
+        for attribute, part in parts:
+            yield from snippet(part, note=str(attribute), color=self.color)
+        if not parts:
+            yield from snippet(span, note="anything", color=self.color)
+
+    def nearest(self, layer: LayerTrace) -> Iterator[str]:
+        yield "closest rules:" if len(layer.nearest) > 1 else "closest rule:"
+        for miss in layer.nearest:
+            yield from self.near_miss(miss)
+
+    def near_miss(self, miss: NearMiss) -> Iterator[str]:
+        missed = "; ".join(f"{one.attribute} is {_value(one.actual)}" for one in miss.missed)
+        yield f"  {_named(miss.rule)} missed it: {missed}"
+        for one in miss.missed:
+            span = miss.rule.origin.part(one.attribute)
+            if span is not None:
+                yield f"  --> {span}"
+                yield from snippet(span, note=f"wants {one.wanted}", color=self.color)
+
+    def verdict(self, allowed: bool) -> str:
+        return self.paint("allowed", _GREEN) if allowed else self.paint("denied", _RED)
+
+
+def _named(rule: Rule) -> str:
+    return f"{rule.origin.policy} rule {rule.origin.index}"
+
+
+def _of(rules: int) -> str:
+    return f"({rules} rule{'' if rules == 1 else 's'})"
+
+
+def _value(value: object) -> str:
+    return str(shown(value))

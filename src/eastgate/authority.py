@@ -1,0 +1,115 @@
+"""The authority: manifests in, answers out. What the command line and the Python API stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from typing import BinaryIO, cast
+
+from eastgate import dialects
+from eastgate.decisions import Decision
+from eastgate.diagnostics import Diagnostic, Reporter, render_all
+from eastgate.dialects import Policy
+from eastgate.engine.engine import Engine
+from eastgate.policy import Attachment, Layer
+from eastgate.questions import Question, arrivals
+from eastgate.settings import Settings
+from eastgate.sources import Document, read
+from eastgate.world import Manifest, World, WorldObject, interpret
+
+__all__ = ["Authority", "ManifestError", "Manifests", "load", "read_manifests"]
+
+
+class ManifestError(ValueError):
+    """Manifests with errors. `diagnostics` has all of them, of all documents."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        super().__init__(render_all(diagnostics))
+        self.diagnostics = list(diagnostics)
+
+
+@dataclass(slots=True)
+class Manifests:
+    """What was read, sorted into what exists and what is demanded; and everything that is wrong with it."""
+
+    objects: list[WorldObject] = field(default_factory=list)
+    policies: list[Policy] = field(default_factory=list)
+    reporter: Reporter = field(default_factory=Reporter)
+    rejected: list[tuple[Document, list[Diagnostic]]] = field(default_factory=list)
+    unused: int = 0
+
+    def add(self, document: Document, settings: Settings) -> None:
+        """Take in one document."""
+        if dialects.is_policy(document):
+            found = Reporter()
+            policy = dialects.read_policy(document, settings, found)
+            self.reporter.found.extend(found)
+            if policy is None:
+                self.rejected.append((document, found.errors))
+            else:
+                self.policies.append(policy)
+            return
+        declared = interpret(cast("Manifest", document), self.reporter) if document.data is not None else None
+        if declared is None:
+            self.unused += 1
+        else:
+            self.objects.append(declared)
+
+
+def read_manifests(
+    paths: Iterable[str | PathLike[str]],
+    settings: Settings | None = None,
+    *,
+    stdin: BinaryIO | None = None,
+    on_file: Callable[[int, int], None] | None = None,
+) -> Manifests:
+    """Read files, folders and `-` (standard input). Never raises for what is in them: see `reporter`."""
+    reading = read(paths, positioned=dialects.reads, stdin=stdin, on_file=on_file)
+    return sort_documents(reading.documents, settings or Settings(), reading.reporter)
+
+
+def sort_documents(documents: Iterable[Document], settings: Settings, reporter: Reporter) -> Manifests:
+    """What exists, and what is demanded."""
+    manifests = Manifests(reporter=reporter)
+    for document in documents:
+        manifests.add(document, settings)
+    return manifests
+
+
+class Authority:
+    """A world, the policies on it, and an engine that decides by them."""
+
+    def __init__(self, manifests: Manifests, settings: Settings | None = None) -> None:
+        """Raises ManifestError where a manifest has errors: a policy that cannot be understood is never ignored."""
+        if manifests.reporter.errors:
+            raise ManifestError(manifests.reporter.errors)
+        self.settings = settings or Settings()
+        self.warnings = [d for d in manifests.reporter if not d.is_error]
+        self.world = World.of(manifests.objects)
+        self.engine: Engine[Policy] = Engine(self.world, manifests.policies, self._assemble)
+
+    def _assemble(self, attached: Sequence[Attachment[Policy]]) -> list[Layer]:
+        return dialects.assemble(attached, self.settings)
+
+    @property
+    def policies(self) -> Sequence[Policy]:
+        """Every policy, in the order of their names."""
+        return self.engine.policies
+
+    def decide(self, question: Question) -> Decision:
+        """The answer to a question. Raises QuestionError where it cannot be decided."""
+        decisions = []
+        for arrival in arrivals(question, self.world, self.settings):
+            program = self.engine.program(arrival.workload.key)
+            outcome = program.outcome(program.decide(arrival.request))
+            decisions.append(Decision(question, arrival, outcome, program.layers))
+        denied = [decision for decision in decisions if not decision.allowed]
+        refusing = tuple(dict.fromkeys(decision.arrival.workload.key for decision in denied))
+        reached = len({decision.arrival.workload.key for decision in decisions})
+        return replace((denied or decisions)[0], denied=refusing, reached=reached)
+
+
+def load(*paths: str | PathLike[str], settings: Settings | None = None) -> Authority:
+    """Read manifests and build an authority on them. Raises ManifestError with everything that is wrong."""
+    return Authority(read_manifests(paths, settings), settings)

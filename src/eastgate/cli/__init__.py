@@ -1,0 +1,23 @@
+"""The command `eastgate`: one file for each verb."""
+
+from __future__ import annotations
+
+import click
+
+from eastgate._version import __version__
+from eastgate.cli.check import check, explain
+from eastgate.cli.completion import completion
+from eastgate.cli.test import test
+from eastgate.cli.version import version
+
+__all__ = ["main"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="eastgate")
+def main() -> None:
+    """Decide, explain and test authorization policies for Kubernetes traffic."""
+
+
+for _command in (check, completion, explain, test, version):
+    main.add_command(_command)

@@ -1,0 +1,68 @@
+"""`check` and `explain`: one question, one answer."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from eastgate.analysis.explain import explain as explained
+from eastgate.cli.options import (
+    load_authority,
+    manifest_options,
+    output_option,
+    question_from,
+    question_options,
+    settings_from,
+)
+from eastgate.cli.output import ALLOWED, DENIED, colored, emit_json, fail, warn
+from eastgate.decisions import Decision
+from eastgate.questions import QuestionError
+
+__all__ = ["check", "explain"]
+
+_EXIT = "Exits with 0 if allowed, 1 if denied, 2 if it could not be decided."
+
+
+@click.command(epilog=_EXIT)
+@manifest_options
+@question_options
+@output_option
+def check(output: str, **options: object) -> None:
+    """May this source reach that destination?"""
+    decision = _decide(output, options)
+    if output == "json":
+        emit_json(decision.to_json())
+    else:
+        place = f"  ({decision.span.file}:{decision.span.line})" if decision.span else ""
+        verdict = click.style(decision.verdict.upper(), fg="green" if decision.allowed else "red", bold=True)
+        click.echo(f"{verdict}  {decision.reason}{place}", color=colored())
+    sys.exit(ALLOWED if decision.allowed else DENIED)
+
+
+@click.command(epilog=_EXIT)
+@manifest_options
+@question_options
+@output_option
+def explain(output: str, **options: object) -> None:
+    """The same as check, with every layer and stage, and a caret under the YAML that decided."""
+    decision = _decide(output, options)
+    if output == "json":
+        emit_json({**decision.to_json(), "explanation": explained(decision)})
+    else:
+        click.echo(explained(decision, color=colored()), color=colored())
+    sys.exit(ALLOWED if decision.allowed else DENIED)
+
+
+def _decide(output: str, options: dict[str, object]) -> Decision:
+    files, more = options["files"], options["more_files"]
+    config, written = options["config"], options["settings"]
+    assert isinstance(files, tuple) and isinstance(more, tuple) and isinstance(written, tuple)  # noqa: S101, PT018
+    settings = settings_from(written, config if isinstance(config, str) else None, output)
+    question = question_from(options, output)
+    authority = load_authority((*files, *more), settings, output, verbose=bool(options["verbose"]))
+    warn(authority.warnings)
+    try:
+        return authority.decide(question)
+    except QuestionError as error:
+        fail([error.diagnostic], output)

@@ -1,0 +1,48 @@
+"""Completion of sources and destinations, from the manifests that are already on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import click
+from click.shell_completion import CompletionItem
+
+from eastgate.authority import Authority, ManifestError, read_manifests
+
+__all__ = ["destinations", "sources"]
+
+
+def sources(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Service accounts and pods of the manifests, and the other forms."""
+    authority = _authority(context)
+    known: list[str] = ["anonymous", "sa:", "pod:", "spiffe://", "ip:"]
+    if authority is not None:
+        accounts = {f"{w.namespace}/{w.service_account}" for w in authority.world.workloads.values()}
+        accounts |= set(authority.world.service_accounts)
+        known += [f"sa:{account}" for account in sorted(accounts)]
+        known += [f"pod:{pod}" for pod in sorted(authority.world.workloads)]
+    return _matching(known, incomplete)
+
+
+def destinations(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Pods and Services of the manifests."""
+    authority = _authority(context)
+    known: list[str] = ["pod:", "service:"]
+    if authority is not None:
+        known += [f"pod:{pod}" for pod in sorted(authority.world.workloads)]
+        known += [f"service:{service}" for service in sorted(authority.world.services)]
+    return _matching(known, incomplete)
+
+
+def _authority(context: click.Context) -> Authority | None:
+    files = [*(context.params.get("files") or ()), *(context.params.get("more_files") or ())]
+    if not files or "-" in files:
+        return None
+    try:
+        return Authority(read_manifests(files))
+    except (ManifestError, OSError):
+        return None  # a completion says nothing about broken manifests: the command will
+
+
+def _matching(known: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(one) for one in known if one.startswith(incomplete)]

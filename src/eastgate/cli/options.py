@@ -1,0 +1,177 @@
+"""Options that several commands share, and what they mean."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+from eastgate.authority import Authority, ManifestError, read_manifests
+from eastgate.cli import complete
+from eastgate.cli.output import fail
+from eastgate.cli.progress import progress
+from eastgate.config import read_config
+from eastgate.diagnostics import Code, Diagnostic
+from eastgate.questions import Question
+from eastgate.settings import Settings, SettingsError
+
+__all__ = ["load_authority", "manifest_options", "output_option", "question_from", "question_options", "settings_from"]
+
+F = TypeVar("F", bound=Callable[..., object])
+
+BAD_SETTING = Code(
+    "EG0001", "setting not understood", "Unknown settings are errors: a setting that is ignored is a surprise."
+)
+BAD_OPTION = Code("EG0002", "option not understood", "An option of the form key=value has another form.")
+
+
+def _all(*options: Callable[[F], F]) -> Callable[[F], F]:
+    def decorate(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def manifest_options(command: F) -> F:
+    """Where the manifests are, and how to read them."""
+    return _all(
+        click.option(
+            "-f",
+            "--filename",
+            "files",
+            multiple=True,
+            metavar="PATH",
+            type=click.Path(allow_dash=True),
+            help="File, folder or - (standard input); may be repeated.",
+        ),
+        click.argument("more_files", nargs=-1, metavar="[PATH]...", type=click.Path(allow_dash=True)),
+        click.option(
+            "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting, such as denyOnly=allow."
+        ),
+        click.option(
+            "--config",
+            type=click.Path(dir_okay=False),
+            help="A file with settings; by default eastgate.yaml here, if there is one.",
+        ),
+        click.option("-v", "--verbose", is_flag=True, help="Say what was read and what was left aside."),
+    )(command)
+
+
+output_option = click.option(
+    "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Form of the answer."
+)
+
+
+def question_options(command: F) -> F:
+    """The question: from where, to where, and with what."""
+    return _all(
+        click.option(
+            "--from",
+            "source",
+            required=True,
+            metavar="SRC",
+            shell_complete=complete.sources,
+            help="sa:NS/NAME, pod:NS/NAME, spiffe://.., id:DNS-NAME, ip:ADDRESS or anonymous.",
+        ),
+        click.option(
+            "--to",
+            required=True,
+            metavar="DST",
+            shell_complete=complete.destinations,
+            help="pod:NS/NAME or service:NS/NAME.",
+        ),
+        click.option("--port", type=int, help="Destination port."),
+        click.option("--method", help="HTTP method."),
+        click.option("--path", help="HTTP path."),
+        click.option("--host", help="HTTP host."),
+        click.option("--sni", help="TLS server name."),
+        click.option("--header", "headers", multiple=True, metavar="K=V", help="A header; may be repeated."),
+        click.option("--source-ip", help="Address of the source."),
+        click.option("--claim", "claims", multiple=True, metavar="K=V", help="A claim of the verified token."),
+        click.option("--mcp-method", help="MCP method."),
+        click.option("--tool", help="MCP tool."),
+        click.option(
+            "--external-auth",
+            multiple=True,
+            metavar="SVC.NS:PORT=allow|deny|error",
+            help="What an external authorizer answers; may be repeated.",
+        ),
+    )(command)
+
+
+def pairs(written: Sequence[str], option: str, output: str) -> dict[str, str]:
+    """Options of the form key=value."""
+    found = {}
+    for one in written:
+        key, equals, value = one.partition("=")
+        if not key or not equals:
+            fail([Diagnostic(BAD_OPTION, f"`{one}` is not key=value", None, f"write {option} key=value")], output)
+        found[key] = value
+    return found
+
+
+def settings_from(written: Sequence[str], config: str | None, output: str) -> Settings:
+    """The settings: the file's, and over them those of the command line."""
+    path = Path(config) if config else Path("eastgate.yaml")
+    try:
+        base = read_config(path) if config or path.exists() else Settings()
+        return Settings.of(pairs(written, "--set", output), base)
+    except ManifestError as error:
+        fail(error.diagnostics, output)
+    except SettingsError as error:
+        fail([Diagnostic(BAD_SETTING, str(error))], output)
+
+
+def load_authority(
+    files: Sequence[str | os.PathLike[str]], settings: Settings, output: str, *, verbose: bool = False
+) -> Authority:
+    """Read the manifests, or say everything that is wrong with them and exit."""
+    if not files:
+        raise click.UsageError("no manifests: give files or folders with -f")
+    with progress("reading manifests") as on_file:
+        manifests = read_manifests(files, settings, stdin=sys.stdin.buffer, on_file=on_file)
+    if verbose:
+        click.echo(
+            f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies; "
+            f"left aside {manifests.unused} of kinds that are not used",
+            err=True,
+        )
+    try:
+        return Authority(manifests, settings)
+    except ManifestError:
+        fail(manifests.reporter, output)
+
+
+def question_from(options: dict[str, object], output: str) -> Question:
+    """The question that the options of a command ask."""
+
+    def text(name: str) -> str | None:
+        value = options[name]
+        return value if isinstance(value, str) else None
+
+    def mapping(name: str, option: str) -> dict[str, str]:
+        value = options[name]
+        return pairs([str(one) for one in value], option, output) if isinstance(value, tuple) else {}
+
+    port = options["port"]
+    return Question(
+        source=str(options["source"]),
+        to=str(options["to"]),
+        port=port if isinstance(port, int) else None,
+        method=text("method"),
+        path=text("path"),
+        host=text("host"),
+        sni=text("sni"),
+        headers=mapping("headers", "--header") or None,
+        mcp_method=text("mcp_method"),
+        tool=text("tool"),
+        source_ip=text("source_ip"),
+        claims=mapping("claims", "--claim") or None,
+        external_auth=mapping("external_auth", "--external-auth"),
+    )

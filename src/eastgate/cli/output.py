@@ -1,0 +1,47 @@
+"""How commands speak: JSON or text on standard output, diagnostics on standard error, documented exit statuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable
+from typing import NoReturn, TextIO
+
+import click
+
+from eastgate.diagnostics import Diagnostic, render_all
+
+__all__ = ["ALLOWED", "DENIED", "UNDECIDED", "colored", "emit_json", "fail", "warn"]
+
+ALLOWED, DENIED, UNDECIDED = 0, 1, 2
+
+
+def colored(stream: TextIO | None = None) -> bool:
+    """Whether to color: on a terminal, unless NO_COLOR is set."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (stream or sys.stdout).isatty()
+
+
+def emit_json(data: object) -> None:
+    """Data on standard output."""
+    click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+def warn(diagnostics: Iterable[Diagnostic]) -> None:
+    """Diagnostics on standard error."""
+    if found := list(diagnostics):
+        click.echo(render_all(found, color=colored(sys.stderr)) + "\n", err=True)
+
+
+def fail(diagnostics: Iterable[Diagnostic], output: str) -> NoReturn:
+    """Say what is wrong and exit with the status for “could not decide”."""
+    found = list(diagnostics)
+    errors = sum(1 for d in found if d.is_error)
+    if output == "json":
+        emit_json({"verdict": None, "error": found[0].message, "diagnostics": [d.to_json() for d in found]})
+    else:
+        warn(found)
+        click.echo(f"{errors} error{'' if errors == 1 else 's'}: could not decide", err=True)
+    sys.exit(UNDECIDED)

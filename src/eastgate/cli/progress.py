@@ -1,0 +1,55 @@
+"""A progress bar for long work: from a second on, on a terminal only."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+__all__ = ["progress"]
+
+_PATIENCE = 1.0
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """Gives a function to call with (done, total); None where nobody would see a bar."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    bar = _Bar(what)
+    try:
+        yield bar.show
+    finally:
+        bar.close()
+
+
+class _Bar:
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._start = time.monotonic()
+        self._close: Callable[[], None] | None = None
+        self._update: Callable[[int, int], None] = lambda _done, _total: None
+
+    def show(self, done: int, total: int) -> None:
+        if self._close is None:
+            if time.monotonic() - self._start < _PATIENCE:
+                return
+            self._open(total)
+        self._update(done, total)
+
+    def _open(self, total: int) -> None:
+        # rich costs 50 ms to import: only who waits pays for it
+        from rich.console import Console
+        from rich.progress import Progress
+
+        bars = Progress(console=Console(stderr=True), transient=True)
+        task = bars.add_task(self._what, total=total)
+        bars.start()
+        self._close = bars.stop
+        self._update = lambda done, total: bars.update(task, completed=done, total=total)
+
+    def close(self) -> None:
+        if self._close is not None:
+            self._close()

@@ -1,0 +1,56 @@
+"""`test`: decision tables."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from eastgate.cli.options import settings_from
+from eastgate.cli.output import UNDECIDED, emit_json, warn
+from eastgate.cli.progress import progress
+from eastgate.tables import read_tables, run_tables
+from eastgate.tables.report import junit, text, to_json
+
+__all__ = ["test"]
+
+
+@click.command(epilog="Exits with 0 if all pass, 1 if any fails (or coverage is too low), 2 if a table cannot be read.")
+@click.argument("paths", nargs=-1, required=True, metavar="FILE|DIR...", type=click.Path())
+@click.option("-o", "--output", type=click.Choice(["text", "json", "junit"]), default="text", show_default=True)
+@click.option("--junit", "junit_file", type=click.Path(dir_okay=False), help="Also write JUnit XML to this file.")
+@click.option("--coverage", is_flag=True, help="Say which rules no case exercised.")
+@click.option("--fail-under", type=click.FloatRange(0, 100), help="Fail if fewer percent of the rules are exercised.")
+@click.option("--config", type=click.Path(dir_okay=False), help="A file with settings under those of each table.")
+@click.option("-v", "--verbose", is_flag=True, help="Show passing cases too.")
+def test(
+    paths: tuple[str, ...],
+    output: str,
+    junit_file: str | None,
+    coverage: bool,
+    fail_under: float | None,
+    config: str | None,
+    verbose: bool,
+) -> None:
+    """Run decision tables: questions with the answers that they must get."""
+    settings = settings_from((), config, "json" if output == "json" else "text")
+    tables, reporter = read_tables(paths, settings)
+    with progress("deciding") as on_case:
+        run = run_tables(tables, coverage=coverage or fail_under is not None, on_case=on_case)
+    run.diagnostics[:0] = reporter.found
+    warn(run.diagnostics)
+    if junit_file is not None:
+        Path(junit_file).write_text(junit(run), encoding="utf-8")
+    match output:
+        case "json":
+            emit_json(to_json(run))
+        case "junit":
+            click.echo(junit(run))
+        case _:
+            for line in text(run, verbose=verbose):
+                click.echo(line)
+    if reporter.errors:
+        sys.exit(UNDECIDED)
+    too_low = fail_under is not None and run.coverage is not None and run.coverage.percent < fail_under
+    sys.exit(1 if run.failed or too_low else 0)

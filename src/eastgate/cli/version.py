@@ -1,0 +1,26 @@
+"""`version`: what is installed."""
+
+from __future__ import annotations
+
+import platform
+
+import click
+
+from eastgate._version import __version__
+from eastgate.cli.options import output_option
+from eastgate.cli.output import emit_json
+from eastgate.dialects import DIALECTS
+
+__all__ = ["version"]
+
+
+@click.command()
+@output_option
+def version(output: str) -> None:
+    """The version, and the policies that it reads."""
+    kinds = [f"{kind.group}/{kind.version} {kind.kind}" for dialect in DIALECTS for kind in dialect.kinds]
+    if output == "json":
+        emit_json({"version": __version__, "python": platform.python_version(), "reads": kinds})
+    else:
+        click.echo(f"eastgate {__version__} (Python {platform.python_version()})")
+        click.echo("reads " + "\n      ".join(kinds))

@@ -1,0 +1,163 @@
+"""Decisions: the answer to a question, who gave it, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eastgate.engine.trace import LayerTrace, StageTrace, Trace, trace
+from eastgate.places import Span
+from eastgate.policy import Layer, Outcome, Rule
+from eastgate.questions import Arrival, Question
+
+__all__ = ["Decision"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer. It is about `arrival`: the first that is denied, or the first of all where all are allowed.
+
+    `denied` are the workloads that refuse, of the `reached` that the question leads to.
+    """
+
+    question: Question
+    arrival: Arrival
+    outcome: Outcome
+    layers: tuple[Layer, ...]
+    denied: tuple[str, ...] = ()
+    reached: int = 1
+
+    @property
+    def allowed(self) -> bool:
+        """Whether the answer is yes."""
+        return self.outcome.allowed
+
+    @property
+    def verdict(self) -> str:
+        """`allow` or `deny`."""
+        return "allow" if self.outcome.allowed else "deny"
+
+    @property
+    def policy(self) -> str | None:
+        """The policy that decided, as Kind/namespace/name; None where a default did."""
+        rule = self.outcome.rule
+        return str(rule.origin.policy) if rule else None
+
+    @property
+    def rule(self) -> int | None:
+        """The place of the rule that decided in its policy, from 0."""
+        rule = self.outcome.rule
+        return rule.origin.index if rule else None
+
+    @property
+    def span(self) -> Span | None:
+        """Where the rule that decided is written."""
+        rule = self.outcome.rule
+        return rule.origin.span if rule else None
+
+    @property
+    def status(self) -> int:
+        """What the client sees: an HTTP status, or 0 for a closed connection."""
+        return self.outcome.status
+
+    def trace(self, nearest: int = 3) -> Trace:
+        """What every layer and stage said."""
+        return trace(self.layers, self.arrival.request, nearest=nearest)
+
+    @property
+    def reason(self) -> str:
+        """The answer in one sentence."""
+        return _reason(self)
+
+    def to_json(self) -> dict[str, object]:
+        """The answer as plain data: the `-o json` of `check`."""
+        span = self.span
+        return {
+            "verdict": self.verdict,
+            "layer": self.outcome.layer,
+            "stage": self.outcome.stage,
+            "policy": self.policy,
+            "rule": self.rule,
+            "status": self.status,
+            "file": span.file if span else None,
+            "line": span.line if span else None,
+            "reason": self.reason,
+            "workload": self.arrival.workload.key,
+            "denied": list(self.denied),
+            "trace": trace_to_json(self.trace()),
+        }
+
+
+def _reason(decision: Decision) -> str:
+    outcome = decision.outcome
+    told = decision.trace(nearest=0).layers
+    last = told[-1] if told else None
+    where = decision.arrival.workload.key
+    if outcome.rule is not None:
+        does = "allows" if outcome.allowed else "denies"
+        text = f"{outcome.rule.origin.policy} rule {outcome.rule.origin.index} {does} it"
+    elif outcome.allowed:
+        text = f"nothing denies it at {where}" if decision.layers else f"no policy targets {where}"
+    elif last is not None and last.exhausted:
+        text = "too much of the question is unknown to be sure that it is allowed"
+    elif outcome.stage is None:
+        text = "its path has an encoded slash or backslash, and a policy looks at paths"
+    else:
+        text = f"no rule allows it at {where}"
+    if last is not None and last.assumed and not outcome.allowed:
+        text += f"; unknown: {', '.join(str(attribute) for attribute, _ in last.assumed)}"
+    if decision.denied and decision.reached > 1:
+        text += f" (denied at {len(decision.denied)} of {decision.reached}: {', '.join(decision.denied)})"
+    return text
+
+
+def trace_to_json(told: Trace) -> list[dict[str, object]]:
+    """A trace as plain data: one entry for each layer."""
+    reached = [_layer_to_json(layer) for layer in told.layers]
+    return reached + [{"layer": layer, "verdict": "not reached", "stages": []} for layer in told.not_reached]
+
+
+def _layer_to_json(layer: LayerTrace) -> dict[str, object]:
+    return {
+        "layer": layer.layer,
+        "verdict": "allow" if layer.outcome.allowed else "deny",
+        "readings": list(layer.readings),
+        "assumed": {str(attribute): value for attribute, value in layer.assumed},
+        "stages": [_stage_to_json(stage) for stage in layer.stages],
+        "nearest": [
+            {
+                **rule_to_json(miss.rule),
+                "missed": [
+                    {"attribute": str(one.attribute), "wanted": one.wanted, "actual": shown(one.actual)}
+                    for one in miss.missed
+                ],
+            }
+            for miss in layer.nearest
+        ],
+    }
+
+
+def _stage_to_json(stage: StageTrace) -> dict[str, object]:
+    return {
+        "stage": stage.stage,
+        "said": stage.said,
+        "rules": stage.rules,
+        **(rule_to_json(stage.rule) if stage.rule else {"policy": None, "rule": None, "file": None, "line": None}),
+        "observed": [{**rule_to_json(rule), "would": would} for rule, would in stage.observed],
+        "asked": [{"authorizer": authorizer, "answer": answer} for authorizer, answer in stage.asked],
+    }
+
+
+def rule_to_json(rule: Rule) -> dict[str, object]:
+    """Which rule, and where it is written."""
+    span = rule.origin.span
+    return {
+        "policy": str(rule.origin.policy),
+        "rule": rule.origin.index,
+        "file": span.file if span else None,
+        "line": span.line if span else None,
+    }
+
+
+def shown(value: object) -> object:
+    """A value as a person wants to see it."""
+    return value if isinstance(value, str | int) else "absent" if value is None else "unknown"

@@ -1,0 +1,105 @@
+"""Policy APIs, each mapped into the IR. This is the one place where dialects are registered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from eastgate.diagnostics import Reporter, did_you_mean
+from eastgate.dialects import codes, gep3779
+from eastgate.dialects.base import Dialect, Kind
+from eastgate.policy import Attachment, Layer
+from eastgate.settings import Settings
+from eastgate.sources import Document
+
+__all__ = ["DIALECTS", "Policy", "assemble", "is_policy", "read_policy", "reads"]
+
+Policy: TypeAlias = gep3779.Policy
+
+DIALECTS: tuple[Dialect[Policy], ...] = (gep3779.DIALECT,)
+
+_KINDS: dict[tuple[str, str, str], Kind[Policy]] = {
+    (kind.group, kind.version, kind.kind): kind for dialect in DIALECTS for kind in dialect.kinds
+}
+_GROUPS = frozenset(group for group, _, _ in _KINDS)
+_BYSTANDERS: frozenset[tuple[str, str]] = frozenset().union(*(dialect.bystanders for dialect in DIALECTS))
+
+# Authorization policies of systems that have no dialect yet, by group; None stands for every kind of the group.
+_UNREAD: dict[str, frozenset[str] | None] = {
+    "security.istio.io": frozenset({"AuthorizationPolicy"}),
+    "policy.linkerd.io": None,
+    "agentic.prototype.x-k8s.io": None,
+    "agentic.networking.x-k8s.io": None,
+    "apim.kuadrant.io": frozenset({"AuthPolicy"}),
+    "kuadrant.io": frozenset({"AuthPolicy"}),
+    "gateway.envoyproxy.io": frozenset({"SecurityPolicy"}),
+    "cilium.io": frozenset({"CiliumNetworkPolicy", "CiliumClusterwideNetworkPolicy"}),
+}
+_ROUTING_GROUP = "gateway.networking.k8s.io"  # where one may look for the GEP's kinds, and where they are not
+
+
+def reads(api_version: str, kind: str) -> bool:
+    """Whether a document of this kind is a policy to be read, so that its lines must be kept."""
+    group, _, version = api_version.rpartition("/")
+    return (group, version, kind) in _KINDS
+
+
+def is_policy(document: Document) -> bool:
+    """Whether a document is a policy, or claims to be one."""
+    group, kind = document.group, document.kind
+    if (group, kind) in _BYSTANDERS:
+        return False
+    if group in _UNREAD:
+        kinds = _UNREAD[group]
+        return kinds is None or kind in kinds
+    return group in _GROUPS or (group == _ROUTING_GROUP and kind in {known for _, _, known in _KINDS})
+
+
+def read_policy(document: Document, settings: Settings, reporter: Reporter) -> Policy | None:
+    """The policy that a document describes; None, with the reason reported, where it describes none."""
+    kind = _KINDS.get((document.group, document.version, document.kind))
+    if kind is not None and document.node is not None:
+        return kind.read(document, document.node, settings, reporter)
+    _refuse(document, reporter)
+    return None
+
+
+def _refuse(document: Document, reporter: Reporter) -> None:
+    group, written = document.group, document.kind
+    versions = sorted(v for g, v, k in _KINDS if (g, k) == (group, written))
+    homes = sorted({f"{g}/{v}" for g, v, k in _KINDS if k == written})
+    if versions:
+        reporter.report(
+            codes.UNKNOWN_VERSION,
+            f"{written} has no version `{document.version}`",
+            document.locate("apiVersion"),
+            help="write " + " or ".join(f"{group}/{version}" for version in versions),
+        )
+    elif group in _UNREAD:
+        reporter.report(
+            codes.UNREAD_POLICY,
+            f"{group} {written} is not read yet",
+            document.locate("kind"),
+            help="leave it out of -f to decide without it",
+        )
+    elif homes:
+        reporter.report(
+            codes.UNKNOWN_KIND,
+            f"there is no {written} in the group {group}",
+            document.locate("apiVersion"),
+            help="write apiVersion: " + " or ".join(homes),
+        )
+    else:
+        kinds = {k for g, _, k in _KINDS if g == group}
+        near = did_you_mean(written, kinds)
+        reporter.report(
+            codes.UNKNOWN_KIND,
+            f"there is no kind {written} in the group {group}",
+            document.locate("kind"),
+            help=f"did you mean {near}?" if near else f"the policies of this group are {', '.join(sorted(kinds))}",
+        )
+
+
+def assemble(attached: Sequence[Attachment[Policy]], settings: Settings) -> list[Layer]:
+    """The layers of a workload that these policies target, dialect by dialect."""
+    return [layer for dialect in DIALECTS for layer in dialect.layers(attached, settings)]

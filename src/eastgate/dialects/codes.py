@@ -1,0 +1,19 @@
+"""Codes of documents that look like policies and are none that we can read."""
+
+from eastgate.diagnostics import Code
+
+UNKNOWN_KIND = Code(
+    "EG1301",
+    "unknown kind in a policy group",
+    "The group holds policies, and this is none of its kinds. If it was meant as a policy, ignoring it would open "
+    "a hole.",
+)
+UNKNOWN_VERSION = Code(
+    "EG1302", "unknown version of a policy", "The kind exists, but not in this version, so its fields can't be known."
+)
+UNREAD_POLICY = Code(
+    "EG1303",
+    "policy of a system that is not read yet",
+    "The document is an authorization policy of another system. Answers that leave it out could be wrong, so there "
+    "are none.",
+)

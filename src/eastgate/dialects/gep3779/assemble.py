@@ -1,0 +1,108 @@
+"""From the policies that target a workload to its layers: one for each level, NETWORK first.
+
+Each level is a chain of its own, and both must allow; a level that no policy targets is open. A chain is
+
+    [Observe(audit), FirstMatch(admin), Deny, AllowAny]      where an enforced namespaced policy targets the workload
+    [Observe(audit), FirstMatch(admin), FirstMatch(baseline)]  where none does
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from eastgate.dialects.gep3779.model import Action, Level, Policy, Tier
+from eastgate.policy import (
+    AllowAny,
+    Attachment,
+    Case,
+    Chain,
+    Deny,
+    Effect,
+    FirstMatch,
+    Is,
+    Layer,
+    Observe,
+    OneOf,
+    Refusal,
+    Stage,
+    Step,
+)
+from eastgate.policy.attributes import SERVICE
+from eastgate.settings import DenyOnly, ServiceTarget, Settings
+
+__all__ = ["layers"]
+
+_REFUSALS = {Level.NETWORK: Refusal.CLOSED, Level.APPLICATION: Refusal.FORBIDDEN}
+_EFFECTS = {Action.ALLOW: Effect.ACCEPT, Action.DENY: Effect.DENY, Action.PASS: Effect.PASS}
+_TIER_ORDER = {Action.DENY: 0, Action.PASS: 1, Action.ALLOW: 2}  # in one tier and priority
+
+
+def layers(attached: Sequence[Attachment[Policy]], settings: Settings) -> list[Layer]:
+    """The layers of a workload that these policies target, in the order in which a request meets them."""
+    return [
+        _layer(level, at_level, settings)
+        for level in Level
+        if (at_level := [one for one in attached if one.policy.level is level])
+    ]
+
+
+def _layer(level: Level, attached: list[Attachment[Policy]], settings: Settings) -> Layer:
+    """Read as traffic, a policy on a Service governs only what is addressed to that Service."""
+    name = f"workload/{level}"
+    if settings.service_target is ServiceTarget.WORKLOADS:
+        return Layer(name, _chain(level, [one.policy for one in attached], settings))
+    services = sorted({one.service for one in attached if one.service is not None})
+    by_pod = [one.policy for one in attached if one.service is None]
+    return Layer(
+        name,
+        _chain(level, by_pod, settings),
+        tuple(
+            Case(
+                Is(SERVICE, OneOf(frozenset({service}))),
+                _chain(level, by_pod + [one.policy for one in attached if one.service == service], settings),
+            )
+            for service in services
+        ),
+    )
+
+
+def _chain(level: Level, policies: list[Policy], settings: Settings) -> Chain:
+    chosen = sorted(set(policies), key=lambda policy: policy.ref)
+    enforced = [policy for policy in chosen if not policy.audit]
+    namespaced = [policy for policy in enforced if policy.tier is Tier.NAMESPACED]
+    stages: list[Stage] = []
+    readings: list[str] = []
+    if audited := [policy for policy in chosen if policy.audit]:
+        stages.append(_observe(audited))
+    if admin := [policy for policy in enforced if policy.tier is Tier.ADMIN]:
+        stages.append(_tier("admin", admin, level))
+    if namespaced:
+        stages.extend(_namespaced(namespaced, level, settings, readings))
+    elif baseline := [policy for policy in enforced if policy.tier is Tier.BASELINE]:
+        stages.append(_tier("baseline", baseline, level))
+    return Chain(tuple(stages), tuple(readings))
+
+
+def _observe(audited: list[Policy]) -> Observe:
+    rules = [(rule, policy.action) for policy in audited for rule in policy.rules]
+    return Observe("audit", tuple(rule for rule, _ in rules), tuple(str(action) for _, action in rules))
+
+
+def _tier(name: str, policies: list[Policy], level: Level) -> FirstMatch:
+    ordered = sorted(policies, key=lambda p: (p.priority, _TIER_ORDER[p.action], p.ref))
+    steps = tuple(Step(rule, _EFFECTS[policy.action]) for policy in ordered for rule in policy.rules)
+    return FirstMatch(name, steps, Effect.PASS, _REFUSALS[level])
+
+
+def _namespaced(policies: list[Policy], level: Level, settings: Settings, readings: list[str]) -> list[Stage]:
+    refusal = _REFUSALS[level]
+    deny = [rule for policy in policies if policy.action is Action.DENY for rule in policy.rules]
+    allowing = [policy for policy in policies if policy.action is Action.ALLOW]
+    stages: list[Stage] = []
+    if deny:
+        stages.append(Deny("deny", tuple(deny), refusal))
+    if not allowing:
+        readings.append(f"denyOnly: {settings.deny_only} (only DENY policies target this workload)")
+    if allowing or settings.deny_only is DenyOnly.DENY:
+        stages.append(AllowAny("allow", tuple(rule for policy in allowing for rule in policy.rules), refusal))
+    return stages

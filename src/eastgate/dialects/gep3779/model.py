@@ -1,0 +1,50 @@
+"""A GEP-3779 policy, whatever form it was written in."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from eastgate.places import Span
+from eastgate.policy import PolicyRef, Rule
+from eastgate.world.targets import Target
+
+__all__ = ["Action", "Level", "Policy", "Tier"]
+
+
+class Level(enum.StrEnum):
+    """Where a policy is enforced: at L4, or at L7."""
+
+    NETWORK = "network"
+    APPLICATION = "application"
+
+
+class Action(enum.StrEnum):
+    """What a policy does with the requests that one of its rules matches. PASS exists in cluster policies only."""
+
+    ALLOW = "ALLOW"
+    DENY = "DENY"
+    PASS = "PASS"  # noqa: S105 - not a password
+
+
+class Tier(enum.StrEnum):
+    """The order of evaluation: Admin first and final, Baseline only where no namespaced policy is."""
+
+    ADMIN = "Admin"
+    NAMESPACED = "Namespaced"
+    BASELINE = "Baseline"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Policy:
+    """One policy. Two policies are the same only if they are the same object: a changed one is another."""
+
+    ref: PolicyRef
+    span: Span
+    targets: tuple[Target, ...]
+    action: Action
+    level: Level
+    rules: tuple[Rule, ...]
+    tier: Tier = Tier.NAMESPACED
+    priority: int = 0
+    audit: bool = False

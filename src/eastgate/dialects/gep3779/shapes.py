@@ -1,0 +1,235 @@
+"""The four resources, field by field. The Go types of the drafts are normative; READINGS settles the rest."""
+
+from __future__ import annotations
+
+from eastgate.dialects.gep3779 import codes, validation
+from eastgate.dialects.gep3779.validation import Subject
+from eastgate.schema import Choice, Field, ListOf, Record, Text, Whole
+from eastgate.schema.kubernetes import dns_label, label_selector, resource
+
+__all__ = ["CLUSTER_POLICY", "V1ALPHA1", "V1ALPHA2", "X_V1ALPHA1"]
+
+_selector: Record[Subject] = label_selector()
+
+_target: Record[Subject] = Record(
+    "a target reference",
+    {
+        "group": Field(Text("a group")),
+        "kind": Field(Text("a kind"), required=True, help="write kind: Pod, or kind: Service"),
+        "name": Field(dns_label("the name of a Service")),
+        "selector": Field(_selector),
+    },
+    rules=(validation.target,),
+    foreign={
+        "namespace": (codes.TARGET_KIND, "a policy only ever targets objects of its own namespace"),
+        "sectionName": (codes.TARGET_KIND, "a policy targets whole pods; restrict it with ports"),
+    },
+)
+_targets: ListOf[Subject] = ListOf(_target, "a list of target references", validation.some_target)
+
+_ports: ListOf[Subject] = ListOf(Whole(1, 65535, codes.PORT_RANGE, "a port"), "a list of ports")
+_identities: ListOf[Subject] = ListOf(Text("a SPIFFE ID", validation.spiffe_id), "a list of SPIFFE IDs")
+_network: Record[Subject] = Record("networkAttributes", {"ports": Field(_ports)}, misspelt={"port": "ports"})
+_allow_or_deny = Choice(("ALLOW", "DENY"), codes.ACTION)
+_level = Choice(("NETWORK", "APPLICATION"), codes.LEVEL, any_case=True)
+
+
+# 000: the Implementable draft
+
+
+def _rules(service_account: Text[Subject]) -> ListOf[Subject]:
+    source: Record[Subject] = Record(
+        "authorizationSource",
+        {
+            "identities": Field(_identities),
+            "serviceAccounts": Field(ListOf(service_account, "a list of service accounts")),
+        },
+        misspelt={"serviceAccount": "serviceAccounts", "identity": "identities"},
+        foreign={"namespaces": (codes.SERVICE_ACCOUNT, "write serviceAccounts: [<namespace>/*]")},
+    )
+    application: Record[Subject] = Record(
+        "applicationAttributes",
+        {
+            "paths": Field(ListOf(Text("a path", validation.path), "a list of paths")),
+            "methods": Field(ListOf(Text("a method", validation.method), "a list of methods")),
+        },
+    )
+    rule: Record[Subject] = Record(
+        "a rule",
+        {
+            "authorizationSource": Field(source),
+            "networkAttributes": Field(_network),
+            "applicationAttributes": Field(application),
+        },
+        misspelt={"sources": "authorizationSource", "source": "authorizationSource", "attributes": "networkAttributes"},
+    )
+    return ListOf(rule, "a list of rules")
+
+
+V1ALPHA2: Record[Subject] = resource(
+    "AuthorizationPolicy",
+    Record(
+        "spec",
+        {
+            "targetRefs": Field(_targets, required=True, missing=codes.NO_TARGET, help=validation.NO_TARGET_HELP),
+            "action": Field(_allow_or_deny, required=True, help="write action: ALLOW, or action: DENY"),
+            "enforcementLevel": Field(_level),
+            "rules": Field(_rules(Text("a service account", validation.service_account))),
+        },
+        rules=(
+            validation.deny_has_rules("rules"),
+            validation.no_application_attributes_at_network,
+            validation.target_fits_level,
+        ),
+        misspelt={"targetRef": "targetRefs", "tcpRules": "rules"},
+    ),
+)
+
+
+# 001: the Provisional draft
+
+_old_source: Record[Subject] = Record(
+    "a source",
+    {
+        "identities": Field(_identities),
+        "serviceAccounts": Field(
+            ListOf(Text("a service account", validation.service_account_v1alpha1), "a list of service accounts")
+        ),
+        "namespaces": Field(ListOf(dns_label("a namespace"), "a list of namespaces")),
+    },
+    rules=(validation.one_list,),
+    misspelt={"serviceAccount": "serviceAccounts", "namespace": "namespaces", "identity": "identities"},
+)
+_old_rule: Record[Subject] = Record(
+    "a rule",
+    {
+        "sources": Field(ListOf(_old_source, "a list of sources", validation.not_empty("sources"))),
+        "attributes": Field(
+            ListOf(
+                Record("attributes", {"ports": Field(_ports)}),
+                "a list of attributes",
+                validation.not_empty("attributes"),
+            )
+        ),
+    },
+    misspelt={"authorizationSource": "sources", "networkAttributes": "attributes"},
+)
+
+
+def _v1alpha1(targets: ListOf[Subject] | Record[Subject]) -> Record[Subject]:
+    return resource(
+        "AuthorizationPolicy",
+        Record(
+            "spec",
+            {
+                "targetRefs": Field(targets, required=True, missing=codes.NO_TARGET, help=validation.NO_TARGET_HELP),
+                "action": Field(_allow_or_deny, required=True, help="write action: ALLOW, or action: DENY"),
+                "tcpRules": Field(ListOf(_old_rule, "a list of rules")),
+            },
+            rules=(validation.deny_has_rules("tcpRules"),),
+            misspelt={"targetRef": "targetRefs", "rules": "tcpRules"},
+            foreign={
+                "enforcementLevel": (
+                    codes.LEVEL_IN_V1ALPHA1,
+                    "remove it, or write apiVersion: gateway.networking.x-k8s.io/v1alpha2",
+                )
+            },
+        ),
+    )
+
+
+V1ALPHA1 = _v1alpha1(_targets)
+V1ALPHA1_ONE_TARGET = _v1alpha1(_target)  # the Go type has one object; files may give either
+
+
+# GEP-3779 as it stands upstream
+
+_x_source: Record[Subject] = Record(
+    "a source",
+    {
+        "type": Field(
+            Choice(("ServiceAccount", "SPIFFE")), required=True, help="write type: ServiceAccount, or type: SPIFFE"
+        ),
+        "spiffe": Field(Text("a SPIFFE ID", validation.spiffe_id)),
+        "serviceAccount": Field(
+            Record(
+                "serviceAccount",
+                {
+                    "namespace": Field(dns_label("a namespace")),
+                    "name": Field(Text("the name of a service account", validation.account_name), required=True),
+                },
+            )
+        ),
+    },
+    rules=(validation.source_union,),
+)
+_x_rule: Record[Subject] = Record(
+    "a rule",
+    {"sources": Field(ListOf(_x_source, "a list of sources")), "networkAttributes": Field(_network)},
+    misspelt={"authorizationSource": "sources", "source": "sources", "attributes": "networkAttributes"},
+)
+
+X_V1ALPHA1: Record[Subject] = resource(
+    "XAuthorizationPolicy",
+    Record(
+        "spec",
+        {
+            "targetRefs": Field(
+                ListOf(_target, "a list of target references", validation.pod_stands_alone),
+                required=True,
+                missing=codes.NO_TARGET,
+                help=validation.NO_TARGET_HELP,
+            ),
+            "action": Field(
+                Choice(
+                    ("ALLOW",),
+                    codes.ACTION,
+                    reasons={"DENY": "XAuthorizationPolicy has no DENY yet; AuthorizationPolicy has"},
+                ),
+                required=True,
+                help="write action: ALLOW",
+            ),
+            "enforcementLevel": Field(
+                Choice(
+                    ("Network",),
+                    codes.LEVEL_RESERVED,
+                    any_case=True,
+                    reasons={"APPLICATION": "`Application` is reserved; AuthorizationPolicy has it"},
+                ),
+                required=True,
+                missing=codes.LEVEL_REQUIRED,
+                help="write enforcementLevel: Network",
+            ),
+            "rules": Field(ListOf(_x_rule, "a list of rules")),
+        },
+        rules=(validation.target_fits_level,),
+        misspelt={"targetRef": "targetRefs"},
+    ),
+)
+
+
+# Ours: cluster-wide policies in two tiers
+
+CLUSTER_POLICY: Record[Subject] = resource(
+    "ClusterAuthorizationPolicy",
+    Record(
+        "spec",
+        {
+            "tier": Field(Choice(("Admin", "Baseline")), required=True, help="write tier: Admin, or tier: Baseline"),
+            "priority": Field(
+                Whole(0, 1000, what="a priority"), required=True, help="write priority: 0 to 1000; lower goes first"
+            ),
+            "subject": Field(
+                Record("subject", {"namespaceSelector": Field(_selector), "podSelector": Field(_selector)})
+            ),
+            "action": Field(
+                Choice(("ALLOW", "DENY", "PASS"), codes.ACTION), required=True, help="write ALLOW, DENY or PASS"
+            ),
+            "enforcementLevel": Field(_level),
+            "rules": Field(_rules(Text("a service account", validation.service_account_anywhere))),
+        },
+        rules=(validation.deny_has_rules("rules"), validation.no_application_attributes_at_network),
+        foreign={"targetRefs": (codes.TARGET_KIND, "a cluster policy says what it applies to in `subject`")},
+    ),
+    cluster_scoped=True,
+)

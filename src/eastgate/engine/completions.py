@@ -1,0 +1,132 @@
+"""Unknown attributes: allow only if EVERY completion allows.
+
+Each attribute has endlessly many values, but a layer compares it with only a few, so its values fall into
+finitely many cells that the layer cannot tell apart. One value of each cell is tried. The search fixes one
+attribute at a time and stops as soon as the layer's answer no longer depends on the rest.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
+
+from eastgate.engine.partial import Undetermined, judge
+from eastgate.policy import (
+    AccountsOf,
+    InNetwork,
+    Known,
+    Layer,
+    Matcher,
+    Observe,
+    OneOf,
+    Outcome,
+    Prefix,
+    Refusal,
+    Request,
+    Suffix,
+    atoms,
+    rules_of,
+)
+from eastgate.policy.attributes import PORT, Attribute
+
+__all__ = ["Completion", "complete"]
+
+_LIMIT = 200_000  # completions tried for one layer; past it the answer is deny, because nobody knows
+_OTHER = "\N{MIDDLE DOT}other\N{MIDDLE DOT}"  # a text that no policy contains
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """The outcome that stands, and the values of the unknown attributes that bring it about."""
+
+    outcome: Outcome
+    assumed: tuple[tuple[Attribute, Known], ...] = ()
+    exhausted: bool = False
+
+
+def complete(layer: Layer, request: Request) -> Completion:
+    """A denying completion if there is one, otherwise any."""
+    unknown = [a for a in sorted(layer.looks_at) if a not in request.values]
+    cells = _cells(layer, unknown)
+    budget = _LIMIT
+    first: Completion | None = None
+    todo: list[tuple[Request, int]] = [(request, 0)]
+    while todo:
+        if not budget:
+            return Completion(Outcome(False, layer.name, None, None, Refusal.FORBIDDEN), exhausted=True)
+        budget -= 1
+        candidate, depth = todo.pop()
+        try:
+            outcome = judge(layer, candidate)
+        except Undetermined:
+            attribute = unknown[depth]
+            todo.extend((candidate.with_value(attribute, v), depth + 1) for v in reversed(cells[attribute]))
+            continue
+        found = Completion(outcome, tuple((a, candidate.values[a]) for a in unknown[:depth]))
+        if not outcome.allowed:
+            return found
+        first = first or found
+    assert first is not None  # noqa: S101 - an attribute has at least one cell
+    return first
+
+
+def _cells(layer: Layer, unknown: Iterable[Attribute]) -> dict[Attribute, list[Known]]:
+    matchers: dict[Attribute, list[Matcher]] = defaultdict(list)
+    for case in layer.cases:
+        for atom in atoms(case.when):
+            matchers[atom.attribute].append(atom.matcher)
+    for chain in layer.chains:
+        for stage in chain.stages:
+            if not isinstance(stage, Observe):
+                for rule in rules_of(stage):
+                    for atom in atoms(rule.when):
+                        matchers[atom.attribute].append(atom.matcher)
+    return {attribute: _representatives(attribute, matchers[attribute]) for attribute in unknown}
+
+
+def _representatives(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
+    """One value of each cell; the value that no policy names first, since it is denied most often."""
+    if attribute == PORT:
+        return list(_ports(matchers))
+    if any(isinstance(m, InNetwork) for m in matchers):
+        return [None, *_addresses(m for m in matchers if isinstance(m, InNetwork))]
+    return list(dict.fromkeys([_OTHER, None, *_texts(matchers)]))
+
+
+def _ports(matchers: list[Matcher]) -> Iterator[int]:
+    named = {v for m in matchers if isinstance(m, OneOf) for v in m.values if isinstance(v, int)}
+    yield from [port for port in range(1, min(len(named) + 1, 65535) + 1) if port not in named][:1]
+    yield from sorted(named)
+
+
+def _texts(matchers: list[Matcher]) -> Iterator[str]:
+    """Each exact text; and for each prefix and suffix a text that has both and otherwise only fresh letters.
+
+    What a text shares with prefixes is told by the longest one it has, and likewise for suffixes, so
+    prefix + fresh + suffix stands for every text with that longest prefix and that longest suffix.
+    """
+    for matcher in matchers:
+        if isinstance(matcher, OneOf):
+            yield from (str(v) for v in sorted(matcher.values, key=str))
+    starts = [m.text for m in matchers if isinstance(m, Prefix)]
+    starts += [f"{m.stem}/sa/" for m in matchers if isinstance(m, AccountsOf)]
+    ends = [m.text for m in matchers if isinstance(m, Suffix)]
+    for start in ["", *starts]:
+        for end in ["", *ends]:
+            yield start + _OTHER + end
+            if start and (end or "/sa/" in start):
+                yield start + end  # a service account whose whole name is the suffix
+                yield f"{start}{_OTHER}/{_OTHER}{end}"  # deeper than a service account
+
+
+def _addresses(matchers: Iterable[InNetwork]) -> Iterator[str]:
+    """The first address of each stretch between two edges of networks: all of a stretch are alike."""
+    edges: dict[type[IPv4Address] | type[IPv6Address], set[int]] = {IPv4Address: {0}, IPv6Address: {0}}
+    for network in (n for m in matchers for n in m.networks):
+        kind = type(network.network_address)
+        edges[kind] |= {int(network.network_address), int(network.broadcast_address) + 1}
+    for kind, starts in edges.items():
+        limit = 2 ** kind(0).max_prefixlen
+        yield from (str(kind(start)) for start in sorted(starts) if start < limit)

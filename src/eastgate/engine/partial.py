@@ -1,0 +1,138 @@
+"""Three-valued evaluation: what a layer says of a request that is not wholly known.
+
+True, False, or None where the unknown attributes decide. Also used with everything known, by the trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from eastgate.policy import (
+    OPEN,
+    AllowAny,
+    And,
+    AskAll,
+    Chain,
+    Deny,
+    Effect,
+    FirstMatch,
+    Is,
+    Layer,
+    Not,
+    Observe,
+    Or,
+    Outcome,
+    Predicate,
+    Refusal,
+    Request,
+    Rule,
+    Stage,
+)
+from eastgate.policy.attributes import PATH, UNKNOWN
+
+__all__ = ["Undetermined", "judge", "judge_stage", "pick_chain", "truth"]
+
+
+T = TypeVar("T")
+
+
+class Undetermined(Exception):  # noqa: N818 - it is not an error, it is a third answer
+    """The unknown attributes decide."""
+
+
+def truth(predicate: Predicate, request: Request) -> bool | None:
+    """Whether a predicate holds; None where that depends on what is unknown."""
+    match predicate:
+        case Is(attribute, matcher):
+            value = request.get(attribute)
+            if value is UNKNOWN:
+                return None
+            return value is not None and matcher.contains(value)
+        case Not(part):
+            held = truth(part, request)
+            return None if held is None else not held
+        case And(parts):
+            return _combine((truth(part, request) for part in parts), decisive=False)
+        case Or(parts):
+            return _combine((truth(part, request) for part in parts), decisive=True)
+
+
+def _combine(values: Iterable[bool | None], *, decisive: bool) -> bool | None:
+    """And (decisive False) or Or (decisive True) of three-valued parts."""
+    unknown = False
+    for value in values:
+        if value is decisive:
+            return decisive
+        unknown = unknown or value is None
+    return None if unknown else not decisive
+
+
+def judge(layer: Layer, request: Request) -> Outcome:
+    """What a layer says; raises Undetermined where the unknown attributes decide."""
+    if request.refused_path and PATH in layer.looks_at:
+        return Outcome(False, layer.name, None, None, Refusal.BAD_REQUEST)
+    accepted = OPEN
+    for stage in pick_chain(layer, request).stages:
+        outcome, ends = judge_stage(layer.name, stage, request)
+        if not outcome.allowed:
+            return outcome
+        if outcome.rule is not None:
+            accepted = outcome
+        if ends:
+            break
+    return accepted
+
+
+def pick_chain(layer: Layer, request: Request) -> Chain:
+    """The chain of the FIRST case that matches."""
+    for case in layer.cases:
+        if _sure(case.when, request):
+            return case.chain
+    return layer.otherwise
+
+
+def judge_stage(layer: str, stage: Stage, request: Request) -> tuple[Outcome, bool]:
+    """What one stage says, and whether the chain ends with it."""
+    match stage:
+        case Observe():
+            return OPEN, False
+        case Deny(name, rules, refusal):
+            rule = _first(rules, request, lambda rule: rule)
+            return (Outcome(False, layer, name, rule, refusal), True) if rule else (OPEN, False)
+        case AllowAny(name, rules, refusal):
+            rule = _first(rules, request, lambda rule: rule)
+            if rule is None:
+                return Outcome(False, layer, name, None, refusal), True
+            return Outcome(True, layer, name, rule), False
+        case AskAll():
+            return _ask(layer, stage, request)
+        case FirstMatch(name, steps, otherwise, refusal):
+            step = _first(steps, request, lambda step: step.rule)
+            effect, rule = (step.effect, step.rule) if step else (otherwise, None)
+            if effect is Effect.PASS:
+                return OPEN, False
+            if effect is Effect.DENY:
+                return Outcome(False, layer, name, rule, refusal), True
+            return (Outcome(True, layer, name, rule) if rule else OPEN), True
+
+
+def _ask(layer: str, stage: AskAll, request: Request) -> tuple[Outcome, bool]:
+    accepted = OPEN
+    for ask in stage.asks:
+        if _sure(ask.rule.when, request):
+            if request.answers.get(ask.authorizer) != "allow":
+                return Outcome(False, layer, stage.name, ask.rule, stage.refusal), True
+            accepted = Outcome(True, layer, stage.name, ask.rule)
+    return accepted, False
+
+
+def _first(items: Iterable[T], request: Request, rule_of: Callable[[T], Rule]) -> T | None:
+    return next((item for item in items if _sure(rule_of(item).when, request)), None)
+
+
+def _sure(predicate: Predicate, request: Request) -> bool:
+    held = truth(predicate, request)
+    if held is None:
+        raise Undetermined
+    return held

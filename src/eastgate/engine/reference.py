@@ -1,0 +1,189 @@
+"""The reference evaluator: the definition of the IR, written down as plainly as it can be.
+
+It is slow on purpose and shares no code with the compiled engine, so that the two can be compared on
+generated input. An unknown attribute is tried with every value that could make a difference.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from ipaddress import ip_address, ip_network
+from itertools import product
+
+from eastgate.policy import (
+    AccountsOf,
+    AllowAny,
+    And,
+    AskAll,
+    Chain,
+    Deny,
+    Effect,
+    FirstMatch,
+    InNetwork,
+    Is,
+    Known,
+    Layer,
+    Matcher,
+    Not,
+    Observe,
+    OneOf,
+    Or,
+    Outcome,
+    Predicate,
+    Prefix,
+    Present,
+    Refusal,
+    Request,
+    Stage,
+    Suffix,
+    Value,
+    atoms,
+    rules_of,
+)
+from eastgate.policy.attributes import PATH, PORT, Attribute
+
+__all__ = ["decide", "holds"]
+
+
+def decide(layers: Sequence[Layer], request: Request) -> Outcome:
+    """ALL layers must allow, in every completion of the request; the first denial decides."""
+    accepted = Outcome(allowed=True)
+    for layer in layers:
+        outcomes = [_layer(layer, completion) for completion in _completions(layer, request)]
+        denied = [outcome for outcome in outcomes if not outcome.allowed]
+        if denied:
+            return denied[0]
+        if outcomes[0].rule is not None:
+            accepted = outcomes[0]
+    return accepted
+
+
+def _layer(layer: Layer, request: Request) -> Outcome:
+    path = request.values.get(PATH)
+    if isinstance(path, str) and re.search("%2f|%5c", path.lower()) and PATH in layer.looks_at:
+        return Outcome(False, layer.name, None, None, Refusal.BAD_REQUEST)
+    chain = layer.otherwise
+    for case in reversed(layer.cases):
+        if holds(case.when, request):
+            chain = case.chain
+    return _chain(layer.name, chain, request)
+
+
+def _chain(layer: str, chain: Chain, request: Request) -> Outcome:
+    accepted = Outcome(allowed=True)
+    for stage in chain.stages:
+        outcome, ends = _stage(layer, stage, request)
+        if not outcome.allowed:
+            return outcome
+        if outcome.rule is not None:
+            accepted = outcome
+        if ends:
+            return accepted
+    return accepted
+
+
+def _stage(layer: str, stage: Stage, request: Request) -> tuple[Outcome, bool]:
+    """The outcome of one stage, and whether it ends the chain."""
+    go_on = Outcome(allowed=True)
+    match stage:
+        case Observe():
+            return go_on, False
+        case Deny(name, rules, refusal):
+            rule = next((rule for rule in rules if holds(rule.when, request)), None)
+            return (go_on, False) if rule is None else (Outcome(False, layer, name, rule, refusal), True)
+        case AllowAny(name, rules, refusal):
+            rule = next((rule for rule in rules if holds(rule.when, request)), None)
+            return Outcome(rule is not None, layer, name, rule, None if rule else refusal), rule is None
+        case AskAll(name, asks, refusal):
+            asked = [ask for ask in asks if holds(ask.rule.when, request)]
+            refused = next((ask for ask in asked if request.answers.get(ask.authorizer) != "allow"), None)
+            if refused is not None:
+                return Outcome(False, layer, name, refused.rule, refusal), True
+            return (Outcome(True, layer, name, asked[-1].rule) if asked else go_on), False
+        case FirstMatch(name, steps, otherwise, refusal):
+            step = next((step for step in steps if holds(step.rule.when, request)), None)
+            effect, rule = (step.effect, step.rule) if step else (otherwise, None)
+            if effect is Effect.PASS:
+                return go_on, False
+            if effect is Effect.DENY:
+                return Outcome(False, layer, name, rule, refusal), True
+            return Outcome(True, layer, name, rule), True
+
+
+def holds(predicate: Predicate, request: Request) -> bool:
+    """Whether the predicate is true of a request in which everything it looks at is known or absent."""
+    match predicate:
+        case And(parts):
+            return all(holds(part, request) for part in parts)
+        case Or(parts):
+            return any(holds(part, request) for part in parts)
+        case Not(part):
+            return not holds(part, request)
+        case Is(attribute, matcher):
+            value = request.values[attribute]
+            return value is not None and _in(matcher, value)
+
+
+def _in(matcher: Matcher, value: Value) -> bool:
+    match matcher:
+        case OneOf(values):
+            return any(type(value) is type(v) and value == v for v in values)
+        case Prefix(text):
+            return str(value)[: len(text)] == text
+        case Suffix(text):
+            return text == "" or str(value)[-len(text) :] == text
+        case AccountsOf(trust_domain, namespace):
+            stem = re.escape(f"spiffe://{trust_domain}/ns/{namespace}/sa/")
+            return re.fullmatch(stem + "[^/]+", str(value)) is not None
+        case InNetwork(networks):
+            return any(ip_network(f"{value}").subnet_of(n) for n in networks if n.version == ip_address(value).version)  # type: ignore[arg-type]
+        case Present():
+            return True
+
+
+def _completions(layer: Layer, request: Request) -> Iterator[Request]:
+    """The request with each unknown attribute that the layer looks at set to every value that could matter."""
+    unknown = sorted(layer.looks_at - request.values.keys())
+    matchers = list(_matchers(layer))
+    domains = [_domain(attribute, [m for a, m in matchers if a == attribute]) for attribute in unknown]
+    for values in product(*domains):
+        yield Request({**request.values, **dict(zip(unknown, values, strict=True))}, request.answers)
+
+
+def _domain(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
+    if attribute == PORT:
+        used = {v for m in matchers if isinstance(m, OneOf) for v in m.values if isinstance(v, int)}
+        free = next((n for n in range(1, 65536) if n not in used), None)
+        return [*([free] if free else []), *sorted(used)]
+    if any(isinstance(m, InNetwork) for m in matchers):
+        return [None, *_addresses([m for m in matchers if isinstance(m, InNetwork)])]
+    exact = {str(v) for m in matchers if isinstance(m, OneOf) for v in m.values}
+    starts = {m.text for m in matchers if isinstance(m, Prefix)} | {""}
+    starts |= {f"{m.stem}/sa/" for m in matchers if isinstance(m, AccountsOf)}
+    ends = {m.text for m in matchers if isinstance(m, Suffix)} | {""}
+    mixed = {start + middle + end for start in starts for middle in ("", "\x00", "\x00/\x00") for end in ends}
+    return [None, "\x00", *sorted(exact | mixed)]
+
+
+def _addresses(matchers: Iterable[InNetwork]) -> list[str]:
+    """Every edge of every network: first, last, and the neighbours outside."""
+    found = {"0.0.0.0", "::"}  # noqa: S104 - addresses as data
+    for network in (n for m in matchers for n in m.networks):
+        first, last = int(network.network_address), int(network.broadcast_address)
+        limit = 2**network.max_prefixlen
+        kind = type(network.network_address)
+        found |= {str(kind(n)) for n in (first - 1, first, last, last + 1) if 0 <= n < limit}
+    return sorted(found)
+
+
+def _matchers(layer: Layer) -> Iterator[tuple[Attribute, Matcher]]:
+    """Every matcher that can change the outcome, with the attribute it is about."""
+    deciding = [case.when for case in layer.cases]
+    for chain in layer.chains:
+        for stage in chain.stages:
+            if not isinstance(stage, Observe):
+                deciding.extend(rule.when for rule in rules_of(stage))
+    for predicate in deciding:
+        for atom in atoms(predicate):
+            yield atom.attribute, atom.matcher

@@ -1,0 +1,167 @@
+"""The trace: what each layer and stage said of a request, in order, and what came closest.
+
+Built from the IR itself when somebody asks why; a decision never pays for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eastgate.engine.completions import complete
+from eastgate.engine.partial import judge_stage, pick_chain, truth
+from eastgate.policy import (
+    OPEN,
+    AllowAny,
+    And,
+    AskAll,
+    FirstMatch,
+    Known,
+    Layer,
+    Observe,
+    Outcome,
+    Predicate,
+    Request,
+    Rule,
+    Stage,
+    mentions,
+    rules_of,
+)
+from eastgate.policy.attributes import Attribute, Unknown
+
+__all__ = ["LayerTrace", "Missed", "NearMiss", "StageTrace", "Trace", "trace"]
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """One condition that a rule has and the request did not meet."""
+
+    attribute: Attribute
+    wanted: str
+    actual: Known | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class NearMiss:
+    """A rule that would have allowed, and what it missed."""
+
+    rule: Rule
+    missed: tuple[Missed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StageTrace:
+    """What one stage said: `accepted`, `denied`, `passed` or `observed`."""
+
+    stage: str
+    said: str
+    rule: Rule | None
+    rules: int
+    observed: tuple[tuple[Rule, str], ...] = ()
+    asked: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTrace:
+    """What one layer said. `assumed` are the values of unknown attributes for which it says so."""
+
+    layer: str
+    outcome: Outcome
+    stages: tuple[StageTrace, ...]
+    readings: tuple[str, ...] = ()
+    assumed: tuple[tuple[Attribute, Known], ...] = ()
+    exhausted: bool = False
+    nearest: tuple[NearMiss, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What all layers said, up to the one that denied; those behind it were not reached."""
+
+    outcome: Outcome
+    layers: tuple[LayerTrace, ...]
+    not_reached: tuple[str, ...] = ()
+
+
+def trace(layers: Sequence[Layer], request: Request, *, nearest: int = 3) -> Trace:
+    """Every layer up to the first denial."""
+    accepted = OPEN
+    seen: list[LayerTrace] = []
+    for place, layer in enumerate(layers):
+        one = _trace_layer(layer, request, nearest)
+        seen.append(one)
+        if not one.outcome.allowed:
+            return Trace(one.outcome, tuple(seen), tuple(later.name for later in layers[place + 1 :]))
+        if one.outcome.rule is not None:
+            accepted = one.outcome
+    return Trace(accepted, tuple(seen))
+
+
+def _trace_layer(layer: Layer, request: Request, nearest: int) -> LayerTrace:
+    completion = complete(layer, request)
+    asked = request
+    for attribute, value in completion.assumed:
+        request = request.with_value(attribute, value)
+    if completion.exhausted or (not completion.outcome.allowed and completion.outcome.stage is None):
+        return LayerTrace(
+            layer.name, completion.outcome, (), assumed=completion.assumed, exhausted=completion.exhausted
+        )
+    chain = pick_chain(layer, request)
+    stages: list[StageTrace] = []
+    misses: tuple[NearMiss, ...] = ()
+    for stage in chain.stages:
+        outcome, ends = judge_stage(layer.name, stage, request)
+        stages.append(_trace_stage(stage, outcome, request))
+        if isinstance(stage, AllowAny) and not outcome.allowed:
+            misses = _nearest(stage.rules, asked, nearest)
+        if ends:
+            break
+    return LayerTrace(layer.name, completion.outcome, tuple(stages), chain.readings, completion.assumed, nearest=misses)
+
+
+def _trace_stage(stage: Stage, outcome: Outcome, request: Request) -> StageTrace:
+    said = "denied" if not outcome.allowed else "accepted" if outcome.rule else "passed"
+    rules = tuple(rules_of(stage))
+    match stage:
+        case Observe(would=would):
+            matched = [
+                (rule, action)
+                for rule, action in zip(rules, would, strict=True)
+                if truth(rule.when, request) is not False
+            ]
+            return StageTrace(stage.name, "observed", None, len(rules), tuple(matched))
+        case AskAll(asks=asks):
+            asked = [
+                (
+                    ask.authorizer,
+                    request.answers.get(ask.authorizer, "no answer") if truth(ask.rule.when, request) else "not asked",
+                )
+                for ask in asks
+            ]
+            return StageTrace(stage.name, said, outcome.rule, len(rules), asked=tuple(asked))
+        case FirstMatch(steps=steps) if said == "passed":
+            rule = next((step.rule for step in steps if truth(step.rule.when, request)), None)
+            return StageTrace(stage.name, said, rule, len(rules))
+        case _:
+            return StageTrace(stage.name, said, outcome.rule, len(rules))
+
+
+def _nearest(rules: Sequence[Rule], request: Request, limit: int) -> tuple[NearMiss, ...]:
+    """The rules that missed fewest conditions, in the order written where they are equally near."""
+    misses = [NearMiss(rule, _missed(rule.when, request)) for rule in rules]
+    return tuple(sorted(misses, key=lambda miss: len(miss.missed))[:limit])
+
+
+def _missed(predicate: Predicate, request: Request) -> tuple[Missed, ...]:
+    parts = predicate.parts if isinstance(predicate, And) else (predicate,)
+    return tuple(
+        Missed(attribute, _wanted(part, attribute), request.get(attribute))
+        for part in parts
+        if truth(part, request) is not True
+        for attribute in sorted(mentions(part)) or [Attribute("anything")]
+    )
+
+
+def _wanted(part: Predicate, attribute: Attribute) -> str:
+    text = str(part)
+    return text.replace(f"{attribute} is ", "")

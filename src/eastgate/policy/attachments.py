@@ -1,0 +1,18 @@
+"""A policy where it applies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+__all__ = ["Attachment"]
+
+P_co = TypeVar("P_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment(Generic[P_co]):
+    """A policy on a workload; `service` is the Service through which it got there, if it targets one."""
+
+    policy: P_co
+    service: str | None = None

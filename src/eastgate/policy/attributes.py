@@ -1,0 +1,90 @@
+"""What a policy may look at: the attributes of a request.
+
+An attribute is *known* (it has a value), *absent* (known not to be there: a client without an identity has
+no identity) or *unknown* (the enforcement point cannot see it, or the question leaves it out). Absent is
+`None`: it equals nothing. Unknown is `UNKNOWN`: the verdict is allow only if every completion allows.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Final
+
+__all__ = [
+    "ADDRESS",
+    "FORWARDED_ADDRESS",
+    "GRPC_METHOD",
+    "HOST",
+    "IDENTITY",
+    "MCP_METHOD",
+    "MCP_TOOL",
+    "MESH_NAME",
+    "METHOD",
+    "PATH",
+    "PORT",
+    "SERVICE",
+    "SNI",
+    "SOURCE_WORKLOAD",
+    "UNKNOWN",
+    "Attribute",
+    "Unknown",
+    "claim",
+    "header",
+    "query",
+]
+
+
+class Unknown(enum.Enum):
+    """The type of `UNKNOWN`, so that a checker can tell it from a value."""
+
+    UNKNOWN = "unknown"
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN: Final = Unknown.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Attribute:
+    """One thing that a request has. `needs_http`: it exists only where an enforcement point reads HTTP."""
+
+    name: str
+    key: str = ""
+    needs_http: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.key}" if self.key else self.name
+
+
+IDENTITY: Final = Attribute("identity")  # the SPIFFE ID of the peer
+MESH_NAME: Final = Attribute("mesh name")  # the DNS identity of the peer, as Linkerd writes it
+SOURCE_WORKLOAD: Final = Attribute("source workload")  # "namespace/name" of the calling pod
+ADDRESS: Final = Attribute("source address")  # of the direct peer
+FORWARDED_ADDRESS: Final = Attribute("forwarded address")  # of the client, as trusted proxies tell it
+PORT: Final = Attribute("port")  # of the destination workload
+SERVICE: Final = Attribute("service")  # "namespace/name" that the traffic is addressed to; absent: the pod itself
+SNI: Final = Attribute("SNI")
+HOST: Final = Attribute("host", needs_http=True)
+METHOD: Final = Attribute("method", needs_http=True)
+PATH: Final = Attribute("path", needs_http=True)
+GRPC_METHOD: Final = Attribute("gRPC method", needs_http=True)
+MCP_METHOD: Final = Attribute("MCP method", needs_http=True)
+MCP_TOOL: Final = Attribute("MCP tool", needs_http=True)
+
+
+def header(name: str) -> Attribute:
+    """A request header; names are compared without letter case."""
+    return Attribute("header", name.lower(), needs_http=True)
+
+
+def query(name: str) -> Attribute:
+    """A query parameter."""
+    return Attribute("query parameter", name, needs_http=True)
+
+
+def claim(path: str) -> Attribute:
+    """A claim of the verified token."""
+    return Attribute("claim", path, needs_http=True)

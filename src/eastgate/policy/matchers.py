@@ -1,0 +1,105 @@
+"""How one value is compared. Each matcher is a set of values; an absent value is in none of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_address
+
+__all__ = ["AccountsOf", "InNetwork", "Matcher", "OneOf", "Prefix", "Present", "Suffix", "Value"]
+
+Value = str | int
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """Equal to ANY of the values. An empty set is equal to nothing."""
+
+    values: frozenset[Value]
+
+    def contains(self, value: Value) -> bool:
+        """Whether the value is one of them."""
+        return value in self.values
+
+    def __str__(self) -> str:
+        return " or ".join(str(v) for v in sorted(self.values, key=str)) or "nothing (an empty list)"
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """Starts with the text."""
+
+    text: str
+
+    def contains(self, value: Value) -> bool:
+        """Whether the value starts so."""
+        return isinstance(value, str) and value.startswith(self.text)
+
+    def __str__(self) -> str:
+        return f"{self.text}*"
+
+
+@dataclass(frozen=True, slots=True)
+class Suffix:
+    """Ends with the text."""
+
+    text: str
+
+    def contains(self, value: Value) -> bool:
+        """Whether the value ends so."""
+        return isinstance(value, str) and value.endswith(self.text)
+
+    def __str__(self) -> str:
+        return f"*{self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class AccountsOf:
+    """Every service account of one namespace in one trust domain, and no deeper path."""
+
+    trust_domain: str
+    namespace: str
+
+    @property
+    def stem(self) -> str:
+        """What stands before `/sa/<name>` in each of these identities."""
+        return f"spiffe://{self.trust_domain}/ns/{self.namespace}"
+
+    def contains(self, value: Value) -> bool:
+        """Whether the value is the identity of such an account."""
+        if not isinstance(value, str):
+            return False
+        stem, found, name = value.rpartition("/sa/")
+        return bool(found) and stem == self.stem and bool(name) and "/" not in name
+
+    def __str__(self) -> str:
+        return f"any service account of namespace {self.namespace} in {self.trust_domain}"
+
+
+@dataclass(frozen=True, slots=True)
+class InNetwork:
+    """An address inside ANY of the networks."""
+
+    networks: tuple[IPv4Network | IPv6Network, ...]
+
+    def contains(self, value: Value) -> bool:
+        """Whether the address is inside one of them."""
+        address = ip_address(value)
+        return any(address in network for network in self.networks)
+
+    def __str__(self) -> str:
+        return " or ".join(str(n) for n in self.networks) or "no network"
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """Any value at all, as long as there is one."""
+
+    def contains(self, value: Value) -> bool:  # noqa: ARG002 - every value is
+        """True: an absent value never gets here."""
+        return True
+
+    def __str__(self) -> str:
+        return "anything"
+
+
+Matcher = OneOf | Prefix | Suffix | AccountsOf | InNetwork | Present

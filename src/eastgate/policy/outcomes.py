@@ -1,0 +1,28 @@
+"""What came of a request: at one layer, and in all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eastgate.policy.rules import Refusal, Rule
+
+__all__ = ["OPEN", "Outcome"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one layer says. `rule` is the rule that decided; None where a default did, or nothing was in the way."""
+
+    allowed: bool
+    layer: str | None = None
+    stage: str | None = None
+    rule: Rule | None = None
+    refusal: Refusal | None = None
+
+    @property
+    def status(self) -> int:
+        """What the client sees: 200 where allowed, otherwise the refusal (0 is a closed connection)."""
+        return 200 if self.refusal is None else int(self.refusal)
+
+
+OPEN = Outcome(allowed=True)  # nothing was in the way: no policy, or none that says no

@@ -1,0 +1,48 @@
+"""A request, as the IR sees it: attributes, each known, absent or unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from eastgate.policy.attributes import IDENTITY, PATH, PORT, UNKNOWN, Attribute, Unknown
+from eastgate.policy.matchers import Value
+from eastgate.policy.paths import is_refused
+
+__all__ = ["Answer", "Known", "Request"]
+
+Known = Value | None
+Answer = str  # "allow", "deny" or "error": what an external authorizer says
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request. An attribute that `values` does not name is unknown; one that it maps to None is absent.
+
+    `open` says that an attribute which nearly every policy needs is unknown, so the fast path need not look.
+    """
+
+    values: Mapping[Attribute, Known]
+    answers: Mapping[str, Answer] = field(default_factory=dict)
+    identity: str | Unknown | None = field(init=False, compare=False, repr=False)
+    port: int | Unknown | None = field(init=False, compare=False, repr=False)
+    open: bool = field(init=False, compare=False, repr=False)
+    refused_path: bool = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        identity = self.values.get(IDENTITY, UNKNOWN)
+        port = self.values.get(PORT, UNKNOWN)
+        path = self.values.get(PATH)
+        set_ = object.__setattr__
+        set_(self, "identity", identity)
+        set_(self, "port", port)
+        set_(self, "open", identity is UNKNOWN or port is UNKNOWN)
+        set_(self, "refused_path", isinstance(path, str) and is_refused(path))
+
+    def get(self, attribute: Attribute) -> Known | Unknown:
+        """The value of an attribute, None where it is absent, UNKNOWN where nobody knows."""
+        return self.values.get(attribute, UNKNOWN)
+
+    def with_value(self, attribute: Attribute, value: Known) -> Request:
+        """The same request with one attribute known."""
+        return Request({**self.values, attribute: value}, self.answers)

@@ -1,0 +1,221 @@
+"""Rules, stages, chains and layers: the whole meaning of authorization in this project.
+
+    a Rule     is a predicate and where it came from
+    a Stage    is one of five ways to use rules
+    a Chain    is an ordered list of stages; getting through all of them allows
+    a Layer    is one enforcement point of one level: its selector picks exactly ONE chain for a request
+    a request  passes its layers in path order; ALL must allow, the first denial decides
+
+These five stages are all that any dialect needs:
+
+    Deny        ANY rule matches: denied
+    AskAll      EVERY authorizer whose rule matches must allow; error and silence deny
+    AllowAny    NO rule matches: denied; otherwise go on
+    FirstMatch  ordered; each rule accepts (ends this chain, allowed), denies, or passes (leaves this stage)
+    Observe     recorded, decides nothing
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from eastgate.places import Span
+from eastgate.policy.attributes import Attribute
+from eastgate.policy.predicates import Predicate, mentions
+
+__all__ = [
+    "AllowAny",
+    "Ask",
+    "AskAll",
+    "Case",
+    "Chain",
+    "Deny",
+    "Effect",
+    "FirstMatch",
+    "Layer",
+    "Observe",
+    "Origin",
+    "PolicyRef",
+    "Refusal",
+    "Rule",
+    "Stage",
+    "Step",
+]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PolicyRef:
+    """The name of a policy. Cluster-scoped policies have no namespace."""
+
+    kind: str
+    namespace: str | None
+    name: str
+    group: str = ""
+
+    def __str__(self) -> str:
+        return "/".join(part for part in (self.kind, self.namespace, self.name) if part is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a rule came from: policy, index, line; and for each attribute it looks at, the text that says so."""
+
+    policy: PolicyRef
+    index: int
+    span: Span | None = None
+    parts: tuple[tuple[Attribute, Span], ...] = ()
+
+    def part(self, attribute: Attribute) -> Span | None:
+        """The text that constrains one attribute, or the whole rule where it is not known more exactly."""
+        return next((span for part, span in self.parts if part == attribute), self.span)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A predicate, and where it came from. Two rules from different lines are different rules."""
+
+    when: Predicate
+    origin: Origin
+
+
+class Effect(enum.StrEnum):
+    """What a rule of `FirstMatch` does with a request that it matches."""
+
+    ACCEPT = "accept"
+    DENY = "deny"
+    PASS = "pass"  # noqa: S105 - not a password
+
+
+class Refusal(enum.IntEnum):
+    """What a denied client is to see: an HTTP status, or a closed connection."""
+
+    CLOSED = 0
+    BAD_REQUEST = 400
+    UNAUTHENTICATED = 401
+    FORBIDDEN = 403
+    NOT_FOUND = 404
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """ANY rule matches: denied. Otherwise go on."""
+
+    name: str
+    rules: tuple[Rule, ...]
+    refusal: Refusal = Refusal.FORBIDDEN
+
+
+@dataclass(frozen=True, slots=True)
+class AllowAny:
+    """ANY rule matches: go on. Otherwise denied."""
+
+    name: str
+    rules: tuple[Rule, ...]
+    refusal: Refusal = Refusal.FORBIDDEN
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One external authorizer, asked about the requests that the rule matches."""
+
+    rule: Rule
+    authorizer: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskAll:
+    """EVERY authorizer whose rule matches must allow. An error, a timeout and no answer at all deny."""
+
+    name: str
+    asks: tuple[Ask, ...]
+    refusal: Refusal = Refusal.FORBIDDEN
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One rule of an ordered stage, with its effect."""
+
+    rule: Rule
+    effect: Effect
+
+
+@dataclass(frozen=True, slots=True)
+class FirstMatch:
+    """The FIRST matching step decides; where none matches, `otherwise` does."""
+
+    name: str
+    steps: tuple[Step, ...]
+    otherwise: Effect = Effect.PASS
+    refusal: Refusal = Refusal.FORBIDDEN
+
+
+@dataclass(frozen=True, slots=True)
+class Observe:
+    """Rules that are recorded and decide nothing. `would`: what each would have done if it were enforced."""
+
+    name: str
+    rules: tuple[Rule, ...]
+    would: tuple[str, ...] = ()
+
+
+Stage = Deny | AskAll | AllowAny | FirstMatch | Observe
+
+
+def rules_of(stage: Stage) -> Iterator[Rule]:
+    """Every rule of a stage, in order."""
+    match stage:
+        case Deny(rules=rules) | AllowAny(rules=rules) | Observe(rules=rules):
+            yield from rules
+        case FirstMatch(steps=steps):
+            yield from (step.rule for step in steps)
+        case AskAll(asks=asks):
+            yield from (ask.rule for ask in asks)
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Stages in order; getting through all of them allows.
+
+    `readings` says which reading of an unclear specification shaped this chain, for the trace.
+    """
+
+    stages: tuple[Stage, ...]
+    readings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One line of a layer's selector."""
+
+    when: Predicate
+    chain: Chain
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One enforcement point of one level. The FIRST case that matches gives the chain, else `otherwise` does."""
+
+    name: str
+    otherwise: Chain
+    cases: tuple[Case, ...] = ()
+    looks_at: frozenset[Attribute] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "looks_at", self._looks_at())
+
+    @property
+    def chains(self) -> Iterator[Chain]:
+        """Every chain that the selector can pick."""
+        yield from (case.chain for case in self.cases)
+        yield self.otherwise
+
+    def _looks_at(self) -> frozenset[Attribute]:
+        """The attributes that can change the outcome. What is only observed cannot."""
+        found = [mentions(case.when) for case in self.cases]
+        for chain in self.chains:
+            for stage in chain.stages:
+                if not isinstance(stage, Observe):
+                    found.extend(mentions(rule.when) for rule in rules_of(stage))
+        return frozenset().union(*found)

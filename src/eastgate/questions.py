@@ -1,0 +1,257 @@
+"""Questions, as people ask them: may this source reach that destination?
+
+The words of `--from` and `--to`, of a test table and of the Python API are the same. A question is turned into
+arrivals: each is one request at one workload, and the answer is allow only if every arrival is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+
+from eastgate.diagnostics import Code, Diagnostic, did_you_mean
+from eastgate.policy import Known, Request
+from eastgate.policy.attributes import (
+    ADDRESS,
+    HOST,
+    IDENTITY,
+    MCP_METHOD,
+    MCP_TOOL,
+    MESH_NAME,
+    METHOD,
+    PATH,
+    PORT,
+    SERVICE,
+    SNI,
+    SOURCE_WORKLOAD,
+    Attribute,
+    claim,
+    header,
+)
+from eastgate.policy.paths import comparable_host, comparable_path
+from eastgate.settings import Settings
+from eastgate.world import Service, Workload, World, service_account_id
+
+__all__ = ["Arrival", "Question", "QuestionError", "arrivals"]
+
+BAD_SOURCE = Code("EG0101", "source not understood", "A source is sa:, pod:, spiffe://, id:, ip: or anonymous.")
+BAD_DESTINATION = Code(
+    "EG0102", "destination not understood", "A destination is pod:, service:, gateway:, backend: or route:."
+)
+NOT_DECLARED = Code(
+    "EG0103",
+    "not declared",
+    "What a question is about must be in the manifests; only then is it known what targets it.",
+)
+NOTHING_BEHIND = Code(
+    "EG0104",
+    "nothing behind the Service",
+    "A Service without pods, or without that port, leads nowhere: there is nothing to decide for.",
+)
+BAD_ATTRIBUTE = Code(
+    "EG0105", "attribute not understood", "An attribute of the question has a value that no request can have."
+)
+NOT_GUARDED = Code(
+    "EG0106",
+    "destination not decided yet",
+    "No dialect that is read guards this kind of destination, so an answer would be a guess.",
+)
+
+
+class QuestionError(ValueError):
+    """A question that cannot be decided, and why."""
+
+    def __init__(self, code: Code, message: str, help: str | None = None) -> None:  # noqa: A002
+        super().__init__(message if help is None else f"{message} ({help})")
+        self.diagnostic = Diagnostic(code, message, None, help)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """May `source` reach `to`? What is left out is unknown: the answer is allow only if it is for every value."""
+
+    source: str
+    to: str
+    port: int | None = None
+    method: str | None = None
+    path: str | None = None
+    host: str | None = None
+    sni: str | None = None
+    headers: Mapping[str, str] | None = None
+    mcp_method: str | None = None
+    tool: str | None = None
+    source_ip: str | None = None
+    claims: Mapping[str, str] | None = None
+    external_auth: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        port = f" port {self.port}" if self.port is not None else ""
+        http = " ".join(part for part in (self.method, self.host, self.path) if part)
+        tool = " ".join(part for part in (self.mcp_method, self.tool) if part)
+        return f"{self.source} -> {self.to}{port}" + "".join(f" {part}" for part in (http, tool) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One request at one workload."""
+
+    workload: Workload
+    request: Request
+
+
+Values = dict[Attribute, Known]
+
+
+def arrivals(question: Question, world: World, settings: Settings) -> list[Arrival]:
+    """Every request that a question stands for. Raises QuestionError where it stands for none."""
+    shared = {**_http(question), **_tokens(question)}
+    sources = list(_sources(question, world, settings))
+    return [
+        Arrival(workload, Request({**shared, **source, **destination}, question.external_auth))
+        for workload, destination in _destinations(question, world)
+        for source in sources
+    ]
+
+
+# Where from
+
+
+def _sources(question: Question, world: World, settings: Settings) -> Iterator[Values]:
+    address: Values = {}
+    if question.source_ip is not None:
+        address = {ADDRESS: _address(question.source_ip)}
+    for values in _identities(question.source, world, settings):
+        yield {**values, **address}
+
+
+def _identities(source: str, world: World, settings: Settings) -> Iterator[Values]:
+    kind, colon, rest = source.partition(":")
+    if source == "anonymous":
+        yield {IDENTITY: None, MESH_NAME: None}
+    elif source.startswith("spiffe://"):
+        yield {IDENTITY: source, MESH_NAME: None}
+    elif colon and kind == "id":
+        yield {IDENTITY: None, MESH_NAME: rest}
+    elif colon and kind == "ip":
+        yield {IDENTITY: None, MESH_NAME: None, ADDRESS: _address(rest)}
+    elif colon and kind == "sa":
+        namespace, name = _namespaced(source, rest, BAD_SOURCE)
+        yield {IDENTITY: service_account_id(settings.trust_domain, namespace, name)}
+    elif colon and kind == "pod":
+        for workload in _workloads(source, rest, world, BAD_SOURCE):
+            identity = service_account_id(settings.trust_domain, workload.namespace, workload.service_account)
+            known: Values = {IDENTITY: identity, SOURCE_WORKLOAD: workload.key}
+            yield {**known, ADDRESS: workload.ips[0]} if workload.ips else known
+    else:
+        raise QuestionError(
+            BAD_SOURCE,
+            f"`{source}` is not a source",
+            "write sa:<namespace>/<name>, pod:<namespace>/<name>, spiffe://.., id:<name>, ip:<address> or anonymous",
+        )
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        raise QuestionError(BAD_ATTRIBUTE, f"`{text}` is not an IP address") from None
+
+
+# Where to
+
+
+def _destinations(question: Question, world: World) -> Iterator[tuple[Workload, Values]]:
+    kind, _, rest = question.to.partition(":")
+    if question.port is not None and not 1 <= question.port <= 65535:
+        raise QuestionError(BAD_ATTRIBUTE, f"port {question.port} is not between 1 and 65535")
+    match kind:
+        case "pod":
+            port: Values = {} if question.port is None else {PORT: question.port}
+            for workload in _workloads(question.to, rest, world, BAD_DESTINATION):
+                yield workload, {**port, SERVICE: None}
+        case "service":
+            namespace, name = _namespaced(question.to, rest, BAD_DESTINATION)
+            service = world.services.get(f"{namespace}/{name}")
+            if service is None:
+                raise _not_declared("Service", f"{namespace}/{name}", world.services)
+            yield from _behind(service, question.port, world)
+        case "gateway" | "backend" | "route":
+            raise QuestionError(
+                NOT_GUARDED, f"no policy that is read so far guards a {kind}", "ask about a pod or a service"
+            )
+        case _:
+            raise QuestionError(
+                BAD_DESTINATION,
+                f"`{question.to}` is not a destination",
+                "write pod:<namespace>/<name> or service:<namespace>/<name>",
+            )
+
+
+def _behind(service: Service, port: int | None, world: World) -> Iterator[tuple[Workload, Values]]:
+    """Every pod of a Service, on the port that the Service's port leads to; on each, where none is asked about."""
+    key = f"{service.namespace}/{service.name}"
+    pods = [world.workloads[pod] for pod in world.pods_of(key)]
+    if not pods:
+        raise QuestionError(NOTHING_BEHIND, f"Service {key} selects no pods")
+    if port is not None and all(port != one.port for one in service.ports):
+        ports = ", ".join(str(one.port) for one in service.ports) or "no ports"
+        raise QuestionError(NOTHING_BEHIND, f"Service {key} has no port {port}", f"it has {ports}")
+    if not service.ports:
+        for pod in pods:
+            yield pod, {SERVICE: key}
+    endpoints = [(pod, number) for pod in pods for number in world.target_ports(service, port, pod)]
+    if service.ports and not endpoints:
+        raise QuestionError(NOTHING_BEHIND, f"no pod of Service {key} has the port that it leads to")
+    for pod, number in endpoints:
+        yield pod, {SERVICE: key, PORT: number}
+
+
+def _workloads(written: str, rest: str, world: World, code: Code) -> tuple[Workload, ...]:
+    namespace, name = _namespaced(written, rest, code)
+    found = world.find_workloads(namespace, name)
+    if not found:
+        raise _not_declared("Pod", f"{namespace}/{name}", world.workloads)
+    return found
+
+
+def _namespaced(written: str, rest: str, code: Code) -> tuple[str, str]:
+    namespace, slash, name = rest.partition("/")
+    if not namespace or not name or not slash or "/" in name:
+        kind = written.partition(":")[0]
+        raise QuestionError(code, f"`{written}` names no {kind}", f"write {kind}:<namespace>/<name>")
+    return namespace, name
+
+
+def _not_declared(kind: str, key: str, declared: Mapping[str, object]) -> QuestionError:
+    near = did_you_mean(key, declared)
+    return QuestionError(NOT_DECLARED, f"no manifest declares {kind} {key}", f"did you mean {near}?" if near else None)
+
+
+# What
+
+
+def _http(question: Question) -> Values:
+    values: Values = {}
+    if question.host is not None:
+        values[HOST] = comparable_host(question.host)
+    if question.method is not None:
+        values[METHOD] = question.method
+    if question.path is not None:
+        if not question.path.startswith("/") and question.path != "*":
+            raise QuestionError(BAD_ATTRIBUTE, f"`{question.path}` is not a path", f"write /{question.path}")
+        values[PATH] = comparable_path(question.path)
+    if question.sni is not None:
+        values[SNI] = comparable_host(question.sni)
+    values.update({header(name): value for name, value in (question.headers or {}).items()})
+    return values
+
+
+def _tokens(question: Question) -> Values:
+    values: Values = {claim(name): value for name, value in (question.claims or {}).items()}
+    if question.mcp_method is not None or question.tool is not None:
+        values[MCP_METHOD] = question.mcp_method or "tools/call"
+        values[MCP_TOOL] = question.tool
+        if question.method is None and question.path is None:
+            values |= {METHOD: "POST", PATH: "/"}
+    return values

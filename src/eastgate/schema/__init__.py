@@ -1,0 +1,5 @@
+"""One description of each resource, from which it is checked (and, later, served and documented)."""
+
+from eastgate.schema.shapes import Anything, Check, Choice, Field, ListOf, MapOf, Record, Shape, Text, Whole, check
+
+__all__ = ["Anything", "Check", "Choice", "Field", "ListOf", "MapOf", "Record", "Shape", "Text", "Whole", "check"]

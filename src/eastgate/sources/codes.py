@@ -1,0 +1,190 @@
+"""The catalogue of what can be wrong with a text before anybody looks at what the policy in it means."""
+
+from __future__ import annotations
+
+from eastgate.diagnostics import Code
+
+__all__ = [
+    "ALIAS_BOMB",
+    "ALIAS_RECURSIVE",
+    "ALIAS_UNDEFINED",
+    "BAD_INDENTATION",
+    "CONTROL_CHARACTER",
+    "DUPLICATE_KEY",
+    "DUPLICATE_OBJECT",
+    "EMPTY_FOLDER",
+    "FIELD_MISSING",
+    "FIELD_MISSPELT",
+    "FIELD_TYPE",
+    "JSON_SYNTAX",
+    "KEY_NOT_STRING",
+    "MERGE_NOT_MAPPING",
+    "NAME_GENERATED",
+    "NAME_MISSING",
+    "NOT_UTF8",
+    "NO_OBJECT",
+    "NUMBER_RANGE",
+    "TAB",
+    "TAG_MISMATCH",
+    "TAG_UNKNOWN",
+    "TEMPLATE",
+    "TOO_DEEP",
+    "TOO_LARGE",
+    "TOO_MANY_FINDINGS",
+    "UNCLOSED",
+    "UNREADABLE",
+    "YAML_SYNTAX",
+]
+
+UNREADABLE = Code(
+    "EG1001",
+    "file cannot be read",
+    "The file or folder does not exist, is a broken link, or may not be read by this user.",
+)
+TOO_LARGE = Code(
+    "EG1002",
+    "file is too large",
+    "One text may have 512 MiB. Split it into several files.",
+)
+EMPTY_FOLDER = Code(
+    "EG1003",
+    "folder without manifests",
+    "The folder was named explicitly, but neither it nor a folder below it holds a file that ends in "
+    "`.yaml`, `.yml` or `.json`. Hidden files and folders are not read.",
+)
+NOT_UTF8 = Code(
+    "EG1004",
+    "text is not UTF-8",
+    "Manifests are UTF-8 text, as Kubernetes demands. The document with the wrong byte was not read.",
+)
+CONTROL_CHARACTER = Code(
+    "EG1005",
+    "control character in the text",
+    "YAML and JSON forbid control characters other than line breaks and tabs. They are invisible in most "
+    "editors, so they are never guessed at.",
+)
+YAML_SYNTAX = Code(
+    "EG1006",
+    "YAML syntax",
+    "The text is not YAML from here on. The rest of this document was not read; other documents were.",
+)
+TAB = Code(
+    "EG1007",
+    "tab in the indentation",
+    "YAML is indented with spaces only.",
+)
+BAD_INDENTATION = Code(
+    "EG1008",
+    "indentation does not fit",
+    "The line stands neither in the mapping or list above it nor under one of its entries.",
+)
+UNCLOSED = Code(
+    "EG1009",
+    "quote or bracket is never closed",
+    "A quote or a bracket was opened and the document ended before it was closed.",
+)
+TEMPLATE = Code(
+    "EG1010",
+    "template text instead of YAML",
+    "The text has `{{ }}` in it, as Helm charts and other templates do. Only rendered manifests can be read.",
+)
+ALIAS_UNDEFINED = Code(
+    "EG1011",
+    "alias without an anchor",
+    "`*name` stands for the value marked `&name` earlier in the same document; there is none.",
+)
+ALIAS_RECURSIVE = Code(
+    "EG1012",
+    "alias inside its own anchor",
+    "The value that the alias stands for contains the alias itself, so it has no end.",
+)
+ALIAS_BOMB = Code(
+    "EG1013",
+    "aliases expand too far",
+    "The aliases of this document stand for more than 100,000 values together. Such documents are made to "
+    "exhaust memory; the document was not read.",
+)
+TOO_DEEP = Code(
+    "EG1014",
+    "nested too deeply",
+    "Mappings and lists may stand inside each other 100 levels deep. No Kubernetes object comes near that.",
+)
+DUPLICATE_KEY = Code(
+    "EG1015",
+    "key written twice",
+    "A mapping has the same key twice. Readers disagree on which of them counts, and in a policy that "
+    "decides who gets in, so neither is chosen.",
+)
+KEY_NOT_STRING = Code(
+    "EG1016",
+    "key is not a string",
+    "Keys of Kubernetes objects are strings. YAML reads unquoted `yes`, `on`, `80` or `null` as something else.",
+)
+TAG_UNKNOWN = Code(
+    "EG1017",
+    "unknown YAML tag",
+    "Only the tags `!!str`, `!!int`, `!!float`, `!!bool`, `!!null`, `!!map` and `!!seq` have a meaning here.",
+)
+TAG_MISMATCH = Code(
+    "EG1018",
+    "value does not fit its tag",
+    "The tag in front of the value names a type that the value cannot be read as.",
+)
+MERGE_NOT_MAPPING = Code(
+    "EG1019",
+    "merge of something that is no mapping",
+    "`<<` takes over the keys of a mapping, or of each mapping in a list.",
+)
+NUMBER_RANGE = Code(
+    "EG1020",
+    "number that Kubernetes cannot hold",
+    "Infinity, not-a-number and numbers of thousands of digits have no form in JSON, which is what the API "
+    "server stores.",
+)
+JSON_SYNTAX = Code(
+    "EG1021",
+    "JSON syntax",
+    "The text is not JSON from here on.",
+)
+TOO_MANY_FINDINGS = Code(
+    "EG1022",
+    "too many findings in one document",
+    "After 100 findings the rest of a document is left unread.",
+)
+NO_OBJECT = Code(
+    "EG1030",
+    "not a Kubernetes object",
+    "A manifest is a mapping with `apiVersion`, `kind` and `metadata`.",
+)
+FIELD_MISSING = Code(
+    "EG1031",
+    "`apiVersion` or `kind` is missing",
+    "Without `apiVersion` and `kind` nobody can know what the object is.",
+)
+FIELD_MISSPELT = Code(
+    "EG1032",
+    "misspelt field of every object",
+    "`apiVersion`, `kind` and `metadata` are written exactly so; Kubernetes ignores other spellings.",
+)
+FIELD_TYPE = Code(
+    "EG1033",
+    "wrong type in the head of an object",
+    "`apiVersion`, `kind`, `metadata.name` and `metadata.namespace` are strings, `metadata` is a mapping, "
+    "`items` of a List is a list of objects.",
+)
+NAME_MISSING = Code(
+    "EG1034",
+    "object without a name",
+    "Every object has a non-empty `metadata.name`.",
+)
+NAME_GENERATED = Code(
+    "EG1035",
+    "object whose name only a cluster would make",
+    "`metadata.generateName` asks the API server for a name. There is none offline, so the object needs a name.",
+)
+DUPLICATE_OBJECT = Code(
+    "EG1036",
+    "object written twice",
+    "Two documents have the same group, kind, namespace and name. In a cluster the later one would replace "
+    "the earlier; offline nobody can tell which was meant.",
+)

@@ -1,0 +1,97 @@
+"""One Kubernetes object as it was written, and the outcome of a run of reading."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from eastgate.diagnostics import Reporter
+from eastgate.places import Span
+from eastgate.sources.json_nodes import read_json_nodes
+from eastgate.sources.node import Node, Plain
+from eastgate.sources.text import Text
+from eastgate.sources.yaml_nodes import read_yaml_node
+
+__all__ = ["Document", "Reading", "Stretch"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of a text that can be read again alone, and the way from its root to the value that is meant."""
+
+    text: Text
+    is_json: bool
+    start: int
+    end: int
+    path: tuple[str | int, ...] = ()
+
+    def at(self, *steps: str | int) -> Stretch:
+        """The same stretch, for a value further inside."""
+        return Stretch(self.text, self.is_json, self.start, self.end, self.path + steps)
+
+    def node(self) -> Node:
+        """The value with positions. What there was to report in it has been reported when it was first read."""
+        silent = Reporter()
+        if self.is_json:
+            root = next(iter(read_json_nodes(self.text, self.start, self.end, silent)), None)
+        else:
+            root = read_yaml_node(self.text, self.start, self.end, silent)
+        assert root is not None  # noqa: S101 - it could be read the first time
+        return root.nearest(*self.path)
+
+    def span(self) -> Span:
+        """Where the value stands."""
+        return self.node().span if self.path else self.text.span(self.start, self.end)
+
+
+@dataclass(slots=True)
+class Document:
+    """One Kubernetes object: what it is, where it stands, and its content with positions or without."""
+
+    api_version: str
+    kind: str
+    name: str
+    namespace: str | None
+    node: Node | None
+    """The content with positions, if they were asked for."""
+    data: dict[str, Plain] | None
+    """The content without positions, if they were not. One of the two is set."""
+    origin: Stretch | Node = field(repr=False, compare=False)
+    """What positions are read from when somebody asks for one after all."""
+    _located: Node | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def group(self) -> str:
+        """The API group; empty for the core group."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def version(self) -> str:
+        """The version of the API group."""
+        return self.api_version.rpartition("/")[2]
+
+    @property
+    def span(self) -> Span:
+        """The object, from its first key on."""
+        root = self.node or self._located
+        if root is not None:
+            return root.span
+        return self.origin.span if isinstance(self.origin, Node) else self.origin.span()
+
+    def locate(self, *path: str | int) -> Span:
+        """Where the value at a path of keys and indices stands; if there is none, the nearest value around it."""
+        root = self.node or self._located
+        if root is None:
+            root = self._located = self.origin if isinstance(self.origin, Node) else self.origin.node()
+        return root.nearest(*path).span
+
+
+@dataclass(slots=True)
+class Reading:
+    """What came out of reading: the objects, the findings, and what was left out on purpose."""
+
+    documents: list[Document] = field(default_factory=list)
+    reporter: Reporter = field(default_factory=Reporter)
+    skipped: dict[str, int] = field(default_factory=dict)
+    """How many documents that are no manifests were passed over, by file name (`kustomization.yaml`, ...)."""
+    seen: dict[tuple[str, str, str, str], Document] = field(default_factory=dict, repr=False, compare=False)
+    """The objects by group, kind, namespace and name."""

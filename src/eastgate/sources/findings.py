@@ -1,0 +1,54 @@
+"""What the readers that know positions have in common: saying what is wrong, and knowing when to stop."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from eastgate.diagnostics import Code, Diagnostic, Reporter
+from eastgate.places import Span
+from eastgate.sources.codes import DUPLICATE_KEY, TOO_DEEP, TOO_MANY_FINDINGS
+from eastgate.sources.limits import MAX_DEPTH, MAX_FINDINGS
+from eastgate.sources.node import Node
+
+__all__ = ["Findings", "StopReading"]
+
+
+class StopReading(Exception):  # noqa: N818 - it ends the work on one document, and a finding has said why
+    """The rest of the document cannot be read, or is not safe to read."""
+
+
+class Findings:
+    """The findings in one document."""
+
+    __slots__ = ("_count", "_reporter")
+
+    def __init__(self, reporter: Reporter) -> None:
+        self._reporter = reporter
+        self._count = 0
+
+    def report(self, code: Code, message: str, span: Span, help_: str | None = None) -> None:
+        """Add a finding and read on, unless there are too many already."""
+        self._reporter.report(code, message, span, help=help_)
+        self._count += 1
+        if self._count >= MAX_FINDINGS:
+            self.stop(TOO_MANY_FINDINGS, "the rest of this document was not read: too many findings", span)
+
+    def stop(self, code: Code, message: str, span: Span, help_: str | None = None) -> NoReturn:
+        """Add a finding and read no further."""
+        self.stop_with(Diagnostic(code, message, span, help_))
+
+    def stop_with(self, diagnostic: Diagnostic) -> NoReturn:
+        """Add a finding that was made elsewhere and read no further."""
+        self._reporter.found.append(diagnostic)
+        raise StopReading
+
+    def too_deep(self, span: Span) -> NoReturn:
+        """The nesting exceeds what anybody writes."""
+        message = f"this is nested more than {MAX_DEPTH} levels deep"
+        self.stop(TOO_DEEP, message, span, "no Kubernetes object needs that: check the indentation and the brackets")
+
+    def twice(self, name: str, key: Node, first: Node) -> None:
+        """A key stands in a mapping that has it already."""
+        where = f"line {first.line}" if first.line != key.line else f"column {first.column} of this line"
+        message = f"key `{name}` is written twice in this mapping"
+        self.report(DUPLICATE_KEY, message, key.span, f"the first one is in {where}; keep one of them")

@@ -1,0 +1,25 @@
+"""What the two fast readers return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eastgate.sources.node import Plain
+
+__all__ = ["Extent", "PlainDocument"]
+
+Extent = tuple[int, int]
+"""The offsets in the text where something starts, and one past where it ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainDocument:
+    """The value of a document, where it stands, and where the entries of its top-level `items` stand.
+
+    There are no duplicate keys in it, and each extent can be read again alone: nothing in it depends on the
+    text around it.
+    """
+
+    value: Plain
+    extent: Extent
+    items: list[Extent]

@@ -1,0 +1,292 @@
+"""libyaml's complaints in our words: the place a person should look at, and what to write there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from yaml.error import MarkedYAMLError, YAMLError
+from yaml.reader import ReaderError
+
+from eastgate.diagnostics import Code, Diagnostic
+from eastgate.places import Span
+from eastgate.sources.codes import (
+    BAD_INDENTATION,
+    CONTROL_CHARACTER,
+    TAB,
+    TAG_UNKNOWN,
+    TEMPLATE,
+    UNCLOSED,
+    YAML_SYNTAX,
+)
+from eastgate.sources.text import Text
+from eastgate.sources.yaml_parser import Mark
+
+__all__ = ["FORBIDDEN", "TEMPLATE_HELP", "Trouble", "explain", "template_finding"]
+
+TEMPLATE_HELP: Final = "this looks like a Helm template: render it first (helm template ...)"
+FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""The characters that YAML does not allow in a text at all."""
+
+_WORD = re.compile(r"[^\s,\[\]{}:]+|\S")
+_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{0,2}|u[0-9a-fA-F]{0,4}|U[0-9a-fA-F]{0,8}|.)")
+_NO_SPACE_AFTER_COLON = re.compile(r"\s*(?:- )?[\w./-]+:[^\s/:]")
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """An error of libyaml in one chunk of a text, whose first line is known."""
+
+    text: Text
+    chunk: str
+    first_line: int
+    problem: str
+    context: str
+    at: Mark
+    since: Mark  # where the thing began that was being read; the same as `at` if libyaml does not say
+
+    def line_of(self, mark: Mark) -> int:
+        """The line of a mark in the whole text."""
+        return self.first_line + mark.line
+
+    def span(self, mark: Mark, *, rest_of_line: bool = False) -> Span:
+        """The word at a mark; where there is none, the last word before it."""
+        line, column = self.line_of(mark), mark.column + 1
+        source = self.text.source
+        while line > self.first_line and not source.line(line)[column - 1 :].strip():
+            line -= 1
+            column = len(source.line(line).rstrip()) or 1
+        written = source.line(line)
+        if rest_of_line:
+            return Span(source, line, column, line, max(column, len(written.rstrip())) + 1)
+        word = _WORD.match(written, column - 1)
+        return Span(source, line, column, line, word.end() + 1 if word else column + 1)
+
+    @property
+    def starts_line(self) -> bool:
+        """Whether nothing but spaces stands before the place on its line."""
+        return not self.text.source.line(self.line_of(self.at))[: self.at.column].strip()
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the document ends at the place."""
+        return not self.chunk[self.at.index :].strip()
+
+
+_Finding = Callable[[Trouble], Diagnostic]
+
+
+def explain(error: YAMLError, text: Text, chunk: str, start: int, first_line: int) -> Diagnostic:
+    """What to tell a person about an error in the chunk that starts at an offset of the text."""
+    if isinstance(error, ReaderError):
+        return _control_character(text, chunk, start)
+    assert isinstance(error, MarkedYAMLError)  # noqa: S101 - libyaml raises no others
+    at = error.problem_mark or error.context_mark
+    assert at is not None  # noqa: S101 - nor any without a place
+    since = error.context_mark or at
+    trouble = Trouble(text, chunk, first_line, error.problem or "", error.context or "", at, since)
+    span = trouble.span(at)
+    if "{{" in span.first_line:
+        return template_finding(span)
+    for part, finding in _FINDINGS.items():
+        if part in trouble.problem:
+            return finding(trouble)
+    return Diagnostic(YAML_SYNTAX, f"this is not YAML: {trouble.problem}", span)
+
+
+def template_finding(span: Span) -> Diagnostic:
+    """The finding for a line with `{{` in it that could not be read as YAML."""
+    column = span.first_line.index("{{") + 1
+    end = span.first_line.find("}}", column)
+    end_column = end + 3 if end >= 0 else column + 2
+    braces = Span(span.source, span.line, column, span.line, end_column)
+    return Diagnostic(TEMPLATE, "`{{` starts template text, which is not YAML", braces, TEMPLATE_HELP)
+
+
+def _control_character(text: Text, chunk: str, start: int) -> Diagnostic:
+    found = FORBIDDEN.search(chunk)
+    assert found is not None  # noqa: S101 - libyaml has found one
+    # The chunk is padded in front to keep its column.
+    offset = start - (text.position(start)[1] - 1) + found.start()
+    return Diagnostic(
+        CONTROL_CHARACTER,
+        f"the control character U+{ord(found.group()):04X} is not allowed in YAML",
+        text.span(offset, offset + 1),
+        f'remove it, or write it as "\\x{ord(found.group()):02x}" in double quotes'
+        if ord(found.group()) < 256
+        else "remove it",
+    )
+
+
+def _fixed(code: Code, message: str, help_: str, *, since: bool = False, line: bool = False) -> _Finding:
+    """A finding that says the same at every place."""
+
+    def finding(trouble: Trouble) -> Diagnostic:
+        span = trouble.span(trouble.since if since else trouble.at, rest_of_line=line)
+        return Diagnostic(code, message, span, help_)
+
+    return finding
+
+
+def _strange_character(trouble: Trouble) -> Diagnostic:
+    span = trouble.span(trouble.at)
+    character = trouble.chunk[trouble.at.index]
+    if character == "\t":
+        return _tab(trouble)
+    rest = trouble.span(trouble.at, rest_of_line=True)
+    return Diagnostic(
+        YAML_SYNTAX,
+        f"a value cannot start with {'a backtick' if character == '`' else f'`{character}`'}",
+        span,
+        f"put it in quotes: {_quoted(rest.underlined)}",
+    )
+
+
+def _tab(trouble: Trouble) -> Diagnostic:
+    line, column = trouble.line_of(trouble.at), trouble.at.column + 1
+    written = trouble.text.source.line(line)
+    end = column + len(written[column - 1 :]) - len(written[column - 1 :].lstrip("\t"))
+    span = Span(trouble.text.source, line, column, line, end)
+    return Diagnostic(TAB, "a tab cannot indent YAML", span, "use spaces instead of the tab")
+
+
+def _colon(trouble: Trouble) -> Diagnostic:
+    help_ = "put the value in quotes if the `:` belongs to it; if not, check the indentation of this line"
+    above = trouble.line_of(trouble.at) - 1
+    while above > trouble.first_line and not trouble.text.source.line(above).strip():
+        above -= 1
+    if above >= trouble.first_line and _NO_SPACE_AFTER_COLON.match(trouble.text.source.line(above)):
+        help_ = f"write a space after the `:` in line {above}"
+    return Diagnostic(YAML_SYNTAX, "a `:` cannot stand here", trouble.span(trouble.at), help_)
+
+
+def _outside(what: str) -> _Finding:
+    """Something that is not an entry of the mapping or list that it stands in."""
+
+    def finding(trouble: Trouble) -> Diagnostic:
+        span = trouble.span(trouble.at)
+        if not trouble.starts_line:
+            help_ = "put the whole value in quotes"
+            return Diagnostic(YAML_SYNTAX, "this text does not belong to the value before it", span, help_)
+        line = trouble.line_of(trouble.since)
+        message = f"this line does not fit into the {what} that starts in line {line}"
+        return Diagnostic(BAD_INDENTATION, message, span, _indentation_help(trouble, what))
+
+    return finding
+
+
+def _indentation_help(trouble: Trouble, what: str) -> str:
+    """The line may belong to the collection that it stands in, or to one that ended with the line above it."""
+    source = trouble.text.source
+    outer, outer_indent = trouble.line_of(trouble.since), trouble.since.column
+    above = trouble.line_of(trouble.at) - 1
+    while above > outer and not source.line(above).strip():
+        above -= 1
+    indent = len(source.line(above)) - len(source.line(above).lstrip(" "))
+    if indent != outer_indent and above != outer:
+        return f"indent it by {indent} like line {above}, or by {outer_indent} like line {outer}"
+    if indent != trouble.at.column:
+        return f"indent it by {outer_indent} like line {outer}"
+    return "start it with `- `" if what == "list" else "write `key: value`"
+
+
+def _bracket(bracket: str, closing: str) -> _Finding:
+    def finding(trouble: Trouble) -> Diagnostic:
+        opened = f"the `{bracket}` in line {trouble.line_of(trouble.since)}"
+        if trouble.at_end:
+            span = trouble.span(trouble.since)
+            return Diagnostic(UNCLOSED, f"this `{bracket}` is never closed", span, f"add a `{closing}`")
+        span = trouble.span(trouble.at)
+        return Diagnostic(
+            YAML_SYNTAX, f"a `,` or a `{closing}` is missing before this", span, f"it belongs to {opened}"
+        )
+
+    return finding
+
+
+def _no_value(trouble: Trouble) -> Diagnostic:
+    span = trouble.span(trouble.at)
+    if trouble.at_end:
+        message = "a bracket is still open where the document ends"
+        return Diagnostic(UNCLOSED, message, span, "add the missing `]` or `}`")
+    return Diagnostic(YAML_SYNTAX, "a value is expected here", span, "put it in quotes if it is text")
+
+
+def _behind_the_end(trouble: Trouble) -> Diagnostic:
+    span = trouble.span(trouble.at)
+    if span.first_line.startswith("%"):
+        span = Span(span.source, span.line, 1, span.line, len(span.first_line.rstrip()) + 1)
+        return Diagnostic(YAML_SYNTAX, "a directive cannot stand here", span, "write `...` in the line before it")
+    help_ = "check the indentation, or start a new document with `---`"
+    return Diagnostic(YAML_SYNTAX, "the document has ended before this", span, help_)
+
+
+def _alias(trouble: Trouble) -> Diagnostic:
+    rest = trouble.span(trouble.since, rest_of_line=True)
+    sign = rest.underlined[0]
+    name = "alias" if sign == "*" else "anchor"
+    return Diagnostic(
+        YAML_SYNTAX,
+        f"`{sign}` starts an {name}, and no name follows it",
+        trouble.span(trouble.since),
+        f"if this is text, put it in quotes: {_quoted(rest.underlined)}",
+    )
+
+
+def _quote(trouble: Trouble) -> Diagnostic:
+    quote = trouble.chunk[trouble.since.index]
+    span = trouble.span(trouble.since, rest_of_line=True)
+    return Diagnostic(UNCLOSED, "this quote is never closed", span, f"add the closing `{quote}`")
+
+
+def _escape(trouble: Trouble) -> Diagnostic:
+    start = trouble.chunk.rfind("\\", 0, trouble.at.index + 1)
+    column = trouble.at.column + 1 - (trouble.at.index - start)
+    line = trouble.line_of(trouble.at)
+    escape = _ESCAPE.match(trouble.chunk, start)
+    span = Span(trouble.text.source, line, column, line, column + (len(escape.group()) if escape else 1))
+    help_ = "write `\\\\` for a backslash, or use single quotes"
+    return Diagnostic(YAML_SYNTAX, f"`{span.underlined}` is not an escape that YAML knows", span, help_)
+
+
+def _quoted(words: str) -> str:
+    words = words.rstrip()
+    return f'"{words}"' if '"' not in words else f"'{words}'"
+
+
+_ESCAPES = ("found unknown escape", "hexdecimal number", "Unicode character escape code")
+
+# By a part of libyaml's message.
+_FINDINGS: Final[dict[str, _Finding]] = {
+    "cannot start any token": _strange_character,
+    "found a tab character": _tab,
+    "mapping values are not allowed": _colon,
+    "did not find expected key": _outside("mapping"),
+    "did not find expected '-' indicator": _outside("list"),
+    "did not find expected ',' or ']'": _bracket("[", "]"),
+    "did not find expected ',' or '}'": _bracket("{", "}"),
+    "could not find expected ':'": _fixed(
+        YAML_SYNTAX, "this line has no `:`", "write `key: value`", since=True, line=True
+    ),
+    "found unexpected end of stream": _quote,
+    "found unexpected document indicator": _quote,
+    **dict.fromkeys(_ESCAPES, _escape),
+    "did not find expected alphabetic or numeric character": _alias,
+    "block sequence entries are not allowed": _fixed(
+        YAML_SYNTAX, "a list entry cannot start here", "put the `-` on a line of its own, below the key"
+    ),
+    "mapping keys are not allowed": _fixed(
+        YAML_SYNTAX, "a `?` key cannot start here", "put the value in quotes if the `?` belongs to it"
+    ),
+    "did not find expected comment or line break": _fixed(
+        YAML_SYNTAX, "text cannot follow `|` or `>` on the same line", "start the text on the next line"
+    ),
+    "indentation indicator equal to 0": _fixed(YAML_SYNTAX, "a block cannot be indented by 0", "leave the number out"),
+    "did not find expected node content": _no_value,
+    "did not find expected <document start>": _behind_the_end,
+    "undefined tag handle": _fixed(TAG_UNKNOWN, "this tag is not known here", "leave the tag out"),
+    "incompatible YAML document": _fixed(YAML_SYNTAX, "this version of YAML is not known here", "leave the line out"),
+    "directive": _fixed(YAML_SYNTAX, "this directive is not known here", "leave the line out", since=True),
+}

@@ -1,0 +1,88 @@
+"""YAML scalars and tags with positions: what a scalar event means, and what is wrong with its tag."""
+
+from __future__ import annotations
+
+import re
+
+from eastgate.places import SourceText, Span
+from eastgate.sources.codes import NUMBER_RANGE, TAG_MISMATCH, TAG_UNKNOWN
+from eastgate.sources.findings import Findings
+from eastgate.sources.node import Scalar
+from eastgate.sources.scalars import CONVERT, NULLS, NoNumberError, resolve
+from eastgate.sources.yaml_parser import MAPPING, Event
+
+__all__ = ["TaggedScalars"]
+
+_CORE = "tag:yaml.org,2002:"
+_SCALAR_TAGS = frozenset(["str", "int", "float", "bool", "null"])
+_TAG = re.compile(r"!\S*")
+_LONGEST_SHOWN = 60
+
+
+class TaggedScalars:
+    """Reads the scalars and checks the tags of one document."""
+
+    __slots__ = ("_findings", "_first_line", "_source")
+
+    def __init__(self, source: SourceText, first_line: int, findings: Findings) -> None:
+        self._source = source
+        self._first_line = first_line
+        self._findings = findings
+
+    def value(self, event: Event) -> Scalar:
+        """The value of a scalar. Where it cannot be read as what it claims to be, its text."""
+        try:
+            return self._value(event)
+        except NoNumberError:
+            shown = event.value if len(event.value) <= _LONGEST_SHOWN else event.value[:_LONGEST_SHOWN] + "..."
+            help_ = f'if it is text, put it in quotes: "{shown}"'
+            self._findings.report(NUMBER_RANGE, "Kubernetes cannot hold this number", self._span(event), help_)
+            return event.value
+
+    def _value(self, event: Event) -> Scalar:
+        if event.tag is None:
+            return event.value if event.style else resolve(event.value)
+        name = event.tag.removeprefix(_CORE)
+        if event.tag == "!" or name == "str":
+            return event.value
+        if name == event.tag or name not in _SCALAR_TAGS:
+            self._wrong_tag(event, name, "a scalar")
+            return event.value
+        if name == "null":
+            fits, value = event.value in NULLS, None
+        else:
+            value = CONVERT[name](event.value)
+            fits = value is not None
+        if fits:
+            return value
+        message = f"`{event.value[:_LONGEST_SHOWN]}` does not fit the tag `!!{name}`"
+        self._findings.report(TAG_MISMATCH, message, self._tag_span(event), "leave the tag out")
+        return event.value
+
+    def check_collection(self, event: Event) -> None:
+        """A mapping or a list may say that it is one, and nothing else."""
+        if event.tag is None or event.tag == "!":
+            return
+        sort, right = ("a mapping", "map") if type(event) is MAPPING else ("a list", "seq")
+        if event.tag != _CORE + right:
+            self._wrong_tag(event, event.tag.removeprefix(_CORE), sort)
+
+    def _wrong_tag(self, event: Event, name: str, sort: str) -> None:
+        span = self._tag_span(event)
+        if name in _SCALAR_TAGS or name in ("map", "seq"):
+            code, message = TAG_MISMATCH, f"{sort} does not fit the tag `!!{name}`"
+        else:
+            code, message = TAG_UNKNOWN, f"the tag `{span.underlined}` is not known here"
+        self._findings.report(code, message, span, "leave the tag out")
+
+    def _tag_span(self, event: Event) -> Span:
+        whole = self._span(event)
+        match = _TAG.search(whole.first_line, whole.column - 1)
+        if match is None:  # an anchor stands before it, on a line of its own
+            return whole
+        return Span(self._source, whole.line, match.start() + 1, whole.line, match.end() + 1)
+
+    def _span(self, event: Event) -> Span:
+        start, end = event.start_mark, event.end_mark
+        first = self._first_line
+        return Span(self._source, first + start.line, start.column + 1, first + end.line, end.column + 1)

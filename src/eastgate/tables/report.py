@@ -1,0 +1,94 @@
+"""What a run says: to people, to programs, and to CI systems that read JUnit."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from itertools import groupby
+
+from eastgate.decisions import rule_to_json
+from eastgate.tables.coverage import Coverage
+from eastgate.tables.run import Result, Run
+
+__all__ = ["junit", "text", "to_json"]
+
+
+def text(run: Run, *, verbose: bool = False) -> Iterator[str]:
+    """Failures (and with `verbose` everything), the uncovered rules, and last one line that counts."""
+    for result in run.results:
+        if not result.passed:
+            yield f"FAIL {result.span.file}:{result.span.line} {result.table.name}: {result.name}"
+            yield f"     {result.problem}"
+            if result.cites:
+                yield f"     it checks: {result.cites}"
+        elif verbose:
+            yield f"ok   {result.table.name}: {result.name}"
+    if run.coverage is not None:
+        yield from _coverage(run.coverage)
+    yield f"{run.passed} passed, {run.failed} failed"
+
+
+def _coverage(coverage: Coverage) -> Iterator[str]:
+    missing = coverage.missing
+    for rule in missing:
+        span = rule.origin.span
+        yield f"not exercised: {rule.origin.policy} rule {rule.origin.index}" + (
+            f" ({span.file}:{span.line})" if span else ""
+        )
+    yield f"coverage: {len(coverage.rules) - len(missing)} of {len(coverage.rules)} rules ({coverage.percent:.1f} %)"
+
+
+def to_json(run: Run) -> dict[str, object]:
+    """The run as plain data."""
+    data: dict[str, object] = {
+        "passed": run.passed,
+        "failed": run.failed,
+        "results": [_result(result) for result in run.results],
+        "diagnostics": [d.to_json() for d in run.diagnostics],
+    }
+    if run.coverage is not None:
+        data["coverage"] = {
+            "rules": len(run.coverage.rules),
+            "percent": round(run.coverage.percent, 1),
+            "missing": [rule_to_json(rule) for rule in run.coverage.missing],
+        }
+    return data
+
+
+def _result(result: Result) -> dict[str, object]:
+    decision = result.decision
+    return {
+        "table": result.table.name,
+        "case": result.name,
+        "file": result.span.file,
+        "line": result.span.line,
+        "passed": result.passed,
+        "problem": result.problem,
+        "verdict": decision.verdict if decision else None,
+        "policy": decision.policy if decision else None,
+        "cites": result.cites,
+    }
+
+
+def junit(run: Run) -> str:
+    """The run as JUnit XML: a suite for each table."""
+    root = ET.Element("testsuites", tests=str(len(run.results)), failures=str(run.failed))
+    for (file, name), group in groupby(run.results, key=lambda r: (r.span.file, r.table.name)):
+        results = list(group)
+        failures = sum(1 for result in results if not result.passed)
+        suite = ET.SubElement(root, "testsuite", name=name, file=file, tests=str(len(results)), failures=str(failures))
+        for result in results:
+            case = ET.SubElement(
+                suite,
+                "testcase",
+                classname=name,
+                name=result.name,
+                line=str(result.span.line),
+                time=f"{result.seconds:.6f}",
+            )
+            if result.problem is not None:
+                ET.SubElement(
+                    case, "failure", message=result.problem
+                ).text = f"{result.span.file}:{result.span.line}: {result.problem}"
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True)

@@ -1,0 +1,161 @@
+"""Tables, run: every case decided and compared with what it expects."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from eastgate.authority import Authority, Manifests, read_manifests, sort_documents
+from eastgate.decisions import Decision
+from eastgate.diagnostics import Diagnostic
+from eastgate.dialects import reads
+from eastgate.places import Span
+from eastgate.questions import QuestionError
+from eastgate.settings import Settings
+from eastgate.sources import Document, read, read_objects
+from eastgate.tables.coverage import Coverage
+from eastgate.tables.model import Case, Rejection, Table
+
+__all__ = ["Result", "Run", "run_tables"]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of one case, or of one rejection."""
+
+    table: Table
+    name: str
+    span: Span
+    problem: str | None
+    cites: str | None = None
+    decision: Decision | None = None
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is as expected."""
+        return self.problem is None
+
+
+@dataclass(slots=True)
+class Run:
+    """What came of all."""
+
+    results: list[Result] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    coverage: Coverage | None = None
+
+    @property
+    def passed(self) -> int:
+        """How many are as expected."""
+        return sum(1 for result in self.results if result.passed)
+
+    @property
+    def failed(self) -> int:
+        """How many are not."""
+        return len(self.results) - self.passed
+
+
+def run_tables(
+    tables: Iterable[Table], *, coverage: bool = False, on_case: Callable[[int, int], None] | None = None
+) -> Run:
+    """Run every case of every table. Manifests that several tables share are read once."""
+    run = Run(coverage=Coverage() if coverage else None)
+    shared: dict[tuple[tuple[Path, ...], Settings], Manifests] = {}
+    chosen = list(tables)
+    total = sum(len(table.cases) for table in chosen)
+    for table in chosen:
+        manifests = _manifests(table, shared)
+        run.results.extend(_rejections(table, manifests))
+        if problem := _unusable(table, manifests, run):
+            run.results.append(Result(table, "its manifests can be read", table.span, problem))
+            run.results.extend(Result(table, case.name, case.span, problem, case.cites) for case in table.cases)
+            continue
+        if not table.cases:
+            continue
+        authority = Authority(manifests, table.settings)
+        if run.coverage is not None:
+            run.coverage.add_policies(authority.policies)
+        for case in table.cases:
+            run.results.append(_decide(table, case, authority, run.coverage))
+            if on_case is not None:
+                on_case(len(run.results), total)
+    return run
+
+
+def _manifests(table: Table, shared: dict[tuple[tuple[Path, ...], Settings], Manifests]) -> Manifests:
+    if table.objects is None:
+        key = (table.manifests, table.settings)
+        if key not in shared:
+            shared[key] = read_manifests(table.manifests, table.settings) if table.manifests else Manifests()
+        return shared[key]
+    reading = read_objects(table.objects, positioned=reads, into=read(table.manifests, positioned=reads))
+    return sort_documents(reading.documents, table.settings, reading.reporter)
+
+
+def _unusable(table: Table, manifests: Manifests, run: Run) -> str | None:
+    """Why a table cannot be decided: errors in its manifests other than those that it expects."""
+    expected = {one.policy for one in table.rejects}
+    allowed = {id(error) for document, errors in manifests.rejected if _name(document) in expected for error in errors}
+    surprising = [error for error in manifests.reporter.errors if id(error) not in allowed]
+    if not surprising:
+        return (
+            None if not allowed or not table.cases else "its manifests have errors, as it expects: nothing is decided"
+        )
+    run.diagnostics.extend(error for error in surprising if error not in run.diagnostics)
+    return f"its manifests have errors: {surprising[0].message} ({surprising[0].span})"
+
+
+def _decide(table: Table, case: Case, authority: Authority, coverage: Coverage | None) -> Result:
+    start = time.perf_counter()
+    try:
+        decision = authority.decide(case.question)
+    except QuestionError as error:
+        return Result(table, case.name, case.span, f"could not be decided: {error}", case.cites)
+    if coverage is not None:
+        coverage.add_decision(decision)
+    took = time.perf_counter() - start
+    return Result(table, case.name, case.span, _difference(case, decision), case.cites, decision, took)
+
+
+def _difference(case: Case, decision: Decision) -> str | None:
+    if decision.verdict != case.expect:
+        return f"expected {case.expect}, got {decision.verdict}: {decision.reason}"
+    if case.by is not None and case.by not in _names(decision):
+        return f"expected it to be decided by {case.by}, was {decision.policy or 'none'}: {decision.reason}"
+    return None
+
+
+def _names(decision: Decision) -> tuple[str, ...]:
+    """What `by` may call the policy that decided."""
+    rule = decision.outcome.rule
+    if rule is None:
+        return ("none",)
+    policy = rule.origin.policy
+    return str(policy), str(policy).replace(policy.kind, f"{policy.kind}.{policy.group}", 1)
+
+
+def _rejections(table: Table, manifests: Manifests) -> list[Result]:
+    return [
+        Result(table, f"{one.policy} is rejected", one.span, _rejection_problem(one, manifests), one.cites)
+        for one in table.rejects
+    ]
+
+
+def _rejection_problem(one: Rejection, manifests: Manifests) -> str | None:
+    found = [errors for document, errors in manifests.rejected if _name(document) == one.policy]
+    if not found:
+        return f"expected {one.policy} to be rejected, it was not"
+    codes = {error.code.id for error in found[0]}
+    if one.code is not None and one.code not in codes:
+        return f"expected {one.policy} to be rejected with {one.code}, it was with {', '.join(sorted(codes))}"
+    return None
+
+
+def _name(document: Document) -> str:
+    """Kind/namespace/name, or Kind/name where no namespace is written for a cluster-scoped kind."""
+    cluster_scoped = document.namespace is None and document.kind.startswith("Cluster")
+    parts = (document.kind, None if cluster_scoped else document.namespace or "default", document.name)
+    return "/".join(part for part in parts if part is not None)

@@ -1,0 +1,64 @@
+"""DecisionTest, field by field."""
+
+from __future__ import annotations
+
+from eastgate.schema import Anything, Choice, Field, ListOf, MapOf, Record, Text, Whole
+from eastgate.schema.kubernetes import resource
+
+__all__ = ["API_VERSION", "DECISION_TEST", "KIND"]
+
+API_VERSION = "eastgate.dev/v1alpha1"
+KIND = "DecisionTest"
+
+_text: Text[None] = Text()
+_texts: MapOf[None] = MapOf(_text, "a mapping of strings")
+
+_case: Record[None] = Record(
+    "a case",
+    {
+        "name": Field(_text),
+        "from": Field(Text("a source"), required=True, help="write from: sa:<namespace>/<name>"),
+        "to": Field(Text("a destination"), required=True, help="write to: pod:<namespace>/<name>"),
+        "port": Field(Whole(1, 65535, what="a port")),
+        "http": Field(
+            Record(
+                "http",
+                {"method": Field(_text), "path": Field(_text), "host": Field(_text), "headers": Field(_texts)},
+            )
+        ),
+        "sni": Field(_text),
+        "mcp": Field(Record("mcp", {"method": Field(_text), "tool": Field(_text)})),
+        "sourceIP": Field(_text),
+        "claims": Field(_texts),
+        "expect": Field(Choice(("allow", "deny")), required=True, help="write expect: allow, or expect: deny"),
+        "by": Field(Text("Kind/namespace/name, or none")),
+        "cites": Field(_text),
+    },
+)
+
+DECISION_TEST: Record[None] = resource(
+    KIND,
+    Record(
+        "spec",
+        {
+            "manifests": Field(ListOf(Text("a file or folder"), "a list of files and folders")),
+            "objects": Field(ListOf(Anything(), "a list of objects")),
+            "settings": Field(_texts),
+            "externalAuth": Field(MapOf(Choice(("allow", "deny", "error")), "a mapping of answers")),
+            "cases": Field(ListOf(_case, "a list of cases")),
+            "rejects": Field(
+                ListOf(
+                    Record(
+                        "a rejection",
+                        {
+                            "policy": Field(Text("Kind/namespace/name"), required=True),
+                            "code": Field(_text),
+                            "cites": Field(_text),
+                        },
+                    ),
+                    "a list of rejections",
+                )
+            ),
+        },
+    ),
+)

@@ -1,0 +1,45 @@
+"""Codes of what can be wrong with the Kubernetes objects around the policies, in fields that decide who is meant."""
+
+from __future__ import annotations
+
+from eastgate.diagnostics import Code
+
+__all__ = ["BAD_ADDRESS", "BAD_NAME", "BAD_PORT", "BAD_PROTOCOL", "MISSING", "NOT_A_STRING", "WRONG_TYPE"]
+
+WRONG_TYPE = Code(
+    "EG1101",
+    "field of the wrong type",
+    "The API server would reject the object: a value of another type must stand here. The object was left out.",
+)
+BAD_PORT = Code(
+    "EG1102",
+    "port out of range",
+    "A port is a number between 1 and 65535. The object was left out.",
+)
+MISSING = Code(
+    "EG1103",
+    "required field missing",
+    "The object cannot be understood without this field. The object was left out.",
+)
+NOT_A_STRING = Code(
+    "EG1104",
+    "label or annotation is not a string",
+    "Labels, annotations and the selector of a Service hold strings only. YAML reads an unquoted 1, true or null as "
+    "something else, and the API server rejects it. The object was left out.",
+)
+BAD_ADDRESS = Code(
+    "EG1105",
+    "not an IP address",
+    "The address of a pod in its status is no IP address. The object was left out.",
+)
+BAD_PROTOCOL = Code(
+    "EG1106",
+    "unknown protocol",
+    "The protocol of a port is TCP, UDP or SCTP, in capitals; TCP where none is given. The object was left out.",
+)
+BAD_NAME = Code(
+    "EG1107",
+    "invalid name",
+    "The API server would reject this name of an object, a namespace or a service account, and an identity made of it "
+    "could read like somebody else's. The object was left out.",
+)

@@ -1,0 +1,183 @@
+"""Reading fields out of Kubernetes data that may be anything.
+
+A `Section` is a mapping at some path of a manifest. Each of its methods reads one field, and where
+the value is of the wrong type says so once, at its place, and answers as if the field were absent, so
+that the rest of the object is still looked at. Absent and null are one thing, as they are to Kubernetes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+from eastgate.diagnostics import Code, Reporter
+from eastgate.world import codes
+from eastgate.world.manifest import Manifest
+
+__all__ = ["Section"]
+
+_Path: TypeAlias = tuple[str | int, ...]
+
+_HIGHEST_PORT = 65535
+
+
+class Section:
+    """A mapping in a manifest, and the reporter that hears what is wrong with it."""
+
+    __slots__ = ("_manifest", "_path", "_reporter", "data")
+
+    def __init__(
+        self, manifest: Manifest, reporter: Reporter, data: Mapping[str, object] | None = None, path: _Path = ()
+    ) -> None:
+        self._manifest = manifest
+        self._reporter = reporter
+        self.data = manifest.data if data is None else data
+        self._path = path
+
+    def has(self, key: str) -> bool:
+        """Whether a field is given."""
+        return self.data.get(key) is not None
+
+    def section(self, key: str) -> Section:
+        """A mapping, empty where it is absent."""
+        value = self.data.get(key)
+        if isinstance(value, dict):
+            return Section(self._manifest, self._reporter, value, (*self._path, key))
+        if value is not None:
+            self._mistyped(value, "a mapping", key)
+        return Section(self._manifest, self._reporter, {}, (*self._path, key))
+
+    def sections(self, key: str) -> Iterator[Section]:
+        """The items of a list of mappings."""
+        for position, value in enumerate(self._list(key)):
+            if isinstance(value, dict):
+                yield Section(self._manifest, self._reporter, value, (*self._path, key, position))
+            else:
+                self._mistyped(value, "a mapping", key, position)
+
+    def text(self, key: str) -> str | None:
+        """A string."""
+        value = self.data.get(key)
+        if value is None or isinstance(value, str):
+            return value
+        self._mistyped(value, "a string", key)
+        return None
+
+    def required_text(self, key: str) -> str:
+        """A string that must be there."""
+        value = self.text(key)
+        if value is None and not self.has(key):
+            self.missing(key)
+        return value or ""
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """The items of a list of strings."""
+        found = []
+        for position, value in enumerate(self._list(key)):
+            if isinstance(value, str):
+                found.append(value)
+            else:
+                self._mistyped(value, "a string", key, position)
+        return tuple(found)
+
+    def strings(self, key: str) -> dict[str, str]:
+        """A mapping of strings to strings: labels, annotations, the selector of a Service."""
+        found: dict[str, str] = {}
+        for name, value in self.section(key).data.items():
+            if isinstance(value, str):
+                found[name] = value
+            else:
+                self.complain(
+                    codes.NOT_A_STRING,
+                    f"`{name}` in {self._named(key)} is {_described(value)}, not a string",
+                    key,
+                    name,
+                    help=f'write `{name}: "{_as_written(value)}"`' if isinstance(value, bool | int | float) else None,
+                )
+        return found
+
+    def flag(self, key: str) -> bool:
+        """A boolean, false where it is absent."""
+        value = self.data.get(key)
+        if value is None or isinstance(value, bool):
+            return bool(value)
+        self._mistyped(value, "true or false", key)
+        return False
+
+    def port(self, key: str) -> int | None:
+        """A port number."""
+        value = self.data.get(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int):
+            self._mistyped(value, "a number", key)
+            return None
+        if not 1 <= value <= _HIGHEST_PORT:
+            self.complain(codes.BAD_PORT, f"port {value} is out of range", key, help="write a port between 1 and 65535")
+            return None
+        return value
+
+    def required_port(self, key: str) -> int:
+        """A port number that must be there."""
+        value = self.port(key)
+        if value is None and not self.has(key):
+            self.missing(key)
+        return value or 0
+
+    def port_or_name(self, key: str) -> int | str | None:
+        """A port number, or the name of a port. To Kubernetes 0 and the empty string are as good as absent here."""
+        value = self.data.get(key)
+        if value == "" or (value == 0 and not isinstance(value, bool)):
+            return None
+        if not isinstance(value, str):
+            return self.port(key)
+        if value.isdigit():
+            # Kubernetes takes this for a name, and no port has such a name: the Service would lead nowhere.
+            self._mistyped(value, "a number", key, help=f"write {value} without quotes")
+            return None
+        return value
+
+    def missing(self, key: str) -> None:
+        """Say that a field must be there."""
+        self.complain(codes.MISSING, f"{self._named(key)} is missing")
+
+    def complain(self, code: Code, message: str, *below: str | int, help: str | None = None) -> None:  # noqa: A002
+        """Report something about this section, or about what is below it."""
+        self._reporter.report(code, message, self._manifest.locate(*self._path, *below), help=help)
+
+    def _list(self, key: str) -> list[object]:
+        value = self.data.get(key)
+        if value is None or isinstance(value, list):
+            return value or []
+        self._mistyped(value, "a list", key)
+        return []
+
+    def _mistyped(self, value: object, wanted: str, *below: str | int, help: str | None = None) -> None:  # noqa: A002
+        message = f"{self._named(*below)} is {_described(value)}; it must be {wanted}"
+        self.complain(codes.WRONG_TYPE, message, *below, help=help)
+
+    def _named(self, *below: str | int) -> str:
+        text = ""
+        for part in (*self._path, *below):
+            text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+        return f"`{text}`"
+
+
+def _described(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a string"
+        case list():
+            return "a list"
+        case _:
+            return "a mapping"
+
+
+def _as_written(value: bool | int | float) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,116 @@
+"""Label selectors, exactly as Kubernetes defines them.
+
+All terms of a selector must hold (ALL), a term of several values holds where ANY of them does, and a
+selector without terms selects everything. `NotIn` and `DoesNotExist` hold for an object that does
+not have the key at all, which is what people forget: `tier notin (web)` selects the unlabelled.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+__all__ = ["Operator", "Requirement", "Selector"]
+
+
+class Operator(enum.StrEnum):
+    """The four operators of `matchExpressions`, as they are written there."""
+
+    IN = "In"
+    NOT_IN = "NotIn"
+    EXISTS = "Exists"
+    DOES_NOT_EXIST = "DoesNotExist"
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One entry of `matchExpressions`."""
+
+    key: str
+    operator: Operator
+    values: frozenset[str] = frozenset()
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether an object with these labels meets the requirement."""
+        match self.operator:
+            case Operator.IN:
+                return labels.get(self.key) in self.values
+            case Operator.NOT_IN:
+                return labels.get(self.key) not in self.values
+            case Operator.EXISTS:
+                return self.key in labels
+            case Operator.DOES_NOT_EXIST:
+                return self.key not in labels
+
+    @property
+    def equality(self) -> tuple[str, str] | None:
+        """The (key, value) that this comes down to, if it names exactly one value."""
+        if self.operator is Operator.IN and len(self.values) == 1:
+            return self.key, next(iter(self.values))
+        return None
+
+    def __str__(self) -> str:
+        values = ", ".join(sorted(self.values))
+        match self.operator:
+            case Operator.IN:
+                return f"{self.key} in ({values})"
+            case Operator.NOT_IN:
+                return f"{self.key} notin ({values})"
+            case Operator.EXISTS:
+                return self.key
+            case Operator.DOES_NOT_EXIST:
+                return f"!{self.key}"
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """A label selector. Two that hold the same terms are equal, in whatever order they were written."""
+
+    match_labels: frozenset[tuple[str, str]] = frozenset()
+    expressions: frozenset[Requirement] = frozenset()
+
+    @classmethod
+    def of(cls, match_labels: Mapping[str, str] | None = None, expressions: Iterable[Requirement] = ()) -> Selector:
+        """The selector of a `matchLabels` mapping and some `matchExpressions`."""
+        return cls(frozenset((match_labels or {}).items()), frozenset(expressions))
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Whether an object with these labels is selected."""
+        if not self.match_labels <= labels.items():
+            return False
+        return all(requirement.matches(labels) for requirement in self.expressions)
+
+    @property
+    def equalities(self) -> tuple[tuple[str, str], ...]:
+        """All terms that demand one value of one key, `matchLabels` first, sorted."""
+        single = {term for term in (r.equality for r in self.expressions) if term is not None}
+        return (*sorted(self.match_labels), *sorted(single - self.match_labels))
+
+    @property
+    def filters(self) -> tuple[Requirement, ...]:
+        """The terms that are not in `equalities`."""
+        return tuple(r for r in self.expressions if r.equality is None)
+
+    @property
+    def anchor(self) -> tuple[str, str] | None:
+        """One (key, value) that everything selected has, for an index to file this selector under."""
+        return next(iter(self.equalities), None)
+
+    def matched_terms(self, labels: Mapping[str, str]) -> tuple[str, ...]:
+        """The terms that hold for these labels, as text."""
+        return tuple(text for text, holds in self._judged(labels) if holds)
+
+    def unmatched_terms(self, labels: Mapping[str, str]) -> tuple[str, ...]:
+        """The terms that keep these labels from being selected, as text."""
+        return tuple(text for text, holds in self._judged(labels) if not holds)
+
+    def _judged(self, labels: Mapping[str, str]) -> list[tuple[str, bool]]:
+        pairs = [(f"{key}: {value}", labels.get(key) == value) for key, value in sorted(self.match_labels)]
+        return pairs + [(str(r), r.matches(labels)) for r in self._sorted_expressions()]
+
+    def _sorted_expressions(self) -> list[Requirement]:
+        return sorted(self.expressions, key=lambda r: (r.key, r.operator, sorted(r.values)))
+
+    def __str__(self) -> str:
+        return "{" + ", ".join(text for text, _ in self._judged({})) + "}"

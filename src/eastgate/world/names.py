@@ -1,0 +1,70 @@
+"""What Kubernetes accepts as a name, a label key and a label value, and what to say where it does not.
+
+Each function answers with a clause that says what is wrong ("it is longer than 63 characters"), to
+be put behind the offending text, or with None where nothing is.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["dns_label_problem", "dns_subdomain_problem", "label_key_problem", "label_value_problem"]
+
+_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+
+_LONGEST_LABEL = 63
+_LONGEST_SUBDOMAIN = 253
+
+
+def dns_label_problem(text: str) -> str | None:
+    """What keeps a text from being a DNS label, as the names of namespaces and Services are."""
+    if not text:
+        return "it is empty"
+    if len(text) > _LONGEST_LABEL:
+        return f"it is longer than {_LONGEST_LABEL} characters"
+    if not _LABEL.fullmatch(text):
+        return "it may hold only lower-case letters, digits and '-', and starts and ends with a letter or digit"
+    return None
+
+
+def dns_subdomain_problem(text: str) -> str | None:
+    """What keeps a text from being a DNS subdomain, as the names of most objects are."""
+    if not text:
+        return "it is empty"
+    if len(text) > _LONGEST_SUBDOMAIN:
+        return f"it is longer than {_LONGEST_SUBDOMAIN} characters"
+    if not _SUBDOMAIN.fullmatch(text):
+        return (
+            "it may hold only lower-case letters, digits, '-' and '.', "
+            "and each part between dots starts and ends with a letter or digit"
+        )
+    return None
+
+
+def label_key_problem(text: str) -> str | None:
+    """What keeps a text from being the key of a label: `name`, or `dns.subdomain/name`."""
+    prefix, slash, name = text.rpartition("/")
+    if "/" in prefix:
+        return "it holds more than one '/'"
+    if slash:
+        problem = dns_subdomain_problem(prefix)
+        if problem:
+            return f"the part before '/' is no DNS name: {problem}"
+    if not name:
+        return "it is empty" if not slash else "the part after '/' is empty"
+    return _word_problem(name, "the part after '/'" if slash else "it")
+
+
+def label_value_problem(text: str) -> str | None:
+    """What keeps a text from being the value of a label. The empty text may be one."""
+    return _word_problem(text, "it") if text else None
+
+
+def _word_problem(text: str, subject: str) -> str | None:
+    if len(text) > _LONGEST_LABEL:
+        return f"{subject} is longer than {_LONGEST_LABEL} characters"
+    if not _WORD.fullmatch(text):
+        return f"{subject} may hold only letters, digits, '-', '_' and '.', and starts and ends with a letter or digit"
+    return None

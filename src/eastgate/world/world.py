@@ -1,0 +1,166 @@
+"""The world: everything that exists, kept up to date one change at a time.
+
+A world is mutable, because a change must cost what it touches and not what there is; it says exactly
+what each update changed instead (`Change`). The mappings that it hands out are live views. What it
+answers depends only on the objects declared, never on the order in which they came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from eastgate.world.changes import Change
+from eastgate.world.gateways import Gateway, GrantFrom, ReferenceGrant, Route
+from eastgate.world.inventory import Inventory
+from eastgate.world.kinds import WorldObject
+from eastgate.world.objects import Namespace, ObjectId, Service, ServiceAccount
+from eastgate.world.pods import Workload
+from eastgate.world.targets import PodsAcross, PodsMatching, PodsOfService, Target
+
+__all__ = ["World"]
+
+
+class World:
+    """What exists, with the questions that dialects and the engine have about it."""
+
+    __slots__ = ("_has",)
+
+    def __init__(self) -> None:
+        self._has = Inventory()
+
+    @classmethod
+    def of(cls, objects: Iterable[WorldObject]) -> World:
+        """The world in which exactly these objects are declared; of two with one name the last counts."""
+        world = cls()
+        world.update(put=objects)
+        return world
+
+    def put(self, declared: WorldObject) -> Change:
+        """Declare an object, in the place of the one with the same id."""
+        return self.update(put=(declared,))
+
+    def remove(self, removed: ObjectId) -> Change:
+        """Take an object out of the world; one that is not there changes nothing."""
+        return self.update(remove=(removed,))
+
+    def update(self, put: Iterable[WorldObject] = (), remove: Iterable[ObjectId] = ()) -> Change:
+        """Make several changes at once and tell their difference as one; what is both removed and put is put."""
+        wanted: dict[ObjectId, WorldObject | None] = dict.fromkeys(remove)
+        wanted.update((declared.id, declared) for declared in put)
+        return self._has.update(wanted)
+
+    @property
+    def objects(self) -> Mapping[ObjectId, WorldObject]:
+        """Everything that was declared."""
+        return MappingProxyType(self._has.objects)
+
+    @property
+    def workloads(self) -> Mapping[str, Workload]:
+        """The workloads by key."""
+        return MappingProxyType(self._has.index.workloads)
+
+    @property
+    def services(self) -> Mapping[str, Service]:
+        """The Services by `namespace/name`."""
+        return MappingProxyType(self._has.membership.services)
+
+    @property
+    def namespaces(self) -> Mapping[str, Namespace]:
+        """The declared namespaces by name. See `namespace` for those that are not."""
+        return MappingProxyType(self._has.namespaces)
+
+    @property
+    def gateways(self) -> Mapping[str, Gateway]:
+        """The Gateways by `namespace/name`."""
+        return MappingProxyType(self._has.gateways)
+
+    @property
+    def routes(self) -> Mapping[str, Route]:
+        """The routes by `Kind/namespace/name`."""
+        return MappingProxyType(self._has.routes)
+
+    @property
+    def service_accounts(self) -> Mapping[str, ServiceAccount]:
+        """The declared service accounts by `namespace/name`."""
+        return MappingProxyType(self._has.service_accounts)
+
+    def namespace(self, name: str) -> Namespace:
+        """A namespace. One that nobody declared exists, with no label but that of its name."""
+        return self._has.namespace(name)
+
+    def namespaces_in_use(self) -> tuple[str, ...]:
+        """The names of the namespaces that are declared or have workloads, sorted."""
+        return tuple(sorted({*self._has.namespaces, *self._has.index.namespaces}))
+
+    def pods_of(self, service_key: str) -> tuple[str, ...]:
+        """The keys of the workloads behind a Service, sorted."""
+        return tuple(sorted(self._has.membership.members(service_key)))
+
+    def services_of(self, workload_key: str) -> tuple[str, ...]:
+        """The keys of the Services that a workload stands behind, sorted."""
+        return self._has.membership.services_of(workload_key)
+
+    def select(self, target: Target) -> frozenset[str]:
+        """The keys of the workloads that a target means."""
+        index = self._has.index
+        match target:
+            case PodsMatching(namespace, selector):
+                return index.select(namespace, selector)
+            case PodsOfService(namespace, service):
+                return frozenset(self._has.membership.members(f"{namespace}/{service}"))
+            case PodsAcross(namespaces, pods):
+                selected = self._has.namespace_labels.select(namespaces)
+                return frozenset().union(*(index.select(name, pods) for name in selected))
+
+    def target_matches(self, target: Target, workload: Workload) -> bool:
+        """Whether a target means this workload: the same answer as `select`, for one."""
+        match target:
+            case PodsMatching(namespace, selector):
+                return workload.namespace == namespace and selector.matches(workload.labels)
+            case PodsOfService(namespace, service):
+                return f"{namespace}/{service}" in self.services_of(workload.key)
+            case PodsAcross(namespaces, pods):
+                return pods.matches(workload.labels) and namespaces.matches(self.namespace(workload.namespace).labels)
+
+    def find_workloads(self, namespace: str, name: str) -> tuple[Workload, ...]:
+        """The pod of that name, or else all workloads with an owner of that name, of any kind, sorted by key."""
+        pod = self._has.index.workloads.get(f"{namespace}/{name}")
+        return (pod,) if pod is not None and not pod.derived else self._has.owned(namespace, name)
+
+    def by_ip(self, address: str) -> Workload | None:
+        """The workload that has an address; None where none has it, or several claim it."""
+        return self._has.index.at(address)
+
+    def target_ports(self, service: Service, port: int | None, workload: Workload) -> tuple[int, ...]:
+        """The ports of a workload that a port of a Service leads to, or that all its ports lead to; sorted.
+
+        Usually one. Two where the Service's port is both TCP and UDP with different targets. None where
+        the Service has no such port, or leads to a port name that the workload does not declare: then
+        the workload is no endpoint of that port.
+        """
+        found: set[int] = set()
+        for candidate in service.ports:
+            if port is None or candidate.port == port:
+                target = candidate.target
+                number = workload.port_named(target, candidate.protocol) if isinstance(target, str) else target
+                if number is not None:
+                    found.add(number)
+        return tuple(sorted(found))
+
+    def granted(
+        self,
+        from_group: str,
+        from_kind: str,
+        from_namespace: str,
+        to_group: str,
+        to_kind: str,
+        to_namespace: str,
+        to_name: str,
+    ) -> bool:
+        """Whether an object may refer to another: always in its own namespace, elsewhere by a ReferenceGrant there."""
+        if from_namespace == to_namespace:
+            return True
+        origin = GrantFrom(from_group, from_kind, from_namespace)
+        grants: Iterable[ReferenceGrant] = self._has.grants.get(to_namespace, {}).values()
+        return any(grant.allows(origin, to_group, to_kind, to_name) for grant in grants)

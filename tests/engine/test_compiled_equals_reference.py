@@ -1,0 +1,42 @@
+"""The compiled engine and the reference evaluator, on generated layers and requests, never disagree."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+
+from eastgate.engine import reference
+from eastgate.engine.compiled import compile_layers
+from eastgate.engine.completions import complete
+from eastgate.engine.partial import truth
+from eastgate.policy import Layer, Request
+from tests.engine import strategies
+
+
+@settings(max_examples=1500, deadline=None)
+@given(strategies.layers, strategies.known_request())
+def test_known_requests_get_the_same_outcome_by_the_same_rule(layers: list[Layer], request: Request) -> None:
+    program = compile_layers(layers)
+    verdict = program.decide(request)
+    assert bool(verdict & 1) == program.outcome(verdict).allowed
+    assert program.outcome(verdict) == reference.decide(layers, request)
+
+
+@settings(max_examples=600, deadline=None)
+@given(strategies.layers, strategies.any_request())
+def test_requests_with_unknown_attributes_get_the_same_verdict(layers: list[Layer], request: Request) -> None:
+    program = compile_layers(layers)
+    outcome = program.outcome(program.decide(request))
+    assert outcome.allowed == reference.decide(layers, request).allowed
+
+
+@settings(max_examples=600, deadline=None)
+@given(strategies.layer, strategies.any_request())
+def test_the_rule_that_decided_really_matches(layer: Layer, request: Request) -> None:
+    program = compile_layers([layer])
+    outcome = program.outcome(program.decide(request))
+    completion = complete(layer, request)
+    assert completion.outcome == outcome
+    for attribute, value in completion.assumed:
+        request = request.with_value(attribute, value)
+    if outcome.rule is not None:
+        assert truth(outcome.rule.when, request) is True

@@ -1,0 +1,122 @@
+"""The world by brute force: every answer computed from the declared objects alone, with no index and no memory.
+
+This is the definition that the real one is checked against, so it is written to be read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from eastgate.world import (
+    CONTROLLER_KINDS,
+    Controller,
+    Namespace,
+    Owner,
+    Pod,
+    PodsAcross,
+    PodsMatching,
+    PodsOfService,
+    Service,
+    Target,
+    WorldObject,
+)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All that a policy can see of one workload."""
+
+    pod: Pod
+    owners: tuple[Owner, ...]
+    derived: bool
+    services: tuple[str, ...]
+    namespace: Namespace
+
+
+class NaiveWorld:
+    def __init__(self, objects: Iterable[WorldObject]) -> None:
+        declared = list({o.id: o for o in objects}.values())
+        self.pods = [o for o in declared if isinstance(o, Pod) and not o.finished]
+        self.controllers = {(o.namespace, o.kind, o.name): o for o in declared if isinstance(o, Controller)}
+        self.services = [o for o in declared if isinstance(o, Service)]
+        self.namespaces = {o.name: o for o in declared if isinstance(o, Namespace)}
+        self.workloads = self._workloads()
+
+    def chain(self, namespace: str, owner: Owner | None, labels: dict[str, str]) -> tuple[Owner, ...]:
+        chain: list[Owner] = []
+        while owner and owner not in chain:
+            chain.append(owner)
+            controller = self.controllers.get((namespace, *owner))
+            above = None
+            if controller:
+                above = controller.owner
+            elif owner.kind == "ReplicaSet":
+                template_hash = labels.get("pod-template-hash")
+                if template_hash and owner.name.endswith(f"-{template_hash}"):
+                    above = Owner("Deployment", owner.name[: -len(template_hash) - 1])
+            elif owner.kind == "Job" and re.search("-[0-9]+$", owner.name):
+                guess = Owner("CronJob", owner.name.rpartition("-")[0])
+                above = guess if (namespace, *guess) in self.controllers else None
+            owner = above
+        return tuple(chain)
+
+    def _workloads(self) -> dict[str, Facts]:
+        found: dict[str, Facts] = {}
+        owned = set()
+        for pod in self.pods:
+            owners = self.chain(pod.namespace, pod.owner, dict(pod.labels))
+            owned |= {(pod.namespace, *owner) for owner in owners}
+            found[f"{pod.namespace}/{pod.name}"] = self._facts(pod, owners, derived=False)
+        for kind in CONTROLLER_KINDS:
+            for (namespace, its_kind, name), controller in self.controllers.items():
+                above = controller.owner
+                spoken_for = above and (kind, above.kind) in (("ReplicaSet", "Deployment"), ("Job", "CronJob"))
+                if its_kind != kind or (namespace, kind, name) in owned:
+                    continue
+                if above and spoken_for and (namespace, *above) in self.controllers:
+                    continue
+                key = f"{namespace}/{name}"
+                key = f"{key} ({kind})" if key in found else key
+                owners = self.chain(namespace, Owner(kind, name), {})
+                found[key] = self._facts(controller.template, owners, derived=True)
+        return found
+
+    def _facts(self, pod: Pod, owners: tuple[Owner, ...], *, derived: bool) -> Facts:
+        services = sorted(
+            s.key
+            for s in self.services
+            if s.namespace == pod.namespace and s.selector and s.type != "ExternalName"
+            if all(pod.labels.get(key) == value for key, value in s.selector.items())
+        )
+        return Facts(pod, owners, derived, tuple(services), self.namespace(pod.namespace))
+
+    def namespace(self, name: str) -> Namespace:
+        return self.namespaces.get(name) or Namespace(name)
+
+    def select(self, target: Target) -> set[str]:
+        return {key for key, facts in self.workloads.items() if self._means(target, facts)}
+
+    def _means(self, target: Target, facts: Facts) -> bool:
+        match target:
+            case PodsMatching(namespace, selector):
+                return facts.pod.namespace == namespace and selector.matches(facts.pod.labels)
+            case PodsOfService(namespace, service):
+                return f"{namespace}/{service}" in facts.services
+            case PodsAcross(namespaces, pods):
+                return namespaces.matches(facts.namespace.labels) and pods.matches(facts.pod.labels)
+
+    def find(self, namespace: str, name: str) -> list[str]:
+        exact = self.workloads.get(f"{namespace}/{name}")
+        if exact and not exact.derived:
+            return [f"{namespace}/{name}"]
+        return sorted(
+            key
+            for key, facts in self.workloads.items()
+            if facts.pod.namespace == namespace and any(owner.name == name for owner in facts.owners)
+        )
+
+    def by_ip(self, address: str) -> str | None:
+        found = [key for key, facts in self.workloads.items() if not facts.derived and address in facts.pod.ips]
+        return found[0] if len(found) == 1 else None

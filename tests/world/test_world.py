@@ -1,0 +1,214 @@
+"""Namespaces, targets, addresses, grants, and what an update says that it changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from eastgate.places import SourceText, Span
+from eastgate.world import (
+    NAME_LABEL,
+    ContainerPort,
+    Gateway,
+    GrantFrom,
+    GrantTo,
+    Namespace,
+    Operator,
+    Pod,
+    PodsAcross,
+    PodsMatching,
+    ReferenceGrant,
+    Requirement,
+    Route,
+    Selector,
+    Service,
+    ServiceAccount,
+    Target,
+    World,
+    WorldObject,
+)
+from tests.world.telling import told
+
+A1, A2 = Pod("a", "one", {"app": "x", "tier": "web"}), Pod("a", "two", {"app": "x"})
+B1 = Pod("b", "one", {"app": "x"})
+PEOPLE: list[WorldObject] = [Namespace("a", {"team": "red"}), A1, A2, B1]
+
+
+def only(key: str, operator: Operator, *values: str) -> Selector:
+    return Selector.of(expressions=[Requirement(key, operator, frozenset(values))])
+
+
+@pytest.mark.parametrize(
+    ("target", "keys"),
+    [
+        (PodsMatching("a", Selector()), {"a/one", "a/two"}),
+        (PodsMatching("b", Selector()), {"b/one"}),
+        (PodsMatching("nowhere", Selector()), set()),
+        (PodsMatching("a", Selector.of({"app": "x"})), {"a/one", "a/two"}),
+        (PodsMatching("a", Selector.of({"app": "x", "tier": "web"})), {"a/one"}),
+        (PodsMatching("a", Selector.of({"app": "x", "tier": "db"})), set()),
+        (PodsMatching("a", only("tier", Operator.NOT_IN, "web")), {"a/two"}),
+        (PodsMatching("a", only("tier", Operator.DOES_NOT_EXIST)), {"a/two"}),
+        (PodsMatching("a", only("tier", Operator.EXISTS)), {"a/one"}),
+        (PodsMatching("a", only("tier", Operator.IN, "web", "db")), {"a/one"}),
+        (PodsMatching("a", only("tier", Operator.IN, "web")), {"a/one"}),
+        (PodsAcross(Selector(), Selector()), {"a/one", "a/two", "b/one"}),
+        (PodsAcross(Selector.of({"team": "red"}), Selector()), {"a/one", "a/two"}),
+        (PodsAcross(only("team", Operator.DOES_NOT_EXIST), Selector()), {"b/one"}),
+        (PodsAcross(Selector.of({NAME_LABEL: "b"}), Selector()), {"b/one"}),
+        (PodsAcross(Selector(), Selector.of({"tier": "web"})), {"a/one"}),
+        (PodsAcross(Selector.of({"team": "blue"}), Selector()), set()),
+    ],
+    ids=str,
+)
+def test_a_target_means_these_workloads(target: Target, keys: set[str]) -> None:
+    world = World.of(PEOPLE)
+    assert world.select(target) == keys
+    assert {key for key, workload in world.workloads.items() if world.target_matches(target, workload)} == keys
+
+
+def test_an_undeclared_namespace_exists_with_the_label_of_its_name() -> None:
+    world = World.of(PEOPLE)
+    assert world.namespace("b") == Namespace("b")
+    assert world.namespace("b").labels == {NAME_LABEL: "b"}
+    assert world.namespace("a").labels == {NAME_LABEL: "a", "team": "red"}
+    assert set(world.namespaces) == {"a"}
+    assert world.namespaces_in_use() == ("a", "b")
+
+
+def test_a_namespace_that_gets_other_labels_or_annotations_changes_its_workloads() -> None:
+    world = World.of(PEOPLE)
+    assert world.put(Namespace("b")).workloads == set()
+    assert world.put(Namespace("b", {"team": "red"})).changed == {"b/one"}
+    assert world.select(PodsAcross(Selector.of({"team": "red"}), Selector())) == {"a/one", "a/two", "b/one"}
+    assert world.put(Namespace("b", {"team": "red"}, {"k": "v"})).changed == {"b/one"}
+    assert world.remove(Namespace("a").id).changed == {"a/one", "a/two"}
+    assert world.select(PodsAcross(Selector.of({"team": "red"}), Selector())) == {"b/one"}
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        replace(A1, labels={"app": "y"}),
+        replace(A1, annotations={"k": "v"}),
+        replace(A1, service_account="other"),
+        replace(A1, ports=(ContainerPort(80),)),
+        replace(A1, ips=("10.0.0.1",)),
+    ],
+    ids=["labels", "annotations", "service account", "ports", "addresses"],
+)
+def test_a_pod_changes_with_anything_that_a_policy_can_see(after: Pod) -> None:
+    world = World.of(PEOPLE)
+    change = world.put(after)
+    assert told(change) == {"changed": ["a/one"]}
+    assert change.objects == {A1.id}
+
+
+def test_a_pod_that_only_moved_in_its_file_has_not_changed_but_is_found_where_it_is() -> None:
+    world = World.of(PEOPLE)
+    span = Span(SourceText("f.yaml", "x"), 1, 1, 1, 2)
+    assert not world.put(replace(A1, span=span))
+    assert world.workloads["a/one"].span is span
+
+
+def test_several_changes_at_once_are_told_as_one() -> None:
+    world = World.of(PEOPLE)
+    other = Pod("a", "three", {"app": "x"})
+    service = Service("a", "s", {"app": "x"})
+    change = world.update(put=[other, service, A1], remove=[A1.id, A2.id, B1.id])
+    assert told(change) == {
+        "added": ["a/three"],
+        "removed": ["a/two", "b/one"],
+        "changed": ["a/one"],
+        "services": ["a/s"],
+    }
+    assert change.objects == {other.id, service.id, A2.id, B1.id}
+    back = world.update(put=[A2, B1], remove=[other.id, service.id])
+    assert world.workloads == World.of(PEOPLE).workloads
+    assert back.workloads == change.workloads
+
+
+def test_of_two_objects_with_one_name_the_last_counts() -> None:
+    assert World.of([A1, replace(A1, labels={})]).workloads["a/one"].labels == {}
+
+
+def test_gateways_routes_and_service_accounts_come_and_go() -> None:
+    declared: list[WorldObject] = [Gateway("a", "g"), Route("HTTPRoute", "a", "r"), Route("GRPCRoute", "a", "r")]
+    declared.append(ServiceAccount("a", "bot"))
+    world = World.of(declared)
+    assert (list(world.gateways), sorted(world.routes)) == (["a/g"], ["GRPCRoute/a/r", "HTTPRoute/a/r"])
+    assert list(world.service_accounts) == ["a/bot"]
+    assert set(world.objects) == {d.id for d in declared}
+    changed = world.put(Gateway("a", "g", gateway_class="x"))
+    assert changed.objects == {declared[0].id}
+    assert told(changed) == {}
+    world.update(remove=[d.id for d in declared])
+    assert [*world.gateways, *world.routes, *world.service_accounts, *world.objects] == []
+
+
+def test_a_pod_is_found_by_its_address_in_any_spelling() -> None:
+    world = World.of([replace(A1, ips=("10.0.0.1", "fd00::1")), replace(A2, ips=("fd00:0::2",))])
+    found = {
+        ip: world.by_ip(ip) for ip in ("10.0.0.1", "FD00:0:0::1", "fd00::2", "::ffff:10.0.0.1", "10.0.0.2", "x", "")
+    }
+    assert {ip: w.key if w else None for ip, w in found.items()} == {
+        "10.0.0.1": "a/one",
+        "FD00:0:0::1": "a/one",
+        "fd00::2": "a/two",
+        "::ffff:10.0.0.1": "a/one",
+        "10.0.0.2": None,
+        "x": None,
+        "": None,
+    }
+
+
+def test_an_address_that_two_pods_claim_is_nobodys() -> None:
+    one, two = replace(A1, ips=("10.0.0.1",)), replace(A2, ips=("10.0.0.1",))
+    world = World.of([one, two])
+    assert world.by_ip("10.0.0.1") is None
+    world.remove(one.id)
+    assert world.by_ip("10.0.0.1") == world.workloads["a/two"]
+    world.remove(two.id)
+    assert world.by_ip("10.0.0.1") is None
+
+
+GRANT = ReferenceGrant(
+    "backends",
+    "g",
+    (GrantFrom("gw", "HTTPRoute", "shop"), GrantFrom("gw", "TCPRoute", "shop")),
+    (GrantTo("", "Service", "web"), GrantTo("", "Secret")),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        (("gw", "HTTPRoute", "shop", "", "Service", "shop", "any"), True),
+        (("gw", "HTTPRoute", "shop", "", "Service", "backends", "web"), True),
+        (("gw", "TCPRoute", "shop", "", "Service", "backends", "web"), True),
+        (("gw", "HTTPRoute", "shop", "", "Service", "backends", "other"), False),
+        (("gw", "HTTPRoute", "shop", "", "Secret", "backends", "any"), True),
+        (("gw", "HTTPRoute", "shop", "x", "Service", "backends", "web"), False),
+        (("gw", "HTTPRoute", "shop", "", "ConfigMap", "backends", "web"), False),
+        (("gw", "GRPCRoute", "shop", "", "Service", "backends", "web"), False),
+        (("other", "HTTPRoute", "shop", "", "Service", "backends", "web"), False),
+        (("gw", "HTTPRoute", "evil", "", "Service", "backends", "web"), False),
+        (("gw", "HTTPRoute", "shop", "", "Service", "elsewhere", "web"), False),
+    ],
+)
+def test_a_reference_across_namespaces_needs_a_grant(
+    question: tuple[str, str, str, str, str, str, str], expected: bool
+) -> None:
+    world = World.of([GRANT])
+    assert world.granted(*question) is expected
+    world.remove(GRANT.id)
+    assert world.granted(*question) is (question[2] == question[5])
+
+
+def test_two_grants_do_not_add_up_to_what_neither_gives() -> None:
+    one = ReferenceGrant("b", "one", (GrantFrom("gw", "HTTPRoute", "shop"),), (GrantTo("", "Service", "x"),))
+    two = ReferenceGrant("b", "two", (GrantFrom("gw", "HTTPRoute", "blog"),), (GrantTo("", "Service", "y"),))
+    world = World.of([one, two])
+    assert world.granted("gw", "HTTPRoute", "blog", "", "Service", "b", "y")
+    assert not world.granted("gw", "HTTPRoute", "shop", "", "Service", "b", "y")
