@@ -39,7 +39,7 @@ bench: $(BENCH_READY)  ## against real peers, in one run; BENCH_ARGS=--quick for
 	@$(BIN)/python -m bench $(BENCH_ARGS)
 
 docs: $(READY)  ## write the pages that are made from the code
-	@$(BIN)/python -m docs.generate
+	@$(BIN)/python docs/generate.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

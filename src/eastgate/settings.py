@@ -9,9 +9,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 
-from eastgate.diagnostics import did_you_mean
+from eastgate.diagnostics import Code, did_you_mean
 
-__all__ = ["DenyOnly", "MeshMode", "ServiceTarget", "Settings", "SettingsError"]
+__all__ = ["BAD_SETTING", "DenyOnly", "MeshMode", "ServiceTarget", "Settings", "SettingsError"]
+
+
+BAD_SETTING = Code(
+    "EG0001",
+    "setting not understood",
+    "A setting that does not exist, or a value that it cannot have. It is an error, because a setting that is ignored "
+    "is a surprise.",
+)
 
 
 class SettingsError(ValueError):

@@ -36,6 +36,7 @@ from eastgate.policy import (
     Stage,
     Step,
     Suffix,
+    Value,
 )
 from eastgate.policy.attributes import (
     ADDRESS,
@@ -77,7 +78,8 @@ VALUES: dict[Attribute, list[str] | list[int]] = {
 
 
 def one_of(values: list[str] | list[int]) -> st.SearchStrategy[OneOf]:
-    return st.frozensets(st.sampled_from(values), max_size=3).map(lambda chosen: OneOf(frozenset(chosen)))
+    choices: list[Value] = [*values]
+    return st.frozensets(st.sampled_from(choices), max_size=3).map(OneOf)
 
 
 accounts_of = st.builds(AccountsOf, st.sampled_from(["td", "evil"]), st.sampled_from(["a", "b"]))
@@ -117,7 +119,9 @@ usual_rule = st.tuples(
     st.one_of(
         st.just(And(())),
         st.builds(Is, st.just(IDENTITY), one_of(IDENTITIES)),
-        st.builds(Or, st.lists(st.builds(Is, st.just(IDENTITY), one_of(IDENTITIES) | accounts_of), max_size=2).map(tuple)),
+        st.builds(
+            Or, st.lists(st.builds(Is, st.just(IDENTITY), one_of(IDENTITIES) | accounts_of), max_size=2).map(tuple)
+        ),
     ),
     st.just(And(())) | port_atom,
     st.just(And(())) | path_atom,

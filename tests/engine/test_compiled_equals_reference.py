@@ -8,11 +8,11 @@ from eastgate.engine import reference
 from eastgate.engine.compiled import compile_layers
 from eastgate.engine.completions import complete
 from eastgate.engine.partial import truth
-from eastgate.policy import Layer, Request
+from eastgate.policy import Chain, Deny, Layer, Request, Rule
 from tests.engine import strategies
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=800, deadline=None)
 @given(strategies.layers, strategies.known_request())
 def test_known_requests_get_the_same_outcome_by_the_same_rule(layers: list[Layer], request: Request) -> None:
     program = compile_layers(layers)
@@ -40,3 +40,13 @@ def test_the_rule_that_decided_really_matches(layer: Layer, request: Request) ->
         request = request.with_value(attribute, value)
     if outcome.rule is not None:
         assert truth(outcome.rule.when, request) is True
+
+
+@settings(max_examples=800, deadline=None)
+@given(strategies.rule())
+def test_a_rule_that_some_request_matches_denies_the_wholly_unknown_request(rule: Rule) -> None:
+    layer = Layer("network", Chain((Deny("deny", (rule,)),)))
+    nothing_known = Request({})
+    program = compile_layers([layer])
+    outcome = program.outcome(program.decide(nothing_known))
+    assert outcome.allowed == reference.decide([layer], nothing_known).allowed

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -84,6 +86,11 @@ objects: st.SearchStrategy[WorldObject] = st.one_of(
     pods, pods, controllers, controllers, services, namespace_objects, others
 )
 
+
+class _Slotted(Protocol):
+    __slots__: tuple[str, ...]
+
+
 Step = tuple[list[WorldObject], list[int]]  # what to put, and which of the declared to remove
 steps = st.lists(
     st.tuples(st.lists(objects, max_size=3), st.lists(st.integers(0, 30), max_size=2)), min_size=1, max_size=12
@@ -94,6 +101,7 @@ SELECTORS = [
     Selector.of({"app": "1"}),
     Selector.of({"app": "1", "pod-template-hash": "1"}),
     Selector.of({}, [Requirement("app", Operator.NOT_IN, frozenset({"1"}))]),
+    Selector.of({}, [Requirement("app", Operator.IN, frozenset({"1", "2"}))]),
     Selector.of({"pod-template-hash": "2"}, [Requirement("app", Operator.EXISTS)]),
 ]
 TARGETS: list[Target] = [
@@ -153,7 +161,21 @@ def test_a_world_that_was_changed_is_the_world_of_its_objects(steps: list[Step])
     assert answers(world) == answers(World.of(list(declared.values())[::-1]))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
+@given(steps)
+def test_a_world_from_which_everything_was_removed_holds_on_to_nothing(steps: list[Step]) -> None:
+    world, declared = World(), dict[ObjectId, WorldObject]()
+    for step in steps:
+        take(world, declared, step)
+    for identity in declared:
+        world.remove(identity)
+    inside = world._has
+    parts: list[_Slotted] = [inside, inside.index, inside.membership, inside.namespace_labels, inside._ownership]
+    tables = {f"{type(p).__name__}.{name}": getattr(p, name) for p in parts for name in type(p).__slots__}
+    assert {name: table for name, table in tables.items() if isinstance(table, dict) and table} == {}
+
+
+@settings(max_examples=300, deadline=None)
 @given(st.lists(objects, max_size=20))
 def test_a_world_is_what_its_objects_say(objects: list[WorldObject]) -> None:
     world, naive = World.of(objects), NaiveWorld(objects)

@@ -95,6 +95,7 @@ def test_a_pod() -> None:
             "ownerReferences": [
                 {"apiVersion": "v1", "kind": "ConfigMap", "name": "other"},
                 {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "reviews-5d", "controller": True},
+                {"apiVersion": "v1", "kind": "ConfigMap", "name": "another", "controller": False},
             ],
         },
         spec={

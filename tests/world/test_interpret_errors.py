@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from eastgate.diagnostics import Code
+from eastgate.world import codes
 from tests.world.manifests import errors
 
 GATEWAY = "gateway.networking.k8s.io/v1"
@@ -102,6 +104,14 @@ def test_all_errors_of_an_object_are_reported_at_once() -> None:
 def test_an_unquoted_label_is_told_how_to_be_quoted(labels: dict[str, object], help_: str | None) -> None:
     (found,) = errors("v1", "Pod", "x", metadata={"labels": labels})
     assert found.help == help_
+
+
+def test_every_code_has_its_own_number_and_is_provoked_above() -> None:
+    catalogue = [code for code in vars(codes).values() if isinstance(code, Code)]
+    numbers = {code.id for code in catalogue}
+    assert len(numbers) == len(catalogue)
+    assert numbers == {code for _, _, _, code, _, _ in WRONG}
+    assert all(number.startswith("EG11") for number in numbers)
 
 
 @pytest.mark.parametrize(

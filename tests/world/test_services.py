@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from eastgate.places import SourceText, Span
 from eastgate.world import ContainerPort, Controller, Pod, PodsOfService, Service, ServicePort, World, WorldObject
 from tests.world.telling import told
 
@@ -71,6 +74,32 @@ def test_a_service_that_comes_or_goes_changes_its_pods() -> None:
     assert told(ports) == {"services": ["a/s"]}
     gone = world.remove(service.id)
     assert told(gone) == {"changed": ["a/web"], "services": ["a/s"]}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "behind"),
+    [
+        (Service("a", "s", {"app": "web"}), Service("a", "s", {"env": "prod"}), ("a/s",)),
+        (Service("a", "s", {"app": "web"}), Service("a", "s", {"app": "db"}), ()),
+        (Service("a", "s", {"app": "web"}), Service("a", "s", {"app": "web"}, type="ExternalName"), ()),
+        (Service("a", "s", {"app": "web"}, type="ExternalName"), Service("a", "s", {"app": "web"}), ("a/s",)),
+        (Service("a", "s", {"app": "web"}), Service("a", "s"), ()),
+    ],
+)
+def test_only_what_a_service_says_now_counts(before: Service, after: Service, behind: tuple[str, ...]) -> None:
+    world = World.of([WEB, before])
+    world.put(after)
+    assert world.services_of("a/web") == behind
+    late = Pod("a", "late", WEB.labels)
+    world.put(late)
+    assert world.services_of("a/late") == behind
+    assert world.pods_of("a/s") == (("a/late", "a/web") if behind else ())
+
+
+def test_a_service_that_only_moved_in_its_file_has_not_changed() -> None:
+    service = Service("a", "s", {"app": "web"})
+    world = World.of([WEB, service])
+    assert not world.put(replace(service, span=Span(SourceText("f.yaml", "x"), 1, 1, 1, 2)))
 
 
 PORTS = (

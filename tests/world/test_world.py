@@ -31,6 +31,7 @@ from eastgate.world import (
 from tests.world.telling import told
 
 A1, A2 = Pod("a", "one", {"app": "x", "tier": "web"}), Pod("a", "two", {"app": "x"})
+A3 = Pod("a", "three", {"tier": "db"})
 B1 = Pod("b", "one", {"app": "x"})
 PEOPLE: list[WorldObject] = [Namespace("a", {"team": "red"}), A1, A2, B1]
 
@@ -42,19 +43,19 @@ def only(key: str, operator: Operator, *values: str) -> Selector:
 @pytest.mark.parametrize(
     ("target", "keys"),
     [
-        (PodsMatching("a", Selector()), {"a/one", "a/two"}),
+        (PodsMatching("a", Selector()), {"a/one", "a/three", "a/two"}),
         (PodsMatching("b", Selector()), {"b/one"}),
         (PodsMatching("nowhere", Selector()), set()),
         (PodsMatching("a", Selector.of({"app": "x"})), {"a/one", "a/two"}),
         (PodsMatching("a", Selector.of({"app": "x", "tier": "web"})), {"a/one"}),
         (PodsMatching("a", Selector.of({"app": "x", "tier": "db"})), set()),
-        (PodsMatching("a", only("tier", Operator.NOT_IN, "web")), {"a/two"}),
+        (PodsMatching("a", only("tier", Operator.NOT_IN, "web")), {"a/three", "a/two"}),
         (PodsMatching("a", only("tier", Operator.DOES_NOT_EXIST)), {"a/two"}),
-        (PodsMatching("a", only("tier", Operator.EXISTS)), {"a/one"}),
-        (PodsMatching("a", only("tier", Operator.IN, "web", "db")), {"a/one"}),
+        (PodsMatching("a", only("tier", Operator.EXISTS)), {"a/one", "a/three"}),
+        (PodsMatching("a", only("tier", Operator.IN, "web", "db")), {"a/one", "a/three"}),
         (PodsMatching("a", only("tier", Operator.IN, "web")), {"a/one"}),
-        (PodsAcross(Selector(), Selector()), {"a/one", "a/two", "b/one"}),
-        (PodsAcross(Selector.of({"team": "red"}), Selector()), {"a/one", "a/two"}),
+        (PodsAcross(Selector(), Selector()), {"a/one", "a/three", "a/two", "b/one"}),
+        (PodsAcross(Selector.of({"team": "red"}), Selector()), {"a/one", "a/three", "a/two"}),
         (PodsAcross(only("team", Operator.DOES_NOT_EXIST), Selector()), {"b/one"}),
         (PodsAcross(Selector.of({NAME_LABEL: "b"}), Selector()), {"b/one"}),
         (PodsAcross(Selector(), Selector.of({"tier": "web"})), {"a/one"}),
@@ -63,7 +64,7 @@ def only(key: str, operator: Operator, *values: str) -> Selector:
     ids=str,
 )
 def test_a_target_means_these_workloads(target: Target, keys: set[str]) -> None:
-    world = World.of(PEOPLE)
+    world = World.of([*PEOPLE, A3])
     assert world.select(target) == keys
     assert {key for key, workload in world.workloads.items() if world.target_matches(target, workload)} == keys
 

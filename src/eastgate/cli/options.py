@@ -17,15 +17,12 @@ from eastgate.cli.progress import progress
 from eastgate.config import read_config
 from eastgate.diagnostics import Code, Diagnostic
 from eastgate.questions import Question
-from eastgate.settings import Settings, SettingsError
+from eastgate.settings import BAD_SETTING, Settings, SettingsError
 
 __all__ = ["load_authority", "manifest_options", "output_option", "question_from", "question_options", "settings_from"]
 
 F = TypeVar("F", bound=Callable[..., object])
 
-BAD_SETTING = Code(
-    "EG0001", "setting not understood", "Unknown settings are errors: a setting that is ignored is a surprise."
-)
 BAD_OPTION = Code("EG0002", "option not understood", "An option of the form key=value has another form.")
 
 

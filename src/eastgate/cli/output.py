@@ -36,8 +36,8 @@ def warn(diagnostics: Iterable[Diagnostic]) -> None:
 
 
 def fail(diagnostics: Iterable[Diagnostic], output: str) -> NoReturn:
-    """Say what is wrong and exit with the status for “could not decide”."""
-    found = list(diagnostics)
+    """Say what is wrong, file by file and line by line, and exit with the status for “could not decide”."""
+    found = sorted(diagnostics, key=lambda d: (d.span.file, d.span.line, d.span.column) if d.span else ("", 0, 0))
     errors = sum(1 for d in found if d.is_error)
     if output == "json":
         emit_json({"verdict": None, "error": found[0].message, "diagnostics": [d.to_json() for d in found]})

@@ -35,7 +35,8 @@ _UNREAD: dict[str, frozenset[str] | None] = {
     "gateway.envoyproxy.io": frozenset({"SecurityPolicy"}),
     "cilium.io": frozenset({"CiliumNetworkPolicy", "CiliumClusterwideNetworkPolicy"}),
 }
-_ROUTING_GROUP = "gateway.networking.k8s.io"  # where one may look for the GEP's kinds, and where they are not
+# The GEP's kinds are policies whatever group they claim: one with a misspelt group must not pass for an unused object.
+_CLAIMS = frozenset(kind for _, _, kind in _KINDS if kind.endswith("AuthorizationPolicy"))
 
 
 def reads(api_version: str, kind: str) -> bool:
@@ -52,7 +53,7 @@ def is_policy(document: Document) -> bool:
     if group in _UNREAD:
         kinds = _UNREAD[group]
         return kinds is None or kind in kinds
-    return group in _GROUPS or (group == _ROUTING_GROUP and kind in {known for _, _, known in _KINDS})
+    return group in _GROUPS or kind in _CLAIMS
 
 
 def read_policy(document: Document, settings: Settings, reporter: Reporter) -> Policy | None:
@@ -85,7 +86,7 @@ def _refuse(document: Document, reporter: Reporter) -> None:
     elif homes:
         reporter.report(
             codes.UNKNOWN_KIND,
-            f"there is no {written} in the group {group}",
+            f"there is no {written} in {f'the group {group}' if group else 'the core group'}",
             document.locate("apiVersion"),
             help="write apiVersion: " + " or ".join(homes),
         )

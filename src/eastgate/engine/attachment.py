@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from eastgate.policy import Attachment, PolicyRef
 from eastgate.world import PodsAcross, PodsMatching, PodsOfService, Target, Workload, World
@@ -28,6 +28,8 @@ class Targeting(Protocol):
 
 P = TypeVar("P", bound=Targeting)
 
+_Order: TypeAlias = tuple[str, str, str, str, str]  # policy and Service, as they are sorted
+
 
 class Attachments(Generic[P]):
     """The policies, filed so that those of one workload are found without looking at all of them."""
@@ -35,15 +37,18 @@ class Attachments(Generic[P]):
     def __init__(self, world: World) -> None:
         self._world = world
         self.policies: dict[PolicyRef, P] = {}
-        self._by_label: dict[tuple[str | None, tuple[str, str] | None], dict[PolicyRef, None]] = defaultdict(dict)
-        self._by_service: dict[str, dict[PolicyRef, None]] = defaultdict(dict)
+        # Each target, with what it attaches, under the label that all its pods have, or under its Service.
+        self._by_label: dict[tuple[str | None, tuple[str, str] | None], _Shelf[P]] = defaultdict(dict)
+        self._by_service: dict[str, _Shelf[P]] = defaultdict(dict)
 
     def put(self, policy: P) -> set[str]:
         """Add or replace a policy; tells which workloads it touches."""
         touched = self.remove(policy.ref)
         self.policies[policy.ref] = policy
-        for target in policy.targets:
-            self._shelf(target)[policy.ref] = None
+        for place, target in enumerate(policy.targets):
+            service = f"{target.namespace}/{target.service}" if isinstance(target, PodsOfService) else None
+            filed = (target, _order(policy.ref, service), Attachment(policy, service))
+            self._shelf(target)[policy.ref, place] = filed
             touched |= self._world.select(target)
         return touched
 
@@ -51,22 +56,22 @@ class Attachments(Generic[P]):
         """Remove a policy, if it is there; tells which workloads it touched."""
         policy = self.policies.pop(ref, None)
         touched: set[str] = set()
-        for target in policy.targets if policy is not None else ():
-            self._shelf(target).pop(ref, None)
+        for place, target in enumerate(policy.targets if policy is not None else ()):
+            self._shelf(target).pop((ref, place), None)
             touched |= self._world.select(target)
         return touched
 
     def of(self, workload: Workload) -> tuple[Attachment[P], ...]:
         """What targets a workload, in the order of the policies' names."""
-        found: set[tuple[PolicyRef, str | None]] = set()
-        for ref in self._candidates(workload):
-            found |= {(ref, None) for target in self.policies[ref].targets if self._selects(target, workload)}
-        for service in self._world.services_of(workload.key):
-            found |= {(ref, service) for ref in self._by_service.get(service, ())}
-        ordered = sorted(found, key=lambda one: (one[0].kind, one[0].namespace or "", one[0].name, one[1] or ""))
-        return tuple(Attachment(self.policies[ref], service) for ref, service in ordered)
+        matches = self._world.target_matches
+        found: dict[_Order, Attachment[P]] = {}
+        for shelf in self._shelves(workload):
+            for target, order, attachment in shelf.values():
+                if attachment.service is not None or matches(target, workload):
+                    found[order] = attachment
+        return tuple(found[order] for order in sorted(found))
 
-    def _shelf(self, target: Target) -> dict[PolicyRef, None]:
+    def _shelf(self, target: Target) -> _Shelf[P]:
         match target:
             case PodsOfService(namespace, service):
                 return self._by_service[f"{namespace}/{service}"]
@@ -75,11 +80,19 @@ class Attachments(Generic[P]):
             case PodsAcross(pods=pods):
                 return self._by_label[None, pods.anchor]
 
-    def _candidates(self, workload: Workload) -> Iterator[PolicyRef]:
-        """Policies whose anchor label the workload has, and those without an anchor."""
+    def _shelves(self, workload: Workload) -> Iterator[_Shelf[P]]:
+        """Where everything is that may target a workload."""
         for namespace in (workload.namespace, None):
             for anchor in (None, *workload.labels.items()):
-                yield from self._by_label.get((namespace, anchor), ())
+                if (shelf := self._by_label.get((namespace, anchor))) is not None:
+                    yield shelf
+        for service in self._world.services_of(workload.key):
+            if (shelf := self._by_service.get(service)) is not None:
+                yield shelf
 
-    def _selects(self, target: Target, workload: Workload) -> bool:
-        return not isinstance(target, PodsOfService) and self._world.target_matches(target, workload)
+
+_Shelf: TypeAlias = dict[tuple[PolicyRef, int], tuple[Target, _Order, Attachment[P]]]
+
+
+def _order(ref: PolicyRef, service: str | None) -> _Order:
+    return ref.kind, ref.namespace or "", ref.name, ref.group, service or ""

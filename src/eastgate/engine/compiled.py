@@ -1,7 +1,6 @@
 """Layers, compiled: a request goes in, a small integer comes out.
 
-The integer is twice the number of an outcome, plus one where it allows; `Program.outcome` turns it into words.
-Nothing is built for a decision: the outcomes exist since the program was compiled.
+Nothing is built for a decision: what a verdict stands for is known since the program was compiled.
 """
 
 from __future__ import annotations
@@ -10,9 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from eastgate.engine.completions import complete
-from eastgate.engine.index import build_first, compile_test
+from eastgate.engine.conditions import compile_condition
+from eastgate.engine.index import build_lookup, build_table
+from eastgate.engine.verdicts import PASSED, Verdict, Verdicts
 from eastgate.policy import (
-    OPEN,
     AllowAny,
     AskAll,
     Chain,
@@ -22,41 +22,17 @@ from eastgate.policy import (
     Layer,
     Observe,
     Outcome,
-    Refusal,
+    Predicate,
     Request,
     Rule,
 )
-from eastgate.policy.attributes import IDENTITY, PATH, PORT
+from eastgate.policy.attributes import IDENTITY, PORT
 
-__all__ = ["Program", "Verdict", "compile_layers"]
+__all__ = ["Decide", "Program", "Verdict", "compile_layers"]
 
-Verdict = int
 Decide = Callable[[Request], Verdict]
 
-_OPEN: Verdict = 1  # outcome number 0, allowed
-_GO_ON = -1  # what a stage says when it neither decides nor accepts
-
-
-class _Outcomes:
-    """Numbers for outcomes. The same outcome gets the same number."""
-
-    def __init__(self) -> None:
-        self.all: list[Outcome] = [OPEN]
-        self._numbers: dict[tuple[object, ...], int] = {_key(OPEN): 0}
-
-    def verdict(self, outcome: Outcome) -> Verdict:
-        """The integer that stands for an outcome."""
-        key = _key(outcome)
-        number = self._numbers.get(key)
-        if number is None:
-            number = self._numbers[key] = len(self.all)
-            self.all.append(outcome)
-        return number * 2 + outcome.allowed
-
-
-def _key(outcome: Outcome) -> tuple[object, ...]:
-    """Rules are told apart by identity: comparing their predicates would be slow, and means nothing more."""
-    return outcome.allowed, outcome.layer, outcome.stage, id(outcome.rule) if outcome.rule else None, outcome.refusal
+_NETWORK = frozenset({IDENTITY, PORT})
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -65,96 +41,117 @@ class Program:
 
     layers: tuple[Layer, ...]
     decide: Decide
-    _outcomes: _Outcomes
+    _verdicts: Verdicts
 
     def outcome(self, verdict: Verdict) -> Outcome:
         """What a verdict of this program means."""
-        return self._outcomes.all[verdict >> 1]
+        return self._verdicts.outcome(verdict)
 
 
 def compile_layers(layers: Sequence[Layer]) -> Program:
     """One program for layers in path order: ALL must allow, the first denial decides."""
-    outcomes = _Outcomes()
-    compiled = tuple(_compile_layer(layer, outcomes) for layer in layers)
+    verdicts = Verdicts()
+    compiled = tuple(_compile_layer(layer, verdicts) for layer in layers)
     if not compiled:
-        return Program((), lambda _request: _OPEN, outcomes)
+        return Program((), lambda _request: PASSED, verdicts)
     if len(compiled) == 1:
-        return Program(tuple(layers), compiled[0], outcomes)
+        return Program(tuple(layers), compiled[0], verdicts)
 
     def decide(request: Request) -> Verdict:
-        accepted = _OPEN
+        accepted = PASSED
         for layer in compiled:
             verdict = layer(request)
             if not verdict & 1:
                 return verdict
-            if verdict != _OPEN:
+            if verdict != PASSED:
                 accepted = verdict
         return accepted
 
-    return Program(tuple(layers), decide, outcomes)
+    return Program(tuple(layers), decide, verdicts)
 
 
-def _compile_layer(layer: Layer, outcomes: _Outcomes) -> Decide:
-    """The layer's selector, and round it the two things that come before any rule: unknowns and refused paths."""
-    inner = _compile_selector(layer, outcomes)
-    looks_at = layer.looks_at
-    bad_path = (
-        outcomes.verdict(Outcome(False, layer.name, None, None, Refusal.BAD_REQUEST)) if PATH in looks_at else None
-    )
+def _compile_layer(layer: Layer, verdicts: Verdicts) -> Decide:
+    """The layer's tables, for the requests that they can answer; the others are looked at with care."""
+    chains = [_steps(layer.name, chain, verdicts) for chain in layer.chains]
 
-    def unknown(request: Request) -> Verdict:
-        return outcomes.verdict(complete(layer, request).outcome)
+    def with_care(request: Request) -> Verdict:
+        return verdicts.of(complete(layer, request).outcome)
 
-    if looks_at <= {IDENTITY, PORT}:
+    match chains:
+        case [[_Search(rules, says)]] if layer.looks_at <= _NETWORK:
+            table = build_table(rules, [_final(said) for said in says], with_care)
+            if table is not None:
+                return table.find
 
-        def decide_network(request: Request) -> Verdict:
-            return unknown(request) if request.open else inner(request)
+    decide = _compile_selector(layer, [_compile_chain(steps) for steps in chains])
 
-        return decide_network
+    def decide_carefully(request: Request) -> Verdict:
+        if request.open or request.refused_path:
+            return with_care(request)
+        try:
+            return decide(request)
+        except KeyError:  # an attribute that a rule looks at is unknown
+            return with_care(request)
 
-    def decide(request: Request) -> Verdict:
-        if bad_path is not None and request.refused_path:
-            return bad_path
-        return inner(request) if looks_at <= request.values.keys() and not request.open else unknown(request)
-
-    return decide
+    return decide_carefully
 
 
-def _compile_selector(layer: Layer, outcomes: _Outcomes) -> Decide:
-    chains = [_compile_chain(layer.name, chain, outcomes) for chain in layer.chains]
+def _compile_selector(layer: Layer, chains: Sequence[Decide]) -> Decide:
     if len(chains) == 1:
         return chains[0]
-    pick = build_first([case.when for case in layer.cases])  # a miss is the place of `otherwise`, which is the last
+    pick = build_lookup([case.when for case in layer.cases], range(len(chains)))  # `otherwise` is the last
     return lambda request: chains[pick(request)](request)
 
 
-# A stage is a function that gives a verdict (>= 0: the chain ends), `_GO_ON`, or the complement of a verdict
-# (< -1): it accepted, go on, and this is what to say if nothing later has more to say.
-_StageFunction = Callable[[Request], int]
+# A step of a chain gives a verdict (>= 0: the chain ends), `_GO_ON`, or the complement of a verdict (< -1):
+# it accepted, go on, and this is what to say if nothing later has more to say.
+_GO_ON = -1
 
 
-def _compile_chain(layer: str, chain: Chain, outcomes: _Outcomes) -> Decide:
-    stages: list[_StageFunction] = []
-    pending: Deny | None = None  # merged with an AllowAny behind it: one look-up for both
+@dataclass(slots=True)
+class _Search:
+    """Rules, what each says when it is the first that matches, and last what is said when none does."""
+
+    rules: list[Predicate]
+    says: list[int]
+
+
+_Step = _Search | Callable[[Request], int]
+
+
+def _steps(layer: str, chain: Chain, verdicts: Verdicts) -> list[_Step]:
+    """The stages of a chain; consecutive ones that one search can answer are one step."""
+    steps: list[_Step] = []
+    rules: list[Predicate] = []
+    says: list[int] = []
     enforced = [stage for stage in chain.stages if not isinstance(stage, Observe)]
-    for place, stage in enumerate(enforced):
-        last = place == len(enforced) - 1
-        if isinstance(stage, Deny) and pending is None and not last and isinstance(enforced[place + 1], AllowAny):
-            pending = stage
+    for place, stage in enumerate(enforced, 1):
+        if isinstance(stage, AskAll):
+            if rules:
+                steps.append(_Search(rules, [*says, _GO_ON]))
+                rules, says = [], []
+            steps.append(_compile_asks(layer, stage, verdicts))
             continue
-        stages.append(_compile_stage(layer, pending, stage, outcomes, last=last))
-        pending = None
-    if not stages:
-        return lambda _request: _OPEN
-    if len(stages) == 1 and isinstance(enforced[-1], AllowAny):
-        return stages[0]  # never goes on: every request is denied or accepted here
+        found, said, otherwise = _compile_stage(layer, stage, verdicts, last=place == len(enforced))
+        rules += [rule.when for rule in found]
+        says += said
+        if otherwise != _GO_ON or _GO_ON in said:  # else the next stage is asked exactly where no rule matched so far
+            steps.append(_Search(rules, [*says, otherwise]))
+            rules, says = [], []
+    if rules:
+        steps.append(_Search(rules, [*says, _GO_ON]))
+    return steps
+
+
+def _compile_chain(steps: Sequence[_Step]) -> Decide:
+    compiled = [build_lookup(step.rules, step.says) if isinstance(step, _Search) else step for step in steps]
 
     def decide(request: Request) -> Verdict:
-        accepted = _OPEN
-        for stage in stages:
-            said = stage(request)
+        accepted = PASSED
+        for step in compiled:
+            said = step(request)
             if said >= 0:
-                return accepted if said == _OPEN else said
+                return accepted if said == PASSED else said
             if said != _GO_ON:
                 accepted = ~said
         return accepted
@@ -162,65 +159,54 @@ def _compile_chain(layer: str, chain: Chain, outcomes: _Outcomes) -> Decide:
     return decide
 
 
+def _final(said: int) -> Verdict:
+    """What the last step of a chain says, as the verdict of the chain."""
+    return PASSED if said == _GO_ON else said if said >= 0 else ~said
+
+
 def _compile_stage(
-    layer: str, before: Deny | None, stage: Deny | AllowAny | AskAll | FirstMatch, outcomes: _Outcomes, *, last: bool
-) -> _StageFunction:
-    if isinstance(stage, AskAll):
-        return _compile_asks(layer, stage, outcomes)
-    rules: list[Rule] = []
-    says: list[int] = []  # what each rule says, and last what is said when none matches
-
-    def denying(deny: Deny) -> None:
-        rules.extend(deny.rules)
-        says.extend(outcomes.verdict(Outcome(False, layer, deny.name, rule, deny.refusal)) for rule in deny.rules)
-
-    if before is not None:
-        denying(before)
+    layer: str, stage: Deny | AllowAny | FirstMatch, verdicts: Verdicts, *, last: bool
+) -> tuple[Sequence[Rule], Sequence[int], int]:
+    """The rules of a stage, what each says, and what is said when none matches."""
     match stage:
-        case Deny():
-            denying(stage)
-            says.append(_GO_ON)
-        case AllowAny(name, allowing, refusal):
-            rules.extend(allowing)
-            accepts = [outcomes.verdict(Outcome(True, layer, name, rule)) for rule in allowing]
-            says.extend(accepts if last else [~verdict for verdict in accepts])
-            says.append(outcomes.verdict(Outcome(False, layer, name, None, refusal)))
-        case FirstMatch(steps=steps, otherwise=otherwise):
-            rules.extend(step.rule for step in steps)
-            says.extend(_effect(layer, stage, step.effect, step.rule, outcomes) for step in steps)
-            says.append(_effect(layer, stage, otherwise, None, outcomes))
-    first = build_first([rule.when for rule in rules])
-    return lambda request: says[first(request)]
+        case Deny(name, rules, refusal):
+            return rules, verdicts.of_rules(False, layer, name, refusal, rules), _GO_ON
+        case AllowAny(name, rules, refusal):
+            accepts = verdicts.of_rules(True, layer, name, None, rules)
+            denied = verdicts.of_rules(False, layer, name, refusal)[0]
+            return rules, accepts if last else [~verdict for verdict in accepts], denied
+        case FirstMatch(name, steps, otherwise, refusal):
+            rules = tuple(step.rule for step in steps)
+            by_effect = {
+                Effect.ACCEPT: verdicts.of_rules(True, layer, name, None, rules),
+                Effect.DENY: verdicts.of_rules(False, layer, name, refusal, rules),
+                Effect.PASS: [_GO_ON] * len(rules),
+            }
+            says = [by_effect[step.effect][place] for place, step in enumerate(steps)]
+            by_default = {
+                Effect.ACCEPT: PASSED,
+                Effect.DENY: verdicts.of_rules(False, layer, name, refusal)[0],
+                Effect.PASS: _GO_ON,
+            }
+            return rules, says, by_default[otherwise]
 
 
-def _effect(layer: str, stage: FirstMatch, effect: Effect, rule: Rule | None, outcomes: _Outcomes) -> int:
-    match effect:
-        case Effect.PASS:
-            return _GO_ON
-        case Effect.DENY:
-            return outcomes.verdict(Outcome(False, layer, stage.name, rule, stage.refusal))
-        case Effect.ACCEPT:
-            return outcomes.verdict(Outcome(True, layer, stage.name, rule)) if rule else _OPEN
-
-
-def _compile_asks(layer: str, stage: AskAll, outcomes: _Outcomes) -> _StageFunction:
+def _compile_asks(layer: str, stage: AskAll, verdicts: Verdicts) -> Callable[[Request], int]:
+    rules = [ask.rule for ask in stage.asks]
+    denied = verdicts.of_rules(False, layer, stage.name, stage.refusal, rules)
+    accepted = verdicts.of_rules(True, layer, stage.name, None, rules)
     asks = [
-        (
-            compile_test(ask.rule.when),
-            ask.authorizer,
-            outcomes.verdict(Outcome(False, layer, stage.name, ask.rule, stage.refusal)),
-            ~outcomes.verdict(Outcome(True, layer, stage.name, ask.rule)),
-        )
-        for ask in stage.asks
+        (compile_condition(ask.rule.when), ask.authorizer, denied[place], ~accepted[place])
+        for place, ask in enumerate(stage.asks)
     ]
 
     def ask_all(request: Request) -> int:
         said = _GO_ON
-        for test, authorizer, denied, accepted in asks:
-            if test(request):
+        for applies, authorizer, denial, acceptance in asks:
+            if applies(request):
                 if request.answers.get(authorizer) != "allow":
-                    return denied
-                said = accepted
+                    return denial
+                said = acceptance
         return said
 
     return ask_all

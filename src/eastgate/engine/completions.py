@@ -29,7 +29,8 @@ from eastgate.policy import (
     atoms,
     rules_of,
 )
-from eastgate.policy.attributes import PORT, Attribute
+from eastgate.policy.attributes import PATH, PORT, Attribute
+from eastgate.policy.paths import is_refused
 
 __all__ = ["Completion", "complete"]
 
@@ -92,7 +93,10 @@ def _representatives(attribute: Attribute, matchers: list[Matcher]) -> list[Know
         return list(_ports(matchers))
     if any(isinstance(m, InNetwork) for m in matchers):
         return [None, *_addresses(m for m in matchers if isinstance(m, InNetwork))]
-    return list(dict.fromkeys([_OTHER, None, *_texts(matchers)]))
+    texts = _texts(matchers)
+    if attribute == PATH:  # a path that is refused whatever the policy is says nothing about the policy
+        texts = (text for text in texts if not is_refused(text))
+    return list(dict.fromkeys([_OTHER, None, *texts]))
 
 
 def _ports(matchers: list[Matcher]) -> Iterator[int]:

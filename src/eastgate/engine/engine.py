@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
 
 from eastgate.engine.attachment import Attachments, Targeting
-from eastgate.engine.compiled import Program, Verdict, compile_layers
+from eastgate.engine.compiled import Decide, Program, Verdict, compile_layers
 from eastgate.policy import Attachment, Layer, PolicyRef, Request
 from eastgate.world import Change, World
 
@@ -33,26 +33,30 @@ class Engine(Generic[P]):
         self._assemble = assemble
         self._attachments: Attachments[P] = Attachments(world)
         self._programs: dict[str, Program] = {}
-        self._classes: WeakValueDictionary[tuple[Attachment[P], ...], Program] = WeakValueDictionary()
+        self._decides: dict[str, Decide] = {}  # what a program decides with, one step nearer
+        self._classes: WeakValueDictionary[tuple[object, ...], Program] = WeakValueDictionary()
         for policy in policies:
             self._attachments.put(policy)
 
     def decide(self, workload: str, request: Request) -> Verdict:
         """Whether a request to the workload of this key is allowed: odd is yes. `outcome` says why."""
-        program = self._programs.get(workload)
-        if program is None:
-            program = self.program(workload)
-        return program.decide(request)
+        try:
+            decide = self._decides[workload]
+        except KeyError:
+            decide = self.program(workload).decide
+        return decide(request)
 
     def program(self, workload: str) -> Program:
         """What decides for a workload. Raises KeyError where there is no such workload."""
         program = self._programs.get(workload)
         if program is None:
             attached = self._attachments.of(self.world.workloads[workload])
-            program = self._classes.get(attached)
+            same = tuple(part for one in attached for part in (one.policy, one.service))
+            program = self._classes.get(same)
             if program is None:
-                program = self._classes[attached] = compile_layers(self._assemble(attached))
+                program = self._classes[same] = compile_layers(self._assemble(attached))
             self._programs[workload] = program
+            self._decides[workload] = program.decide
         return program
 
     def compile_all(self) -> int:
@@ -85,4 +89,5 @@ class Engine(Generic[P]):
     def _forget(self, touched: set[str]) -> frozenset[str]:
         for workload in touched:
             self._programs.pop(workload, None)
+            self._decides.pop(workload, None)
         return frozenset(touched)

@@ -1,255 +1,225 @@
 """Which of many rules matches first: found in a few dictionary look-ups, however many rules there are.
 
-Nearly every rule says who (exact identities, or all accounts of a namespace) and on which ports; what else it
-says (paths, methods) is left as a test. So rules are filed in tables by port, and in a table by identity:
+Nearly every rule says who (exact identities, or all accounts of a namespace) and on which ports. So rules are filed
+by identity, and there by port:
 
-    tables[port or any port]  ->  exact identity -> rank
-                                  namespace stem -> rank
-                                  everybody      -> rank
+    exact identity  ->  what is said, or  port -> what is said
+    namespace stem  ->  the same
+    everybody       ->  the same
 
-The rank of a rule is its place in the order; the smallest rank that matches wins. Without tests the smaller
-ranks of wider entries are pushed down into the narrower ones when the index is built, so that a hit on the exact
-identity is final and a look-up touches at most two tables.
+Each rule says something, and the first that matches is heard. What is said to many is pushed down to the few when the
+table is built, so the narrowest entry that a request finds is final.
+
+Where rules ask for more than that (paths, methods), or pushing down would cost too much, each entry is a list of
+rules in order instead, with their conditions; the lists of all widths are searched, each only as far as it can win.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from eastgate.policy import AccountsOf, And, Is, Matcher, Not, OneOf, Or, Predicate, Request
-from eastgate.policy.attributes import IDENTITY, PORT, Attribute
+from eastgate.engine.clauses import Clause, clauses
+from eastgate.engine.conditions import Condition, compile_condition
+from eastgate.policy import And, Is, OneOf, Predicate, Request
+from eastgate.policy.attributes import PORT
 
-__all__ = ["First", "Test", "build_first", "compile_test"]
+__all__ = ["Lookup", "Table", "build_lookup", "build_table"]
 
-First = Callable[[Request], int]
-Test = Callable[[Request], bool]
+Lookup = Callable[[Request], int]
 
-_Ranks = tuple[dict[object, int], dict[str, int], int]  # exact identity, namespace stem, everybody
-
-_WIDEST_RULE = 4096  # a rule with more identities x ports than this is filed under any port, with a test
-
-
-@dataclass(frozen=True, slots=True)
-class _Clause:
-    """One rule, or one alternative of it, as the tables want it. None means anyone, or any port."""
-
-    exact: tuple[str, ...] = ()
-    stems: tuple[str, ...] = ()
-    anyone: bool = True
-    ports: tuple[int, ...] | None = None
-    rest: tuple[Predicate, ...] = ()
+_Ports = dict[object, int]  # what is said on each port, and under None on all others
+_Entry: TypeAlias = int | _Ports
+_Ranked: TypeAlias = tuple[int, Clause]  # the place of a rule in the order, and one alternative of it
 
 
 @dataclass(slots=True)
-class _Table:
-    """The entries of one port: who -> (rank, test or None), in the order of rank."""
+class _Filed:
+    """Clauses by whom they name, each list in the order of the rules."""
 
-    exact: dict[str, list[tuple[int, Test | None]]] = field(default_factory=dict)
-    stems: dict[str, list[tuple[int, Test | None]]] = field(default_factory=dict)
-    anyone: list[tuple[int, Test | None]] = field(default_factory=list)
+    exact: dict[object, list[_Ranked]] = field(default_factory=dict)
+    stems: dict[str, list[_Ranked]] = field(default_factory=dict)
+    anyone: list[_Ranked] = field(default_factory=list)
+    plain: bool = True  # no clause asks for more than identity and port
+    size: int = 0
 
-    def add(self, clause: _Clause, entry: tuple[int, Test | None]) -> None:
-        if clause.anyone:
-            self.anyone.append(entry)
-        for identity in clause.exact:
-            self.exact.setdefault(identity, []).append(entry)
-        for stem in clause.stems:
-            self.stems.setdefault(stem, []).append(entry)
+    @classmethod
+    def of(cls, rules: Iterable[Predicate]) -> _Filed:
+        filed = cls()
+        for rank, predicate in enumerate(rules):
+            for clause in clauses(predicate):
+                filed._add((rank, clause))
+        return filed
 
-
-def build_first(rules: Sequence[Predicate]) -> First:
-    """A function that gives the place of the first rule that matches a known request, or `len(rules)`."""
-    tables: dict[int | None, _Table] = {None: _Table()}
-    tested = False
-    for rank, predicate in enumerate(rules):
-        for clause in _clauses(predicate):
-            test = compile_test(And(clause.rest)) if clause.rest else None
-            tested = tested or test is not None
-            for port in clause.ports if clause.ports is not None else (None,):
-                table = tables.get(port)
-                if table is None:
-                    table = tables[port] = _Table()
-                table.add(clause, (rank, test))
-    return _tested_first(tables, len(rules)) if tested else _plain_first(tables, len(rules))
-
-
-def _plain_first(tables: dict[int | None, _Table], miss: int) -> First:
-    """For rules without tests: ranks only, the smaller ones pushed down."""
-    exact, stems, anyone = _pushed_down(tables.pop(None), miss)
-    exact_get = exact.get
-
-    def first(request: Request) -> int:
-        rank = exact_get(request.identity)
-        if rank is not None:
-            return rank
-        return stems.get(_stem_of(request.identity), anyone) if stems else anyone
-
-    if not tables:
-        return first
-
-    by_port: dict[object, _Ranks] = {port: _pushed_down(table, miss) for port, table in tables.items()}
-    port_get = by_port.get
-
-    def first_by_port(request: Request) -> int:
-        rank = first(request)
-        table = port_get(request.port)
-        if table is None:
-            return rank
-        exact, stems, anyone = table
-        on_port = exact.get(request.identity)
-        if on_port is None:
-            on_port = stems.get(_stem_of(request.identity), anyone) if stems else anyone
-        return rank if rank < on_port else on_port
-
-    return first_by_port
+    def _add(self, ranked: _Ranked) -> None:
+        who, _, rest = ranked[1]
+        self.plain = self.plain and not rest
+        if who is None:
+            self.anyone.append(ranked)
+            return
+        for identity in who.exact:
+            self.size += 1
+            self.exact.setdefault(identity, []).append(ranked)
+        for stem in who.stems:
+            self.size += 1
+            self.stems.setdefault(stem, []).append(ranked)
 
 
-def _pushed_down(table: _Table, miss: int) -> _Ranks:
-    anyone = table.anyone[0][0] if table.anyone else miss
-    stems = {stem: min(entries[0][0], anyone) for stem, entries in table.stems.items()}
-    exact: dict[object, int] = {
-        identity: min(entries[0][0], stems.get(_stem_of(identity), anyone)) for identity, entries in table.exact.items()
-    }
-    exact[None] = anyone  # a client without an identity
-    return exact, stems, anyone
+# Tables
 
 
-def _tested_first(tables: dict[int | None, _Table], miss: int) -> First:
-    """For rules of which some have tests: the entries of all widths, each list only as far as it can still win."""
-    everywhere = tables.pop(None)
-    port_get = tables.get
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """What is said to whom on which port. `unknown` answers where either is not known."""
 
-    def first(request: Request) -> int:
-        best = miss
+    exact: dict[object, _Entry]
+    stems: dict[str, _Entry]
+    anyone: _Entry
+    unknown: Lookup
+
+    def find(self, request: Request) -> int:
+        """What the first rule that matches says."""
+        if request.open:
+            return self.unknown(request)
         identity = request.identity
-        for table in (everywhere, port_get(request.port)):  # type: ignore[arg-type]
-            if table is None:
-                continue
-            narrow = (table.exact.get(identity), table.stems.get(_stem_of(identity))) if identity else ()  # type: ignore[arg-type]
-            for entries in (*narrow, table.anyone):
-                for rank, test in entries or ():
-                    if rank >= best:
-                        break
-                    if test is None or test(request):
-                        best = rank
-                        break
-        return best
-
-    return first
+        said = self.exact.get(identity)
+        if said is None:
+            # A client without identity is filed under exact, and so is each stem with nothing behind its slash.
+            said = self.stems.get(identity.rpartition("/")[0]) if self.stems else None  # type: ignore[union-attr]
+            if said is None:
+                said = self.anyone
+        if said.__class__ is int:
+            return said  # type: ignore[return-value]
+        on_port = said.get(request.port)  # type: ignore[union-attr]
+        return said[None] if on_port is None else on_port  # type: ignore[index]
 
 
-def _stem_of(identity: object) -> str:
-    """What stands before `/sa/<name>` of an identity of that form; otherwise something that no stem equals."""
-    stem, _, name = str(identity).rpartition("/sa/")
-    return stem if name and "/" not in name else ""
+class _TooLarge(Exception):  # noqa: N818 - it is not an error
+    """Pushing down would cost more than it is worth."""
 
 
-# Rules, as the tables want them.
+def build_table(rules: Sequence[Predicate], says: Sequence[int], unknown: Lookup) -> Table | None:
+    """A table in which rule i says `says[i]`, and where none matches the last; None where no table can hold them."""
+    filed = _Filed.of(rules)
+    return _table(filed, says, unknown) if filed.plain else None
 
 
-def _clauses(predicate: Predicate) -> Iterator[_Clause]:
-    """The alternatives of a rule: ANY of the clauses matches exactly where the predicate does."""
-    match predicate:
-        case Or(parts):
-            for part in parts:
-                yield from _clauses(part)
-        case And():
-            yield from _conjunction(predicate)
-        case _:
-            yield from _conjunction(And((predicate,)))
+def _table(filed: _Filed, says: Sequence[int], unknown: Lookup) -> Table | None:
+    building = _Building(says, room=4096 + 16 * filed.size)
+    nothing: _Ports = {None: len(says) - 1}
+    try:
+        anyone = building.push_down(nothing, filed.anyone)
+        stems = {stem: building.push_down(anyone, ranked) for stem, ranked in filed.stems.items()}
+        exact: dict[object, _Ports] = {f"{stem}/": anyone for stem in stems}  # no account of a stem: it has no name
+        exact[None] = anyone  # a client without an identity
+        for identity, ranked in filed.exact.items():
+            stem, _, name = str(identity).rpartition("/")
+            wider = stems.get(stem, anyone) if stems and name else anyone
+            exact[identity] = building.push_down(wider, ranked)
+    except _TooLarge:
+        return None
+    said = building.said
+    return Table(
+        {identity: said(ranks) for identity, ranks in exact.items()},
+        {stem: said(ranks) for stem, ranks in stems.items()},
+        said(anyone),
+        unknown,
+    )
 
 
-def _conjunction(predicate: And) -> Iterator[_Clause]:
-    who: tuple[tuple[str, ...], tuple[str, ...]] | None = None
-    ports: tuple[int, ...] | None = None
-    on_ports: tuple[Predicate, ...] = ()
-    rest: list[Predicate] = []
-    for part in _flattened(predicate):
-        if who is None and (named := _who(part)) is not None:
-            who = named
-        elif ports is None and (numbers := _ports(part)) is not None:
-            ports, on_ports = numbers, (part,)
-        else:
-            rest.append(part)
-    exact, stems = who or ((), ())
-    if (who is not None and not exact and not stems) or ports == ():
-        return  # an empty list: it can never match
-    if ports is not None and len(ports) * max(1, len(exact) + len(stems)) > _WIDEST_RULE:
-        ports, rest = None, [*on_ports, *rest]
-    yield _Clause(exact, stems, who is None, ports, tuple(rest))
+@dataclass(slots=True)
+class _Building:
+    """The entries of a table while it is built. Equal ones are made once: the callers that a rule lists share theirs."""
+
+    says: Sequence[int]
+    room: int  # for this many ranks on ports
+    _ranks: dict[tuple[int, ...], _Ports] = field(default_factory=dict)
+    _said: dict[int, _Entry] = field(default_factory=dict)
+
+    def push_down(self, wider: _Ports, narrower: list[_Ranked]) -> _Ports:
+        """The ranks that win on each port, of a wider entry and the rules of a narrower one."""
+        key = (id(wider), *map(id, narrower))
+        found = self._ranks.get(key)
+        if found is None:
+            found = self._ranks[key] = _winners(wider, narrower, self.room)
+            self.room -= len(found)
+        return found
+
+    def said(self, ranks: _Ports) -> _Entry:
+        """What these ranks say."""
+        found = self._said.get(id(ranks))
+        if found is None:
+            says = self.says
+            found = {port: says[rank] for port, rank in ranks.items()} if len(ranks) > 1 else says[ranks[None]]
+            self._said[id(ranks)] = found
+        return found
 
 
-def _flattened(predicate: And) -> Iterator[Predicate]:
-    for part in predicate.parts:
-        if isinstance(part, And):
-            yield from _flattened(part)
-        else:
-            yield part
+def _winners(wider: _Ports, narrower: list[_Ranked], room: int) -> _Ports:
+    won = dict(wider)
+    elsewhere = won[None]
+    for rank, (_, ports, _) in narrower:
+        if rank > elsewhere:
+            break
+        if ports is None:
+            won = {port: other for port, other in won.items() if other < rank}
+            won[None] = rank
+            break
+        if len(won) + len(ports) > room:
+            raise _TooLarge
+        for port in ports:
+            if rank < won.get(port, elsewhere):
+                won[port] = rank
+    return won
 
 
-def _who(predicate: Predicate) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """The identities and namespace stems that a part names, where it names nothing else."""
-    match predicate:
-        case Is(attribute, OneOf(values)) if attribute == IDENTITY:
-            return tuple(str(v) for v in values), ()
-        case Is(attribute, AccountsOf() as accounts) if attribute == IDENTITY:
-            return (), (accounts.stem,)
-        case Or(parts):
-            named = [_who(part) for part in parts]
-            if any(one is None for one in named):
-                return None
-            found = [one for one in named if one is not None]
-            return tuple(v for exact, _ in found for v in exact), tuple(v for _, stems in found for v in stems)
-        case _:
-            return None
+# Lists
 
 
-def _ports(predicate: Predicate) -> tuple[int, ...] | None:
-    match predicate:
-        case Is(attribute, OneOf(values)) if attribute == PORT:
-            return tuple(v for v in values if isinstance(v, int))
-        case _:
-            return None
+def build_lookup(rules: Sequence[Predicate], says: Sequence[int]) -> Lookup:
+    """The same for any rules, on requests of which identity and port are known."""
+    filed = _Filed.of(rules)
+    table = _table(filed, says, _never) if filed.plain else None
+    return table.find if table is not None else _search(filed, says)
 
 
-def compile_test(predicate: Predicate) -> Test:
-    """A predicate as a function on requests in which everything it looks at is known or absent."""
-    match predicate:
-        case Is(attribute, matcher):
-            return _compile_atom(attribute, matcher)
-        case Not(part):
-            test = compile_test(part)
-            return lambda request: not test(request)
-        case And(parts):
-            return _compile_parts(parts, decisive=False)
-        case Or(parts):
-            return _compile_parts(parts, decisive=True)
+def _never(request: Request) -> int:
+    raise AssertionError(request)
 
 
-def _compile_atom(attribute: Attribute, matcher: Matcher) -> Test:
-    if isinstance(matcher, OneOf):
-        values = matcher.values  # None is never among them, so an absent attribute needs no care
-        return lambda request: request.values[attribute] in values
-    contains = matcher.contains
-
-    def test(request: Request) -> bool:
-        value = request.values[attribute]
-        return value is not None and contains(value)
-
-    return test
+_Rules: TypeAlias = list[tuple[int, Condition | None]]
 
 
-def _compile_parts(parts: Sequence[Predicate], *, decisive: bool) -> Test:
-    """And (decisive False) or Or (decisive True)."""
-    tests = tuple(compile_test(part) for part in parts)
-    if len(tests) == 1:
-        return tests[0]
+def _search(filed: _Filed, says: Sequence[int]) -> Lookup:
+    exact = {identity: _conditional(ranked) for identity, ranked in filed.exact.items()}
+    stems = {stem: _conditional(ranked) for stem, ranked in filed.stems.items()}
+    anyone = _conditional(filed.anyone)
+    miss = len(says) - 1
 
-    def test(request: Request) -> bool:
-        for one in tests:
-            if one(request) is decisive:
-                return decisive
-        return not decisive
+    def find(request: Request) -> int:
+        identity = request.identity
+        best = _first(exact.get(identity), request, miss)
+        if stems and isinstance(identity, str) and not identity.endswith("/"):
+            best = _first(stems.get(identity.rpartition("/")[0]), request, best)
+        return says[_first(anyone, request, best)]
 
-    return test
+    return find
+
+
+def _first(rules: _Rules | None, request: Request, best: int) -> int:
+    for rank, condition in rules or ():
+        if rank >= best:
+            break
+        if condition is None or condition(request):
+            return rank
+    return best
+
+
+def _conditional(ranked: list[_Ranked]) -> _Rules:
+    return [(rank, _condition(clause)) for rank, clause in ranked]
+
+
+def _condition(clause: Clause) -> Condition | None:
+    parts = [Is(PORT, OneOf(clause.ports)), *clause.rest] if clause.ports is not None else clause.rest
+    return compile_condition(And(tuple(parts))) if parts else None

@@ -70,10 +70,14 @@ def _combine(values: Iterable[bool | None], *, decisive: bool) -> bool | None:
 
 def judge(layer: Layer, request: Request) -> Outcome:
     """What a layer says; raises Undetermined where the unknown attributes decide."""
-    if request.refused_path and PATH in layer.looks_at:
-        return Outcome(False, layer.name, None, None, Refusal.BAD_REQUEST)
+    refused = Outcome(False, layer.name, None, None, Refusal.BAD_REQUEST)
+    if request.refused_path and PATH in layer.selects_by:
+        return refused
+    chain = pick_chain(layer, request)
+    if request.refused_path and PATH in chain.looks_at:
+        return refused
     accepted = OPEN
-    for stage in pick_chain(layer, request).stages:
+    for stage in chain.stages:
         outcome, ends = judge_stage(layer.name, stage, request)
         if not outcome.allowed:
             return outcome

@@ -61,12 +61,15 @@ def decide(layers: Sequence[Layer], request: Request) -> Outcome:
 
 def _layer(layer: Layer, request: Request) -> Outcome:
     path = request.values.get(PATH)
-    if isinstance(path, str) and re.search("%2f|%5c", path.lower()) and PATH in layer.looks_at:
-        return Outcome(False, layer.name, None, None, Refusal.BAD_REQUEST)
+    ambiguous = isinstance(path, str) and re.search("%2f|%5c", path.lower())
     chain = layer.otherwise
     for case in reversed(layer.cases):
         if holds(case.when, request):
             chain = case.chain
+    looked_at = [case.when for case in layer.cases]
+    looked_at += [rule.when for stage in chain.stages if not isinstance(stage, Observe) for rule in rules_of(stage)]
+    if ambiguous and any(atom.attribute == PATH for predicate in looked_at for atom in atoms(predicate)):
+        return Outcome(False, layer.name, None, None, Refusal.BAD_REQUEST)
     return _chain(layer.name, chain, request)
 
 
@@ -163,7 +166,10 @@ def _domain(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
     starts |= {f"{m.stem}/sa/" for m in matchers if isinstance(m, AccountsOf)}
     ends = {m.text for m in matchers if isinstance(m, Suffix)} | {""}
     mixed = {start + middle + end for start in starts for middle in ("", "\x00", "\x00/\x00") for end in ends}
-    return [None, "\x00", *sorted(exact | mixed)]
+    texts = sorted(exact | mixed)
+    if attribute == PATH:  # a path that is refused whatever the policy is says nothing about the policy
+        texts = [text for text in texts if not re.search("%2f|%5c", text.lower())]
+    return [None, "\x00", *texts]
 
 
 def _addresses(matchers: Iterable[InNetwork]) -> list[str]:

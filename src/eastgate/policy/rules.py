@@ -183,6 +183,16 @@ class Chain:
 
     stages: tuple[Stage, ...]
     readings: tuple[str, ...] = ()
+    looks_at: frozenset[Attribute] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "looks_at", _looked_at(self.stages))
+
+
+def _looked_at(stages: tuple[Stage, ...]) -> frozenset[Attribute]:
+    """The attributes that can change the outcome. What is only observed cannot."""
+    deciding = (stage for stage in stages if not isinstance(stage, Observe))
+    return frozenset().union(*(mentions(rule.when) for stage in deciding for rule in rules_of(stage)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,22 +210,16 @@ class Layer:
     name: str
     otherwise: Chain
     cases: tuple[Case, ...] = ()
+    selects_by: frozenset[Attribute] = field(init=False, compare=False, repr=False)
     looks_at: frozenset[Attribute] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "looks_at", self._looks_at())
+        selects_by: frozenset[Attribute] = frozenset().union(*(mentions(case.when) for case in self.cases))
+        object.__setattr__(self, "selects_by", selects_by)
+        object.__setattr__(self, "looks_at", selects_by.union(*(chain.looks_at for chain in self.chains)))
 
     @property
     def chains(self) -> Iterator[Chain]:
         """Every chain that the selector can pick."""
         yield from (case.chain for case in self.cases)
         yield self.otherwise
-
-    def _looks_at(self) -> frozenset[Attribute]:
-        """The attributes that can change the outcome. What is only observed cannot."""
-        found = [mentions(case.when) for case in self.cases]
-        for chain in self.chains:
-            for stage in chain.stages:
-                if not isinstance(stage, Observe):
-                    found.extend(mentions(rule.when) for rule in rules_of(stage))
-        return frozenset().union(*found)

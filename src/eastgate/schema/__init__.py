@@ -1,5 +1,33 @@
 """One description of each resource, from which it is checked (and, later, served and documented)."""
 
-from eastgate.schema.shapes import Anything, Check, Choice, Field, ListOf, MapOf, Record, Shape, Text, Whole, check
+from eastgate.schema.shapes import (
+    Anything,
+    Check,
+    Choice,
+    Field,
+    ListOf,
+    MapOf,
+    Record,
+    Shape,
+    Text,
+    Whole,
+    check,
+    enumerated,
+    quoted,
+)
 
-__all__ = ["Anything", "Check", "Choice", "Field", "ListOf", "MapOf", "Record", "Shape", "Text", "Whole", "check"]
+__all__ = [
+    "Anything",
+    "Check",
+    "Choice",
+    "Field",
+    "ListOf",
+    "MapOf",
+    "Record",
+    "Shape",
+    "Text",
+    "Whole",
+    "check",
+    "enumerated",
+    "quoted",
+]

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable
 from typing import TypeVar
 
+from eastgate.places import Span
 from eastgate.schema import codes
-from eastgate.schema.shapes import Anything, Check, Choice, Field, ListOf, MapOf, Record, Text
+from eastgate.schema.shapes import Anything, Check, Choice, Field, ListOf, MapOf, Record, Text, enumerated, quoted
 from eastgate.sources.node import Node
 from eastgate.world.labels import Operator, Requirement, Selector
 from eastgate.world.names import dns_label_problem, dns_subdomain_problem, label_key_problem, label_value_problem
 
-__all__ = ["MODE", "dns_label", "dns_subdomain", "is_audit", "label_selector", "resource", "selector_of"]
+__all__ = [
+    "MODE",
+    "dns_label",
+    "dns_label_name",
+    "dns_subdomain",
+    "is_audit",
+    "label_selector",
+    "resource",
+    "selector_of",
+]
 
 C = TypeVar("C")
 
@@ -26,10 +37,15 @@ def resource(kind: str, spec: Record[C], *, cluster_scoped: bool = False) -> Rec
             "apiVersion": Field(Text()),
             "kind": Field(Text()),
             "metadata": Field(_metadata(cluster_scoped=cluster_scoped), required=True),
-            "spec": Field(spec, required=True),
+            "spec": Field(spec, required=True, help=f"write spec: with {enumerated(_required(spec), 'and')}"),
             "status": Field(Anything()),
         },
+        advice={name: f"indent it: `{name}` belongs in `spec`" for name in spec.fields},
     )
+
+
+def _required(spec: Record[C]) -> list[str]:
+    return [f"`{name}`" for name, of in spec.fields.items() if of.required] or ["what it says"]
 
 
 _SERVER_FIELDS = (
@@ -48,26 +64,23 @@ _SERVER_FIELDS = (
 
 
 def _metadata(*, cluster_scoped: bool) -> Record[C]:
+    mode = Choice(("audit", "enforce"), codes.BAD_MODE)
     fields: dict[str, Field[C]] = {
         "name": Field(dns_subdomain("a name"), required=True),
         "namespace": Field(dns_label("a namespace")),
         "labels": Field(MapOf(Text(), "a mapping of labels")),
-        "annotations": Field(MapOf(Text(), "a mapping of annotations", _check_mode)),
-        **{name: Field(Anything()) for name in _SERVER_FIELDS},
+        "annotations": Field(MapOf(Text(), "a mapping of annotations", known={MODE: mode})),
     }
     foreign = {}
     if cluster_scoped:
         del fields["namespace"]
         foreign = {"namespace": (codes.NAMESPACE_ON_CLUSTER_SCOPED, "remove it: this policy is cluster-scoped")}
-    return Record("metadata", fields, foreign=foreign)
-
-
-def _check_mode(node: Node, to: Check[C]) -> None:
-    mode = node.get(MODE)
-    if mode is not None and mode.text not in ("audit", "enforce"):
-        to.report(
-            codes.BAD_MODE, f"`{MODE}` is `audit` or `enforce`, not `{mode.text}`", mode, help="write audit, or enforce"
-        )
+    return Record(
+        "metadata",
+        fields | {name: Field(Anything()) for name in _SERVER_FIELDS},
+        foreign=foreign,
+        otherwise=f"the fields here are {', '.join(f'`{name}`' for name in fields)}",
+    )
 
 
 def is_audit(document: Node) -> bool:
@@ -79,40 +92,63 @@ def is_audit(document: Node) -> bool:
 
 def dns_label(what: str) -> Text[C]:
     """The name of a namespace or a Service."""
-    return Text(what, _named(dns_label_problem))
+    return Text(what, dns_label_name)
 
 
 def dns_subdomain(what: str) -> Text[C]:
     """The name of most objects."""
-    return Text(what, _named(dns_subdomain_problem))
+    return Text(what, _dns_subdomain_name)
 
 
-def _named(problem_of: Callable[[str], str | None]) -> Callable[[Node, Check[C]], None]:
-    def rule(node: Node, to: Check[C]) -> None:
-        problem = problem_of(node.text)
-        if problem is not None:
-            to.report(codes.BAD_NAME, f"`{node.text}` is not a valid name: {problem}", node)
+def dns_label_name(node: Node, to: Check[C]) -> None:
+    """What may be written as the name of a namespace or a Service."""
+    _name(node, to, dns_label_problem)
 
-    return rule
+
+def _dns_subdomain_name(node: Node, to: Check[C]) -> None:
+    _name(node, to, dns_subdomain_problem)
+
+
+def _name(node: Node, to: Check[C], problem_of: Callable[[str], str | None]) -> None:
+    problem = problem_of(node.text)
+    if problem is not None:
+        message = f"{quoted(node.text)} is not a valid name: {problem}"
+        to.report(codes.BAD_NAME, message, node, help=_proper_name(node.text, problem_of))
+
+
+def _proper_name(text: str, problem_of: Callable[[str], str | None]) -> str:
+    near = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    if not near:
+        return "write the name"
+    return f"write {near}" if problem_of(near) is None else "write a shorter name"
+
+
+_AS_THE_PODS = "no object can have this label: write the {} as the labels of the selected objects have it"
 
 
 def _label_value(node: Node, to: Check[C]) -> None:
     problem = label_value_problem(node.text)
     if problem is not None:
-        to.report(codes.BAD_LABEL, f"`{node.text}` is not a valid label value: {problem}", node)
+        message = f"{quoted(node.text)} is not a valid label value: {problem}"
+        to.report(codes.BAD_LABEL, message, node, help=_AS_THE_PODS.format("value"))
 
 
 def _label_keys(node: Node, to: Check[C]) -> None:
     for key in node.keys:
         problem = label_key_problem(key)
         if problem is not None:
-            to.report(codes.BAD_LABEL, f"`{key}` is not a valid label key: {problem}", node.key_span(key))
+            _bad_label_key(key, problem, node.key_span(key), to)
 
 
 def _label_key(node: Node, to: Check[C]) -> None:
     problem = label_key_problem(node.text)
     if problem is not None:
-        to.report(codes.BAD_LABEL, f"`{node.text}` is not a valid label key: {problem}", node)
+        _bad_label_key(node.text, problem, node.span, to)
+
+
+def _bad_label_key(key: str, problem: str, at: Span, to: Check[C]) -> None:
+    message = f"{quoted(key)} is not a valid label key: {problem}"
+    to.report(codes.BAD_LABEL, message, at, help=_AS_THE_PODS.format("key"))
 
 
 def _requirement(node: Node, to: Check[C]) -> None:
@@ -132,24 +168,28 @@ def _requirement(node: Node, to: Check[C]) -> None:
         )
 
 
-def label_selector(what: str = "a label selector", misspelt: Mapping[str, str] | None = None) -> Record[C]:
+def label_selector() -> Record[C]:
     """A label selector. An unknown key in it is an error: pruned, the selector would select everything."""
     requirement: Record[C] = Record(
         "a selector requirement",
         {
-            "key": Field(Text("a label key", _label_key), required=True),
-            "operator": Field(Choice(tuple(Operator), codes.BAD_OPERATOR), required=True),
+            "key": Field(Text("a label key", _label_key), required=True, help="write key: <the key of a label>"),
+            "operator": Field(
+                Choice(tuple(Operator), codes.BAD_OPERATOR),
+                required=True,
+                help=f"write operator: {enumerated(tuple(Operator), 'or')}",
+            ),
             "values": Field(ListOf(Text("a label value", _label_value), "a list of label values")),
         },
         rules=(_requirement,),
     )
     return Record(
-        what,
+        "a label selector",
         {
             "matchLabels": Field(MapOf(Text("a label value", _label_value), "a mapping of labels", _label_keys)),
             "matchExpressions": Field(ListOf(requirement, "a list of requirements")),
         },
-        misspelt=misspelt or {},
+        otherwise="write labels in matchLabels: {..}, or in matchExpressions: [..]",
     )
 
 

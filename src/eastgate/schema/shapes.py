@@ -7,16 +7,31 @@ types, so that no rule needs to check types, and one wrong field does not hide w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from eastgate.diagnostics import Code, Reporter, did_you_mean
 from eastgate.places import Span
 from eastgate.schema import codes
+from eastgate.sources.findings import shown
 from eastgate.sources.node import Node
 
-__all__ = ["Anything", "Check", "Choice", "Field", "ListOf", "MapOf", "Record", "Shape", "Text", "Whole", "check"]
+__all__ = [
+    "Anything",
+    "Check",
+    "Choice",
+    "Field",
+    "ListOf",
+    "MapOf",
+    "Record",
+    "Shape",
+    "Text",
+    "Whole",
+    "check",
+    "enumerated",
+    "quoted",
+]
 
 C = TypeVar("C")
 
@@ -53,12 +68,12 @@ class Whole:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of a few strings."""
+    """One of a few strings. `reasons` says of a value that one might expect, in capitals, why it is not allowed."""
 
     options: tuple[str, ...]
     code: Code = codes.NOT_A_CHOICE
     any_case: bool = False
-    reasons: Mapping[str, str] = field(default_factory=dict)  # why a value that one might expect is not allowed
+    reasons: Mapping[str, tuple[Code, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +87,12 @@ class ListOf(Generic[C]):
 
 @dataclass(frozen=True, slots=True)
 class MapOf(Generic[C]):
-    """A mapping with free keys."""
+    """A mapping with free keys, some of which may have a shape of their own."""
 
     value: Shape[C]
     what: str = "a mapping"
     rule: Callable[[Node, Check[C]], None] | None = None
+    known: Mapping[str, Shape[C]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,39 +107,49 @@ class Field(Generic[C]):
     shape: Shape[C]
     required: bool = False
     missing: Code = codes.MISSING_FIELD
-    help: str | None = None  # what to write where the field is missing
+    help: str | None = None  # what to write where the field is missing, or has no value
 
 
 @dataclass(frozen=True, slots=True)
 class Record(Generic[C]):
     """A mapping with known fields.
 
-    `misspelt` names fields that people write for one that exists; `foreign` names fields that do not belong
-    here at all, with a code and a sentence saying why.
+    `misspelt` names fields that people write for one that exists, and `advice` what to tell them where the right
+    name alone would not help; `foreign` names fields that do not belong here at all, with a code and a sentence
+    saying why. `otherwise` is what to tell people about any other field.
     """
 
     what: str
     fields: Mapping[str, Field[C]]
     rules: tuple[Callable[[Node, Check[C]], None], ...] = ()
     misspelt: Mapping[str, str] = field(default_factory=dict)
+    advice: Mapping[str, str] = field(default_factory=dict)
     foreign: Mapping[str, tuple[Code, str]] = field(default_factory=dict)
+    otherwise: str | None = None
 
 
 Shape = Text[C] | Whole | Choice | ListOf[C] | MapOf[C] | Anything | Record[C]
 
 
-def check(shape: Shape[C], node: Node, to: Check[C]) -> bool:
-    """Report every difference between a node and a shape. True where the node itself (not what is in it) fits."""
+def quoted(written: str) -> str:
+    """What somebody wrote, for a sentence."""
+    return f"`{shown(written)}`" if written else '`""`'
+
+
+def enumerated(words: Sequence[str], last: str) -> str:
+    """a, b and c."""
+    return f" {last} ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
+
+
+def check(shape: Shape[C], node: Node, to: Check[C], at: Span | None = None) -> bool:
+    """Report every difference between a node and a shape. True where the node itself (not what is in it) fits.
+
+    `at` is where to point for what is missing in the node: its key, say.
+    """
     if isinstance(shape, Anything):
         return True
     if node.value is None:
-        to.report(
-            codes.NULL_VALUE,
-            f"expected {_what(shape)}, found nothing",
-            node,
-            help="leave the field out, or write its value",
-        )
-        return False
+        return _nothing(f"expected {_what(shape)}, found nothing", node, to, "remove the entry, or write its value")
     match shape:
         case Text():
             return _check_text(shape, node, to)
@@ -136,97 +162,117 @@ def check(shape: Shape[C], node: Node, to: Check[C]) -> bool:
         case MapOf():
             return _check_map(shape, node, to)
         case Record():
-            return _check_record(shape, node, to)
+            return _check_record(shape, node, to, at or node.span)
 
 
 def _what(shape: Shape[C]) -> str:
     match shape:
         case Choice(options):
-            return " or ".join(options)
+            return enumerated(options, "or")
         case Anything():
             return "a value"
         case _:
             return shape.what
 
 
-def _wrong_type(shape: Shape[C], node: Node, to: Check[C], help: str | None = None) -> bool:  # noqa: A002
+def _nothing(message: str, node: Node, to: Check[C], help: str) -> bool:  # noqa: A002
+    to.report(codes.NULL_VALUE, message, node, help=help)
+    return False
+
+
+def _wrong_type(shape: Shape[C], node: Node, to: Check[C], help: str) -> bool:  # noqa: A002
     to.report(codes.WRONG_TYPE, f"expected {_what(shape)}, found {node.kind}", node, help=help)
     return False
+
+
+def _is_scalar(node: Node) -> bool:
+    return isinstance(node.value, str | bool | int | float)
 
 
 def _check_text(shape: Text[C], node: Node, to: Check[C]) -> bool:
     if not isinstance(node.value, str):
         written = node.span.underlined.strip()
-        quotable = isinstance(node.value, bool | int | float)
-        return _wrong_type(shape, node, to, f'quote it: "{written}"' if quotable else None)
+        return _wrong_type(shape, node, to, f'quote it: "{written}"' if _is_scalar(node) else f"write {shape.what}")
     if shape.rule is not None:
         shape.rule(node, to)
     return True
 
 
 def _check_whole(shape: Whole, node: Node, to: Check[C]) -> bool:
+    way_out = f"write {shape.what} between {shape.minimum} and {shape.maximum}"
+    if isinstance(node.value, float):
+        to.report(codes.WRONG_TYPE, f"{node.value} is not a whole number", node, help=way_out)
+        return False
     if isinstance(node.value, bool) or not isinstance(node.value, int):
         is_digits = isinstance(node.value, str) and node.value.isascii() and node.value.isdigit()
-        return _wrong_type(shape, node, to, f"write {node.value} without quotes" if is_digits else None)
+        return _wrong_type(shape, node, to, f"write {node.value} without quotes" if is_digits else way_out)
     if not shape.minimum <= node.value <= shape.maximum:
-        to.report(
-            shape.code,
-            f"{node.value} is not between {shape.minimum} and {shape.maximum}",
-            node,
-            help=f"write {shape.what} between {shape.minimum} and {shape.maximum}",
-        )
+        message = f"{node.value} is not between {shape.minimum} and {shape.maximum}"
+        to.report(shape.code, message, node, help=way_out)
     return True
 
 
 def _check_choice(shape: Choice, node: Node, to: Check[C]) -> bool:
     if not isinstance(node.value, str):
-        return _wrong_type(shape, node, to)
+        return _wrong_type(shape, node, to, f"write {_what(shape)}")
     written = node.value
     options = {o.casefold() for o in shape.options} if shape.any_case else set(shape.options)
     if (written.casefold() if shape.any_case else written) in options:
         return True
     near = did_you_mean(written, shape.options)
-    reason = shape.reasons.get(written.upper())
-    to.report(
-        shape.code,
-        f"`{written}` is not {_what(shape)}",
-        node,
-        help=reason or (f"did you mean `{near}`?" if near else f"write {_what(shape)}"),
-    )
+    way_out = f"did you mean `{near}`?" if near else f"write {_what(shape)}"
+    code, help_ = shape.reasons.get(written.upper(), (shape.code, way_out))
+    to.report(code, f"{quoted(written)} is not {_what(shape)}", node, help=help_)
     return False
 
 
 def _check_list(shape: ListOf[C], node: Node, to: Check[C]) -> bool:
     if not isinstance(node.value, list):
-        written = node.span.underlined.strip()
-        return _wrong_type(shape, node, to, f"write a list: [{written}]" if isinstance(node.value, str) else None)
+        return _wrong_type(shape, node, to, _as_a_list(shape, node))
     fitting = [check(shape.item, item, to) for item in node]
     if shape.rule is not None and all(fitting):
         shape.rule(node, to)
     return True
 
 
+def _as_a_list(shape: ListOf[C], node: Node) -> str:
+    written = node.span.underlined.strip()
+    if isinstance(shape.item, Record) and not isinstance(node.value, dict):
+        return f"each entry of the list has the fields {_fields(shape.item)}"
+    in_line = _is_scalar(node) or written.startswith("{")
+    return f"write a list: [{shown(written)}]" if in_line else "write a list: put `- ` before it"
+
+
 def _check_map(shape: MapOf[C], node: Node, to: Check[C]) -> bool:
     if not isinstance(node.value, dict):
-        return _wrong_type(shape, node, to)
-    fitting = [check(shape.value, value, to) for _, value in node.items()]
+        return _wrong_type(shape, node, to, "write key: value")
+    fitting = [
+        _nothing(f"`{shown(key)}` has no value", value, to, 'write "" if it is to be empty')
+        if value.value is None
+        else check(shape.known.get(key, shape.value), value, to)
+        for key, value in node.items()
+    ]
     if shape.rule is not None and all(fitting):
         shape.rule(node, to)
     return True
 
 
-def _check_record(shape: Record[C], node: Node, to: Check[C]) -> bool:
+def _check_record(shape: Record[C], node: Node, to: Check[C], at: Span) -> bool:
     if not isinstance(node.value, dict):
-        return _wrong_type(shape, node, to)
+        message = f"{shape.what} is a mapping, not {node.kind}"
+        to.report(codes.WRONG_TYPE, message, node, help=_otherwise(shape))
+        return False
     fits = True
     for key, value in node.items():
-        if key in shape.fields:
-            fits = check(shape.fields[key].shape, value, to) and fits
-        else:
+        if key not in shape.fields:
             fits = _stranger(shape, node, key, to) and fits
+        elif value.value is None and not isinstance(shape.fields[key].shape, Anything):
+            fits = _nothing(f"`{key}` has no value", value, to, _fill(shape.fields[key], key))
+        else:
+            fits = check(shape.fields[key].shape, value, to, node.key_span(key)) and fits
     for name, of in shape.fields.items():
         if of.required and name not in node and not any(_meant(shape, key) == name for key, _ in node.items()):
-            to.report(of.missing, f"{shape.what} needs `{name}`", node, help=of.help)
+            to.report(of.missing, f"{shape.what} needs `{name}`", at, help=of.help or f"write `{name}`")
             fits = False
     if fits:
         for rule in shape.rules:
@@ -234,9 +280,31 @@ def _check_record(shape: Record[C], node: Node, to: Check[C]) -> bool:
     return True
 
 
+def _fill(of: Field[C], key: str) -> str:
+    """What to do about a field without a value."""
+    return of.help or ("write its value" if of.required else f"leave `{key}` out, or write its value")
+
+
+def _fields(shape: Record[C]) -> str:
+    return ", ".join(f"`{name}`" for name in shape.fields)
+
+
+def _otherwise(shape: Record[C]) -> str:
+    return shape.otherwise or f"the fields here are {_fields(shape)}"
+
+
 def _meant(shape: Record[C], key: str) -> str | None:
     """The field that somebody who wrote an unknown key most likely meant."""
-    return None if key in shape.fields else shape.misspelt.get(key) or did_you_mean(key, shape.fields)
+    if key in shape.fields or _negated(shape, key) is not None:
+        return None
+    return shape.misspelt.get(key) or did_you_mean(key, shape.fields)
+
+
+def _negated(shape: Record[C], key: str) -> str | None:
+    """The field that an unknown key negates. To suggest that field would turn the meaning round."""
+    positive = key.casefold().removeprefix("not")
+    fields = (name for name in shape.fields if name.casefold() == positive)
+    return next(fields, None) if positive != key.casefold() else None
 
 
 def _stranger(shape: Record[C], node: Node, key: str, to: Check[C]) -> bool:
@@ -244,12 +312,11 @@ def _stranger(shape: Record[C], node: Node, key: str, to: Check[C]) -> bool:
         code, why = shape.foreign[key]
         to.report(code, f"`{key}` does not belong in {shape.what}", node.key_span(key), help=why)
         return True  # what else is written can still be judged
-    meant = _meant(shape, key)
-    fields = ", ".join(f"`{name}`" for name in shape.fields)
-    to.report(
-        codes.UNKNOWN_FIELD,
-        f"unknown field `{key}` in {shape.what}",
-        node.key_span(key),
-        help=f"did you mean `{meant}`?" if meant else f"the fields here are {fields}",
-    )
+    meant, negated = _meant(shape, key), _negated(shape, key)
+    help_ = shape.advice.get(key) or _otherwise(shape)
+    if negated is not None:
+        help_ = f"`{negated}` cannot be negated: write those that are meant"
+    elif meant is not None and key not in shape.advice:
+        help_ = f"did you mean `{meant}`?"
+    to.report(codes.UNKNOWN_FIELD, f"unknown field `{shown(key)}` in {shape.what}", node.key_span(key), help=help_)
     return meant is None

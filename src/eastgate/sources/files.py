@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-from eastgate.diagnostics import Reporter, did_you_mean
+from eastgate.diagnostics import Reporter
 from eastgate.sources.codes import EMPTY_FOLDER, UNREADABLE
+from eastgate.sources.findings import printable, suggestion
 from eastgate.sources.limits import MAX_BYTES
 
 __all__ = ["STDIN", "STDIN_NAME", "Inputs", "files_of", "load"]
@@ -54,7 +55,7 @@ class Inputs:
         if not found:
             self.reporter.report(
                 EMPTY_FOLDER,
-                f"the folder `{name}` has no manifests in it",
+                f"the folder `{printable(name)}` has no manifests in it",
                 help="manifests end in `.yaml`, `.yml` or `.json`; hidden ones are not read",
             )
 
@@ -111,7 +112,7 @@ def _report(reporter: Reporter, name: str, error: OSError | ValueError) -> None:
     if isinstance(error, FileNotFoundError):
         reason = "there is no such file or folder"
         if os.path.islink(name):
-            reason = f"it is a link to `{os.readlink(name)}`, which does not exist"
+            reason = f"it is a link to `{printable(os.readlink(name))}`, which does not exist"
         else:
             help_ = _near(name)
     elif isinstance(error, PermissionError):
@@ -120,16 +121,16 @@ def _report(reporter: Reporter, name: str, error: OSError | ValueError) -> None:
         reason = error.strerror.lower()
     else:
         reason = str(error)
-    reporter.report(UNREADABLE, f"`{name}` cannot be read: {reason}", help=help_)
+    reporter.report(UNREADABLE, f"`{printable(name)}` cannot be read: {reason}", help=help_)
 
 
 def _near(name: str) -> str | None:
     folder, base = os.path.split(name)
     try:
-        near = did_you_mean(base, os.listdir(folder or "."))
+        near = suggestion(base, os.listdir(folder or "."))
     except (OSError, ValueError):
         return None
-    return f"did you mean `{os.path.join(folder, near)}`?" if near else None
+    return f"did you mean `{printable(os.path.join(folder, near))}`?" if near else None
 
 
 def files_of(paths: Iterable[str | os.PathLike[str]], reporter: Reporter) -> list[str]:

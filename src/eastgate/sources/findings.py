@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
 from typing import NoReturn
 
-from eastgate.diagnostics import Code, Diagnostic, Reporter
+from eastgate.diagnostics import Code, Diagnostic, Reporter, did_you_mean
 from eastgate.places import Span
 from eastgate.sources.codes import DUPLICATE_KEY, TOO_DEEP, TOO_MANY_FINDINGS
 from eastgate.sources.limits import MAX_DEPTH, MAX_FINDINGS
 from eastgate.sources.node import Node
 
-__all__ = ["Findings", "StopReading"]
+__all__ = ["Findings", "StopReading", "printable", "shown", "suggestion"]
+
+_LONGEST_SHOWN = 60
+_MOST_COMPARED = 200
+
+
+def printable(written: str) -> str:
+    """What somebody wrote, without line breaks and without anything that a terminal would obey."""
+    if written.isprintable():
+        return written
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in written)
+
+
+def shown(written: str) -> str:
+    """What somebody wrote, printable and short enough for a sentence."""
+    return printable(written if len(written) <= _LONGEST_SHOWN else written[: _LONGEST_SHOWN - 3] + "...")
+
+
+def suggestion(written: str, allowed: Iterable[str]) -> str | None:
+    """`did_you_mean` for words from a file that may have been made to be slow: few and short ones only."""
+    if len(written) > _LONGEST_SHOWN:
+        return None
+    return did_you_mean(written, [word for word in islice(allowed, _MOST_COMPARED) if len(word) <= _LONGEST_SHOWN])
 
 
 class StopReading(Exception):  # noqa: N818 - it ends the work on one document, and a finding has said why
@@ -50,5 +74,5 @@ class Findings:
     def twice(self, name: str, key: Node, first: Node) -> None:
         """A key stands in a mapping that has it already."""
         where = f"line {first.line}" if first.line != key.line else f"column {first.column} of this line"
-        message = f"key `{name}` is written twice in this mapping"
+        message = f"key `{shown(name)}` is written twice in this mapping"
         self.report(DUPLICATE_KEY, message, key.span, f"the first one is in {where}; keep one of them")

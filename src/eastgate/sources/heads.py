@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from eastgate.diagnostics import Reporter, did_you_mean
+from eastgate.diagnostics import Reporter
 from eastgate.places import Span
 from eastgate.sources.codes import (
     FIELD_MISSING,
@@ -17,9 +17,10 @@ from eastgate.sources.codes import (
     NAME_MISSING,
     NO_OBJECT,
 )
+from eastgate.sources.findings import shown, suggestion
 from eastgate.sources.node import Node, Plain
 
-__all__ = ["Head", "Inherited", "diagnose", "diagnose_type", "first_key", "head", "misspelt", "shallow"]
+__all__ = ["Head", "Inherited", "diagnose", "diagnose_type", "first_key", "head", "shallow"]
 
 _FIELDS = ("apiVersion", "kind", "metadata")
 _EXAMPLES = {"apiVersion": "apiVersion: v1", "kind": "kind: Pod"}
@@ -74,18 +75,18 @@ def first_key(node: Node) -> Span:
     return next(iter(node.keys.values()), node).span
 
 
-def misspelt(node: Node, field: str) -> str | None:
+def _misspelt(node: Node, field: str) -> str | None:
     """The key of a mapping that is a misspelling of a field which is not there."""
-    others = [key for key in node.keys if key not in _FIELDS]
-    return next((key for key in others if did_you_mean(key, [field])), None)
+    return suggestion(field, (key for key in node.keys if key not in _FIELDS))
 
 
 def diagnose(node: Node, inherited: Inherited | None, reporter: Reporter) -> None:
     """Report everything that is wrong with the head of an object."""
     if not isinstance(node.value, dict):
         help_ = "to give several objects, separate them with `---`, or write `kind: List` and `items:`"
-        message = f"a Kubernetes object is a mapping, not {node.kind}"
-        reporter.report(NO_OBJECT, message, node.span, help=help_ if isinstance(node.value, list) else None)
+        if not isinstance(node.value, list):
+            help_ = "write `apiVersion`, `kind` and `metadata`"
+        reporter.report(NO_OBJECT, f"a Kubernetes object is a mapping, not {node.kind}", node.span, help=help_)
         return
     if not diagnose_type(node, inherited, reporter):
         return
@@ -130,15 +131,15 @@ def diagnose_type(node: Node, inherited: Inherited | None, reporter: Reporter) -
 
 
 def _report_misspelt(node: Node, field: str, reporter: Reporter) -> bool:
-    written = misspelt(node, field)
+    written = _misspelt(node, field)
     if written is None:
         return False
-    message = f"`{written}` is not a field of a Kubernetes object"
+    message = f"`{shown(written)}` is not a field of a Kubernetes object"
     reporter.report(FIELD_MISSPELT, message, node.key_span(written), help=f"did you mean `{field}`?")
     return True
 
 
-def _diagnose_name(key: Span, metadata: Node, reporter: Reporter) -> None:
+def _diagnose_name(place: Span, metadata: Node, reporter: Reporter) -> None:
     name = metadata.get("name")
     if name is not None and name.value is not None:
         if _check_string(name, "metadata.name", reporter) and not name.value:
@@ -148,11 +149,9 @@ def _diagnose_name(key: Span, metadata: Node, reporter: Reporter) -> None:
         message = "only a cluster makes names out of `generateName`"
         reporter.report(NAME_GENERATED, message, metadata.key_span("generateName"), help="write `name: ...` instead")
         return
-    written = misspelt(metadata, "name")
-    help_ = (
-        f"did you mean `name` instead of `{written}`?" if written not in (None, "namespace") else "write `name: ...`"
-    )
-    span = metadata.key_span("name") if name is not None else key
+    written = suggestion("name", (key for key in metadata.keys if key not in ("name", "namespace")))
+    help_ = f"did you mean `name` instead of `{shown(written)}`?" if written else "write `name: ...`"
+    span = metadata.key_span("name") if name is not None else place
     reporter.report(NAME_MISSING, "this object has no `metadata.name`", span, help=help_)
 
 
@@ -161,6 +160,6 @@ def _check_string(value: Node, field: str, reporter: Reporter) -> bool:
         return True
     help_ = "write a string"
     if not isinstance(value.value, dict | list):
-        help_ = f'put it in quotes: "{value.span.underlined}"'
+        help_ = f'put it in quotes: "{shown(value.span.underlined)}"'
     reporter.report(FIELD_TYPE, f"`{field}` must be a string, not {value.kind}", value.span, help=help_)
     return False

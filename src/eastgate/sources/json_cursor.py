@@ -9,15 +9,14 @@ from typing import NoReturn
 from eastgate.diagnostics import Reporter
 from eastgate.places import Span
 from eastgate.sources.codes import JSON_SYNTAX, UNCLOSED
-from eastgate.sources.findings import Findings
+from eastgate.sources.findings import Findings, shown, suggestion
 from eastgate.sources.text import Text
 
 __all__ = ["Cursor"]
 
 _SPACE = re.compile(r"[ \t\r\n]*+")
-_WORD = re.compile(r"[\w.+-]+|\S", re.ASCII)
+_WORD = re.compile(r'"[^"\\\r\n]*+"?|[\w.+-]+|\S', re.ASCII)
 _MEANT = {"True": "true", "False": "false", "None": "null", "undefined": "null", "nil": "null"}
-_LONGEST_SHOWN = 60
 
 
 class Cursor:
@@ -80,6 +79,13 @@ class Cursor:
             return "JSON has no comments: remove it, or name the file `.yaml`"
         if written.startswith("---"):
             return "`---` separates YAML documents: name the file `.yaml`"
+        if written in ("}", "]"):
+            return "remove it" if not self.open else "write a value before it"
+        if written[:1].isdigit() or written[:1] in ("+", "-", "."):
+            return "numbers are written like `10`, `-1`, `0.5` or `1e3`"
+        near = suggestion(written, ("true", "false", "null"))
+        if near:
+            return f"did you mean `{near}`?"
         if written[:1].isalpha() or written[:1] == "_":
-            return f'put it in double quotes: "{written[:_LONGEST_SHOWN]}"'
+            return f'put it in double quotes: "{shown(written)}"'
         return "write an object, a list, a string in double quotes, a number, `true`, `false` or `null`"

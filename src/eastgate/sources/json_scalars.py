@@ -7,6 +7,7 @@ import re
 from typing import NoReturn
 
 from eastgate.sources.codes import CONTROL_CHARACTER, JSON_SYNTAX, NUMBER_RANGE, UNCLOSED
+from eastgate.sources.findings import shown
 from eastgate.sources.json_cursor import Cursor
 from eastgate.sources.node import Scalar
 from eastgate.sources.scalars import MOST_DIGITS
@@ -14,6 +15,7 @@ from eastgate.sources.scalars import MOST_DIGITS
 __all__ = ["read_bare", "read_string"]
 
 _STRING = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*+)*+"')
+_BEGUN = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*+)*+\\?+')
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+(?![\w.+-])", re.ASCII)
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})?')
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -46,10 +48,8 @@ def read_string(cursor: Cursor) -> str:
 def _broken_string(cursor: Cursor) -> NoReturn:
     """The string has no end, or a control character in it."""
     start, string = cursor.position, cursor.string
-    at = start + 1
-    while at < cursor.end and string[at] >= " ":
-        at += 2 if string[at] == "\\" and string[at + 1 : at + 2] >= " " else 1
-    at = min(at, cursor.end)
+    begun = _BEGUN.match(string, start, cursor.end)
+    at = begun.end() if begun else start + 1
     if at < cursor.end and string[at] not in "\r\n":
         code = ord(string[at])
         help_ = "write a tab as `\\t`" if code == 9 else f"remove it, or write it as `\\u{code:04x}`"
@@ -64,7 +64,7 @@ def _wrong_escape(cursor: Cursor, at: int) -> NoReturn:
     help_ = "write `\\\\` for a backslash"
     if written == "\\u":
         help_ = "write four hexadecimal digits behind it, as in `\\u00e9`"
-    message = f"`{written}` is not an escape that JSON knows"
+    message = f"`{shown(written)}` is not an escape that JSON knows"
     cursor.findings.stop(JSON_SYNTAX, message, cursor.span(at, at + 2), help_)
 
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from pathlib import PurePath
 
-from eastgate.diagnostics import did_you_mean
 from eastgate.sources.codes import DUPLICATE_OBJECT, FIELD_TYPE, TOO_DEEP
 from eastgate.sources.document import Document, Reading, Stretch
+from eastgate.sources.findings import printable, shown, suggestion
 from eastgate.sources.heads import Head, Inherited, diagnose, diagnose_type, first_key, head, shallow
 from eastgate.sources.node import Node, Plain
 from eastgate.sources.plain import PlainDocument
@@ -84,10 +84,10 @@ class Collector:
         diagnose_type(node, None, reporter)
         items = node.get("items")
         if items is None:
-            near = did_you_mean("items", [key for key in node.keys if key not in ("kind", "apiVersion", "metadata")])
+            near = suggestion("items", node.keys)
             span = node.key_span(near) if near else first_key(node)
-            help_ = f"did you mean `items` instead of `{near}`?" if near else "write `items: []` if it is empty"
-            reporter.report(FIELD_TYPE, f"this {kind} has no `items`", span, help=help_)
+            help_ = f"did you mean `items` instead of `{shown(near)}`?" if near else "write `items: []` if it is empty"
+            reporter.report(FIELD_TYPE, f"this {shown(kind)} has no `items`", span, help=help_)
         elif items.value is not None and not isinstance(items.value, list):
             message = f"`items` must be a list, not {items.kind}"
             reporter.report(FIELD_TYPE, message, items.span, help="start each object with `- `")
@@ -122,9 +122,9 @@ class Collector:
         where = f"{found.namespace}/{found.name}" if found.namespace else found.name
         self._reading.reporter.report(
             DUPLICATE_OBJECT,
-            f"{found.kind} `{where}` is written twice",
+            f"{shown(found.kind)} `{shown(where)}` is written twice",
             document.locate("metadata", "name"),
-            help=f"the first one is at {first.span}; keep one of them",
+            help=f"the first one is at {printable(str(first.span))}; keep one of them",
         )
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-from eastgate.diagnostics import Reporter
+from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.sources.codes import JSON_SYNTAX, UNCLOSED
 from eastgate.sources.document import Reading, Stretch
 from eastgate.sources.files import STDIN, STDIN_NAME, Inputs, load
@@ -31,6 +31,7 @@ from eastgate.sources.yaml_plain import read_plain_yaml
 __all__ = ["Roots", "read", "read_nodes", "read_nodes_text", "read_objects", "read_text"]
 
 _LOOKS_LIKE_JSON = re.compile(r"[ \t\r\n]*+[{\[]")
+_JSON_IN_YAML = re.compile(r"(?:---)?[ \t\r\n]*+(?=[{\[])")
 _HINT = re.compile(r"""[ ]*["']?([^\s"'#]+)""")
 
 
@@ -100,13 +101,13 @@ def read_nodes_text(name: str, content: str | bytes) -> Roots:
         return roots
     nodes = _json_nodes(text, roots.reporter)
     if nodes is None:
-        found = (read_yaml_node(text, *extent, roots.reporter) for extent in chunks(text.source.text))
-        nodes = [node for node in found if node is not None]
+        nodes = [node for extent in chunks(text.source.text) for node, _ in _chunk(text, *extent, roots.reporter)]
     roots.nodes = [node for node in nodes if node.value is not None]
     return roots
 
 
 def _collect(name: str, content: str | bytes, collector: Collector, reporter: Reporter) -> None:
+    before = len(reporter.found)
     text = decode(name, content, reporter)
     if text is None:
         return
@@ -114,6 +115,11 @@ def _collect(name: str, content: str | bytes, collector: Collector, reporter: Re
         for start, end in chunks(text.source.text):
             _collect_yaml(text, start, end, collector, reporter)
     text.raw = b""
+    reporter.found[before:] = sorted(reporter.found[before:], key=_place)
+
+
+def _place(finding: Diagnostic) -> tuple[int, int]:
+    return (finding.span.line, finding.span.column) if finding.span else (0, 0)
 
 
 def _collect_yaml(text: Text, start: int, end: int, collector: Collector, reporter: Reporter) -> None:
@@ -123,9 +129,21 @@ def _collect_yaml(text: Text, start: int, end: int, collector: Collector, report
         if plain is not None:
             collector.add_plain(plain, text, is_json=False)
             return
-    node = read_yaml_node(text, start, end, reporter)
-    if node is not None:
-        collector.add_node(node, Stretch(text, False, start, end))
+    for node, stretch in _chunk(text, start, end, reporter):
+        collector.add_node(node, stretch)
+
+
+def _chunk(text: Text, start: int, end: int, reporter: Reporter) -> list[tuple[Node, Stretch]]:
+    """What stands in a chunk of YAML, which may be JSON that YAML does not quite understand (`\\ud83d\\ude00`)."""
+    findings = Reporter()
+    node = read_yaml_node(text, start, end, findings)
+    marker = _JSON_IN_YAML.match(text.source.text, start, end)
+    if findings.found and node is None and marker is not None:
+        nodes = _json_values(text, marker.end(), end, Reporter())
+        if nodes:
+            return [(node, Stretch(text, True, *text.extent(node.span))) for node in nodes]
+    reporter.found.extend(findings)
+    return [] if node is None else [(node, Stretch(text, False, start, end))]
 
 
 def _hint(chunk: str) -> tuple[str, str]:
@@ -159,10 +177,17 @@ def _json_nodes(text: Text, reporter: Reporter) -> list[Node] | None:
     is_json = text.source.name.lower().endswith(".json")
     if not is_json and not _LOOKS_LIKE_JSON.match(string):
         return None
+    if is_json:
+        return read_json_nodes(text, 0, len(string), reporter)
+    return _json_values(text, 0, len(string), reporter)
+
+
+def _json_values(text: Text, start: int, end: int, reporter: Reporter) -> list[Node] | None:
+    """The values of a stretch that looks like JSON; None where it is not, because YAML has brackets too."""
     findings = Reporter()
-    nodes = read_json_nodes(text, 0, len(string), findings)
-    if not is_json and any(finding.code in (JSON_SYNTAX, UNCLOSED) for finding in findings):
-        return None  # YAML has brackets too
+    nodes = read_json_nodes(text, start, end, findings)
+    if any(finding.code in (JSON_SYNTAX, UNCLOSED) for finding in findings):
+        return None
     reporter.found.extend(findings)
     return nodes
 

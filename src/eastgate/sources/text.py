@@ -14,6 +14,7 @@ from itertools import accumulate, islice
 from eastgate.diagnostics import Reporter
 from eastgate.places import SourceText, Span
 from eastgate.sources.codes import NOT_UTF8, TOO_LARGE
+from eastgate.sources.findings import printable
 from eastgate.sources.limits import MAX_BYTES
 
 __all__ = ["Text", "decode"]
@@ -85,7 +86,7 @@ class Text:
 def decode(name: str, content: str | bytes, reporter: Reporter) -> Text | None:
     """The text of a file; None where it is too large, or so far from UTF-8 that there is nothing to read."""
     if len(content) > MAX_BYTES:
-        message = f"`{name}` is larger than {MAX_BYTES // (1024 * 1024)} MiB"
+        message = f"`{printable(name)}` is larger than {MAX_BYTES // (1024 * 1024)} MiB"
         reporter.report(TOO_LARGE, message, help="split it into several files")
         return None
     raw, text = (content, None) if isinstance(content, bytes) else (b"", content)

@@ -18,18 +18,25 @@ _MARKER = re.compile(rf"[{_BREAKS}](?:---|(\.\.\.))(?=[ \t{_BREAKS}]|\Z)")
 _END_OF_LINE = re.compile(rf"\r\n|[{_BREAKS}]|\Z")
 _FIRST = re.compile(rf"(?:---|(\.\.\.))(?=[ \t{_BREAKS}]|\Z)")
 _PREAMBLE = re.compile(rf"(?:(?:[ \t]*(?:\#[^{_BREAKS}]*)?|%[^{_BREAKS}]*)(?:\r\n|[{_BREAKS}]))*+\Z")
+_NOTHING = re.compile(
+    rf"(?:[ \t]*(?:\#[^{_BREAKS}]*)?(?:\r\n|[{_BREAKS}]))*+\.\.\.[ \t]*(?:[ \t]\#[^{_BREAKS}]*)?(?:\r\n|[{_BREAKS}]|\Z)"
+)
 _DIRECTIVE = re.compile(rf"(?:\A|[{_BREAKS}])%")
 
 
 def chunks(text: str) -> Iterator[tuple[int, int]]:
-    """The offsets of each document of a stream, its markers and directives included."""
+    """The offsets of each document of a stream, its markers and directives included.
+
+    A `...` that ends no document is passed over; libyaml would not know what to do with it alone.
+    """
     start = 0
     marked = False  # whether the chunk that starts at `start` starts with its `---`
     for at, ends in _markers(text):
         if ends:
             end = _END_OF_LINE.search(text, at)
             assert end is not None  # noqa: S101 - `\Z` matches at the latest
-            yield start, end.end()
+            if marked or not _NOTHING.match(text, start, end.end()):
+                yield start, end.end()
             start, marked = end.end(), False
             continue
         if not marked and _is_preamble(text, start, at):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from yaml.error import MarkedYAMLError, YAMLError
@@ -21,103 +20,65 @@ from eastgate.sources.codes import (
     UNCLOSED,
     YAML_SYNTAX,
 )
+from eastgate.sources.findings import shown
 from eastgate.sources.text import Text
-from eastgate.sources.yaml_parser import Mark
+from eastgate.sources.yaml_trouble import Trouble
 
-__all__ = ["FORBIDDEN", "TEMPLATE_HELP", "Trouble", "explain", "template_finding"]
+__all__ = ["explain", "template_finding"]
 
-TEMPLATE_HELP: Final = "this looks like a Helm template: render it first (helm template ...)"
-FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""The characters that YAML does not allow in a text at all."""
+_TEMPLATE_HELP: Final = "this looks like a Helm template: render it first (helm template ...)"
+# The characters that YAML does not allow in a text at all.
+_FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-_WORD = re.compile(r"[^\s,\[\]{}:]+|\S")
+_BRACES = re.compile(r"\{\{")
 _ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{0,2}|u[0-9a-fA-F]{0,4}|U[0-9a-fA-F]{0,8}|.)")
 _NO_SPACE_AFTER_COLON = re.compile(r"\s*(?:- )?[\w./-]+:[^\s/:]")
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """An error of libyaml in one chunk of a text, whose first line is known."""
-
-    text: Text
-    chunk: str
-    first_line: int
-    problem: str
-    context: str
-    at: Mark
-    since: Mark  # where the thing began that was being read; the same as `at` if libyaml does not say
-
-    def line_of(self, mark: Mark) -> int:
-        """The line of a mark in the whole text."""
-        return self.first_line + mark.line
-
-    def span(self, mark: Mark, *, rest_of_line: bool = False) -> Span:
-        """The word at a mark; where there is none, the last word before it."""
-        line, column = self.line_of(mark), mark.column + 1
-        source = self.text.source
-        while line > self.first_line and not source.line(line)[column - 1 :].strip():
-            line -= 1
-            column = len(source.line(line).rstrip()) or 1
-        written = source.line(line)
-        if rest_of_line:
-            return Span(source, line, column, line, max(column, len(written.rstrip())) + 1)
-        word = _WORD.match(written, column - 1)
-        return Span(source, line, column, line, word.end() + 1 if word else column + 1)
-
-    @property
-    def starts_line(self) -> bool:
-        """Whether nothing but spaces stands before the place on its line."""
-        return not self.text.source.line(self.line_of(self.at))[: self.at.column].strip()
-
-    @property
-    def at_end(self) -> bool:
-        """Whether the document ends at the place."""
-        return not self.chunk[self.at.index :].strip()
 
 
 _Finding = Callable[[Trouble], Diagnostic]
 
 
-def explain(error: YAMLError, text: Text, chunk: str, start: int, first_line: int) -> Diagnostic:
+def explain(error: YAMLError, text: Text, chunk: str, start: int) -> Diagnostic:
     """What to tell a person about an error in the chunk that starts at an offset of the text."""
+    first_line, column = text.position(start)
+    padding = column - 1  # the spaces that keep the chunk in its column
     if isinstance(error, ReaderError):
-        return _control_character(text, chunk, start)
+        return _control_character(text, chunk, start - padding)
     assert isinstance(error, MarkedYAMLError)  # noqa: S101 - libyaml raises no others
     at = error.problem_mark or error.context_mark
     assert at is not None  # noqa: S101 - nor any without a place
-    since = error.context_mark or at
-    trouble = Trouble(text, chunk, first_line, error.problem or "", error.context or "", at, since)
+    trouble = Trouble(text, chunk, start - padding, first_line, error.problem or "", at, error.context_mark or at)
     span = trouble.span(at)
-    if "{{" in span.first_line:
-        return template_finding(span)
+    template = template_finding(span)
+    if template is not None:
+        return template
     for part, finding in _FINDINGS.items():
         if part in trouble.problem:
             return finding(trouble)
     return Diagnostic(YAML_SYNTAX, f"this is not YAML: {trouble.problem}", span)
 
 
-def template_finding(span: Span) -> Diagnostic:
-    """The finding for a line with `{{` in it that could not be read as YAML."""
-    column = span.first_line.index("{{") + 1
-    end = span.first_line.find("}}", column)
-    end_column = end + 3 if end >= 0 else column + 2
-    braces = Span(span.source, span.line, column, span.line, end_column)
-    return Diagnostic(TEMPLATE, "`{{` starts template text, which is not YAML", braces, TEMPLATE_HELP)
+def template_finding(span: Span) -> Diagnostic | None:
+    """The finding for a line that could not be read and has `{{` in it, not in quotes; None where there is none."""
+    line = span.first_line
+    for start in (match.start() for match in _BRACES.finditer(line)):
+        before = line[:start]
+        if before.count('"') % 2 == 0 and before.count("'") % 2 == 0:
+            end = line.find("}}", start)
+            braces = Span(span.source, span.line, start + 1, span.line, end + 3 if end >= 0 else start + 3)
+            return Diagnostic(TEMPLATE, "`{{` starts template text, which is not YAML", braces, _TEMPLATE_HELP)
+    return None
 
 
-def _control_character(text: Text, chunk: str, start: int) -> Diagnostic:
-    found = FORBIDDEN.search(chunk)
+def _control_character(text: Text, chunk: str, base: int) -> Diagnostic:
+    found = _FORBIDDEN.search(chunk)
     assert found is not None  # noqa: S101 - libyaml has found one
-    # The chunk is padded in front to keep its column.
-    offset = start - (text.position(start)[1] - 1) + found.start()
-    return Diagnostic(
-        CONTROL_CHARACTER,
-        f"the control character U+{ord(found.group()):04X} is not allowed in YAML",
-        text.span(offset, offset + 1),
-        f'remove it, or write it as "\\x{ord(found.group()):02x}" in double quotes'
-        if ord(found.group()) < 256
-        else "remove it",
-    )
+    code = ord(found.group())
+    help_ = f'remove it, or write it as "\\u{code:04x}" in double quotes'
+    if code == 0:
+        help_ = "this looks like UTF-16 or like no text at all: save it as UTF-8"
+    span = text.span(base + found.start(), base + found.end())
+    return Diagnostic(CONTROL_CHARACTER, f"the control character U+{code:04X} cannot stand in YAML", span, help_)
 
 
 def _fixed(code: Code, message: str, help_: str, *, since: bool = False, line: bool = False) -> _Finding:
@@ -154,10 +115,8 @@ def _tab(trouble: Trouble) -> Diagnostic:
 
 def _colon(trouble: Trouble) -> Diagnostic:
     help_ = "put the value in quotes if the `:` belongs to it; if not, check the indentation of this line"
-    above = trouble.line_of(trouble.at) - 1
-    while above > trouble.first_line and not trouble.text.source.line(above).strip():
-        above -= 1
-    if above >= trouble.first_line and _NO_SPACE_AFTER_COLON.match(trouble.text.source.line(above)):
+    above = trouble.line_above(trouble.first_line)
+    if above < trouble.line_of(trouble.at) and _NO_SPACE_AFTER_COLON.match(trouble.text.source.line(above)):
         help_ = f"write a space after the `:` in line {above}"
     return Diagnostic(YAML_SYNTAX, "a `:` cannot stand here", trouble.span(trouble.at), help_)
 
@@ -167,6 +126,8 @@ def _outside(what: str) -> _Finding:
 
     def finding(trouble: Trouble) -> Diagnostic:
         span = trouble.span(trouble.at)
+        if span.underlined == ":":
+            return Diagnostic(YAML_SYNTAX, "a key is missing before this", span, "write `key: value`")
         if not trouble.starts_line:
             help_ = "put the whole value in quotes"
             return Diagnostic(YAML_SYNTAX, "this text does not belong to the value before it", span, help_)
@@ -181,9 +142,7 @@ def _indentation_help(trouble: Trouble, what: str) -> str:
     """The line may belong to the collection that it stands in, or to one that ended with the line above it."""
     source = trouble.text.source
     outer, outer_indent = trouble.line_of(trouble.since), trouble.since.column
-    above = trouble.line_of(trouble.at) - 1
-    while above > outer and not source.line(above).strip():
-        above -= 1
+    above = trouble.line_above(outer)
     indent = len(source.line(above)) - len(source.line(above).lstrip(" "))
     if indent != outer_indent and above != outer:
         return f"indent it by {indent} like line {above}, or by {outer_indent} like line {outer}"
@@ -248,11 +207,11 @@ def _escape(trouble: Trouble) -> Diagnostic:
     escape = _ESCAPE.match(trouble.chunk, start)
     span = Span(trouble.text.source, line, column, line, column + (len(escape.group()) if escape else 1))
     help_ = "write `\\\\` for a backslash, or use single quotes"
-    return Diagnostic(YAML_SYNTAX, f"`{span.underlined}` is not an escape that YAML knows", span, help_)
+    return Diagnostic(YAML_SYNTAX, f"`{shown(span.underlined)}` is not an escape that YAML knows", span, help_)
 
 
 def _quoted(words: str) -> str:
-    words = words.rstrip()
+    words = shown(words.rstrip())
     return f'"{words}"' if '"' not in words else f"'{words}'"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from yaml.error import YAMLError
 
-from eastgate.diagnostics import Reporter, did_you_mean
+from eastgate.diagnostics import Reporter
 from eastgate.places import Span
 from eastgate.sources.codes import (
     ALIAS_BOMB,
@@ -17,7 +17,7 @@ from eastgate.sources.codes import (
     MERGE_NOT_MAPPING,
     YAML_SYNTAX,
 )
-from eastgate.sources.findings import Findings, StopReading
+from eastgate.sources.findings import Findings, StopReading, shown, suggestion
 from eastgate.sources.limits import MAX_ALIASED_NODES, MAX_DEPTH, MAX_DIRECTIVES
 from eastgate.sources.node import Node, Scalar
 from eastgate.sources.text import Text
@@ -40,7 +40,6 @@ __all__ = ["read_yaml_node"]
 
 _WORD = re.compile(r"[^\s:,\[\]{}]+|\S|$")
 _DIRECTIVE = re.compile(r"^%.*", re.MULTILINE)
-_MOST_ANCHORS = 200  # a suggestion compares with each anchor
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ def read_yaml_node(text: Text, start: int, end: int, reporter: Reporter) -> Node
     except StopReading:
         return None
     except YAMLError as error:
-        reporter.found.append(explain(error, text, chunk, start, line))
+        reporter.found.append(explain(error, text, chunk, start))
         return None
 
 
@@ -180,30 +179,31 @@ class _Reader:
         key = self._value(event, depth + 1, None)
         if isinstance(key.value, str):
             return key
-        if "{{" in key.span.first_line:
-            self._findings.stop_with(template_finding(key.span))
+        span = self._node(None, event, event).span if type(event) is ALIAS else key.span
+        template = template_finding(span)
+        if template is not None:
+            self._findings.stop_with(template)
         message = f"a key must be a string, not {key.kind}"
-        if isinstance(key.value, dict | list):
-            self._findings.report(KEY_NOT_STRING, message, key.span, "write a string")
+        if isinstance(key.value, dict | list) or type(event) is ALIAS:
+            self._findings.report(KEY_NOT_STRING, message, span, "write a string")
             return key
-        written = event.value if type(event) is SCALAR else str(key.value)
-        help_ = f'put it in quotes: `"{written}":`' if written else "write the key before the `:`"
-        self._findings.report(KEY_NOT_STRING, message, key.span, help_)
-        return Node(written, key.source, key.line, key.column, key.end_line, key.end_column)
+        help_ = f'put it in quotes: `"{shown(event.value)}":`' if event.value else "write the key before the `:`"
+        self._findings.report(KEY_NOT_STRING, message, span, help_)
+        return Node(event.value, key.source, key.line, key.column, key.end_line, key.end_column)
 
     def _alias(self, event: Event, depth: int) -> Node:
         name = event.anchor or ""
         here = self._node(None, event, event)
         if name not in self._anchors:
-            near = did_you_mean(name, self._anchors) if len(self._anchors) <= _MOST_ANCHORS else None
-            help_ = f"did you mean `*{near}`?" if near else f'if this is text, put it in quotes: "*{name}"'
-            message = f"no anchor `&{name}` stands before this alias"
+            near = suggestion(name, self._anchors)
+            help_ = f"did you mean `*{near}`?" if near else f'if this is text, put it in quotes: "*{shown(name)}"'
+            message = f"no anchor `&{shown(name)}` stands before this alias"
             self._findings.report(ALIAS_UNDEFINED, message, here.span, help_)
             return here
         anchored = self._anchors[name]
         if anchored is None:
-            message = f"the alias `*{name}` stands inside the value that it names"
-            self._findings.report(ALIAS_RECURSIVE, message, here.span, f"write the value out instead of `*{name}`")
+            message = f"the alias `*{shown(name)}` stands inside the value that it names"
+            self._findings.report(ALIAS_RECURSIVE, message, here.span, "write the value out instead of the alias")
             return here
         self._count += anchored.size
         self._aliased += anchored.size

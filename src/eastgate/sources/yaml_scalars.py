@@ -6,7 +6,7 @@ import re
 
 from eastgate.places import SourceText, Span
 from eastgate.sources.codes import NUMBER_RANGE, TAG_MISMATCH, TAG_UNKNOWN
-from eastgate.sources.findings import Findings
+from eastgate.sources.findings import Findings, shown
 from eastgate.sources.node import Scalar
 from eastgate.sources.scalars import CONVERT, NULLS, NoNumberError, resolve
 from eastgate.sources.yaml_parser import MAPPING, Event
@@ -16,7 +16,6 @@ __all__ = ["TaggedScalars"]
 _CORE = "tag:yaml.org,2002:"
 _SCALAR_TAGS = frozenset(["str", "int", "float", "bool", "null"])
 _TAG = re.compile(r"!\S*")
-_LONGEST_SHOWN = 60
 
 
 class TaggedScalars:
@@ -34,8 +33,7 @@ class TaggedScalars:
         try:
             return self._value(event)
         except NoNumberError:
-            shown = event.value if len(event.value) <= _LONGEST_SHOWN else event.value[:_LONGEST_SHOWN] + "..."
-            help_ = f'if it is text, put it in quotes: "{shown}"'
+            help_ = f'if it is text, put it in quotes: "{shown(event.value)}"'
             self._findings.report(NUMBER_RANGE, "Kubernetes cannot hold this number", self._span(event), help_)
             return event.value
 
@@ -55,7 +53,7 @@ class TaggedScalars:
             fits = value is not None
         if fits:
             return value
-        message = f"`{event.value[:_LONGEST_SHOWN]}` does not fit the tag `!!{name}`"
+        message = f"`{shown(event.value)}` does not fit the tag `!!{name}`"
         self._findings.report(TAG_MISMATCH, message, self._tag_span(event), "leave the tag out")
         return event.value
 
@@ -72,7 +70,7 @@ class TaggedScalars:
         if name in _SCALAR_TAGS or name in ("map", "seq"):
             code, message = TAG_MISMATCH, f"{sort} does not fit the tag `!!{name}`"
         else:
-            code, message = TAG_UNKNOWN, f"the tag `{span.underlined}` is not known here"
+            code, message = TAG_UNKNOWN, f"the tag `{shown(span.underlined)}` is not known here"
         self._findings.report(code, message, span, "leave the tag out")
 
     def _tag_span(self, event: Event) -> Span:

@@ -9,7 +9,7 @@ from pathlib import Path
 from eastgate.diagnostics import Code, Reporter
 from eastgate.questions import Question
 from eastgate.schema import Check, check
-from eastgate.settings import Settings, SettingsError
+from eastgate.settings import BAD_SETTING, Settings, SettingsError
 from eastgate.sources import files_of, read_nodes
 from eastgate.sources.node import Node
 from eastgate.tables.model import Case, Rejection, Table
@@ -17,7 +17,6 @@ from eastgate.tables.shapes import API_VERSION, DECISION_TEST, KIND
 
 __all__ = ["read_tables"]
 
-BAD_SETTING = Code("EG0301", "setting of a table not understood", "A table that sets what is not there tests nothing.")
 NO_TABLES = Code("EG0302", "no tables", "A run in which nothing is tested must not look like one in which all is well.")
 
 

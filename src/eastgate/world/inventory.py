@@ -127,7 +127,10 @@ class Inventory:
             case ServiceAccount():
                 _keep(self.service_accounts, declared.key, declared, present=present)
             case ReferenceGrant(namespace, name):
-                _keep(self.grants.setdefault(namespace, {}), name, declared, present=present)
+                grants = self.grants.setdefault(namespace, {})
+                _keep(grants, name, declared, present=present)
+                if not grants:
+                    del self.grants[namespace]
 
     def _declare_namespace(self, declared: Namespace, *, present: bool, update: _Update) -> None:
         name = declared.name

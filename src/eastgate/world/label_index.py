@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from eastgate.world.labels import Selector
+from eastgate.world.labels import Operator, Requirement, Selector
 
 __all__ = ["LabelIndex"]
 
@@ -49,12 +49,20 @@ class LabelIndex:
 
     def select(self, selector: Selector) -> frozenset[str]:
         """The keys of everything selected."""
-        terms = selector.equalities
-        found = self._with_all(terms) if terms else frozenset(self._labels)
-        rest = selector.filters
+        terms, rest = selector.equalities, selector.filters
+        found = self._with_all(terms) if terms else self._candidates(rest)
         if rest and found:
-            return frozenset(key for key in found if all(r.matches(self._labels[key]) for r in rest))
+            labels = self._labels
+            return frozenset(key for key in found if all(r.matches(labels[key]) for r in rest))
         return found
+
+    def _candidates(self, rest: tuple[Requirement, ...]) -> frozenset[str]:
+        """Where no value is demanded: everything with one of some values, or else everything."""
+        for requirement in rest:
+            if requirement.operator is Operator.IN:
+                having = (self._having.get((requirement.key, value), ()) for value in requirement.values)
+                return frozenset().union(*having)
+        return frozenset(self._labels)
 
     def _with_all(self, terms: tuple[tuple[str, str], ...]) -> frozenset[str]:
         having = []

@@ -117,6 +117,8 @@ class Membership:
         filed[anchor].discard(service.key)
         if not filed[anchor]:
             del filed[anchor]
+        if not filed:
+            del self._filed[service.namespace]
 
 
 def _terms(service: Service) -> Mapping[str, str]:

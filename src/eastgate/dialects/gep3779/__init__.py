@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from eastgate.diagnostics import Reporter
+from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.dialects.base import Dialect, Kind
 from eastgate.dialects.gep3779 import meaning, shapes
 from eastgate.dialects.gep3779.assemble import layers
@@ -28,11 +28,21 @@ def _reader(
 ) -> Callable[[Document, Node, Settings, Reporter], Policy | None]:
     def read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Policy | None:
         found = Reporter()
-        check(shape if isinstance(shape, Record) else shape(root), root, Check(found, Subject(settings)))
-        reporter.found.extend(found)
+        kind = root.get("kind")
+        check(
+            shape if isinstance(shape, Record) else shape(root),
+            root,
+            Check(found, Subject(settings)),
+            kind.span if kind is not None else None,
+        )
+        reporter.found.extend(sorted(found, key=_place))
         return None if found.errors else meaning_of(document, root, settings)
 
     return read
+
+
+def _place(finding: Diagnostic) -> tuple[int, int]:
+    return (finding.span.line, finding.span.column) if finding.span else (0, 0)
 
 
 def _v1alpha1_shape(root: Node) -> Record[Subject]:

@@ -5,24 +5,29 @@ from __future__ import annotations
 from eastgate.dialects.gep3779 import codes, validation
 from eastgate.dialects.gep3779.validation import Subject
 from eastgate.schema import Choice, Field, ListOf, Record, Text, Whole
+from eastgate.schema.codes import UNKNOWN_FIELD
 from eastgate.schema.kubernetes import dns_label, label_selector, resource
 
 __all__ = ["CLUSTER_POLICY", "V1ALPHA1", "V1ALPHA2", "X_V1ALPHA1"]
 
 _selector: Record[Subject] = label_selector()
 
+_SELECTORS = ("labelSelector", "labels", "matchExpressions", "matchLabels", "podSelector")
+
 _target: Record[Subject] = Record(
     "a target reference",
     {
         "group": Field(Text("a group")),
         "kind": Field(Text("a kind"), required=True, help="write kind: Pod, or kind: Service"),
-        "name": Field(dns_label("the name of a Service")),
-        "selector": Field(_selector),
+        "name": Field(Text("the name of a Service")),
+        "selector": Field(_selector, help=validation.SELECTOR_HELP),
     },
     rules=(validation.target,),
+    misspelt=dict.fromkeys(_SELECTORS, "selector"),
+    advice=dict.fromkeys(_SELECTORS, "write selector: {matchLabels: {..}}"),
     foreign={
-        "namespace": (codes.TARGET_KIND, "a policy only ever targets objects of its own namespace"),
-        "sectionName": (codes.TARGET_KIND, "a policy targets whole pods; restrict it with ports"),
+        "namespace": (UNKNOWN_FIELD, "remove it: a policy only ever targets objects of its own namespace"),
+        "sectionName": (UNKNOWN_FIELD, "remove it: a policy targets whole pods; its rules may name ports"),
     },
 )
 _targets: ListOf[Subject] = ListOf(_target, "a list of target references", validation.some_target)
@@ -32,6 +37,8 @@ _identities: ListOf[Subject] = ListOf(Text("a SPIFFE ID", validation.spiffe_id),
 _network: Record[Subject] = Record("networkAttributes", {"ports": Field(_ports)}, misspelt={"port": "ports"})
 _allow_or_deny = Choice(("ALLOW", "DENY"), codes.ACTION)
 _level = Choice(("NETWORK", "APPLICATION"), codes.LEVEL, any_case=True)
+_spec_spellings = {"targetRef": "targetRefs", "selector": "targetRefs"}
+_spec_advice = {"selector": "write targetRefs: [{kind: Pod, selector: {..}}]"}
 
 
 # 000: the Implementable draft
@@ -45,7 +52,8 @@ def _rules(service_account: Text[Subject]) -> ListOf[Subject]:
             "serviceAccounts": Field(ListOf(service_account, "a list of service accounts")),
         },
         misspelt={"serviceAccount": "serviceAccounts", "identity": "identities"},
-        foreign={"namespaces": (codes.SERVICE_ACCOUNT, "write serviceAccounts: [<namespace>/*]")},
+        advice={"matchExpressions": "list who is meant: the draft leaves richer expressions to the future"},
+        foreign={"namespaces": (UNKNOWN_FIELD, "write serviceAccounts: [<namespace>/*]")},
     )
     application: Record[Subject] = Record(
         "applicationAttributes",
@@ -61,7 +69,19 @@ def _rules(service_account: Text[Subject]) -> ListOf[Subject]:
             "networkAttributes": Field(_network),
             "applicationAttributes": Field(application),
         },
-        misspelt={"sources": "authorizationSource", "source": "authorizationSource", "attributes": "networkAttributes"},
+        misspelt={
+            **dict.fromkeys(("sources", "source", "identities", "serviceAccounts"), "authorizationSource"),
+            **dict.fromkeys(("attributes", "ports"), "networkAttributes"),
+            **dict.fromkeys(("paths", "methods"), "applicationAttributes"),
+        },
+        advice={
+            "sources": "write authorizationSource: {serviceAccounts: [..]}, or {identities: [..]}",
+            "identities": "write authorizationSource: {identities: [..]}",
+            "serviceAccounts": "write authorizationSource: {serviceAccounts: [..]}",
+            "ports": "write networkAttributes: {ports: [..]}",
+            "paths": "write applicationAttributes: {paths: [..]}",
+            "methods": "write applicationAttributes: {methods: [..]}",
+        },
     )
     return ListOf(rule, "a list of rules")
 
@@ -81,13 +101,18 @@ V1ALPHA2: Record[Subject] = resource(
             validation.no_application_attributes_at_network,
             validation.target_fits_level,
         ),
-        misspelt={"targetRef": "targetRefs", "tcpRules": "rules"},
+        misspelt={**_spec_spellings, "tcpRules": "rules"},
+        advice=_spec_advice,
     ),
 )
 
 
 # 001: the Provisional draft
 
+_NO_APPLICATION_ATTRIBUTES = (
+    UNKNOWN_FIELD,
+    "remove it, or write AuthorizationPolicy v1alpha2 with enforcementLevel: APPLICATION",
+)
 _old_source: Record[Subject] = Record(
     "a source",
     {
@@ -98,7 +123,12 @@ _old_source: Record[Subject] = Record(
         "namespaces": Field(ListOf(dns_label("a namespace"), "a list of namespaces")),
     },
     rules=(validation.one_list,),
-    misspelt={"serviceAccount": "serviceAccounts", "namespace": "namespaces", "identity": "identities"},
+    misspelt={
+        "serviceAccount": "serviceAccounts",
+        "namespace": "namespaces",
+        **dict.fromkeys(("identity", "spiffe", "type"), "identities"),
+    },
+    advice={"spiffe": "write identities: [..]", "type": "remove it: the one list that is set says what the source is"},
 )
 _old_rule: Record[Subject] = Record(
     "a rule",
@@ -106,13 +136,25 @@ _old_rule: Record[Subject] = Record(
         "sources": Field(ListOf(_old_source, "a list of sources", validation.not_empty("sources"))),
         "attributes": Field(
             ListOf(
-                Record("attributes", {"ports": Field(_ports)}),
+                Record("attributes", {"ports": Field(_ports)}, misspelt={"port": "ports"}),
                 "a list of attributes",
                 validation.not_empty("attributes"),
             )
         ),
     },
-    misspelt={"authorizationSource": "sources", "networkAttributes": "attributes"},
+    misspelt={
+        **dict.fromkeys(("authorizationSource", "source", "identities", "serviceAccounts", "namespaces"), "sources"),
+        **dict.fromkeys(("networkAttributes", "ports"), "attributes"),
+    },
+    advice={
+        "authorizationSource": "write sources: [{serviceAccounts: [..]}]",
+        "identities": "write sources: [{identities: [..]}]",
+        "serviceAccounts": "write sources: [{serviceAccounts: [..]}]",
+        "namespaces": "write sources: [{namespaces: [..]}]",
+        "networkAttributes": "write attributes: [{ports: [..]}]",
+        "ports": "write attributes: [{ports: [..]}]",
+    },
+    foreign={"applicationAttributes": _NO_APPLICATION_ATTRIBUTES},
 )
 
 
@@ -127,7 +169,8 @@ def _v1alpha1(targets: ListOf[Subject] | Record[Subject]) -> Record[Subject]:
                 "tcpRules": Field(ListOf(_old_rule, "a list of rules")),
             },
             rules=(validation.deny_has_rules("tcpRules"),),
-            misspelt={"targetRef": "targetRefs", "rules": "tcpRules"},
+            misspelt={**_spec_spellings, "rules": "tcpRules"},
+            advice=_spec_advice,
             foreign={
                 "enforcementLevel": (
                     codes.LEVEL_IN_V1ALPHA1,
@@ -156,17 +199,36 @@ _x_source: Record[Subject] = Record(
                 "serviceAccount",
                 {
                     "namespace": Field(dns_label("a namespace")),
-                    "name": Field(Text("the name of a service account", validation.account_name), required=True),
+                    "name": Field(
+                        Text("the name of a service account", validation.account_name),
+                        required=True,
+                        help=validation.ACCOUNT_NAME_HELP,
+                    ),
                 },
             )
         ),
     },
     rules=(validation.source_union,),
+    misspelt=dict.fromkeys(("identities", "serviceAccounts", "namespaces"), "type"),
+    advice={
+        "identities": "write one source for each: {type: SPIFFE, spiffe: ..}",
+        "serviceAccounts": "write one source for each: "
+        "{type: ServiceAccount, serviceAccount: {namespace: .., name: ..}}",
+        "namespaces": 'write one source for each: {type: ServiceAccount, serviceAccount: {namespace: .., name: "*"}}',
+    },
 )
 _x_rule: Record[Subject] = Record(
     "a rule",
     {"sources": Field(ListOf(_x_source, "a list of sources")), "networkAttributes": Field(_network)},
-    misspelt={"authorizationSource": "sources", "source": "sources", "attributes": "networkAttributes"},
+    misspelt={
+        **dict.fromkeys(("authorizationSource", "source"), "sources"),
+        **dict.fromkeys(("attributes", "ports"), "networkAttributes"),
+    },
+    advice={
+        "authorizationSource": "write sources: [{type: .., ..}]",
+        "ports": "write networkAttributes: {ports: [..]}",
+    },
+    foreign={"applicationAttributes": _NO_APPLICATION_ATTRIBUTES},
 )
 
 X_V1ALPHA1: Record[Subject] = resource(
@@ -184,7 +246,12 @@ X_V1ALPHA1: Record[Subject] = resource(
                 Choice(
                     ("ALLOW",),
                     codes.ACTION,
-                    reasons={"DENY": "XAuthorizationPolicy has no DENY yet; AuthorizationPolicy has"},
+                    reasons={
+                        "DENY": (
+                            codes.ACTION,
+                            "XAuthorizationPolicy has no DENY yet: write AuthorizationPolicy v1alpha2",
+                        )
+                    },
                 ),
                 required=True,
                 help="write action: ALLOW",
@@ -192,9 +259,14 @@ X_V1ALPHA1: Record[Subject] = resource(
             "enforcementLevel": Field(
                 Choice(
                     ("Network",),
-                    codes.LEVEL_RESERVED,
+                    codes.LEVEL,
                     any_case=True,
-                    reasons={"APPLICATION": "`Application` is reserved; AuthorizationPolicy has it"},
+                    reasons={
+                        "APPLICATION": (
+                            codes.LEVEL_RESERVED,
+                            "`Application` is reserved: write AuthorizationPolicy v1alpha2",
+                        )
+                    },
                 ),
                 required=True,
                 missing=codes.LEVEL_REQUIRED,
@@ -203,7 +275,8 @@ X_V1ALPHA1: Record[Subject] = resource(
             "rules": Field(ListOf(_x_rule, "a list of rules")),
         },
         rules=(validation.target_fits_level,),
-        misspelt={"targetRef": "targetRefs"},
+        misspelt={**_spec_spellings, "tcpRules": "rules"},
+        advice=_spec_advice,
     ),
 )
 
@@ -223,13 +296,15 @@ CLUSTER_POLICY: Record[Subject] = resource(
                 Record("subject", {"namespaceSelector": Field(_selector), "podSelector": Field(_selector)})
             ),
             "action": Field(
-                Choice(("ALLOW", "DENY", "PASS"), codes.ACTION), required=True, help="write ALLOW, DENY or PASS"
+                Choice(("ALLOW", "DENY", "PASS"), codes.ACTION), required=True, help="write action: ALLOW, DENY or PASS"
             ),
             "enforcementLevel": Field(_level),
             "rules": Field(_rules(Text("a service account", validation.service_account_anywhere))),
         },
         rules=(validation.deny_has_rules("rules"), validation.no_application_attributes_at_network),
-        foreign={"targetRefs": (codes.TARGET_KIND, "a cluster policy says what it applies to in `subject`")},
+        foreign=dict.fromkeys(
+            ("targetRefs", "targetRef"), (UNKNOWN_FIELD, "a cluster policy says what it applies to in `subject`")
+        ),
     ),
     cluster_scoped=True,
 )

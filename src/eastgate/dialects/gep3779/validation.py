@@ -9,12 +9,15 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from eastgate.diagnostics import Code
+from eastgate.diagnostics import Code, did_you_mean
 from eastgate.dialects.gep3779 import codes
-from eastgate.schema import Check
+from eastgate.places import Span
+from eastgate.policy.paths import comparable_path, is_refused
+from eastgate.schema import Check, quoted
+from eastgate.schema.kubernetes import dns_label_name
 from eastgate.settings import MeshMode, Settings
 from eastgate.sources.node import Node
-from eastgate.world.identity import spiffe_problem
+from eastgate.world.identity import service_account_id, spiffe_problem
 from eastgate.world.names import dns_label_problem, dns_subdomain_problem
 
 __all__ = ["Subject"]
@@ -41,7 +44,7 @@ def target(ref: Node, to: Checking) -> None:
     if kind.text in _ROUTES:
         to.report(
             codes.ROUTE_TARGET,
-            f"a policy cannot target a {kind.text}",
+            f"`{kind.text}` cannot be the target of a policy",
             kind,
             help="“we don't have the route information that was responsible for the routing”: "
             "target Pods with a selector instead",
@@ -49,13 +52,19 @@ def target(ref: Node, to: Checking) -> None:
     elif kind.text == "Namespace":
         to.report(
             codes.NAMESPACE_TARGET,
-            "a policy cannot target a Namespace",
+            "`Namespace` cannot be the target of a policy",
             kind,
-            help="“this gives the (confusing) impression that Gateways are targeted as well”: "
+            help="it “gives the (confusing) impression that Gateways .. are targeted as well”: "
             "write kind: Pod and selector: {} for every pod of the policy's namespace",
         )
     elif kind.text not in ("Pod", "Service"):
-        to.report(codes.TARGET_KIND, f"a policy cannot target a {kind.text}", kind, help="write Pod, or Service")
+        near = did_you_mean(kind.text, ("Pod", "Service"))
+        to.report(
+            codes.TARGET_KIND,
+            f"{quoted(kind.text)} cannot be the target of a policy",
+            kind,
+            help=f"did you mean `{near}`?" if near else "write kind: Pod and a selector, or kind: Service and its name",
+        )
     else:
         _core_group(ref, to)
         (_pod_target if kind.text == "Pod" else _service_target)(ref, to)
@@ -69,35 +78,41 @@ def _core_group(ref: Node, to: Checking) -> None:
         )
 
 
+SELECTOR_HELP = "write selector: {matchLabels: {..}}, or selector: {} for every pod of the policy's namespace"
+
+
 def _pod_target(ref: Node, to: Checking) -> None:
-    if "selector" not in ref:
+    if "name" in ref:
+        to.report(
+            codes.POD_HAS_NAME,
+            "a Pod target cannot have a `name`",
+            ref.key_span("name"),
+            help="remove it" if "selector" in ref else "select the pod by its labels: selector: {matchLabels: {..}}",
+        )
+    elif "selector" not in ref:
         to.report(
             codes.POD_NEEDS_SELECTOR,
             "a Pod target needs `selector`",
             ref,
-            help="write selector: {matchLabels: {..}}, or selector: {} for every pod of the policy's namespace",
-        )
-    if "name" in ref:
-        to.report(
-            codes.POD_HAS_NAME,
-            "a Pod target has no `name`",
-            ref.key_span("name"),
-            help="select the pod by its labels",
+            help=SELECTOR_HELP,
         )
 
 
 def _service_target(ref: Node, to: Checking) -> None:
+    name = ref.get("name")
     if "selector" in ref:
         to.report(
             codes.SELECTOR_NOT_ON_POD,
             "Selector may only be set when targeting Pods.",
             ref.key_span("selector"),
-            help="name the Service, or write kind: Pod",
+            help="remove it, or write kind: Pod" if name is not None else "name the Service, or write kind: Pod",
         )
-    if "name" not in ref:
+    elif name is None:
         to.report(
             codes.SERVICE_NEEDS_NAME, "a Service target needs `name`", ref, help="write name: <the Service's name>"
         )
+    if name is not None:
+        dns_label_name(name, to)
 
 
 def some_target(refs: Node, to: Checking) -> None:
@@ -140,7 +155,7 @@ def no_application_attributes_at_network(spec: Node, to: Checking) -> None:
         if "applicationAttributes" in rule:
             to.report(
                 codes.APPLICATION_ATTRIBUTES_AT_NETWORK,
-                "`applicationAttributes` on a NETWORK policy",
+                "`applicationAttributes` cannot stand in a NETWORK policy",
                 rule.key_span("applicationAttributes"),
                 help="write enforcementLevel: APPLICATION, or remove the attributes",
             )
@@ -154,7 +169,7 @@ def target_fits_level(spec: Node, to: Checking) -> None:
     ambient = to.context.settings.mesh_mode is MeshMode.AMBIENT
     for ref in spec.get("targetRefs") or ():
         kind = ref.get("kind")
-        if kind is None:
+        if kind is None or (kind.value == "Service" and "selector" in ref):  # which is reported
             continue
         if not application and kind.value == "Service":
             to.report(
@@ -217,34 +232,59 @@ def _service_account(node: Node, to: Checking, bare: Code | None) -> None:
             help="write <namespace>/* for each namespace, or leave the source out to match anyone",
         )
         return
-    namespace, slash, name = node.text.rpartition("/")
-    problem = (dns_label_problem(namespace) if slash else None) or (
-        None if slash and name == "*" else dns_subdomain_problem(name)
-    )
+    problem = _account_problem(node.text)
     if problem is not None:
         to.report(
             codes.SERVICE_ACCOUNT,
-            f"`{node.text}` is not a service account: {problem}",
+            f"{quoted(node.text)} is not a service account: {problem}",
             node,
-            help="write <namespace>/<name>, <namespace>/* or <name>",
+            help=_account_way_out(node.text)
+            or ("write <namespace>/<name>, <namespace>/* or <name>" if bare is None else _NAMED_HELP),
         )
-    elif not slash and bare is not None:
+    elif "/" not in node.text and bare is not None:
         to.report(bare, f"`{node.text}` has no namespace", node, help=f"write <namespace>/{node.text}")
+
+
+_NAMED_HELP = "write <namespace>/<name> or <namespace>/*"
+
+
+def _account_problem(text: str) -> str | None:
+    """What keeps a text from being `<namespace>/<name>`, `<namespace>/*` or `<name>`."""
+    namespace, slash, name = text.rpartition("/")
+    if "/" in namespace:
+        return "it has more than one '/'"
+    if slash:
+        problem = "it is `*`" if namespace == "*" else dns_label_problem(namespace)
+        if problem is not None:
+            return f"the namespace is wrong: {problem}"
+    problem = None if slash and name == "*" else dns_subdomain_problem(name)
+    return f"the name is wrong: {problem}" if problem is not None and slash else problem
+
+
+def _account_way_out(text: str) -> str | None:
+    """Other ways to write an identity, which people know from elsewhere."""
+    if spiffe_problem(text) is None:
+        return "it is a SPIFFE ID: write it in `identities`"
+    user = re.fullmatch(r"system:serviceaccount:([^:]+):([^:]+)", text)
+    return f"write {user[1]}/{user[2]}" if user else None
 
 
 def service_account_v1alpha1(node: Node, to: Checking) -> None:
     """In the Provisional draft: `<namespace>/<name>` and nothing else."""
     namespace, slash, name = node.text.rpartition("/")
-    problem = "there is no namespace" if not slash else dns_label_problem(namespace)
-    if problem is None and name == "*":
-        problem = "it is a whole namespace"
-    problem = problem or dns_subdomain_problem(name)
+    if not slash:
+        problem: str | None = "there is no namespace"
+    else:
+        problem = _account_problem(node.text) or ("it is a whole namespace" if name == "*" else None)
     if problem is not None:
+        whole = slash and name == "*" and dns_label_problem(namespace) is None
         to.report(
             codes.SERVICE_ACCOUNT_V1ALPHA1,
-            f"`{node.text}` is not <namespace>/<name>: {problem}",
+            f"{quoted(node.text)} is not <namespace>/<name>: {problem}",
             node,
-            help="name a whole namespace in `namespaces`" if name == "*" and slash else "write <namespace>/<name>",
+            help=f"write a source with namespaces: [{namespace}]"
+            if whole
+            else _account_way_out(node.text) or "write <namespace>/<name>",
         )
 
 
@@ -254,22 +294,41 @@ def spiffe_id(node: Node, to: Checking) -> None:
     if problem is not None:
         to.report(
             codes.SPIFFE_ID,
-            f"`{node.text}` is not a SPIFFE ID: {problem}",
+            f"{quoted(node.text)} is not a SPIFFE ID: {problem}",
             node,
-            help="write spiffe://<trust domain>/<path>, such as spiffe://cluster.local/ns/<namespace>/sa/<name>",
+            help=_spiffe_way_out(node.text, to.context.settings.trust_domain),
         )
+
+
+def _spiffe_way_out(text: str, trust_domain: str) -> str:
+    """Istio leaves the scheme out; others write a service account where only an identity can stand."""
+    namespace, slash, name = text.partition("/")
+    if spiffe_problem(f"spiffe://{text}") is None and "/ns/" in text:
+        return f"write spiffe://{text}"
+    if slash and name != "*" and _account_problem(text) is None:
+        return f"write {service_account_id(trust_domain, namespace, name)}, or write it as a service account"
+    example = service_account_id(trust_domain, "<namespace>", "<name>")
+    return f"write spiffe://<trust domain>/<path>, such as {example}"
 
 
 def one_list(source: Node, to: Checking) -> None:
     """v1alpha1: exactly one of the three lists, and something in it."""
     written = [name for name in ("identities", "serviceAccounts", "namespaces") if name in source]
-    if len(written) != 1 or not list(source[written[0]]):
-        to.report(
-            codes.ONE_SOURCE_LIST,
-            "Exactly one of identities, serviceAccounts, or namespaces must be specified.",
-            source,
-            help="write one source for each list" if len(written) > 1 else "write the one list that names the source",
-        )
+    if len(written) == 1 and list(source[written[0]]):
+        return
+    at: Node | Span = source
+    if len(written) > 1:
+        at, way_out = source.key_span(written[1]), "write one source for each list"
+    elif written:
+        at, way_out = source[written[0]], f"name at least one in `{written[0]}`, or remove the source"
+    else:
+        way_out = "write the one list that names the source"
+    to.report(
+        codes.ONE_SOURCE_LIST,
+        "Exactly one of identities, serviceAccounts, or namespaces must be specified.",
+        at,
+        help=way_out,
+    )
 
 
 def not_empty(field: str) -> Callable[[Node, Checking], None]:
@@ -281,7 +340,7 @@ def not_empty(field: str) -> Callable[[Node, Checking], None]:
                 codes.EMPTY_LIST_V1ALPHA1,
                 f"`{field}` is empty",
                 node,
-                help=f"leave `{field}` out to match everything",
+                help=f"leave `{field}` out to match everything, or remove the rule to match nothing",
             )
 
     return rule
@@ -290,20 +349,24 @@ def not_empty(field: str) -> Callable[[Node, Checking], None]:
 def source_union(source: Node, to: Checking) -> None:
     """X kind: the type of a source and its member go together."""
     wanted, other = ("spiffe", "serviceAccount") if source["type"].text == "SPIFFE" else ("serviceAccount", "spiffe")
-    if wanted not in source:
-        to.report(
-            codes.SOURCE_MEMBER_MISSING,
-            f"a source of type {source['type'].text} needs `{wanted}`",
-            source,
-            help=f"write {wanted}, or change the type",
-        )
+    kind = source["type"].text
     if other in source:
         to.report(
             codes.SOURCE_MEMBER_FOREIGN,
-            f"`{other}` does not belong in a source of type {source['type'].text}",
+            f"`{other}` does not belong in a source of type {kind}",
             source.key_span(other),
-            help="write one source for each",
+            help="write one source for each" if wanted in source else f"write `{wanted}`, or change the type",
         )
+    elif wanted not in source:
+        to.report(
+            codes.SOURCE_MEMBER_MISSING,
+            f"a source of type {kind} needs `{wanted}`",
+            source,
+            help=f"write `{wanted}`, or change the type",
+        )
+
+
+ACCOUNT_NAME_HELP = 'write name: <its name>, or name: "*" for every service account of the namespace'
 
 
 def account_name(node: Node, to: Checking) -> None:
@@ -312,14 +375,14 @@ def account_name(node: Node, to: Checking) -> None:
     if problem is not None:
         to.report(
             codes.SERVICE_ACCOUNT,
-            f"`{node.text}` is not the name of a service account: {problem}",
+            f"{quoted(node.text)} is not the name of a service account: {problem}",
             node,
-            help='write its name, or "*" for every service account of the namespace',
+            help=ACCOUNT_NAME_HELP,
         )
 
 
 def path(node: Node, to: Checking) -> None:
-    """Exact, or one `*` at its end or its start."""
+    """Exact, or one `*` at its end or its start; and as requests are compared: a path in another form matches none."""
     text = node.text
     middle = text.removeprefix("*") if text.startswith("*") else text.removesuffix("*")
     if not text:
@@ -330,9 +393,22 @@ def path(node: Node, to: Checking) -> None:
         problem, way_out = "it does not begin with /", f"write /{text}"
     elif re.search(r"[?#]", text):
         problem, way_out = "paths are compared without query and fragment", f"write {re.split('[?#]', text)[0]}"
+    elif is_refused(text):
+        problem, way_out = "a request with an encoded slash is always refused", "remove the path"
+    elif (comparable := _comparable(text, middle)) != text:
+        problem, way_out = "no request has this form once its path is normalized", f"write {comparable}"
     else:
         return
-    to.report(codes.PATH_PATTERN, f"`{text}` is not a path: {problem}", node, help=way_out)
+    to.report(codes.PATH_PATTERN, f"{quoted(text)} is not a path: {problem}", node, help=way_out)
+
+
+def _comparable(text: str, middle: str) -> str:
+    """The pattern in the form in which paths are compared; `-` stands for what the `*` stands for."""
+    if text == middle:
+        return comparable_path(text)
+    if text.startswith("*"):
+        return "*" + comparable_path("/-" + middle).removeprefix("/-")
+    return comparable_path(middle + "-").removesuffix("-") + "*"
 
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -344,9 +420,9 @@ def method(node: Node, to: Checking) -> None:
     if not _TOKEN.fullmatch(node.text) or "*" in node.text:
         to.report(
             codes.METHOD,
-            f"`{node.text}` is not an HTTP method",
+            f"{quoted(node.text)} is not an HTTP method",
             node,
-            help=f"write one such as {', '.join(_METHODS[:4])}",
+            help="leave `methods` out to match any method" if node.text == "*" else "write one such as GET or POST",
         )
     elif node.text.upper() in _METHODS and node.text not in _METHODS:
         to.report(

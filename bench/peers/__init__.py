@@ -1,0 +1,1 @@
+"""Peers: what the same questions cost elsewhere."""

@@ -1,0 +1,64 @@
+"""What a generated world contains, said once; `objects`, `manifests` and each peer say it again in their own words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from eastgate.dialects.gep3779.model import Action
+from eastgate.world import Pod, Service
+
+__all__ = ["TRUST_DOMAIN", "Ask", "Plan", "PolicyPlan", "RulePlan"]
+
+TRUST_DOMAIN = "cluster.local"
+
+
+@dataclass(frozen=True, slots=True)
+class RulePlan:
+    """One rule: ALL of its conditions. An empty list is no condition, so that a rule with none matches everything.
+
+    `accounts` are `namespace/name`, or `namespace/*`; `identities` are SPIFFE IDs of other trust domains.
+    """
+
+    accounts: tuple[str, ...] = ()
+    identities: tuple[str, ...] = ()
+    ports: tuple[int, ...] = ()
+    methods: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+
+    @property
+    def anyone(self) -> bool:
+        return not self.accounts and not self.identities
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyPlan:
+    """One policy. It targets the pods with these labels, or those of a Service where one is named."""
+
+    namespace: str
+    name: str
+    action: Action
+    rules: tuple[RulePlan, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    service: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One question: may this identity (None: a client without one) reach the workload of this key?"""
+
+    workload: str
+    identity: str | None
+    port: int
+    method: str | None = None
+    path: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A world and the policies on it."""
+
+    pods: Sequence[Pod]
+    services: Sequence[Service]
+    policies: Sequence[PolicyPlan]
+    identities: Sequence[str]

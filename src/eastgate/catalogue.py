@@ -1,0 +1,32 @@
+"""Every code that a diagnostic can have, from the one place where each is defined. The docs are made from it."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from eastgate import questions, settings
+from eastgate.cli import options
+from eastgate.diagnostics import Code
+from eastgate.dialects import codes as dialect_codes
+from eastgate.dialects.gep3779 import codes as gep3779_codes
+from eastgate.schema import codes as schema_codes
+from eastgate.sources import codes as source_codes
+from eastgate.tables import read as table_reading
+from eastgate.world import codes as world_codes
+
+__all__ = ["CHAPTERS", "all_codes"]
+
+CHAPTERS: dict[str, tuple[ModuleType, ...]] = {
+    "Settings, options, questions and tables": (settings, options, questions, table_reading),
+    "Reading files": (source_codes,),
+    "Kubernetes objects": (world_codes,),
+    "Policies of any kind": (schema_codes, dialect_codes),
+    "GEP-3779": (gep3779_codes,),
+}
+
+
+def all_codes(modules: tuple[ModuleType, ...] | None = None) -> list[Code]:
+    """The codes of some modules, or all of them, in order."""
+    chosen = modules or tuple(module for chapter in CHAPTERS.values() for module in chapter)
+    found = {value.id: value for module in chosen for value in vars(module).values() if isinstance(value, Code)}
+    return [found[number] for number in sorted(found)]

@@ -1,0 +1,54 @@
+"""Predicates as functions on requests. One that looks at an unknown attribute raises KeyError."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from eastgate.policy import And, Is, Matcher, Not, OneOf, Or, Predicate, Request
+from eastgate.policy.attributes import Attribute
+
+__all__ = ["Condition", "compile_condition"]
+
+Condition = Callable[[Request], bool]
+
+
+def compile_condition(predicate: Predicate) -> Condition:
+    """A function that says whether the predicate holds."""
+    match predicate:
+        case Is(attribute, matcher):
+            return _compile_atom(attribute, matcher)
+        case Not(part):
+            condition = compile_condition(part)
+            return lambda request: not condition(request)
+        case And(parts):
+            return _compile_parts(parts, decisive=False)
+        case Or(parts):
+            return _compile_parts(parts, decisive=True)
+
+
+def _compile_atom(attribute: Attribute, matcher: Matcher) -> Condition:
+    if isinstance(matcher, OneOf):
+        values = matcher.values  # None is never among them, so an absent attribute needs no care
+        return lambda request: request.values[attribute] in values
+    contains = matcher.contains
+
+    def holds(request: Request) -> bool:
+        value = request.values[attribute]
+        return value is not None and contains(value)
+
+    return holds
+
+
+def _compile_parts(parts: Sequence[Predicate], *, decisive: bool) -> Condition:
+    """And (decisive False) or Or (decisive True)."""
+    conditions = tuple(compile_condition(part) for part in parts)
+    if len(conditions) == 1:
+        return conditions[0]
+
+    def holds(request: Request) -> bool:
+        for one in conditions:
+            if one(request) is decisive:
+                return decisive
+        return not decisive
+
+    return holds

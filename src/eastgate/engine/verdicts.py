@@ -1,0 +1,64 @@
+"""Verdicts: small integers that stand for outcomes.
+
+A verdict is twice the number of an outcome, plus one where it allows. The rules of a stage have consecutive numbers,
+so a stage of any length is filed as one stretch, and an outcome is built only when somebody asks for it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from eastgate.policy import Outcome, Refusal, Rule
+
+__all__ = ["PASSED", "Verdict", "Verdicts"]
+
+Verdict = int
+
+PASSED: Verdict = 1  # number 0, allowed: nothing was in the way
+_BY_DEFAULT: tuple[Rule | None, ...] = (None,)
+
+
+class Verdicts:
+    """The outcomes of one program, by number."""
+
+    __slots__ = ("_end", "_starts", "_stretches")
+
+    def __init__(self) -> None:
+        self._end = 1
+        self._starts = [0]
+        self._stretches: list[tuple[bool, str | None, str | None, Refusal | None, Sequence[Rule | None]]] = [
+            (True, None, None, None, _BY_DEFAULT)
+        ]
+
+    def of_rules(
+        self,
+        allowed: bool,
+        layer: str | None,
+        stage: str | None,
+        refusal: Refusal | None,
+        rules: Sequence[Rule | None] = _BY_DEFAULT,
+    ) -> range:
+        """A verdict for each rule of a stage; without rules, the one where none decided."""
+        start = self._end
+        self._end += len(rules)
+        self._starts.append(start)
+        self._stretches.append((allowed, layer, stage, refusal, rules))
+        return range(2 * start + allowed, 2 * self._end + allowed, 2)
+
+    def of(self, outcome: Outcome) -> Verdict:
+        """The verdict that stands for an outcome. The same outcome always gets the same."""
+        head = (outcome.allowed, outcome.layer, outcome.stage, outcome.refusal)
+        for start, (*known, rules) in zip(self._starts, self._stretches, strict=True):
+            if (*known,) == head:
+                for number, rule in enumerate(rules, start):
+                    if rule is outcome.rule:  # equal rules are another matter: they are written elsewhere
+                        return 2 * number + outcome.allowed
+        return self.of_rules(*head, (outcome.rule,))[0]
+
+    def outcome(self, verdict: Verdict) -> Outcome:
+        """What a verdict stands for."""
+        number = verdict >> 1
+        place = bisect_right(self._starts, number) - 1
+        allowed, layer, stage, refusal, rules = self._stretches[place]
+        return Outcome(allowed, layer, stage, rules[number - self._starts[place]], refusal)

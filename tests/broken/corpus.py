@@ -1,0 +1,34 @@
+"""The corpus: each broken manifest, and what is said about it.
+
+A manifest that needs settings says so in its first line: `# settings: meshMode=ambient`.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+from eastgate.authority import read_manifests
+from eastgate.diagnostics import Diagnostic
+from eastgate.settings import Settings
+
+HERE = Path(__file__).parent
+MANIFESTS = sorted(
+    str(path.relative_to(HERE)) for path in HERE.glob("manifests/*/*") if path.suffix in (".yaml", ".json")
+)
+
+_SETTINGS = re.compile(rb"# settings: (\w+)=(\w+)\n")
+
+
+def expected(manifest: str) -> Path:
+    """The golden of a manifest."""
+    return (HERE / manifest).with_suffix(".expected")
+
+
+@cache
+def findings(manifest: str) -> tuple[Diagnostic, ...]:
+    """Everything that is said about a manifest. The working directory must be this folder, for the paths in it."""
+    written = _SETTINGS.match((HERE / manifest).read_bytes())
+    settings = Settings.of({written[1].decode(): written[2].decode()}) if written else Settings()
+    return tuple(read_manifests([manifest], settings).reporter)

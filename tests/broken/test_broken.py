@@ -1,0 +1,84 @@
+"""Every broken manifest gets exactly the diagnostics of its golden; `pytest tests/broken --update` writes these."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from eastgate.diagnostics import Diagnostic, render_all
+from tests.broken.corpus import HERE, MANIFESTS, expected, findings
+
+# Codes whose diagnostics do not (always) say what to write. To be shortened, never to be lengthened without a reason.
+HELPLESS = {
+    "EG1022": "nothing is to be written: the rest was not read",
+    "EG1101": "world: only some of the wrong types have a help",
+    "EG1103": "world: a missing field",
+    "EG1104": "world: a label that is null or a mapping",
+    "EG1105": "world: an address",
+    "EG1107": "world: a name",
+}
+
+# Manifests in which one mistake is reported twice: what the reader puts in the place of a value that it could not
+# read is then found to be wrong again. To be emptied.
+ECHOES = {
+    "manifests/json/number-too-large.json",
+    "manifests/yaml/alias-in-its-own-anchor.yaml",
+    "manifests/yaml/infinite-number.yaml",
+    "manifests/yaml/key-is-boolean.yaml",
+    "manifests/yaml/number-of-thousands-of-digits.yaml",
+    "manifests/yaml/tag-mismatch.yaml",
+    "manifests/yaml/too-many-findings.yaml",  # on purpose: the last finding, and that it is the last
+    "manifests/yaml/undefined-alias-near.yaml",
+    "manifests/yaml/undefined-alias.yaml",
+}
+
+
+@pytest.fixture(autouse=True)
+def _paths_start_in_this_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(HERE)
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS)
+def test_a_broken_manifest_gets_the_diagnostics_of_its_golden(manifest: str, update: bool) -> None:
+    said = render_all(findings(manifest)) + "\n"
+    golden = expected(manifest)
+    if update:
+        golden.write_text(said, encoding="utf-8")
+    assert golden.exists(), "there is no golden: run pytest tests/broken --update, and read what it wrote"
+    assert said == golden.read_text(encoding="utf-8")
+
+
+def test_every_golden_has_its_manifest() -> None:
+    goldens = sorted(HERE.glob("manifests/*/*.expected"))
+    assert goldens == sorted(expected(manifest) for manifest in MANIFESTS)
+
+
+@pytest.mark.parametrize("manifest", MANIFESTS)
+def test_every_diagnostic_names_its_code_underlines_a_text_and_says_what_to_write(manifest: str) -> None:
+    found = findings(manifest)
+    assert found, "nothing is wrong with this manifest"
+    for diagnostic in found:
+        assert re.fullmatch(r"EG\d{4}", diagnostic.code.id)
+        assert diagnostic.message
+        assert diagnostic.span is not None
+        assert diagnostic.span.file == manifest
+        assert diagnostic.span.underlined
+        assert diagnostic.help or diagnostic.code.id in HELPLESS, render_all([diagnostic])
+
+
+def test_the_codes_without_a_help_are_those_that_are_listed() -> None:
+    helpless = {
+        diagnostic.code.id for manifest in MANIFESTS for diagnostic in findings(manifest) if not diagnostic.help
+    }
+    assert helpless == HELPLESS.keys()
+
+
+def test_one_mistake_gets_one_diagnostic() -> None:
+    assert {manifest for manifest in MANIFESTS if _is_said_twice(findings(manifest))} == ECHOES
+
+
+def _is_said_twice(found: tuple[Diagnostic, ...]) -> bool:
+    places = Counter((d.span.line, d.span.column) for d in found if d.span is not None)
+    return any(count > 1 for count in places.values())

@@ -1,0 +1,111 @@
+"""Every code of the catalogue is shown by a broken manifest, in every form of the API in which it can be reported."""
+
+from __future__ import annotations
+
+import re
+from types import ModuleType
+
+import pytest
+
+from eastgate.diagnostics import Code
+from eastgate.dialects import codes as dialects
+from eastgate.dialects.gep3779 import codes as gep3779
+from eastgate.schema import codes as schema
+from eastgate.sources import codes as sources
+from eastgate.world import codes as world
+from tests.broken.corpus import MANIFESTS, expected
+
+# What no file can show.
+NOT_IN_A_FILE = {
+    sources.UNREADABLE,  # there is no file
+    sources.TOO_LARGE,  # 512 MiB
+    sources.EMPTY_FOLDER,  # a folder
+}
+
+NAMESPACED = "v1alpha2 v1alpha1 x"
+ALL = f"{NAMESPACED} cluster"
+FORMS = {
+    gep3779.NO_TARGET: NAMESPACED,
+    gep3779.ROUTE_TARGET: NAMESPACED,
+    gep3779.NAMESPACE_TARGET: NAMESPACED,
+    gep3779.TARGET_KIND: NAMESPACED,
+    gep3779.TARGET_GROUP: NAMESPACED,
+    gep3779.SELECTOR_NOT_ON_POD: NAMESPACED,
+    gep3779.POD_NEEDS_SELECTOR: NAMESPACED,
+    gep3779.POD_HAS_NAME: NAMESPACED,
+    gep3779.SERVICE_NEEDS_NAME: NAMESPACED,
+    gep3779.ONE_POD_TARGET: "x",
+    gep3779.ACTION: ALL,
+    gep3779.DENY_WITHOUT_RULES: "v1alpha2 v1alpha1 cluster",
+    gep3779.LEVEL: "v1alpha2 x cluster",
+    gep3779.LEVEL_IN_V1ALPHA1: "v1alpha1",
+    gep3779.LEVEL_REQUIRED: "x",
+    gep3779.LEVEL_RESERVED: "x",
+    gep3779.APPLICATION_ATTRIBUTES_AT_NETWORK: "v1alpha2 cluster",
+    gep3779.SIDECAR_APPLICATION_SERVICE: "v1alpha2",
+    gep3779.AMBIENT_APPLICATION_SELECTOR: "v1alpha2",
+    gep3779.NETWORK_NEEDS_SELECTOR: "v1alpha2 x",
+    gep3779.SERVICE_ACCOUNT: "v1alpha2 x cluster",
+    gep3779.EVERY_SERVICE_ACCOUNT: "v1alpha2 cluster",
+    gep3779.SERVICE_ACCOUNT_V1ALPHA1: "v1alpha1",
+    gep3779.BARE_SERVICE_ACCOUNT: "cluster",
+    gep3779.SPIFFE_ID: ALL,
+    gep3779.ONE_SOURCE_LIST: "v1alpha1",
+    gep3779.EMPTY_LIST_V1ALPHA1: "v1alpha1",
+    gep3779.PORT_RANGE: ALL,
+    gep3779.PATH_PATTERN: "v1alpha2 cluster",
+    gep3779.METHOD: "v1alpha2 cluster",
+    gep3779.METHOD_CASE: "v1alpha2 cluster",
+    gep3779.SOURCE_MEMBER_MISSING: "x",
+    gep3779.SOURCE_MEMBER_FOREIGN: "x",
+    schema.UNKNOWN_FIELD: ALL,
+    schema.WRONG_TYPE: ALL,
+    schema.MISSING_FIELD: ALL,
+    schema.NULL_VALUE: ALL,
+    schema.BAD_MODE: ALL,
+}
+
+
+def codes_of(module: ModuleType) -> set[Code]:
+    return {value for value in vars(module).values() if isinstance(value, Code)}
+
+
+def shown(folder: str = "*") -> set[str]:
+    """The codes in the goldens of a folder."""
+    return {
+        code
+        for manifest in MANIFESTS
+        if folder in ("*", manifest.split("/")[1])
+        for code in re.findall(r"^(?:error|warning)\[(EG\d{4})\]", expected(manifest).read_text("utf-8"), re.MULTILINE)
+    }
+
+
+@pytest.mark.parametrize("module", [sources, world, schema, dialects, gep3779], ids=lambda module: module.__name__)
+def test_every_code_is_in_a_golden_unless_no_file_can_show_it(module: ModuleType) -> None:
+    hidden = {code.id for code in codes_of(module) - NOT_IN_A_FILE}
+    assert hidden - shown() == set()
+
+
+def test_the_codes_that_no_file_can_show_are_in_no_golden() -> None:
+    assert {code.id for code in NOT_IN_A_FILE} & shown() == set()
+
+
+def test_the_table_of_forms_has_every_code_of_the_dialect() -> None:
+    assert codes_of(gep3779) - FORMS.keys() == set()
+
+
+@pytest.mark.parametrize("form", ALL.split())
+def test_every_code_is_shown_in_every_form_where_it_can_be_reported(form: str) -> None:
+    assert {code.id for code, forms in FORMS.items() if form in forms.split()} - shown(form) == set()
+
+
+@pytest.mark.parametrize("module", [sources, world, schema, dialects, gep3779], ids=lambda module: module.__name__)
+def test_every_code_has_a_title_and_an_explanation(module: ModuleType) -> None:
+    for code in codes_of(module):
+        assert code.title
+        assert code.explanation.endswith((".", "”")), code.id
+
+
+def test_no_two_codes_have_the_same_id() -> None:
+    found = [code.id for module in (sources, world, schema, dialects, gep3779) for code in codes_of(module)]
+    assert sorted(found) == sorted(set(found))

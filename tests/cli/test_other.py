@@ -1,0 +1,47 @@
+"""`version`, `completion`, help."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from eastgate import __version__
+from tests.cli.conftest import Cli
+
+
+def test_version_says_what_it_reads(cli: Cli) -> None:
+    assert cli("version").stdout.startswith(f"eastgate {__version__}")
+    reads = json.loads(cli("version", "-o", "json").stdout)["reads"]
+    assert "gateway.networking.x-k8s.io/v1alpha2 AuthorizationPolicy" in reads
+    assert __version__ in cli("--version").stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script(cli: Cli, shell: str) -> None:
+    script = cli("completion", shell).stdout
+    assert "_EASTGATE_COMPLETE" in script
+
+
+def complete(words: str) -> list[str]:
+    environment = {**os.environ, "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    environment["_EASTGATE_COMPLETE"] = "bash_complete"
+    program = "from eastgate.cli import main; main(prog_name='eastgate')"
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return [line.partition(",")[2] for line in done.stdout.splitlines()]
+
+
+def test_sources_and_destinations_are_completed_from_the_manifests(shop: str) -> None:
+    assert "sa:shop/web" in complete(f"eastgate check -f {shop} --from sa:shop/w")
+    assert complete(f"eastgate check -f {shop} --to service:") == ["service:", "service:shop/cart"]
+
+
+def test_every_command_has_help(cli: Cli) -> None:
+    listed = cli("--help").stdout
+    for command in ("check", "explain", "test", "version", "completion"):
+        assert command in listed
+        assert cli(command, "--help").exit_code == 0

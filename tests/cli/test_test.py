@@ -1,0 +1,173 @@
+"""The contract of `test`: tables in, one closing line out."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+from tests.cli.test_check import POLICY
+
+TABLE = """\
+apiVersion: eastgate.dev/v1alpha1
+kind: DecisionTest
+metadata: {name: t}
+spec:
+  manifests: [m.yaml]
+  cases:
+  - {name: a gets in, from: sa:default/a, to: pod:default/p, port: 80, expect: allow,
+     by: AuthorizationPolicy/default/allow-a}
+  - {name: b does not, from: sa:default/b, to: pod:default/p, port: 80, expect: deny, by: none}
+"""
+
+
+@pytest.fixture(autouse=True)
+def files(cli: Cli) -> None:
+    Path("m.yaml").write_text(POLICY)
+    Path("t.yaml").write_text(TABLE)
+
+
+def test_all_as_expected_exits_with_0_and_counts(cli: Cli) -> None:
+    result = cli("test", "t.yaml")
+    assert (result.exit_code, result.stdout) == (0, "2 passed, 0 failed\n")
+
+
+def test_a_folder_is_searched_for_tables(cli: Cli) -> None:
+    assert cli("test", ".").stdout == "2 passed, 0 failed\n"
+
+
+def test_several_tables_in_one_file(cli: Cli) -> None:
+    Path("t.yaml").write_text(TABLE + "---\n" + TABLE.replace("name: t", "name: u"))
+    assert cli("test", "t.yaml").stdout == "4 passed, 0 failed\n"
+
+
+def test_a_wrong_verdict_fails_with_line_and_reason(cli: Cli) -> None:
+    Path("t.yaml").write_text(TABLE.replace("expect: deny", "expect: allow"))
+    result = cli("test", "t.yaml")
+    assert result.exit_code == 1
+    assert result.stdout == (
+        "FAIL t.yaml:9 t: b does not\n"
+        "     expected allow, got deny: no rule allows it at default/p\n"
+        "1 passed, 1 failed\n"
+    )
+
+
+@pytest.mark.parametrize("by", ["AuthorizationPolicy/default/other", "none", "allow-a"])
+def test_the_wrong_decider_fails(cli: Cli, by: str) -> None:
+    Path("t.yaml").write_text(TABLE.replace("by: AuthorizationPolicy/default/allow-a", f"by: {by}"))
+    result = cli("test", "t.yaml")
+    assert result.exit_code == 1
+    assert f"expected it to be decided by {by}" in result.stdout
+
+
+def test_by_may_name_the_group(cli: Cli) -> None:
+    named = "by: AuthorizationPolicy.gateway.networking.x-k8s.io/default/allow-a"
+    Path("t.yaml").write_text(TABLE.replace("by: AuthorizationPolicy/default/allow-a", named))
+    assert cli("test", "t.yaml").exit_code == 0
+
+
+def test_inline_objects_and_settings(cli: Cli) -> None:
+    Path("t.yaml").write_text("""\
+apiVersion: eastgate.dev/v1alpha1
+kind: DecisionTest
+metadata: {name: inline}
+spec:
+  settings: {trustDomain: example.org, denyOnly: allow}
+  objects:
+  - apiVersion: v1
+    kind: Pod
+    metadata: {name: p}
+  - apiVersion: gateway.networking.x-k8s.io/v1alpha2
+    kind: AuthorizationPolicy
+    metadata: {name: q}
+    spec:
+      targetRefs: [{kind: Pod, selector: {}}]
+      action: DENY
+      rules: [{authorizationSource: {serviceAccounts: [a]}}]
+  cases:
+  - {from: "spiffe://example.org/ns/default/sa/a", to: pod:default/p, expect: deny}
+  - {from: "spiffe://cluster.local/ns/default/sa/a", to: pod:default/p, expect: allow}
+""")
+    assert cli("test", "t.yaml").stdout == "2 passed, 0 failed\n"
+
+
+def test_errors_in_manifests_fail_every_case(cli: Cli) -> None:
+    Path("m.yaml").write_text(POLICY.replace("ALLOW", "PERMIT"))
+    result = cli("test", "t.yaml")
+    assert result.exit_code == 1
+    assert "EG2013" in result.stderr
+    assert result.stdout.endswith("0 passed, 3 failed\n")
+
+
+def test_a_rejected_policy_can_be_expected(cli: Cli) -> None:
+    Path("m.yaml").write_text(POLICY.replace("ALLOW", "PERMIT"))
+    table = (
+        TABLE[: TABLE.index("  cases:")]
+        + "  rejects:\n  - {policy: AuthorizationPolicy/default/allow-a, code: EG2013}\n"
+    )
+    Path("t.yaml").write_text(table)
+    assert cli("test", "t.yaml").stdout == "1 passed, 0 failed\n"
+    Path("t.yaml").write_text(table.replace("EG2013", "EG2001"))
+    assert "expected AuthorizationPolicy/default/allow-a to be rejected with EG2001" in cli("test", "t.yaml").stdout
+    Path("m.yaml").write_text(POLICY)
+    assert "to be rejected, it was not" in cli("test", "t.yaml").stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("expect: deny", "expects: deny", "did you mean `expect`?"),
+        ("expect: deny", "expect: forbid", "is not allow or deny"),
+        ("manifests:", "manifest:", "did you mean `manifests`?"),
+        ("spec:\n", "spec:\n  settings: {denyOnlY: deny}\n", "did you mean `denyOnly`?"),
+        ("port: 80", "port: http", "expected a port"),
+        ("  - {name: b", "\t- {name: b", "tab"),
+    ],
+)
+def test_a_broken_table_exits_with_2_and_says_where(cli: Cli, old: str, new: str, says: str) -> None:
+    Path("t.yaml").write_text(TABLE.replace(old, new))
+    result = cli("test", "t.yaml")
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert "t.yaml:" in result.stderr
+
+
+def test_no_tables_at_all_is_an_error(cli: Cli) -> None:
+    assert cli("test", "m.yaml").exit_code == 2
+    assert cli("test", "missing").exit_code == 2
+
+
+def test_json_output(cli: Cli) -> None:
+    answer = json.loads(cli("test", "t.yaml", "-o", "json", "--coverage").stdout)
+    assert (answer["passed"], answer["failed"]) == (2, 0)
+    assert answer["results"][0]["policy"] == "AuthorizationPolicy/default/allow-a"
+    assert answer["coverage"] == {"rules": 1, "percent": 100.0, "missing": []}
+
+
+def test_junit_output(cli: Cli) -> None:
+    Path("t.yaml").write_text(TABLE.replace("expect: deny", "expect: allow"))
+    result = cli("test", "t.yaml", "--junit", "report.xml")
+    assert result.exit_code == 1
+    suites = ET.fromstring(Path("report.xml").read_text())  # noqa: S314 - written by ourselves
+    assert suites.attrib == {"tests": "2", "failures": "1"}
+    failure = suites.find("testsuite/testcase[@name='b does not']/failure")
+    assert failure is not None
+    assert failure.attrib["message"].startswith("expected allow, got deny")
+    assert cli("test", "t.yaml", "-o", "junit").stdout.startswith("<?xml")
+
+
+def test_coverage_names_the_rules_that_no_case_exercised(cli: Cli) -> None:
+    Path("t.yaml").write_text(TABLE[: TABLE.index("  - {name: a")] + TABLE[TABLE.index("  - {name: b") :])
+    result = cli("test", "t.yaml", "--coverage")
+    assert result.exit_code == 0
+    assert "not exercised: AuthorizationPolicy/default/allow-a rule 0 (m.yaml:10)" in result.stdout
+    assert "coverage: 0 of 1 rules (0.0 %)" in result.stdout
+    assert cli("test", "t.yaml", "--fail-under", "50").exit_code == 1
+    assert cli("test", "t.yaml", "--fail-under", "0").exit_code == 0
+
+
+def test_verbose_shows_what_passed(cli: Cli) -> None:
+    assert "ok   t: a gets in" in cli("test", "-v", "t.yaml").stdout

@@ -1,0 +1,72 @@
+"""What holds for the whole tree."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from eastgate.catalogue import CHAPTERS, all_codes
+from eastgate.diagnostics import Code
+
+ROOT = Path(__file__).parents[1]
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [ROOT / name for name in listed.split("\0") if name and (ROOT / name).is_file()]
+
+
+def test_no_source_file_is_longer_than_600_lines() -> None:
+    long = {
+        path.relative_to(ROOT).as_posix(): length
+        for path in tracked()
+        if path.suffix == ".py" and (length := len(path.read_text(encoding="utf-8").splitlines())) > 600
+    }
+    assert not long
+
+
+def test_codes_are_unique_and_well_formed() -> None:
+    codes = [v for m in CHAPTERS.values() for one in m for v in vars(one).values() if isinstance(v, Code)]
+    distinct = {(code.id, code.title) for code in codes}
+    assert [number for number, count in Counter(number for number, _ in distinct).items() if count > 1] == []
+    for code in all_codes():
+        assert re.fullmatch(r"EG\d{4}", code.id)
+        assert code.title
+        assert code.explanation.endswith((".", "”"))
+
+
+def test_every_code_module_is_in_the_catalogue() -> None:
+    named = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        named |= set(re.findall(r'"(EG\d{4})"', path.read_text(encoding="utf-8")))
+    assert named == {code.id for code in all_codes()}
+
+
+def test_the_page_of_diagnostics_is_up_to_date() -> None:
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    generate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    assert generate.ERRORS.read_text(encoding="utf-8") == generate.errors_page(), "run `make docs`"
+
+
+def test_every_dependency_has_its_line() -> None:
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8").lower()
+    names = re.findall(r'^  "([A-Za-z0-9-]+)>=', project, re.MULTILINE)
+    assert names
+    assert [name for name in names if f"| {name.lower()} |" not in page] == []
+
+
+@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("conformance/*.md")], ids=str)
+def test_links_in_documents_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
+        if not link.startswith(("http://", "https://")):
+            assert (page.parent / link).exists(), link
