@@ -51,5 +51,5 @@ def test_errors_carry_all_diagnostics(tmp_path: Path) -> None:
     (tmp_path / "m.yaml").write_text("kind: Pod\n---\napiVersion: v1\nkind: Pod\nmetadata: {}\n")
     with pytest.raises(eastgate.ManifestError) as caught:
         eastgate.load(tmp_path)
-    assert len(caught.value.diagnostics) == 2
+    assert len(caught.value.diagnostics) == 3
     assert "error[EG" in str(caught.value)

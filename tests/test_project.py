@@ -64,7 +64,7 @@ def test_every_dependency_has_its_line() -> None:
     assert [name for name in names if f"| {name.lower()} |" not in page] == []
 
 
-@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("conformance/*.md")], ids=str)
+@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("conformance/*.md")], ids=lambda page: page.name)
 def test_links_in_documents_lead_somewhere(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):

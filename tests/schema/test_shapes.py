@@ -82,54 +82,79 @@ def test_what_fits_is_accepted(shape: Shape[None], written: str) -> None:
 
 
 FIELDS = "the fields here are `city`, `street`, `ports`"
-WRONG: list[tuple[Shape[None], str, Said]] = [
-    # null
-    (text, "", (codes.NULL_VALUE, "`it` has no value", "it", "leave `it` out, or write its value")),
-    (names, "~", (codes.NULL_VALUE, "`it` has no value", "~", "leave `it` out, or write its value")),
-    (names, "[a, null]", (codes.NULL_VALUE, "expected a name, found nothing", "null", "remove the entry, or write its value")),
-    (labels, "{a: }", (codes.NULL_VALUE, "`a` has no value", "a", 'write "" if it is to be empty')),
-    (place, "{city: }", (codes.NULL_VALUE, "`city` has no value", "city", "write city: <its name>")),
-    # wrong types
-    (text, "7", (codes.WRONG_TYPE, "expected a name, found a number", "7", 'quote it: "7"')),
-    (text, "yes", (codes.WRONG_TYPE, "expected a name, found a boolean", "yes", 'quote it: "yes"')),
-    (text, "[a]", (codes.WRONG_TYPE, "expected a name, found a list", "[a]", "write a name")),
-    (port, '"80"', (codes.WRONG_TYPE, "expected a port, found a string", '"80"', "write 80 without quotes")),
-    (port, "http", (codes.WRONG_TYPE, "expected a port, found a string", "http", "write a port between 1 and 65535")),
-    (port, "true", (codes.WRONG_TYPE, "expected a port, found a boolean", "true", "write a port between 1 and 65535")),
-    (port, "80.0", (codes.WRONG_TYPE, "80.0 is not a whole number", "80.0", "write a port between 1 and 65535")),
-    (port, "٨٠", (codes.WRONG_TYPE, "expected a port, found a string", "٨٠", "write a port between 1 and 65535")),
-    (mode, "[Fast]", (codes.WRONG_TYPE, "expected Fast or Slow, found a list", "[Fast]", "write Fast or Slow")),
-    (names, "web", (codes.WRONG_TYPE, "expected a list of names, found a string", "web", "write a list: [web]")),
-    (names, "{a: b}", (codes.WRONG_TYPE, "expected a list of names, found a mapping", "{a: b}", "write a list: [{a: b}]")),
-    (names, "\n  a: b", (codes.WRONG_TYPE, "expected a list of names, found a mapping", "a: b", "write a list: put `- ` before it")),
-    (places, "Kyiv", (codes.WRONG_TYPE, "expected a list of places, found a string", "Kyiv", "each entry of the list has the fields `city`, `street`, `ports`")),
-    (labels, "[a]", (codes.WRONG_TYPE, "expected a mapping of labels, found a list", "[a]", "write key: value")),
-    (place, "Kyiv", (codes.WRONG_TYPE, "a place is a mapping, not a string", "Kyiv", FIELDS)),
-    # values
-    (port, "0", (codes.OUT_OF_RANGE, "0 is not between 1 and 65535", "0", "write a port between 1 and 65535")),
-    (port, "65536", (codes.OUT_OF_RANGE, "65536 is not between 1 and 65535", "65536", "write a port between 1 and 65535")),
-    (mode, "fast", (codes.NOT_A_CHOICE, "`fast` is not Fast or Slow", "fast", "did you mean `Fast`?")),
-    (mode, "Medium", (codes.NOT_A_CHOICE, "`Medium` is not Fast or Slow", "Medium", "write Fast or Slow")),
-    (mode, '""', (codes.NOT_A_CHOICE, '`""` is not Fast or Slow', '""', "write Fast or Slow")),
-    # fields
-    (place, "{}", (codes.MISSING_FIELD, "a place needs `city`", "it", "write city: <its name>")),
-    (place, "{city: a, strete: b}", (codes.UNKNOWN_FIELD, "unknown field `strete` in a place", "strete", "did you mean `street`?")),
-    (place, "{city: a, Street: b}", (codes.UNKNOWN_FIELD, "unknown field `Street` in a place", "Street", "did you mean `street`?")),
-    (place, "{city: a, road: b}", (codes.UNKNOWN_FIELD, "unknown field `road` in a place", "road", "did you mean `street`?")),
-    (place, "{city: a, harbours: b}", (codes.UNKNOWN_FIELD, "unknown field `harbours` in a place", "harbours", "write ports: [..]")),
-    (place, "{city: a, colour: b}", (codes.UNKNOWN_FIELD, "unknown field `colour` in a place", "colour", FIELDS)),
-    (place, "{city: a, planet: b}", (codes.NOT_A_CHOICE, "`planet` does not belong in a place", "planet", "there is only one")),
-    (place, "{city: a, notPorts: [1]}", (codes.UNKNOWN_FIELD, "unknown field `notPorts` in a place", "notPorts", "`ports` cannot be negated: write those that are meant")),
-    # a misspelt field is not missing as well
-    (place, "{City: a}", (codes.UNKNOWN_FIELD, "unknown field `City` in a place", "City", "did you mean `city`?")),
-]  # fmt: skip
+IN_RANGE = "write a port between 1 and 65535"
+WRONG: dict[Code, list[tuple[Shape[None], str, str, str, str]]] = {
+    # shape, written, underlined, message, help
+    codes.NULL_VALUE: [
+        (text, "", "it", "`it` has no value", "leave `it` out, or write its value"),
+        (names, "~", "~", "`it` has no value", "leave `it` out, or write its value"),
+        (names, "[a, null]", "null", "expected a name, found nothing", "remove the entry, or write its value"),
+        (labels, "{a: }", "a", "`a` has no value", 'write "" if it is to be empty'),
+        (place, "{city: }", "city", "`city` has no value", "write city: <its name>"),
+    ],
+    codes.WRONG_TYPE: [
+        (text, "7", "7", "expected a name, found a number", 'quote it: "7"'),
+        (text, "yes", "yes", "expected a name, found a boolean", 'quote it: "yes"'),
+        (text, "[a]", "[a]", "expected a name, found a list", "write a name"),
+        (port, '"80"', '"80"', "expected a port, found a string", "write 80 without quotes"),
+        (port, "http", "http", "expected a port, found a string", IN_RANGE),
+        (port, "٨٠", "٨٠", "expected a port, found a string", IN_RANGE),
+        (port, "true", "true", "expected a port, found a boolean", IN_RANGE),
+        (port, "80.0", "80.0", "80.0 is not a whole number", IN_RANGE),
+        (mode, "[Fast]", "[Fast]", "expected Fast or Slow, found a list", "write Fast or Slow"),
+        (names, "web", "web", "expected a list of names, found a string", "write a list: [web]"),
+        (names, "{a: b}", "{a: b}", "expected a list of names, found a mapping", "write a list: [{a: b}]"),
+        (names, "\n  a: b", "a: b", "expected a list of names, found a mapping", "write a list: put `- ` before it"),
+        (
+            places,
+            "Kyiv",
+            "Kyiv",
+            "expected a list of places, found a string",
+            FIELDS.replace("here are", "of each are"),
+        ),
+        (labels, "[a]", "[a]", "expected a mapping of labels, found a list", "write key: value"),
+        (place, "Kyiv", "Kyiv", "a place is a mapping, not a string", FIELDS),
+    ],
+    codes.OUT_OF_RANGE: [
+        (port, "0", "0", "0 is not between 1 and 65535", IN_RANGE),
+        (port, "65536", "65536", "65536 is not between 1 and 65535", IN_RANGE),
+    ],
+    codes.NOT_A_CHOICE: [
+        (mode, "fast", "fast", "`fast` is not Fast or Slow", "did you mean `Fast`?"),
+        (mode, "Medium", "Medium", "`Medium` is not Fast or Slow", "write Fast or Slow"),
+        (mode, '""', '""', '`""` is not Fast or Slow', "write Fast or Slow"),
+        (place, "{city: a, planet: b}", "planet", "`planet` does not belong in a place", "there is only one"),
+    ],
+    codes.MISSING_FIELD: [
+        (place, "{}", "it", "a place needs `city`", "write city: <its name>"),
+    ],
+}
 
 
-@pytest.mark.parametrize(("shape", "written", "expected"), WRONG)
+@pytest.mark.parametrize(
+    ("code", "shape", "written", "underlined", "message", "way_out"),
+    [(code, *row) for code, rows in WRONG.items() for row in rows],
+)
 def test_a_difference_is_said_once_with_its_place_and_its_way_out(
-    shape: Shape[None], written: str, expected: Said
+    code: Code, shape: Shape[None], written: str, underlined: str, message: str, way_out: str
 ) -> None:
-    assert said(shape, written) == [expected]
+    assert said(shape, written) == [(code, message, underlined, way_out)]
+
+
+@pytest.mark.parametrize(
+    ("written", "key", "way_out"),
+    [
+        ("{city: a, strete: b}", "strete", "did you mean `street`?"),
+        ("{city: a, Street: b}", "Street", "did you mean `street`?"),
+        ("{city: a, road: b}", "road", "did you mean `street`?"),
+        ("{city: a, harbours: b}", "harbours", "write ports: [..]"),
+        ("{city: a, colour: b}", "colour", FIELDS),
+        ("{city: a, notPorts: [1]}", "notPorts", "`ports` cannot be negated: write those that are meant"),
+        ("{City: a}", "City", "did you mean `city`?"),  # and is not missing as well
+    ],
+)
+def test_an_unknown_field_is_told_which_one_was_meant(written: str, key: str, way_out: str) -> None:
+    assert said(place, written) == [(codes.UNKNOWN_FIELD, f"unknown field `{key}` in a place", key, way_out)]
 
 
 def test_all_differences_of_a_document_are_said_however_deep_they_are() -> None:
@@ -169,7 +194,7 @@ def test_what_is_missing_is_shown_at_the_key_of_the_mapping_or_at_the_list_entry
 def test_the_rules_of_a_record_see_only_records_whose_fields_have_the_right_types(written: str, ran: bool) -> None:
     seen: list[Node] = []
     ruled: Record[None] = Record(
-        place.what, place.fields, (lambda node, to: seen.append(node),), place.misspelt, foreign=place.foreign
+        place.what, place.fields, (lambda node, _: seen.append(node),), place.misspelt, foreign=place.foreign
     )
     said(ruled, written)
     assert bool(seen) is ran
@@ -178,14 +203,14 @@ def test_the_rules_of_a_record_see_only_records_whose_fields_have_the_right_type
 @pytest.mark.parametrize(("written", "ran"), [("[]", True), ("[a]", True), ("[a, 1]", False), ("a", False)])
 def test_the_rule_of_a_list_sees_only_lists_whose_entries_have_the_right_types(written: str, ran: bool) -> None:
     seen: list[Node] = []
-    said(ListOf(text, rule=lambda node, to: seen.append(node)), written)
+    said(ListOf(text, rule=lambda node, _: seen.append(node)), written)
     assert bool(seen) is ran
 
 
 @pytest.mark.parametrize(("written", "ran"), [("{}", True), ("{a: b}", True), ("{a: 1}", False), ("{a: }", False)])
 def test_the_rule_of_a_mapping_sees_only_mappings_whose_values_have_the_right_types(written: str, ran: bool) -> None:
     seen: list[Node] = []
-    said(MapOf(text, rule=lambda node, to: seen.append(node)), written)
+    said(MapOf(text, rule=lambda node, _: seen.append(node)), written)
     assert bool(seen) is ran
 
 
