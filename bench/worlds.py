@@ -42,20 +42,22 @@ def generate(policies: int, seed: int = 1) -> Plan:
 
 
 def crowded(policies: int, seed: int = 1) -> Plan:
-    """All policies on ONE workload, from callers as numerous as a world with that many policies has."""
+    """All policies on ONE workload, with forty callers for each.
+
+    Rules on everybody or on all ports would decide alone where there are so many, and leave nothing to measure: here
+    each rule names accounts (in one of twenty, all of a namespace) or identities of another domain, and ports.
+    """
     random = Random(f"{seed}/crowded/{policies}")
-    wide = generate(policies, seed)
-    namespaces = sorted({pod.namespace for pod in wide.pods})
+    namespaces = [f"team-{number}" for number in range(max(2, -(-policies // _POLICIES)))]
     return Plan(
         pods=[_pod("team-0", 0, 0)],
         services=[],
         policies=[
-            PolicyPlan(
-                "team-0", f"p{number}", _action(random), _rules(random, "team-0", namespaces), {"app": "app-0"}
-            )
+            PolicyPlan("team-0", f"p{number}", action, (_narrow_rule(random, action, namespaces),), {"app": "app-0"})
             for number in range(policies)
+            for action in (_action(random),)
         ],
-        identities=wide.identities,
+        identities=[service_account_id(TRUST_DOMAIN, ns, f"app-{app}") for ns in namespaces for app in range(1000)],
     )
 
 
@@ -125,6 +127,17 @@ def _rule(random: Random, namespace: str, namespaces: list[str]) -> RulePlan:
         identities = tuple(service_account_id(FOREIGN, *_account(random, namespace).split("/")) for _ in range(2))
     ports = tuple(random.sample(PORTS, random.randint(1, 2))) if random.random() < 0.6 else ()
     return RulePlan(tuple(dict.fromkeys(accounts)), tuple(dict.fromkeys(identities)), ports)
+
+
+def _narrow_rule(random: Random, action: Action, namespaces: list[str]) -> RulePlan:
+    kind = random.random()
+    ports = tuple(random.sample(PORTS, 2))
+    if kind < 0.05 and action is Action.ALLOW:
+        return RulePlan(accounts=(f"{random.choice(namespaces)}/*",), ports=ports)
+    names = [(random.choice(namespaces), f"app-{random.randrange(1000)}") for _ in range(random.randint(1, 4))]
+    if kind < 0.15:
+        return RulePlan(identities=tuple(service_account_id(FOREIGN, *name) for name in names), ports=ports)
+    return RulePlan(accounts=tuple("/".join(name) for name in names), ports=ports)
 
 
 def _account(random: Random, namespace: str) -> str:

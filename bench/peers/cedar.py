@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from importlib import metadata
 
 import cedarpy
 
@@ -22,9 +23,7 @@ __all__ = ["allowed", "entities_of", "policy_set", "request_of", "version"]
 
 def version() -> str:
     """Which Cedar this is."""
-    from importlib.metadata import version as installed
-
-    return f"cedarpy {installed('cedarpy')}"
+    return f"cedarpy {metadata.version('cedarpy')}"
 
 
 def policy_set(policies: Iterable[PolicyPlan]) -> cedarpy.PolicySet:
@@ -37,9 +36,7 @@ def entities_of(asks: Sequence[Ask]) -> cedarpy.Entities:
     callers = sorted({ask.identity for ask in asks if ask.identity is not None})
     spaces = sorted({_namespace(caller) for caller in callers})
     entities: list[dict[str, object]] = [_entity("Namespace", space, []) for space in spaces]
-    entities += [
-        _entity("Caller", caller, [{"type": "Namespace", "id": _namespace(caller)}]) for caller in callers
-    ]
+    entities += [_entity("Caller", caller, [{"type": "Namespace", "id": _namespace(caller)}]) for caller in callers]
     return cedarpy.Entities.from_json_str(json.dumps(entities))
 
 
@@ -49,7 +46,7 @@ def request_of(ask: Ask) -> dict[str, object]:
         "principal": {"type": "Caller", "id": ask.identity or "anonymous"},
         "action": {"type": "Action", "id": "connect"},
         "resource": {"type": "Workload", "id": ask.workload},
-        "context": json.dumps({"port": ask.port}),
+        "context": json.dumps({"port": ask.port} | ({"method": ask.method, "path": ask.path} if ask.method else {})),
     }
 
 
@@ -70,6 +67,10 @@ def _policy(action: Action, rule: RulePlan) -> str:
     conditions = [] if rule.anyone else [_any(_callers(rule))]
     if rule.ports:
         conditions.append(_any([f"context.port == {port}" for port in rule.ports]))
+    if rule.paths:
+        conditions.append(_any([_path(path) for path in rule.paths]))
+    if rule.methods:
+        conditions.append(_any([f"context.method == {json.dumps(method)}" for method in rule.methods]))
     when = f" when {{ {' && '.join(conditions)} }}" if conditions else ""
     return f"{effect}(principal, action, resource){when};"
 
@@ -81,6 +82,10 @@ def _callers(rule: RulePlan) -> list[str]:
     return [f"principal == Caller::{json.dumps(caller)}" for caller in [*exact, *rule.identities]] + [
         f"principal in Namespace::{json.dumps(space)}" for space in spaces
     ]
+
+
+def _path(path: str) -> str:
+    return f"context.path {'like' if '*' in path else '=='} {json.dumps(path)}"
 
 
 def _any(conditions: list[str]) -> str:

@@ -82,6 +82,7 @@ def test_what_fits_is_accepted(shape: Shape[None], written: str) -> None:
 
 
 FIELDS = "the fields here are `city`, `street`, `ports`"
+ENTRIES = "write a list; the fields of each entry are `city`, `street`, `ports`"
 IN_RANGE = "write a port between 1 and 65535"
 WRONG: dict[Code, list[tuple[Shape[None], str, str, str, str]]] = {
     # shape, written, underlined, message, help
@@ -110,7 +111,7 @@ WRONG: dict[Code, list[tuple[Shape[None], str, str, str, str]]] = {
             "Kyiv",
             "Kyiv",
             "expected a list of places, found a string",
-            FIELDS.replace("here are", "of each are"),
+            ENTRIES,
         ),
         (labels, "[a]", "[a]", "expected a mapping of labels, found a list", "write key: value"),
         (place, "Kyiv", "Kyiv", "a place is a mapping, not a string", FIELDS),

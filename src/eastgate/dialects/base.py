@@ -1,8 +1,8 @@
 """What a dialect is: the kinds that it reads, and how policies on a workload become layers.
 
 Every dialect is a package of the same files: `codes` (what can be wrong), `shapes` (the resource, field by field),
-`validation` (what must hold beyond types), `model` (the typed resource), `meaning` (document to model and IR),
-`assemble` (models on a workload to layers). Whoever has read one can write the next.
+`validation` and `values` (what must hold beyond types), `model` (the typed resource), `meaning` (document to model
+and IR), `assemble` (models on a workload to layers). Whoever has read one can write the next.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
-from typing import Generic, Protocol, TypeAlias, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Generic, Never, Protocol, TypeAlias, TypeVar
 
 from eastgate.policy import Attachment, PolicyRef
 from eastgate.world import PodsAcross, PodsMatching, PodsOfService, Target, Workload, World
@@ -28,70 +27,86 @@ class Targeting(Protocol):
 
 P = TypeVar("P", bound=Targeting)
 
-_Order: TypeAlias = tuple[str, str, str, str, str]  # policy and Service, as they are sorted
-
 
 class Attachments(Generic[P]):
     """The policies, filed so that those of one workload are found without looking at all of them."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, policies: Iterable[P] = ()) -> None:
         self._world = world
         self.policies: dict[PolicyRef, P] = {}
-        # Each target, with what it attaches, under the label that all its pods have, or under its Service.
-        self._by_label: dict[tuple[str | None, tuple[str, str] | None], _Shelf[P]] = defaultdict(dict)
-        self._by_service: dict[str, _Shelf[P]] = defaultdict(dict)
+        self._shelves: dict[_Place, _Shelf[P]] = {}
+        for policy in policies:
+            self._file(policy)
 
     def put(self, policy: P) -> set[str]:
         """Add or replace a policy; tells which workloads it touches."""
-        touched = self.remove(policy.ref)
-        self.policies[policy.ref] = policy
-        for place, target in enumerate(policy.targets):
-            service = f"{target.namespace}/{target.service}" if isinstance(target, PodsOfService) else None
-            filed = (target, _order(policy.ref, service), Attachment(policy, service))
-            self._shelf(target)[policy.ref, place] = filed
-            touched |= self._world.select(target)
-        return touched
+        touched = self._touched(self._file(policy))
+        return touched | self._touched(policy)
 
     def remove(self, ref: PolicyRef) -> set[str]:
         """Remove a policy, if it is there; tells which workloads it touched."""
-        policy = self.policies.pop(ref, None)
-        touched: set[str] = set()
-        for place, target in enumerate(policy.targets if policy is not None else ()):
-            self._shelf(target).pop((ref, place), None)
-            touched |= self._world.select(target)
-        return touched
+        return self._touched(self._unfile(ref))
+
+    def _touched(self, policy: P | None) -> set[str]:
+        targets = policy.targets if policy is not None else ()
+        return {workload for target in targets for workload in self._world.select(target)}
 
     def of(self, workload: Workload) -> tuple[Attachment[P], ...]:
         """What targets a workload, in the order of the policies' names."""
         matches = self._world.target_matches
-        found: dict[_Order, Attachment[P]] = {}
-        for shelf in self._shelves(workload):
-            for target, order, attachment in shelf.values():
-                if attachment.service is not None or matches(target, workload):
-                    found[order] = attachment
+        found = {
+            order: attachment
+            for place in self._places(workload)
+            for target, order, attachment in self._shelves.get(place, _EMPTY).values()
+            if attachment.service is not None or matches(target, workload)
+        }
         return tuple(found[order] for order in sorted(found))
 
-    def _shelf(self, target: Target) -> _Shelf[P]:
-        match target:
-            case PodsOfService(namespace, service):
-                return self._by_service[f"{namespace}/{service}"]
-            case PodsMatching(namespace, selector):
-                return self._by_label[namespace, selector.anchor]
-            case PodsAcross(pods=pods):
-                return self._by_label[None, pods.anchor]
-
-    def _shelves(self, workload: Workload) -> Iterator[_Shelf[P]]:
-        """Where everything is that may target a workload."""
+    def _places(self, workload: Workload) -> Iterator[_Place]:
+        """Where everything is filed that may target a workload."""
         for namespace in (workload.namespace, None):
-            for anchor in (None, *workload.labels.items()):
-                if (shelf := self._by_label.get((namespace, anchor))) is not None:
-                    yield shelf
-        for service in self._world.services_of(workload.key):
-            if (shelf := self._by_service.get(service)) is not None:
-                yield shelf
+            yield namespace, None
+            for label in workload.labels.items():
+                yield namespace, label
+        yield from self._world.services_of(workload.key)
+
+    def _file(self, policy: P) -> P | None:
+        """Put a policy on its shelves; gives the one that it replaces."""
+        ref = policy.ref
+        before = self._unfile(ref)
+        self.policies[ref] = policy
+        for number, target in enumerate(policy.targets):
+            service = f"{target.namespace}/{target.service}" if isinstance(target, PodsOfService) else None
+            filed = (target, _order(ref, service), Attachment(policy, service))
+            self._shelves.setdefault(_place(target), {})[ref, number] = filed
+        return before
+
+    def _unfile(self, ref: PolicyRef) -> P | None:
+        policy = self.policies.pop(ref, None)
+        for number, target in enumerate(policy.targets if policy is not None else ()):
+            place = _place(target)
+            del self._shelves[place][ref, number]
+            if not self._shelves[place]:
+                del self._shelves[place]
+        return policy
 
 
+# A target is filed under its Service, or under a label that all its pods have (None: they need have none) in its
+# namespace (None: it may mean pods of any).
+_Place: TypeAlias = str | tuple[str | None, tuple[str, str] | None]
+_Order: TypeAlias = tuple[str, str, str, str, str]  # the name of a policy, and of a Service, as they are sorted
 _Shelf: TypeAlias = dict[tuple[PolicyRef, int], tuple[Target, _Order, Attachment[P]]]
+_EMPTY: Mapping[tuple[PolicyRef, int], tuple[Target, _Order, Attachment[Never]]] = {}
+
+
+def _place(target: Target) -> _Place:
+    match target:
+        case PodsOfService(namespace, service):
+            return f"{namespace}/{service}"
+        case PodsMatching(namespace, selector):
+            return namespace, selector.anchor
+        case PodsAcross(pods=pods):
+            return None, pods.anchor
 
 
 def _order(ref: PolicyRef, service: str | None) -> _Order:

@@ -1,21 +1,23 @@
-"""Rules as the tables want them: who, on which ports, and whatever else they ask."""
+"""Rules as the tables want them: who, on which ports, and whatever else they ask; and filed by whom they name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from eastgate.policy import AccountsOf, And, Is, OneOf, Or, Predicate, Value
 from eastgate.policy.attributes import IDENTITY, PORT
 
-__all__ = ["Clause", "clauses"]
+__all__ = ["Clause", "Filed"]
 
 
 class Clause(NamedTuple):
-    """One rule, or one alternative of it: ALL of its parts. None means anyone, or any port."""
+    """One rule, or one alternative of it: ALL of its parts. `rank` is the place of the rule in the order."""
 
-    who: Who | None
-    ports: frozenset[Value] | None
+    rank: int
+    who: Who | None  # None: anyone
+    ports: frozenset[Value] | None  # None: any port
     rest: Sequence[Predicate]
 
 
@@ -26,15 +28,43 @@ class Who(NamedTuple):
     stems: Sequence[str]
 
 
-def clauses(predicate: Predicate) -> Iterator[Clause]:
-    """The alternatives of a rule: ANY of the clauses matches exactly where the predicate does."""
-    if isinstance(predicate, Or):
-        named = _who(predicate)
-        if named is not None:
-            yield Clause(named, None, ())
+@dataclass(slots=True)
+class Filed:
+    """Clauses by whom they name, each list in the order of the rules. An exact identity is a text, or never met."""
+
+    exact: dict[object, list[Clause]] = field(default_factory=dict)
+    stems: dict[str, list[Clause]] = field(default_factory=dict)
+    anyone: list[Clause] = field(default_factory=list)
+    plain: bool = True  # no clause asks for more than identity and port
+    entries: int = 0
+
+    @classmethod
+    def of(cls, rules: Iterable[Predicate]) -> Filed:
+        """All clauses of these rules."""
+        filed = cls()
+        for rank, predicate in enumerate(rules):
+            for clause in _clauses(rank, predicate):
+                filed._add(clause)
+        return filed
+
+    def _add(self, clause: Clause) -> None:
+        self.plain = self.plain and not clause.rest
+        if clause.who is None:
+            self.anyone.append(clause)
             return
+        for identity in clause.who.exact:
+            self.exact.setdefault(identity, []).append(clause)
+            self.entries += 1
+        for stem in clause.who.stems:
+            self.stems.setdefault(stem, []).append(clause)
+            self.entries += 1
+
+
+def _clauses(rank: int, predicate: Predicate) -> Iterator[Clause]:
+    """The alternatives of a rule: ANY of the clauses matches exactly where the predicate does."""
+    if isinstance(predicate, Or) and _who(predicate) is None:
         for part in predicate.parts:
-            yield from clauses(part)
+            yield from _clauses(rank, part)
         return
     who: Who | None = None
     ports: frozenset[Value] | None = None
@@ -46,10 +76,10 @@ def clauses(predicate: Predicate) -> Iterator[Clause]:
             ports = numbers
         else:
             rest.append(part)
-    yield Clause(who, ports, rest)
+    yield Clause(rank, who, ports, rest)
 
 
-def _conjuncts(predicate: Predicate) -> Iterable[Predicate]:
+def _conjuncts(predicate: Predicate) -> Sequence[Predicate]:
     if not isinstance(predicate, And):
         return (predicate,)
     if not any(isinstance(part, And) for part in predicate.parts):

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from eastgate.engine.clauses import Filed
 from eastgate.engine.completions import complete
 from eastgate.engine.conditions import compile_condition
-from eastgate.engine.index import build_lookup, build_table
+from eastgate.engine.search import build_search
+from eastgate.engine.table import build_table
 from eastgate.engine.verdicts import PASSED, Verdict, Verdicts
 from eastgate.policy import (
     AllowAny,
@@ -79,8 +81,8 @@ def _compile_layer(layer: Layer, verdicts: Verdicts) -> Decide:
 
     match chains:
         case [[_Search(rules, says)]] if layer.looks_at <= _NETWORK:
-            table = build_table(rules, [_final(said) for said in says], with_care)
-            if table is not None:
+            table = build_table(Filed.of(rules), [_final(said) for said in says], with_care)
+            if table is not None:  # it takes care of unknowns itself, and nothing else is in its way
                 return table.find
 
     decide = _compile_selector(layer, [_compile_chain(steps) for steps in chains])
@@ -99,7 +101,7 @@ def _compile_layer(layer: Layer, verdicts: Verdicts) -> Decide:
 def _compile_selector(layer: Layer, chains: Sequence[Decide]) -> Decide:
     if len(chains) == 1:
         return chains[0]
-    pick = build_lookup([case.when for case in layer.cases], range(len(chains)))  # `otherwise` is the last
+    pick = _compile_search(_Search([case.when for case in layer.cases], range(len(chains))))  # `otherwise` is last
     return lambda request: chains[pick(request)](request)
 
 
@@ -112,8 +114,8 @@ _GO_ON = -1
 class _Search:
     """Rules, what each says when it is the first that matches, and last what is said when none does."""
 
-    rules: list[Predicate]
-    says: list[int]
+    rules: Sequence[Predicate]
+    says: Sequence[int]
 
 
 _Step = _Search | Callable[[Request], int]
@@ -144,7 +146,7 @@ def _steps(layer: str, chain: Chain, verdicts: Verdicts) -> list[_Step]:
 
 
 def _compile_chain(steps: Sequence[_Step]) -> Decide:
-    compiled = [build_lookup(step.rules, step.says) if isinstance(step, _Search) else step for step in steps]
+    compiled = [_compile_search(step) if isinstance(step, _Search) else step for step in steps]
 
     def decide(request: Request) -> Verdict:
         accepted = PASSED
@@ -157,6 +159,16 @@ def _compile_chain(steps: Sequence[_Step]) -> Decide:
         return accepted
 
     return decide
+
+
+def _compile_search(search: _Search) -> Callable[[Request], int]:
+    filed = Filed.of(search.rules)
+    table = build_table(filed, search.says, _never)
+    return table.find if table is not None else build_search(filed, search.says)
+
+
+def _never(request: Request) -> Verdict:
+    raise AssertionError(f"identity and port must be known: {request}")
 
 
 def _final(said: int) -> Verdict:

@@ -6,7 +6,9 @@ first needed, or all at once by `compile_all`; a change forgets only the program
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import gc
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
 
@@ -20,6 +22,18 @@ __all__ = ["Engine"]
 P = TypeVar("P", bound=Targeting)
 
 
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Without cyclic garbage collection, which would look again and again at tables that have come to stay."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 class Engine(Generic[P]):
     """Decides. `assemble` is the dialects' part: from the policies on a workload to its layers."""
 
@@ -31,12 +45,11 @@ class Engine(Generic[P]):
     ) -> None:
         self.world = world
         self._assemble = assemble
-        self._attachments: Attachments[P] = Attachments(world)
+        with _no_collection():
+            self._attachments: Attachments[P] = Attachments(world, policies)
         self._programs: dict[str, Program] = {}
         self._decides: dict[str, Decide] = {}  # what a program decides with, one step nearer
         self._classes: WeakValueDictionary[tuple[object, ...], Program] = WeakValueDictionary()
-        for policy in policies:
-            self._attachments.put(policy)
 
     def decide(self, workload: str, request: Request) -> Verdict:
         """Whether a request to the workload of this key is allowed: odd is yes. `outcome` says why."""
@@ -61,8 +74,9 @@ class Engine(Generic[P]):
 
     def compile_all(self) -> int:
         """Compile the programs of all workloads now; tells how many classes they form."""
-        for workload in self.world.workloads:
-            self.program(workload)
+        with _no_collection():
+            for workload in self.world.workloads:
+                self.program(workload)
         return len(self._classes)
 
     @property

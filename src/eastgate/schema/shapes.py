@@ -238,7 +238,7 @@ def _check_list(shape: ListOf[C], node: Node, to: Check[C]) -> bool:
 def _as_a_list(shape: ListOf[C], node: Node) -> str:
     written = node.span.underlined.strip()
     if isinstance(shape.item, Record) and not isinstance(node.value, dict):
-        return f"the fields of each are {_fields(shape.item)}"
+        return f"write a list; the fields of each entry are {_fields(shape.item)}"
     in_line = _is_scalar(node) or written.startswith("{")
     return f"write a list: [{shown(written)}]" if in_line else "write a list: put `- ` before it"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eastgate.dialects.gep3779 import codes, validation
+from eastgate.dialects.gep3779 import codes, validation, values
 from eastgate.dialects.gep3779.validation import Subject
 from eastgate.schema import Choice, Field, ListOf, Record, Text, Whole
 from eastgate.schema.codes import UNKNOWN_FIELD
@@ -33,7 +33,7 @@ _target: Record[Subject] = Record(
 _targets: ListOf[Subject] = ListOf(_target, "a list of target references", validation.some_target)
 
 _ports: ListOf[Subject] = ListOf(Whole(1, 65535, codes.PORT_RANGE, "a port"), "a list of ports")
-_identities: ListOf[Subject] = ListOf(Text("a SPIFFE ID", validation.spiffe_id), "a list of SPIFFE IDs")
+_identities: ListOf[Subject] = ListOf(Text("a SPIFFE ID", values.spiffe_id), "a list of SPIFFE IDs")
 _network: Record[Subject] = Record("networkAttributes", {"ports": Field(_ports)}, misspelt={"port": "ports"})
 _allow_or_deny = Choice(("ALLOW", "DENY"), codes.ACTION)
 _level = Choice(("NETWORK", "APPLICATION"), codes.LEVEL, any_case=True)
@@ -58,8 +58,8 @@ def _rules(service_account: Text[Subject]) -> ListOf[Subject]:
     application: Record[Subject] = Record(
         "applicationAttributes",
         {
-            "paths": Field(ListOf(Text("a path", validation.path), "a list of paths")),
-            "methods": Field(ListOf(Text("a method", validation.method), "a list of methods")),
+            "paths": Field(ListOf(Text("a path", values.path), "a list of paths")),
+            "methods": Field(ListOf(Text("a method", values.method), "a list of methods")),
         },
     )
     rule: Record[Subject] = Record(
@@ -94,7 +94,7 @@ V1ALPHA2: Record[Subject] = resource(
             "targetRefs": Field(_targets, required=True, missing=codes.NO_TARGET, help=validation.NO_TARGET_HELP),
             "action": Field(_allow_or_deny, required=True, help="write action: ALLOW, or action: DENY"),
             "enforcementLevel": Field(_level),
-            "rules": Field(_rules(Text("a service account", validation.service_account))),
+            "rules": Field(_rules(Text("a service account", values.service_account))),
         },
         rules=(
             validation.deny_has_rules("rules"),
@@ -118,7 +118,7 @@ _old_source: Record[Subject] = Record(
     {
         "identities": Field(_identities),
         "serviceAccounts": Field(
-            ListOf(Text("a service account", validation.service_account_v1alpha1), "a list of service accounts")
+            ListOf(Text("a service account", values.service_account_v1alpha1), "a list of service accounts")
         ),
         "namespaces": Field(ListOf(dns_label("a namespace"), "a list of namespaces")),
     },
@@ -193,16 +193,16 @@ _x_source: Record[Subject] = Record(
         "type": Field(
             Choice(("ServiceAccount", "SPIFFE")), required=True, help="write type: ServiceAccount, or type: SPIFFE"
         ),
-        "spiffe": Field(Text("a SPIFFE ID", validation.spiffe_id)),
+        "spiffe": Field(Text("a SPIFFE ID", values.spiffe_id)),
         "serviceAccount": Field(
             Record(
                 "serviceAccount",
                 {
                     "namespace": Field(dns_label("a namespace")),
                     "name": Field(
-                        Text("the name of a service account", validation.account_name),
+                        Text("the name of a service account", values.account_name),
                         required=True,
-                        help=validation.ACCOUNT_NAME_HELP,
+                        help=values.ACCOUNT_NAME_HELP,
                     ),
                 },
             )
@@ -299,7 +299,7 @@ CLUSTER_POLICY: Record[Subject] = resource(
                 Choice(("ALLOW", "DENY", "PASS"), codes.ACTION), required=True, help="write action: ALLOW, DENY or PASS"
             ),
             "enforcementLevel": Field(_level),
-            "rules": Field(_rules(Text("a service account", validation.service_account_anywhere))),
+            "rules": Field(_rules(Text("a service account", values.service_account_anywhere))),
         },
         rules=(validation.deny_has_rules("rules"), validation.no_application_attributes_at_network),
         foreign=dict.fromkeys(

@@ -1,0 +1,193 @@
+"""Single values of a rule: what may stand for a service account, an identity, a path, a method.
+
+What is rejected here could never match, or would match something else than its author meant.
+"""
+
+from __future__ import annotations
+
+import re
+
+from eastgate.diagnostics import Code
+from eastgate.dialects.gep3779 import codes
+from eastgate.dialects.gep3779.validation import Checking
+from eastgate.policy.paths import comparable_path, is_refused
+from eastgate.schema import quoted
+from eastgate.sources.node import Node
+from eastgate.world.identity import service_account_id, spiffe_problem
+from eastgate.world.names import dns_label_problem, dns_subdomain_problem
+
+__all__ = [
+    "ACCOUNT_NAME_HELP",
+    "account_name",
+    "method",
+    "path",
+    "service_account",
+    "service_account_anywhere",
+    "service_account_v1alpha1",
+    "spiffe_id",
+]
+
+
+def service_account(node: Node, to: Checking) -> None:
+    """`<namespace>/<name>`, `<namespace>/*` or `<name>`."""
+    _service_account(node, to, bare=None)
+
+
+def service_account_anywhere(node: Node, to: Checking) -> None:
+    """In a cluster policy: `<namespace>/<name>` or `<namespace>/*`."""
+    _service_account(node, to, bare=codes.BARE_SERVICE_ACCOUNT)
+
+
+def _service_account(node: Node, to: Checking, bare: Code | None) -> None:
+    if node.text == "*":
+        to.report(
+            codes.EVERY_SERVICE_ACCOUNT,
+            "`*` alone is not a service account",
+            node,
+            help="write <namespace>/* for each namespace, or leave the source out to match anyone",
+        )
+        return
+    problem = _account_problem(node.text)
+    if problem is not None:
+        to.report(
+            codes.SERVICE_ACCOUNT,
+            f"{quoted(node.text)} is not a service account: {problem}",
+            node,
+            help=_account_way_out(node.text)
+            or ("write <namespace>/<name>, <namespace>/* or <name>" if bare is None else _NAMED_HELP),
+        )
+    elif "/" not in node.text and bare is not None:
+        to.report(bare, f"`{node.text}` has no namespace", node, help=f"write <namespace>/{node.text}")
+
+
+_NAMED_HELP = "write <namespace>/<name> or <namespace>/*"
+
+
+def _account_problem(text: str) -> str | None:
+    """What keeps a text from being `<namespace>/<name>`, `<namespace>/*` or `<name>`."""
+    namespace, slash, name = text.rpartition("/")
+    if "/" in namespace:
+        return "it has more than one '/'"
+    if slash:
+        problem = "it is `*`" if namespace == "*" else dns_label_problem(namespace)
+        if problem is not None:
+            return f"the namespace is wrong: {problem}"
+    problem = None if slash and name == "*" else dns_subdomain_problem(name)
+    return f"the name is wrong: {problem}" if problem is not None and slash else problem
+
+
+def _account_way_out(text: str) -> str | None:
+    """Other ways to write an identity, which people know from elsewhere."""
+    if spiffe_problem(text) is None:
+        return "it is a SPIFFE ID: write it in `identities`"
+    user = re.fullmatch(r"system:serviceaccount:([^:]+):([^:]+)", text)
+    return f"write {user[1]}/{user[2]}" if user else None
+
+
+def service_account_v1alpha1(node: Node, to: Checking) -> None:
+    """In the Provisional draft: `<namespace>/<name>` and nothing else."""
+    namespace, slash, name = node.text.rpartition("/")
+    if not slash:
+        problem: str | None = "there is no namespace"
+    else:
+        problem = _account_problem(node.text) or ("it is a whole namespace" if name == "*" else None)
+    if problem is not None:
+        whole = slash and name == "*" and dns_label_problem(namespace) is None
+        to.report(
+            codes.SERVICE_ACCOUNT_V1ALPHA1,
+            f"{quoted(node.text)} is not <namespace>/<name>: {problem}",
+            node,
+            help=f"write a source with namespaces: [{namespace}]"
+            if whole
+            else _account_way_out(node.text) or "write <namespace>/<name>",
+        )
+
+
+def spiffe_id(node: Node, to: Checking) -> None:
+    """A full SPIFFE ID."""
+    problem = spiffe_problem(node.text)
+    if problem is not None:
+        to.report(
+            codes.SPIFFE_ID,
+            f"{quoted(node.text)} is not a SPIFFE ID: {problem}",
+            node,
+            help=_spiffe_way_out(node.text, to.context.settings.trust_domain),
+        )
+
+
+def _spiffe_way_out(text: str, trust_domain: str) -> str:
+    """Istio leaves the scheme out; others write a service account where only an identity can stand."""
+    namespace, slash, name = text.partition("/")
+    if spiffe_problem(f"spiffe://{text}") is None and "/ns/" in text:
+        return f"write spiffe://{text}"
+    if slash and name != "*" and _account_problem(text) is None:
+        return f"write {service_account_id(trust_domain, namespace, name)}, or write it as a service account"
+    example = service_account_id(trust_domain, "<namespace>", "<name>")
+    return f"write spiffe://<trust domain>/<path>, such as {example}"
+
+
+ACCOUNT_NAME_HELP = 'write name: <its name>, or name: "*" for every service account of the namespace'
+
+
+def account_name(node: Node, to: Checking) -> None:
+    """X kind: the name of a service account, or `*` for all of the namespace."""
+    problem = None if node.text == "*" else dns_subdomain_problem(node.text)
+    if problem is not None:
+        to.report(
+            codes.SERVICE_ACCOUNT,
+            f"{quoted(node.text)} is not the name of a service account: {problem}",
+            node,
+            help=ACCOUNT_NAME_HELP,
+        )
+
+
+def path(node: Node, to: Checking) -> None:
+    """Exact, or one `*` at its end or its start; and as requests are compared: a path in another form matches none."""
+    text = node.text
+    middle = text.removeprefix("*") if text.startswith("*") else text.removesuffix("*")
+    if not text:
+        problem, way_out = "it is empty", "write /, or a path such as /api/*"
+    elif "*" in middle:
+        problem, way_out = "`*` may stand once, at its end or its start", "write /api/*, or */suffix"
+    elif not text.startswith(("/", "*")):
+        problem, way_out = "it does not begin with /", f"write /{text}"
+    elif re.search(r"[?#]", text):
+        problem, way_out = "paths are compared without query and fragment", f"write {re.split('[?#]', text)[0]}"
+    elif is_refused(text):
+        problem, way_out = "a request with an encoded slash is always refused", "remove the path"
+    elif (comparable := _comparable(text, middle)) != text:
+        problem, way_out = "no request has this form once its path is normalized", f"write {comparable}"
+    else:
+        return
+    to.report(codes.PATH_PATTERN, f"{quoted(text)} is not a path: {problem}", node, help=way_out)
+
+
+def _comparable(text: str, middle: str) -> str:
+    """The pattern in the form in which paths are compared; `-` stands for what the `*` stands for."""
+    if text == middle:
+        return comparable_path(text)
+    if text.startswith("*"):
+        return "*" + comparable_path("/-" + middle).removeprefix("/-")
+    return comparable_path(middle + "-").removesuffix("-") + "*"
+
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
+
+
+def method(node: Node, to: Checking) -> None:
+    """An HTTP token; methods are case-sensitive."""
+    if not _TOKEN.fullmatch(node.text) or "*" in node.text:
+        to.report(
+            codes.METHOD,
+            f"{quoted(node.text)} is not an HTTP method",
+            node,
+            help="leave `methods` out to match any method" if node.text == "*" else "write one such as GET or POST",
+        )
+    elif node.text.upper() in _METHODS and node.text not in _METHODS:
+        to.report(
+            codes.METHOD_CASE,
+            f"`{node.text}` does not match {node.text.upper()}",
+            node,
+            help=f"write {node.text.upper()}",
+        )

@@ -1,0 +1,120 @@
+"""Tables, for rules that ask only who and on which port: at most three look-ups, however many rules there are.
+
+    exact identity  ->  what is said, or  port -> what is said
+    namespace stem  ->  the same
+    everybody       ->  the same
+
+Each rule says something, and the first that matches is heard. What is said to many is pushed down to the few when
+the table is built, so that the narrowest entry that a request finds is final.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from eastgate.engine.clauses import Clause, Filed
+from eastgate.policy import Request
+
+__all__ = ["Table", "build_table"]
+
+_ByPort = dict[object, int]  # and under None, what holds on all other ports
+_Entry: TypeAlias = int | _ByPort
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Table:
+    """What is said to whom on which port. `unknown` answers where either is not known."""
+
+    exact: dict[object, _Entry]
+    stems: dict[str, _Entry]
+    anyone: _Entry
+    unknown: Callable[[Request], int]
+
+    def find(self, request: Request) -> int:
+        """What the first rule that matches says."""
+        if request.open:
+            return self.unknown(request)
+        identity = request.identity
+        said = self.exact.get(identity)
+        if said is None:
+            # Here it is a text: a client without identity is filed under exact, as is a stem with no name behind it.
+            said = self.stems.get(identity.rpartition("/")[0]) if self.stems else None  # type: ignore[union-attr]
+            if said is None:
+                said = self.anyone
+        if isinstance(said, int):
+            return said
+        on_port = said.get(request.port)
+        return said[None] if on_port is None else on_port
+
+
+def build_table(filed: Filed, says: Sequence[int], unknown: Callable[[Request], int]) -> Table | None:
+    """A table in which rule i says `says[i]`, and where none matches the last.
+
+    None where rules ask for more, or where pushing down would cost too much: many callers, and many ports for all.
+    """
+    if not filed.plain:
+        return None
+    entries = _Entries(says, room=4096 + 16 * filed.entries)
+    try:
+        anyone = entries.narrowed(({None: len(says) - 1}, says[-1]), filed.anyone)
+        stems = {stem: entries.narrowed(anyone, clauses) for stem, clauses in filed.stems.items()}
+        exact: dict[object, _Entry] = {f"{stem}/": anyone[1] for stem in stems}
+        exact[None] = anyone[1]
+        for identity, clauses in filed.exact.items():
+            wider = anyone
+            if stems:
+                stem, _, name = str(identity).rpartition("/")
+                wider = stems.get(stem, anyone) if name else anyone
+            exact[identity] = entries.narrowed(wider, clauses)[1]
+    except _NoRoom:
+        return None
+    return Table(exact, {stem: entry for stem, (_, entry) in stems.items()}, anyone[1], unknown)
+
+
+class _NoRoom(Exception):  # noqa: N818 - it is not an error
+    """The table would be too large."""
+
+
+@dataclass(slots=True)
+class _Entries:
+    """The entries of a table while it is built, each with the ranks behind it. The callers of a rule share theirs."""
+
+    says: Sequence[int]
+    room: int  # for this many ranks
+    _made: dict[tuple[int, ...], tuple[_ByPort, _Entry]] = field(default_factory=dict)
+
+    def narrowed(self, wider: tuple[_ByPort, _Entry], clauses: list[Clause]) -> tuple[_ByPort, _Entry]:
+        """A wider entry with the rules of a narrower one: on each port, the first of them."""
+        if not clauses:
+            return wider
+        key = (id(wider), *map(id, clauses))
+        made = self._made.get(key)
+        if made is None:
+            ranks = _first_ranks(wider[0], clauses, self.room)
+            self.room -= len(ranks)
+            says = self.says
+            entry = {port: says[rank] for port, rank in ranks.items()} if len(ranks) > 1 else says[ranks[None]]
+            made = self._made[key] = (ranks, entry)
+        return made
+
+
+def _first_ranks(wider: _ByPort, clauses: list[Clause], room: int) -> _ByPort:
+    first = wider.copy()
+    elsewhere = first[None]
+    for rank, _, ports, _ in clauses:
+        if rank > elsewhere:
+            break
+        if ports is None:
+            first = {port: other for port, other in first.items() if other < rank}
+            first[None] = rank
+            break
+        if len(first) + len(ports) > room:
+            raise _NoRoom
+        for port in ports:
+            if rank < first.get(port, elsewhere):
+                first[port] = rank
+    if len(first) > room:
+        raise _NoRoom
+    return first

@@ -1,0 +1,58 @@
+"""Policies for tests, read from text exactly as files are."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+from eastgate import dialects
+from eastgate.diagnostics import Diagnostic, Reporter
+from eastgate.dialects import Policy
+from eastgate.settings import MeshMode, Settings
+from eastgate.sources import Document, read_text
+
+GROUP = "gateway.networking.x-k8s.io"
+FORMS = {
+    "v1alpha2": (f"{GROUP}/v1alpha2", "AuthorizationPolicy"),
+    "v1alpha1": (f"{GROUP}/v1alpha1", "AuthorizationPolicy"),
+    "x": (f"{GROUP}/v1alpha1", "XAuthorizationPolicy"),
+    "cluster": ("eastgate.dev/v1alpha1", "ClusterAuthorizationPolicy"),
+}
+SIDECAR = Settings()
+AMBIENT = Settings(mesh_mode=MeshMode.AMBIENT)
+
+
+def manifest(form: str, spec: str, metadata: str = "{name: p, namespace: shop}") -> str:
+    """A policy of one of the forms. The spec begins in line 5."""
+    api_version, kind = FORMS[form]
+    if form == "cluster":
+        metadata = metadata.replace(", namespace: shop", "")
+    return f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {metadata}\nspec:\n{indent(spec.strip(), '  ')}\n"
+
+
+def document(text: str) -> Document:
+    """The one document of a text."""
+    reading = read_text("policy.yaml", text, positioned=dialects.reads)
+    assert reading.reporter.found == []
+    (one,) = reading.documents
+    return one
+
+
+def judge(text: str, settings: Settings = SIDECAR) -> tuple[Policy | None, list[Diagnostic]]:
+    """The policy in a text, if there is one, and everything that was said about it."""
+    reporter = Reporter()
+    return dialects.read_policy(document(text), settings, reporter), reporter.found
+
+
+def policy(text: str, settings: Settings = SIDECAR) -> Policy:
+    """The policy in a text with which nothing is wrong."""
+    read, found = judge(text, settings)
+    assert found == []
+    assert read is not None
+    return read
+
+
+def rejected(text: str, settings: Settings = SIDECAR) -> list[str]:
+    """The codes of what is wrong with a text that is no policy."""
+    read, found = judge(text, settings)
+    assert read is None
+    return [diagnostic.code.id for diagnostic in found]

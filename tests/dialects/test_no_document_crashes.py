@@ -1,0 +1,88 @@
+"""No document crashes the reader: whatever stands in whatever place, there is a policy or there is a reason.
+
+Each value of the largest valid document of each form is replaced by every sort of wrong value, and left out. Where
+it is replaced by something with no fields in it, that is one mistake, and gets one diagnostic.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from eastgate import dialects
+from eastgate.diagnostics import Reporter, render
+from eastgate.settings import Settings
+from eastgate.sources import Plain, read_text
+from tests.dialects.reading import AMBIENT, SIDECAR, document, manifest
+from tests.dialects.test_accepted import MAXIMAL
+
+WRONG: list[Plain] = [
+    None,
+    True,
+    0,
+    -1,
+    65536,
+    1.5,
+    "",
+    "x",
+    "*",
+    [],
+    ["x"],
+    [None],
+    [[]],
+    {},
+    {"x": 1},
+    {"kind": "Pod"},
+]
+
+Path = tuple[str | int, ...]
+
+
+def paths(value: Plain, here: Path = ()) -> Iterator[Path]:
+    """Where every value inside this one stands."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, child in inner:
+        yield (*here, step)
+        yield from paths(child, (*here, step))
+
+
+def changed(value: Plain, path: Path, *new: Plain) -> Plain:
+    """The value with one place in it replaced, or left out."""
+    result = copy.deepcopy(value)
+    parent = result
+    for step in path[:-1]:
+        parent = parent[step]  # type: ignore[index] # the path was found in it
+    if new:
+        parent[path[-1]] = new[0]  # type: ignore[index]
+    else:
+        del parent[path[-1]]  # type: ignore[union-attr,arg-type]
+    return result
+
+
+def read(value: Plain, settings: Settings) -> int:
+    """Read a document as the commands do; tells how many findings the policy in it has."""
+    reading = read_text("policy.json", json.dumps(value), positioned=dialects.reads)
+    assert len(reading.documents) + len(reading.reporter.errors) > 0
+    for one in filter(dialects.is_policy, reading.documents):
+        reporter = Reporter()
+        policy = dialects.read_policy(one, settings, reporter)
+        assert (policy is None) == bool(reporter.errors)
+        assert all(found.span is not None and found.help and render(found) for found in reporter)
+        return len(reporter.found)
+    return 0
+
+
+@pytest.mark.parametrize("settings", [SIDECAR, AMBIENT], ids=["sidecar", "ambient"])
+@pytest.mark.parametrize("form", MAXIMAL)
+def test_there_is_a_policy_or_there_is_a_reason(form: str, settings: Settings) -> None:
+    node = document(manifest(form, MAXIMAL[form])).node
+    assert node is not None
+    whole = node.plain()
+    for path in paths(whole):
+        read(changed(whole, path), settings)
+        for wrong in WRONG:
+            findings = read(changed(whole, path, wrong), settings)
+            assert findings <= 1 or isinstance(wrong, dict) or settings is AMBIENT

@@ -1,0 +1,122 @@
+"""The conformance suite for GEP-3779, and the shop: every row as the documents demand it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from eastgate.decisions import Decision
+from eastgate.engine import reference
+from eastgate.settings import Settings
+from eastgate.tables import Case, Rejection, Table, read_tables, run_tables
+
+ROOT = Path(__file__).parent.parent
+SUITE = ROOT / "conformance"
+FEATURES = (
+    "AuthorizationPolicyCoreFeatures",
+    "AuthorizationPolicyDeny",
+    "AuthorizationPolicyHTTP",
+    "ClusterAuthorizationPolicy",
+)
+FILES = sorted(SUITE.rglob("*.yaml"))
+TABLES = [*FILES, *sorted((ROOT / "examples").rglob("*.test.yaml"))]
+
+# Ruling F is about references across namespaces, of which GEP-3779 has none; ruling 14 is about commands.
+RULINGS = frozenset("ABCDE") | {str(number) for number in range(1, 14)}
+
+
+def short(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+each_file = pytest.mark.parametrize("path", FILES, ids=short)
+each_table_file = pytest.mark.parametrize("path", TABLES, ids=short)
+
+
+@cache
+def tables_in(path: Path) -> tuple[Table, ...]:
+    tables, reporter = read_tables([path], Settings())
+    assert [str(finding) for finding in reporter] == []
+    return tuple(tables)
+
+
+def rows(path: Path) -> Iterator[tuple[Table, Case | Rejection]]:
+    for table in tables_in(path):
+        yield from ((table, row) for row in (*table.cases, *table.rejects))
+
+
+def decisions(path: Path) -> Iterator[tuple[str, Decision]]:
+    for result in run_tables(tables_in(path)).results:
+        if result.decision is not None:
+            yield f"{result.span}: {result.table.name}: {result.name}", result.decision
+
+
+@each_table_file
+def test_every_row_is_as_the_documents_demand(path: Path) -> None:
+    run = run_tables(tables_in(path))
+    failures = [
+        f"{result.span}: {result.table.name}: {result.name}\n  {result.problem}\n  it checks: {result.cites}"
+        for result in run.results
+        if not result.passed
+    ]
+    assert not failures, "\n" + "\n".join(failures)
+    assert len(run.results) == sum(1 for _ in rows(path)) > 0
+
+
+@each_file
+def test_every_row_cites_what_demands_it(path: Path) -> None:
+    silent = [f"{row.span}: {table.name}" for table, row in rows(path) if not row.cites]
+    assert silent == []
+
+
+@each_file
+def test_every_citation_names_a_document_or_a_ruling(path: Path) -> None:
+    known = re.compile(r"(000|001|upstream)[ :].+|ruling ([A-F]|\d+)|“[^“”]+”")
+    strange = [
+        f"{row.span}: {part}"
+        for _, row in rows(path)
+        for part in re.split(r"; (?=000 |001 |upstream|ruling |“)", row.cites or "")
+        if not known.fullmatch(part)
+    ]
+    assert strange == []
+
+
+@each_table_file
+def test_the_reference_evaluator_agrees(path: Path) -> None:
+    """The engine's own verdict is compared, for the arrival that decided; the compiled engine never sees the other."""
+    differing = []
+    for name, decision in decisions(path):
+        expected = reference.decide(decision.layers, decision.arrival.request)
+        if expected.allowed != decision.allowed:
+            differing.append(f"{name}: compiled {decision.verdict}, reference {expected}")
+    assert differing == []
+
+
+@each_file
+def test_names_tell_rows_apart(path: Path) -> None:
+    names = Counter((table.name, row.name) for table, row in rows(path) if isinstance(row, Case))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_every_ruling_on_this_api_is_cited() -> None:
+    cited = {
+        ruling for path in FILES for _, row in rows(path) for ruling in re.findall(r"ruling (\w+)", row.cites or "")
+    }
+    assert RULINGS - cited == set()
+    assert cited - RULINGS == set()
+
+
+def test_names_tell_tables_apart() -> None:
+    names = Counter(table.name for path in FILES for table in tables_in(path))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_every_feature_has_its_folder() -> None:
+    assert {path.parent.name for path in FILES} == set(FEATURES)
+    readme = (SUITE / "README.md").read_text(encoding="utf-8")
+    assert all(feature in readme for feature in FEATURES)
