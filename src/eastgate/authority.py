@@ -41,20 +41,27 @@ class Manifests:
 
     def add(self, document: Document, settings: Settings) -> None:
         """Take in one document."""
+        found = Reporter()
         if dialects.is_policy(document):
-            found = Reporter()
             policy = dialects.read_policy(document, settings, found)
-            self.reporter.found.extend(found)
             if policy is None:
                 self.rejected.append((document, found.errors))
             else:
                 self.policies.append(policy)
-            return
-        declared = interpret(cast("Manifest", document), self.reporter) if document.data is not None else None
-        if declared is None:
-            self.unused += 1
-        else:
-            self.objects.append(declared)
+        elif document.data is not None:
+            declared = interpret(cast("Manifest", document), found)
+            if declared is not None:
+                self.objects.append(declared)
+            elif not found.errors:
+                self.unused += 1
+        self.reporter.found.extend(self._news(found))
+
+    def _news(self, found: Reporter) -> list[Diagnostic]:
+        """What was found at places that nothing was said of yet: one mistake is told once, by whoever saw it first."""
+        if not found.found:
+            return []
+        told = {(d.span.file, d.span.line, d.span.column) for d in self.reporter if d.span is not None}
+        return [d for d in found if d.span is None or (d.span.file, d.span.line, d.span.column) not in told]
 
 
 def read_manifests(

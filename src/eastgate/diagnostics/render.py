@@ -54,7 +54,7 @@ def render(diagnostic: Diagnostic, *, color: bool = False) -> str:
     severity = diagnostic.code.severity
     tone = _RED if severity is Severity.ERROR else _YELLOW
     head = _paint(f"{severity}[{diagnostic.code.id}]", _BOLD + tone, color)
-    lines = [f"{head}: {_paint(diagnostic.message, _BOLD, color)}"]
+    lines = [f"{head}: {_paint(_printable(diagnostic.message), _BOLD, color)}"]
     span = diagnostic.span
     gutter = " "
     if span is not None:
@@ -62,15 +62,18 @@ def render(diagnostic: Diagnostic, *, color: bool = False) -> str:
         lines.append(f"{gutter}{_paint('-->', _BLUE, color)} {span}")
         lines.extend(snippet(span, color=color))
     if diagnostic.help:
-        first, *rest = diagnostic.help.splitlines()
-        lines.append(f"{gutter} {_paint('=', _BLUE, color)} help: {first}")
-        lines.extend(f"{gutter}         {line}" for line in rest)
+        lines.append(f"{gutter} {_paint('=', _BLUE, color)} help: {_printable(diagnostic.help)}")
     return "\n".join(lines)
 
 
 def render_all(diagnostics: Iterable[Diagnostic], *, color: bool = False) -> str:
     """Several diagnostics, a blank line between them."""
     return "\n\n".join(render(d, color=color) for d in diagnostics)
+
+
+def _printable(text: str) -> str:
+    """A text that somebody wrote may hold escape sequences; a terminal must not obey them."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
 def _paint(text: str, tone: str, color: bool) -> str:
