@@ -33,10 +33,10 @@ class Change:
         self._parts: dict[int, float] = {}
         self.section = Section(
             "A full compile, and changes",
-            "CPU. full: from policies and a world, as objects, to the programs of all workloads "
-            "(the least of three, one at 100,000).\npolicy, pod: a policy gets another rule, a pod other labels; and then "
-            f"one decision at each workload that it touched.\nMedian of {self._changes} changes. one in: how many such "
-            "changes cost as much as a full compile.",
+            "CPU. full: from policies and a world, as objects, to the programs of all workloads (the least of two; one "
+            "at 100,000). policy: one gets another rule. pod: one gets another label. Then one decision at each "
+            f"workload that it touched. Median of {self._changes} changes. one in: how many of them cost as much as a "
+            "full compile.",
             ("policies", "pods", "full ms", "policy us", "touches", "one in", "pod us", "one in"),
         )
 

@@ -25,9 +25,10 @@ class Decide:
         self.section = Section(
             "A decision, as the world grows",
             f"CPU ns per decision, least of {self._rounds} rounds in turns with {cedar.version()}, over the same "
-            f"{self._asks:,} prebuilt questions\nabout random workloads; every answer compared. Cedar is given only the "
-            "policies of the asked workload, parsed, and prebuilt entities.\nverdict: engine.decide, allow or deny and a "
-            "number for the reason. +who: with the rule that decided, as Cedar tells too. Worlds are built as objects.",
+            f"{self._asks:,} prebuilt questions about random workloads; every answer compared. Cedar is given only "
+            "the asked workload's policies, parsed, and parsed entities. verdict: engine.decide, allow or deny and a "
+            "number for the reason. +who: with the rule that decided, as Cedar tells. Worlds are built as objects, "
+            "not read from manifests; identities in requests are not the very strings of the policies.",
             ("policies", "pods", "classes", "allowed", "verdict ns", "+who ns", "Cedar ns", "times", "growth"),
         )
 

@@ -26,7 +26,7 @@ def run(*, quick: bool) -> Section:
     tracemalloc.stop()
     return Section(
         "Memory",
-        "What the engine keeps once everything is compiled (tracemalloc), without the policies and the world themselves.",
+        "What the engine keeps once everything is compiled (tracemalloc), without policies and world themselves.",
         ("policies", "classes", "MB", "bytes per policy", "bytes per class"),
         [[policies, classes, kept / 1e6, kept / policies, kept / classes]],
     )

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from textwrap import fill
 
 __all__ = ["Section", "Target", "machine", "text", "write_json"]
 
@@ -40,7 +41,7 @@ def text(section: Section) -> str:
     """A section for people."""
     cells = [list(section.columns), *([_cell(value) for value in row] for row in section.rows)]
     widths = [max(len(row[place]) for row in cells) for place in range(len(section.columns))]
-    lines = ["", f"## {section.title}", section.measured, ""]
+    lines = ["", f"## {section.title}", fill(section.measured, 110), ""]
     lines += ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
     lines += section.notes
     lines += [f"{'met   ' if one.met else 'MISSED'}  {one.wanted}: {one.reached}" for one in section.targets]

@@ -34,10 +34,19 @@ def _deep_through_aliases() -> str:
     return POD + "\n".join(lines)
 
 
+def _deep_step_by_step() -> str:
+    """Each alias alone stays within the limit; a0 to a3 together are 40, 80, 95 and 110 levels deep."""
+    return POD + "".join(
+        f"a{n}: &a{n} {'[' * depth}{f'*a{n - 1}' if n else ''}{']' * depth}\n"
+        for n, depth in enumerate([40, 40, 15, 15])
+    )
+
+
 _BOMBS: dict[str, tuple[Callable[[], str], str]] = {
     "aliases": (_billion_laughs, "EG1013"),
     "merges": (_merge_bomb, "EG1013"),
     "depth through aliases": (_deep_through_aliases, "EG1014"),
+    "depth through aliases, step by step": (_deep_step_by_step, "EG1014"),
     "flow lists": (lambda: "[" * _DEEP, "EG1014"),
     "flow mappings": (lambda: "{" * _DEEP, "EG1014"),
     "flow mappings with keys": (lambda: "{a: " * _DEEP, "EG1014"),

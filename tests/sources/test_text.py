@@ -66,4 +66,11 @@ def test_a_position_points_at_the_character_that_it_was_asked_for(content: str) 
             assert text.source.line(line)[column - 1] == character
         span = text.span(offset, offset + 1)
         assert text.extent(span) == (offset, offset + 1)
-    assert text.position(len(content)) >= text.position(0)
+
+
+@pytest.mark.parametrize(
+    ("content", "end"),
+    [("", (1, 1)), ("ab", (1, 3)), ("ab\n", (2, 1)), ("a\nb", (2, 2)), ("a\n\n", (3, 1)), ("a\r\n", (2, 1))],
+)
+def test_the_end_of_a_text_is_on_a_line_of_its_own_only_behind_a_line_break(content: str, end: tuple[int, int]) -> None:
+    assert text_of(content).position(len(content)) == end

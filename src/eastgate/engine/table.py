@@ -19,6 +19,8 @@ from eastgate.policy import Request
 
 __all__ = ["Table", "build_table"]
 
+_ROOM = 4096  # ranks that a table may hold, and 16 more for each caller that a rule names
+
 _ByPort = dict[object, int]  # and under None, what holds on all other ports
 _Entry: TypeAlias = int | _ByPort
 
@@ -56,7 +58,7 @@ def build_table(filed: Filed, says: Sequence[int], unknown: Callable[[Request], 
     """
     if not filed.plain:
         return None
-    entries = _Entries(says, room=4096 + 16 * filed.entries)
+    entries = _Entries(says, room=_ROOM + 16 * filed.entries)
     try:
         anyone = entries.narrowed(({None: len(says) - 1}, says[-1]), filed.anyone)
         stems = {stem: entries.narrowed(anyone, clauses) for stem, clauses in filed.stems.items()}
