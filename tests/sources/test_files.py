@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.sources import Reading, limits, read, read_nodes
+from eastgate.diagnostics import Reporter
+from eastgate.sources import Reading, files_of, limits, read, read_nodes
 from eastgate.sources import text as text_module
 
 from .reading import POD, never
@@ -127,6 +128,29 @@ def test_a_text_beyond_all_measure_is_refused(folder: Path, monkeypatch: pytest.
     reading = read(["m"], positioned=never)
     assert _names(reading) == ["a", "c", "d"]
     assert _told(reading)[0][:2] == ("EG1002", "`m/b.yaml` is larger than 0 MiB")
+
+
+def test_a_folder_that_cannot_be_listed_is_a_finding(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listdir = os.listdir
+
+    def forbidding(path: str) -> list[str]:
+        if path == os.path.join("m", "sub"):
+            raise PermissionError(13, "Permission denied")
+        return listdir(path)
+
+    monkeypatch.setattr("os.listdir", forbidding)
+    reading = read(["m"], positioned=never)
+    assert _names(reading) == ["a", "b", "z"]
+    assert [told[:2] for told in _told(reading)] == [("EG1001", "`m/sub` cannot be read: permission denied")]
+
+
+def test_the_files_that_paths_mean(folder: Path) -> None:
+    reporter = Reporter()
+    assert files_of(["m/sub", "-", "m/a.yml", "m/sub/c.YAML", "gone"], reporter) == [
+        *("m/sub/c.YAML", "m/sub/deeper/d.yaml"),
+        *("-", "m/a.yml"),
+    ]
+    assert [finding.code.id for finding in reporter] == ["EG1001"]
 
 
 def test_a_broken_file_does_not_hide_the_findings_in_others(folder: Path) -> None:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Final
-
-from yaml.error import MarkedYAMLError, YAMLError
-from yaml.reader import ReaderError
+from typing import Final, cast
 
 from eastgate.diagnostics import Code, Diagnostic
 from eastgate.places import Span
@@ -22,6 +19,7 @@ from eastgate.sources.codes import (
 )
 from eastgate.sources.findings import shown
 from eastgate.sources.text import Text
+from eastgate.sources.yaml_parser import READER_ERROR, LibyamlError
 from eastgate.sources.yaml_trouble import Trouble
 
 __all__ = ["explain", "template_finding"]
@@ -38,16 +36,16 @@ _NO_SPACE_AFTER_COLON = re.compile(r"\s*(?:- )?[\w./-]+:[^\s/:]")
 _Finding = Callable[[Trouble], Diagnostic]
 
 
-def explain(error: YAMLError, text: Text, chunk: str, start: int) -> Diagnostic:
+def explain(error: Exception, text: Text, chunk: str, start: int) -> Diagnostic:
     """What to tell a person about an error in the chunk that starts at an offset of the text."""
     first_line, column = text.position(start)
     padding = column - 1  # the spaces that keep the chunk in its column
-    if isinstance(error, ReaderError):
+    if isinstance(error, READER_ERROR):
         return _control_character(text, chunk, start - padding)
-    assert isinstance(error, MarkedYAMLError)  # noqa: S101 - libyaml raises no others
-    at = error.problem_mark or error.context_mark
-    assert at is not None  # noqa: S101 - nor any without a place
-    trouble = Trouble(text, chunk, start - padding, first_line, error.problem or "", at, error.context_mark or at)
+    told = cast("LibyamlError", error)
+    at = told.problem_mark or told.context_mark
+    assert at is not None  # noqa: S101 - libyaml always says where
+    trouble = Trouble(text, chunk, start - padding, first_line, told.problem or "", at, told.context_mark or at)
     span = trouble.span(at)
     template = template_finding(span)
     if template is not None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from yaml.error import YAMLError
-
 from eastgate.diagnostics import Reporter
 from eastgate.places import Span
 from eastgate.sources.codes import (
@@ -25,6 +23,7 @@ from eastgate.sources.yaml_errors import explain, template_finding
 from eastgate.sources.yaml_parser import (
     ALIAS,
     DOCUMENT_END,
+    LIBYAML_ERROR,
     MAPPING,
     MAPPING_END,
     SCALAR,
@@ -63,7 +62,7 @@ def read_yaml_node(text: Text, start: int, end: int, reporter: Reporter) -> Node
         return _Reader(text, chunk, line, Findings(reporter)).document()
     except StopReading:
         return None
-    except YAMLError as error:
+    except LIBYAML_ERROR as error:
         reporter.found.append(explain(error, text, chunk, start))
         return None
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, Protocol, cast
 
-from yaml import events
-
 try:
-    from yaml._yaml import CParser
+    from yaml import _yaml
 except ImportError as missing:  # pragma: no cover - needs an installation without the extension
     message = (
         "Eastgate needs PyYAML with libyaml, and this PyYAML was built without it: "
@@ -19,26 +17,33 @@ except ImportError as missing:  # pragma: no cover - needs an installation witho
 __all__ = [
     "ALIAS",
     "DOCUMENT_END",
+    "LIBYAML_ERROR",
     "MAPPING",
     "MAPPING_END",
+    "READER_ERROR",
     "SCALAR",
     "SEQUENCE",
     "SEQUENCE_END",
     "STREAM_END",
     "Event",
+    "LibyamlError",
     "Mark",
     "event_source",
 ]
 
-# What `type(event)` is compared with.
-ALIAS: Final[type] = events.AliasEvent
-SCALAR: Final[type] = events.ScalarEvent
-MAPPING: Final[type] = events.MappingStartEvent
-MAPPING_END: Final[type] = events.MappingEndEvent
-SEQUENCE: Final[type] = events.SequenceStartEvent
-SEQUENCE_END: Final[type] = events.SequenceEndEvent
-DOCUMENT_END: Final[type] = events.DocumentEndEvent
-STREAM_END: Final[type] = events.StreamEndEvent
+# What `type(event)` is compared with: the classes that the extension itself makes events of. Those of
+# `yaml.events` are others once something (a coverage tool, a reload) has imported that module again.
+_OWN: Final = vars(_yaml)
+ALIAS: Final[type] = _OWN["AliasEvent"]
+SCALAR: Final[type] = _OWN["ScalarEvent"]
+MAPPING: Final[type] = _OWN["MappingStartEvent"]
+MAPPING_END: Final[type] = _OWN["MappingEndEvent"]
+SEQUENCE: Final[type] = _OWN["SequenceStartEvent"]
+SEQUENCE_END: Final[type] = _OWN["SequenceEndEvent"]
+DOCUMENT_END: Final[type] = _OWN["DocumentEndEvent"]
+STREAM_END: Final[type] = _OWN["StreamEndEvent"]
+LIBYAML_ERROR: Final[type[Exception]] = _OWN["YAMLError"]
+READER_ERROR: Final[type[Exception]] = _OWN["ReaderError"]
 
 
 class Mark(Protocol):
@@ -61,6 +66,14 @@ class Event(Protocol):
     end_mark: Mark
 
 
+class LibyamlError(Protocol):
+    """What a syntax error of libyaml says."""
+
+    problem: str | None
+    problem_mark: Mark | None
+    context_mark: Mark | None
+
+
 def event_source(text: str) -> Callable[[], Event]:
     """A function that returns the next event of a YAML text at each call."""
-    return cast("Callable[[], Event]", CParser(text).get_event)
+    return cast("Callable[[], Event]", _yaml.CParser(text).get_event)

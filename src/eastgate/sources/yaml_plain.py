@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import sys
 
-from yaml.error import YAMLError
-
 from eastgate.sources.limits import MAX_DEPTH, MAX_DIRECTIVES
 from eastgate.sources.node import Plain
 from eastgate.sources.plain import Extent, PlainDocument
 from eastgate.sources.scalars import NoNumberError, resolve
 from eastgate.sources.yaml_parser import (
     DOCUMENT_END,
+    LIBYAML_ERROR,
     MAPPING,
     MAPPING_END,
     SCALAR,
@@ -136,5 +135,5 @@ def read_plain_yaml(chunk: str, offset: int) -> PlainDocument | None:
         return None
     try:
         return _Reader(chunk).document(offset)
-    except (_UnusualError, YAMLError, NoNumberError):
+    except (_UnusualError, LIBYAML_ERROR, NoNumberError):
         return None

@@ -70,7 +70,8 @@ class TaggedScalars:
         if name in _SCALAR_TAGS or name in ("map", "seq"):
             code, message = TAG_MISMATCH, f"{sort} does not fit the tag `!!{name}`"
         else:
-            code, message = TAG_UNKNOWN, f"the tag `{shown(span.underlined)}` is not known here"
+            written = event.tag if event.tag == name else f"!!{name}"
+            code, message = TAG_UNKNOWN, f"the tag `{shown(written or '')}` is not known here"
         self._findings.report(code, message, span, "leave the tag out")
 
     def _tag_span(self, event: Event) -> Span:
