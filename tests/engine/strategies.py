@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from ipaddress import ip_network
 
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from eastgate.policy import (
     AskAll,
     Case,
     Chain,
+    Computed,
     Deny,
     Effect,
     FirstMatch,
@@ -107,7 +109,18 @@ other_atom = st.sampled_from([METHOD, HOST, SERVICE, HEADER]).flatmap(
 address_atom = st.builds(
     Is, st.just(ADDRESS), st.lists(st.sampled_from(NETWORKS), max_size=2).map(lambda n: InNetwork(tuple(n)))
 )
-atom: st.SearchStrategy[Predicate] = identity_atom | port_atom | path_atom | other_atom | address_atom
+
+
+def _is_long(attribute: Attribute) -> Callable[[Mapping[Attribute, Known]], bool]:
+    return lambda values: len(values[attribute]) > 8  # type: ignore[arg-type] # an absent value is an error, as it should
+
+
+computed = st.builds(
+    lambda attribute, on_error: Computed(f"long {attribute}", frozenset({attribute}), _is_long(attribute), on_error),
+    st.sampled_from([PATH, HEADER, IDENTITY]),
+    st.booleans(),
+)
+atom: st.SearchStrategy[Predicate] = computed | identity_atom | port_atom | path_atom | other_atom | address_atom
 
 
 def _wider(inner: st.SearchStrategy[Predicate]) -> st.SearchStrategy[Predicate]:

@@ -1,6 +1,9 @@
-"""Many rules: the indexes of a search, and tables that grow too large, change nothing about the answer."""
+"""Many rules: tables, the indexes of searches, and tables that find no room change nothing about the answer."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import product
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -8,42 +11,98 @@ from hypothesis import strategies as st
 
 from eastgate.engine import reference, search, table
 from eastgate.engine.compiled import compile_layers
-from eastgate.policy import AllowAny, Chain, Deny, Effect, FirstMatch, Layer, Request, Step
-from tests.engine import strategies
+from eastgate.policy import (
+    AllowAny,
+    And,
+    Chain,
+    Deny,
+    Effect,
+    FirstMatch,
+    Is,
+    Layer,
+    Or,
+    Origin,
+    PolicyRef,
+    Predicate,
+    Prefix,
+    Request,
+    Rule,
+    Step,
+    Suffix,
+)
+from eastgate.policy.attributes import IDENTITY, METHOD, PATH, PORT
+from tests.engine.strategies import IDENTITIES, METHODS, PATHS, PORTS, accounts_of, one_of, path_atom, port_atom
 
-long_rules = st.lists(strategies.rule(), min_size=5, max_size=14).map(tuple)
+anything = st.just(And(()))
+caller = st.builds(Is, st.just(IDENTITY), one_of(IDENTITIES) | accounts_of)
+callers = anything | caller | st.lists(caller, max_size=2).map(lambda parts: Or(tuple(parts)))
+on_network = st.tuples(callers, anything | port_atom).map(And)
+path = path_atom | st.builds(Is, st.just(PATH), st.sampled_from([Prefix(""), Suffix("")]))
+paths = path | st.lists(path, min_size=1, max_size=3).map(lambda parts: Or(tuple(parts)))
+method = st.builds(Is, st.just(METHOD), one_of(METHODS))
+on_http = st.tuples(callers, anything | port_atom, anything | paths, anything | method).map(And)
+
+
+def rules(predicate: st.SearchStrategy[And]) -> st.SearchStrategy[tuple[Rule, ...]]:
+    return st.lists(predicate, min_size=3, max_size=12).map(lambda found: tuple(_rules(found)))
+
+
+def _rules(predicates: Iterable[Predicate]) -> Iterator[Rule]:
+    for number, predicate in enumerate(predicates):
+        yield Rule(predicate, Origin(PolicyRef("P", "ns", f"p{number}"), number))
 
 
 @st.composite
-def long_layer(draw: st.DrawFn) -> Layer:
+def workload_layer(draw: st.DrawFn, predicate: st.SearchStrategy[And], effects: list[Effect]) -> Layer:
     """A chain like that of a GEP-3779 workload: an ordered tier, denials, permissions."""
-    steps = tuple(Step(rule, draw(st.sampled_from(Effect))) for rule in draw(long_rules))
-    return Layer(
-        "application",
-        Chain((FirstMatch("admin", steps), Deny("deny", draw(long_rules)), AllowAny("allow", draw(long_rules)))),
-    )
+    steps = tuple(Step(rule, draw(st.sampled_from(effects))) for rule in draw(rules(predicate)))
+    denials, permissions = Deny("deny", draw(rules(predicate))), AllowAny("allow", draw(rules(predicate)))
+    first = draw(st.booleans())
+    return Layer("workload", Chain((*((FirstMatch("admin", steps),) if first else ()), denials, permissions)))
 
 
-def check(layer: Layer, request: Request) -> None:
+def check(layer: Layer, *, http: bool) -> None:
+    """Every request that differs in something that rules look at."""
     program = compile_layers([layer])
-    assert program.outcome(program.decide(request)) == reference.decide([layer], request)
+    identities = [*(IDENTITIES[:5] if http else IDENTITIES), "spiffe://td/ns/b/sa/", None]
+    network = product(identities, [80, 1] if http else [*PORTS, 1])
+    for (identity, port), (where, how) in product(network, product(PATHS, METHODS[:2]) if http else [(None, None)]):
+        request = Request({IDENTITY: identity, PORT: port, PATH: where, METHOD: how})
+        assert program.outcome(program.decide(request)) == reference.decide([layer], request)
+
+
+FINAL = [Effect.ACCEPT, Effect.DENY]
+few = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @settings(max_examples=300, deadline=None)
-@given(long_layer(), strategies.known_request())
-def test_long_lists_are_searched_as_the_reference_evaluator_does(layer: Layer, request: Request) -> None:
-    check(layer, request)
+@given(workload_layer(on_network, FINAL))
+def test_rules_on_callers_and_ports_become_one_table(layer: Layer) -> None:
+    assert isinstance(getattr(compile_layers([layer]).decide, "__self__", None), table.Table)
+    check(layer, http=False)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(layer=strategies.layer, request=strategies.known_request())
-def test_where_every_list_has_an_index(monkeypatch: pytest.MonkeyPatch, layer: Layer, request: Request) -> None:
-    monkeypatch.setattr(search, "_SHORT", 0)
-    check(layer, request)
+@settings(max_examples=100, deadline=None)
+@given(workload_layer(on_network, list(Effect)))
+def test_a_tier_that_passes_is_a_table_of_its_own(layer: Layer) -> None:
+    check(layer, http=False)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(layer=strategies.layer, request=strategies.known_request())
-def test_where_no_table_has_room(monkeypatch: pytest.MonkeyPatch, layer: Layer, request: Request) -> None:
+@few
+@given(layer=workload_layer(on_network, FINAL))
+def test_rules_that_find_no_room_in_a_table_are_searched(monkeypatch: pytest.MonkeyPatch, layer: Layer) -> None:
     monkeypatch.setattr(table, "_ROOM", -1_000_000)
-    check(layer, request)
+    check(layer, http=False)
+
+
+@few
+@given(workload_layer(on_http, list(Effect)))
+def test_rules_on_paths_are_searched(layer: Layer) -> None:
+    check(layer, http=True)
+
+
+@few
+@given(layer=workload_layer(on_http, FINAL))
+def test_every_list_may_have_an_index(monkeypatch: pytest.MonkeyPatch, layer: Layer) -> None:
+    monkeypatch.setattr(search, "_SHORT", 0)
+    check(layer, http=True)

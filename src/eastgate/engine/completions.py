@@ -15,7 +15,9 @@ from ipaddress import IPv4Address, IPv6Address
 from eastgate.engine.partial import Undetermined, judge
 from eastgate.policy import (
     AccountsOf,
+    Computed,
     InNetwork,
+    Is,
     Known,
     Layer,
     Matcher,
@@ -40,20 +42,31 @@ _OTHER = "\N{MIDDLE DOT}other\N{MIDDLE DOT}"  # a text that no policy contains
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The outcome that stands, and the values of the unknown attributes that bring it about."""
+    """The outcome that stands, and what brings it about: values of unknown attributes, and tests over them."""
 
     outcome: Outcome
     assumed: tuple[tuple[Attribute, Known], ...] = ()
+    tests: tuple[tuple[Computed, bool], ...] = ()
     exhausted: bool = False
+
+    def of(self, request: Request) -> Request:
+        """The request, completed so."""
+        for attribute, value in self.assumed:
+            request = request.with_value(attribute, value)
+        return request.assuming(dict(self.tests)) if self.tests else request
 
 
 def complete(layer: Layer, request: Request) -> Completion:
     """A denying completion if there is one, otherwise any."""
+    deciding = list(_deciding(layer))
     unknown = [a for a in sorted(layer.looks_at) if a not in request.values]
-    cells = _cells(layer, unknown)
+    tests = [
+        t for t in dict.fromkeys(deciding) if isinstance(t, Computed) and not t.attributes <= request.values.keys()
+    ]
+    cells = _cells(deciding, unknown)
     budget = _LIMIT
     first: Completion | None = None
-    todo: list[tuple[Request, int]] = [(request, 0)]
+    todo: list[tuple[Request, int]] = [(request.assuming(dict.fromkeys(tests)) if tests else request, 0)]
     while todo:
         if not budget:
             return Completion(Outcome(False, layer.name, None, None, Refusal.FORBIDDEN), exhausted=True)
@@ -62,10 +75,16 @@ def complete(layer: Layer, request: Request) -> Completion:
         try:
             outcome = judge(layer, candidate)
         except Undetermined:
-            attribute = unknown[depth]
-            todo.extend((candidate.with_value(attribute, v), depth + 1) for v in reversed(cells[attribute]))
+            if depth < len(unknown):
+                attribute = unknown[depth]
+                todo.extend((candidate.with_value(attribute, v), depth + 1) for v in reversed(cells[attribute]))
+            else:  # a test over something unknown may come out either way
+                test = tests[depth - len(unknown)]
+                todo.extend((candidate.assuming({test: held}), depth + 1) for held in (True, False))
             continue
-        found = Completion(outcome, tuple((a, candidate.values[a]) for a in unknown[:depth]))
+        values = tuple((a, candidate.values[a]) for a in unknown[:depth])
+        outcomes = tuple((test, held) for test in tests if (held := candidate.assumed[test]) is not None)
+        found = Completion(outcome, values, outcomes)
         if not outcome.allowed:
             return found
         first = first or found
@@ -73,17 +92,22 @@ def complete(layer: Layer, request: Request) -> Completion:
     return first
 
 
-def _cells(layer: Layer, unknown: Iterable[Attribute]) -> dict[Attribute, list[Known]]:
-    matchers: dict[Attribute, list[Matcher]] = defaultdict(list)
+def _deciding(layer: Layer) -> Iterator[Is | Computed]:
+    """Every atom that can change the outcome."""
     for case in layer.cases:
-        for atom in atoms(case.when):
-            matchers[atom.attribute].append(atom.matcher)
+        yield from atoms(case.when)
     for chain in layer.chains:
         for stage in chain.stages:
             if not isinstance(stage, Observe):
                 for rule in rules_of(stage):
-                    for atom in atoms(rule.when):
-                        matchers[atom.attribute].append(atom.matcher)
+                    yield from atoms(rule.when)
+
+
+def _cells(deciding: Iterable[Is | Computed], unknown: Iterable[Attribute]) -> dict[Attribute, list[Known]]:
+    matchers: dict[Attribute, list[Matcher]] = defaultdict(list)
+    for atom in deciding:
+        if isinstance(atom, Is):
+            matchers[atom.attribute].append(atom.matcher)
     return {attribute: _representatives(attribute, matchers[attribute]) for attribute in unknown}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from eastgate.policy import And, Is, Matcher, Not, OneOf, Or, Predicate, Request
+from eastgate.policy import And, Computed, Is, Matcher, Not, OneOf, Or, Predicate, Request
 from eastgate.policy.attributes import Attribute
 
 __all__ = ["Condition", "compile_condition"]
@@ -17,6 +17,8 @@ def compile_condition(predicate: Predicate) -> Condition:
     match predicate:
         case Is(attribute, matcher):
             return _compile_atom(attribute, matcher)
+        case Computed():
+            return _compile_computed(predicate)
         case Not(part):
             condition = compile_condition(part)
             return lambda request: not condition(request)
@@ -35,6 +37,16 @@ def _compile_atom(attribute: Attribute, matcher: Matcher) -> Condition:
     def holds(request: Request) -> bool:
         value = request.values[attribute]
         return value is not None and contains(value)
+
+    return holds
+
+
+def _compile_computed(computed: Computed) -> Condition:
+    def holds(request: Request) -> bool:
+        values = request.values
+        for attribute in computed.attributes:
+            values[attribute]  # an unknown attribute is for others to complete
+        return computed.holds(values)
 
     return holds
 

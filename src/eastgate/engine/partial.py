@@ -14,6 +14,7 @@ from eastgate.policy import (
     And,
     AskAll,
     Chain,
+    Computed,
     Deny,
     Effect,
     FirstMatch,
@@ -49,6 +50,10 @@ def truth(predicate: Predicate, request: Request) -> bool | None:
             if value is UNKNOWN:
                 return None
             return value is not None and matcher.contains(value)
+        case Computed(attributes=attributes):
+            if predicate in request.assumed:
+                return request.assumed[predicate]
+            return predicate.holds(request.values) if attributes <= request.values.keys() else None
         case Not(part):
             held = truth(part, request)
             return None if held is None else not held

@@ -17,6 +17,7 @@ from eastgate.policy import (
     And,
     AskAll,
     Chain,
+    Computed,
     Deny,
     Effect,
     FirstMatch,
@@ -39,6 +40,7 @@ from eastgate.policy import (
     Suffix,
     Value,
     atoms,
+    mentions,
     rules_of,
 )
 from eastgate.policy.attributes import PATH, PORT, Attribute
@@ -68,7 +70,7 @@ def _layer(layer: Layer, request: Request) -> Outcome:
             chain = case.chain
     looked_at = [case.when for case in layer.cases]
     looked_at += [rule.when for stage in chain.stages if not isinstance(stage, Observe) for rule in rules_of(stage)]
-    if ambiguous and any(atom.attribute == PATH for predicate in looked_at for atom in atoms(predicate)):
+    if ambiguous and any(PATH in mentions(predicate) for predicate in looked_at):
         return Outcome(False, layer.name, None, None, Refusal.BAD_REQUEST)
     return _chain(layer.name, chain, request)
 
@@ -123,6 +125,9 @@ def holds(predicate: Predicate, request: Request) -> bool:
             return any(holds(part, request) for part in parts)
         case Not(part):
             return not holds(part, request)
+        case Computed():
+            assumed = request.assumed.get(predicate)
+            return predicate.holds(request.values) if assumed is None else assumed
         case Is(attribute, matcher):
             value = request.values[attribute]
             return value is not None and _in(matcher, value)
@@ -150,8 +155,12 @@ def _completions(layer: Layer, request: Request) -> Iterator[Request]:
     unknown = sorted(layer.looks_at - request.values.keys())
     matchers = list(_matchers(layer))
     domains = [_domain(attribute, [m for a, m in matchers if a == attribute]) for attribute in unknown]
+    tests = [t for t in dict.fromkeys(_tests(layer)) if not t.attributes <= request.values.keys()]
     for values in product(*domains):
-        yield Request({**request.values, **dict(zip(unknown, values, strict=True))}, request.answers)
+        # Over what is unknown a test may come out either way.
+        for outcomes in product((False, True), repeat=len(tests)):
+            completed = {**request.values, **dict(zip(unknown, values, strict=True))}
+            yield Request(completed, request.answers, dict(zip(tests, outcomes, strict=True)))
 
 
 def _domain(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
@@ -183,13 +192,20 @@ def _addresses(matchers: Iterable[InNetwork]) -> list[str]:
     return sorted(found)
 
 
-def _matchers(layer: Layer) -> Iterator[tuple[Attribute, Matcher]]:
-    """Every matcher that can change the outcome, with the attribute it is about."""
+def _deciding(layer: Layer) -> Iterator[Is | Computed]:
+    """Every atom that can change the outcome."""
     deciding = [case.when for case in layer.cases]
     for chain in layer.chains:
         for stage in chain.stages:
             if not isinstance(stage, Observe):
                 deciding.extend(rule.when for rule in rules_of(stage))
     for predicate in deciding:
-        for atom in atoms(predicate):
-            yield atom.attribute, atom.matcher
+        yield from atoms(predicate)
+
+
+def _matchers(layer: Layer) -> Iterator[tuple[Attribute, Matcher]]:
+    return ((atom.attribute, atom.matcher) for atom in _deciding(layer) if isinstance(atom, Is))
+
+
+def _tests(layer: Layer) -> Iterator[Computed]:
+    return (atom for atom in _deciding(layer) if isinstance(atom, Computed))

@@ -99,9 +99,7 @@ def trace(layers: Sequence[Layer], request: Request, *, nearest: int = 3) -> Tra
 
 def _trace_layer(layer: Layer, request: Request, nearest: int) -> LayerTrace:
     completion = complete(layer, request)
-    asked = request
-    for attribute, value in completion.assumed:
-        request = request.with_value(attribute, value)
+    asked, request = request, completion.of(request)
     if completion.exhausted or (not completion.outcome.allowed and completion.outcome.stage is None):
         return LayerTrace(
             layer.name, completion.outcome, (), assumed=completion.assumed, exhausted=completion.exhausted

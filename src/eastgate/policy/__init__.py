@@ -3,7 +3,7 @@
 from eastgate.policy.attachments import Attachment
 from eastgate.policy.matchers import AccountsOf, InNetwork, Matcher, OneOf, Prefix, Present, Suffix, Value
 from eastgate.policy.outcomes import OPEN, Outcome
-from eastgate.policy.predicates import ALWAYS, NEVER, And, Is, Not, Or, Predicate, atoms, mentions
+from eastgate.policy.predicates import ALWAYS, NEVER, And, Computed, Is, Not, Or, Predicate, atoms, mentions
 from eastgate.policy.requests import Answer, Known, Request
 from eastgate.policy.rules import (
     AllowAny,
@@ -38,6 +38,7 @@ __all__ = [
     "Attachment",
     "Case",
     "Chain",
+    "Computed",
     "Deny",
     "Effect",
     "FirstMatch",

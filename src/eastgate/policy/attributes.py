@@ -13,6 +13,7 @@ from typing import Final
 
 __all__ = [
     "ADDRESS",
+    "BACKEND",
     "FORWARDED_ADDRESS",
     "GRPC_METHOD",
     "HOST",
@@ -66,6 +67,7 @@ ADDRESS: Final = Attribute("source address")  # of the direct peer
 FORWARDED_ADDRESS: Final = Attribute("forwarded address")  # of the client, as trusted proxies tell it
 PORT: Final = Attribute("port")  # of the destination workload
 SERVICE: Final = Attribute("service")  # "namespace/name" that the traffic is addressed to; absent: the pod itself
+BACKEND: Final = Attribute("backend")  # "namespace/name" that a gateway routes to; absent: it answers itself
 SNI: Final = Attribute("SNI")
 HOST: Final = Attribute("host", needs_http=True)
 METHOD: Final = Attribute("method", needs_http=True)

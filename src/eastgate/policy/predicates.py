@@ -6,14 +6,14 @@ without conditions or a list without entries.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from eastgate.policy.attributes import Attribute
-from eastgate.policy.matchers import Matcher
+from eastgate.policy.matchers import Matcher, Value
 
-__all__ = ["ALWAYS", "NEVER", "And", "Is", "Not", "Or", "Predicate", "atoms", "mentions"]
+__all__ = ["ALWAYS", "NEVER", "And", "Computed", "Is", "Not", "Or", "Predicate", "atoms", "mentions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +57,40 @@ class Not:
         return f"not {_bracket(self.part)}"
 
 
-Predicate = Is | And | Or | Not
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """What no matcher can say: a test of its own, such as an expression that somebody wrote.
+
+    `on_error` is what an error counts as: it must never allow, and never keep a rule from denying. Where something
+    that it looks at is unknown, it may come out either way.
+    """
+
+    text: str
+    attributes: frozenset[Attribute]
+    test: Callable[[Mapping[Attribute, Value | None]], bool] = field(compare=False, repr=False)
+    on_error: bool = False
+
+    def holds(self, values: Mapping[Attribute, Value | None]) -> bool:
+        """Whether the test is true of values of which all that it looks at are known or absent."""
+        try:
+            return self.test(values)
+        except Exception:  # whatever went wrong in somebody else's evaluator, we fail closed
+            return self.on_error
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Predicate = Is | And | Or | Not | Computed
 
 ALWAYS: Final = And(())
 NEVER: Final = Or(())
 
 
-def atoms(predicate: Predicate) -> Iterator[Is]:
+def atoms(predicate: Predicate) -> Iterator[Is | Computed]:
     """Every atom, in the order written."""
     match predicate:
-        case Is():
+        case Is() | Computed():
             yield predicate
         case Not(part):
             yield from atoms(part)
@@ -77,8 +101,11 @@ def atoms(predicate: Predicate) -> Iterator[Is]:
 
 def mentions(predicate: Predicate) -> frozenset[Attribute]:
     """The attributes that the predicate looks at."""
-    return frozenset(atom.attribute for atom in atoms(predicate))
+    found: set[Attribute] = set()
+    for atom in atoms(predicate):
+        found |= {atom.attribute} if isinstance(atom, Is) else atom.attributes
+    return frozenset(found)
 
 
 def _bracket(predicate: Predicate) -> str:
-    return str(predicate) if isinstance(predicate, Is | Not) else f"({predicate})"
+    return str(predicate) if isinstance(predicate, Is | Not | Computed) else f"({predicate})"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from eastgate.policy.attributes import IDENTITY, PATH, PORT, UNKNOWN, Attribute, Unknown
 from eastgate.policy.matchers import Value
 from eastgate.policy.paths import is_refused
+from eastgate.policy.predicates import Computed
 
 __all__ = ["Answer", "Known", "Request"]
 
@@ -19,11 +20,14 @@ Answer = str  # "allow", "deny" or "error": what an external authorizer says
 class Request:
     """One request. An attribute that `values` does not name is unknown; one that it maps to None is absent.
 
+    `answers` are those of external authorizers; `assumed` says how tests over unknown attributes come out.
+
     `open` says that an attribute which nearly every policy needs is unknown, so the fast path need not look.
     """
 
     values: Mapping[Attribute, Known]
     answers: Mapping[str, Answer] = field(default_factory=dict)
+    assumed: Mapping[Computed, bool | None] = field(default_factory=dict)
     identity: str | Unknown | None = field(init=False, compare=False, repr=False)
     port: int | Unknown | None = field(init=False, compare=False, repr=False)
     open: bool = field(init=False, compare=False, repr=False)
@@ -45,4 +49,8 @@ class Request:
 
     def with_value(self, attribute: Attribute, value: Known) -> Request:
         """The same request with one attribute known."""
-        return Request({**self.values, attribute: value}, self.answers)
+        return Request({**self.values, attribute: value}, self.answers, self.assumed)
+
+    def assuming(self, outcomes: Mapping[Computed, bool | None]) -> Request:
+        """The same request with tests that come out so; None: either way."""
+        return Request(self.values, self.answers, {**self.assumed, **outcomes})
