@@ -9,7 +9,7 @@ from functools import cached_property
 from bench.objects import engine_of, policy_of, request_of, world_of
 from bench.plans import Ask, Plan, PolicyPlan
 from bench.timing import once
-from eastgate.dialects import Policy
+from eastgate.dialects.gep3779 import Policy
 from eastgate.engine import reference
 from eastgate.engine.engine import Engine
 from eastgate.policy import Request

@@ -12,7 +12,7 @@ from bench.plans import Ask, RulePlan
 from bench.report import Section, Target
 from bench.timing import interleaved, median_of
 from bench.worlds import ask_some, crowded
-from eastgate.dialects import Policy
+from eastgate.dialects.gep3779 import Policy
 from eastgate.engine.engine import Engine
 from eastgate.policy import Request
 from eastgate.world import Pod

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from bench.plans import TRUST_DOMAIN, Ask, Plan, PolicyPlan, RulePlan
-from eastgate.dialects import Policy, assemble
-from eastgate.dialects.gep3779 import GROUP
+from eastgate.dialects.gep3779 import GROUP, Policy
+from eastgate.dialects.gep3779.assemble import layers
 from eastgate.dialects.gep3779.model import Level
 from eastgate.engine.engine import Engine
 from eastgate.places import SourceText, Span
@@ -28,7 +28,7 @@ def world_of(plan: Plan) -> World:
 
 def engine_of(world: World, policies: Iterable[Policy]) -> Engine[Policy]:
     """An engine that has compiled nothing yet."""
-    return Engine(world, policies, lambda attached: assemble(attached, _SETTINGS))
+    return Engine(world, policies, lambda attached: layers(attached, _SETTINGS))
 
 
 def policy_of(plan: PolicyPlan) -> Policy:

@@ -1,4 +1,4 @@
-"""The conformance suite for GEP-3779, and the shop: every row as the documents demand it."""
+"""The conformance suites for GEP-3779 and AccessPolicy, and the examples: every row as the documents demand it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from eastgate.tables import Case, Rejection, Table, read_tables, run_tables
 ROOT = Path(__file__).parent.parent
 SUITE = ROOT / "conformance"
 FEATURES = (
+    "AccessPolicy",
     "AuthorizationPolicyCoreFeatures",
     "AuthorizationPolicyDeny",
     "AuthorizationPolicyHTTP",
@@ -26,8 +27,8 @@ FEATURES = (
 FILES = sorted(SUITE.rglob("*.yaml"))
 TABLES = [*FILES, *sorted((ROOT / "examples").rglob("*.test.yaml"))]
 
-# Ruling F is about references across namespaces, of which GEP-3779 has none; ruling 14 is about commands.
-RULINGS = frozenset("ABCDE") | {str(number) for number in range(1, 14)}
+# Ruling 14 is about commands, ruling 27 about how batches are enforced.
+RULINGS = frozenset("ABCDEF") | {str(number) for number in (*range(1, 14), *range(20, 27), 28)}
 
 
 def short(path: Path) -> str:
@@ -77,11 +78,11 @@ def test_every_row_cites_what_demands_it(path: Path) -> None:
 
 @each_file
 def test_every_citation_names_a_document_or_a_ruling(path: Path) -> None:
-    known = re.compile(r"(000|001|upstream)[ :].+|ruling ([A-F]|\d+)|“[^“”]+”")
+    known = re.compile(r"(000|001|002|upstream)[ :].+|ruling ([A-F]|\d+)|“[^“”]+”")
     strange = [
         f"{row.span}: {part}"
         for _, row in rows(path)
-        for part in re.split(r"; (?=000 |001 |upstream|ruling |“)", row.cites or "")
+        for part in re.split(r"; (?=000 |001 |002 |upstream|ruling |“)", row.cites or "")
         if not known.fullmatch(part)
     ]
     assert strange == []

@@ -37,7 +37,7 @@ def test_codes_are_unique_and_well_formed() -> None:
     for code in all_codes():
         assert re.fullmatch(r"EG\d{4}", code.id)
         assert code.title
-        assert code.explanation.endswith((".", "”"))
+        assert code.explanation.endswith((".", "”", ".)"))
 
 
 def test_every_code_module_is_in_the_catalogue() -> None:

@@ -11,9 +11,11 @@ from eastgate import dialects
 from eastgate.decisions import Decision
 from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.dialects import Policy
+from eastgate.engine.compiled import compile_layers
 from eastgate.engine.engine import Engine
-from eastgate.policy import Attachment, Layer
-from eastgate.questions import Question, arrivals
+from eastgate.policy import OPEN, Attachment, Known, Layer, Request
+from eastgate.policy.attributes import Attribute
+from eastgate.questions import Arrival, Question, arrivals
 from eastgate.settings import Settings
 from eastgate.sources import Document, read
 from eastgate.world import Manifest, World, WorldObject, interpret
@@ -48,8 +50,8 @@ class Manifests:
                 self.rejected.append((document, found.errors))
             else:
                 self.policies.append(policy)
-        elif document.data is not None:
-            declared = interpret(cast("Manifest", document), found)
+        else:
+            declared = _declared(document, settings, found)
             if declared is not None:
                 self.objects.append(declared)
             elif not found.errors:
@@ -62,6 +64,12 @@ class Manifests:
             return []
         told = {(d.span.file, d.span.line, d.span.column) for d in self.reporter if d.span is not None}
         return [d for d in found if d.span is None or (d.span.file, d.span.line, d.span.column) not in told]
+
+
+def _declared(document: Document, settings: Settings, reporter: Reporter) -> WorldObject | None:
+    if document.data is None:
+        return dialects.read_object(document, settings, reporter)
+    return interpret(cast("Manifest", document), reporter)
 
 
 def read_manifests(
@@ -97,7 +105,7 @@ class Authority:
         self.engine: Engine[Policy] = Engine(self.world, manifests.policies, self._assemble)
 
     def _assemble(self, attached: Sequence[Attachment[Policy]]) -> list[Layer]:
-        return dialects.assemble(attached, self.settings)
+        return dialects.assemble(attached, self.settings, self.world)
 
     @property
     def policies(self) -> Sequence[Policy]:
@@ -106,15 +114,35 @@ class Authority:
 
     def decide(self, question: Question) -> Decision:
         """The answer to a question. Raises QuestionError where it cannot be decided."""
-        decisions = []
-        for arrival in arrivals(question, self.world, self.settings):
-            program = self.engine.program(arrival.workload.key)
-            outcome = program.outcome(program.decide(arrival.request))
-            decisions.append(Decision(question, arrival, outcome, program.layers))
+        decisions = [self._arrive(question, arrival) for arrival in arrivals(question, self.world, self.settings)]
         denied = [decision for decision in decisions if not decision.allowed]
-        refusing = tuple(dict.fromkeys(decision.arrival.workload.key for decision in denied))
-        reached = len({decision.arrival.workload.key for decision in decisions})
+        refusing = tuple(dict.fromkeys(decision.arrival.where for decision in denied))
+        reached = len({decision.arrival.where for decision in decisions})
         return replace((denied or decisions)[0], denied=refusing, reached=reached)
+
+    def _arrive(self, question: Question, arrival: Arrival) -> Decision:
+        """ALL points on the way must allow; the first denial decides, or the last point that accepted."""
+        programs = [
+            compile_layers([point]) if isinstance(point, Layer) else self.engine.program(point)
+            for point in arrival.points
+        ]
+        layers = tuple(layer for program in programs for layer in program.layers)
+        if question.headers is not None:  # those that are given are all that there are
+            arrival = replace(arrival, request=_without_other_headers(arrival.request, layers))
+        accepted = OPEN
+        for program in programs:
+            outcome = program.outcome(program.decide(arrival.request))
+            if outcome.rule is not None or not outcome.allowed:
+                accepted = outcome
+            if not outcome.allowed:
+                break
+        return Decision(question, arrival, accepted, layers)
+
+
+def _without_other_headers(request: Request, layers: Sequence[Layer]) -> Request:
+    looked_at = frozenset().union(*(layer.looks_at for layer in layers))
+    absent: dict[Attribute, Known] = {a: None for a in looked_at if a.is_header and a not in request.values}
+    return Request({**request.values, **absent}, request.answers) if absent else request
 
 
 def load(*paths: str | PathLike[str], settings: Settings | None = None) -> Authority:

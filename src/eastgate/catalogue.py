@@ -8,6 +8,7 @@ from eastgate import questions, settings
 from eastgate.cli import options
 from eastgate.diagnostics import Code
 from eastgate.dialects import codes as dialect_codes
+from eastgate.dialects.accesspolicy import codes as accesspolicy_codes
 from eastgate.dialects.gep3779 import codes as gep3779_codes
 from eastgate.schema import codes as schema_codes
 from eastgate.sources import codes as source_codes
@@ -22,6 +23,7 @@ CHAPTERS: dict[str, tuple[ModuleType, ...]] = {
     "Kubernetes objects": (world_codes,),
     "Policies of any kind": (schema_codes, dialect_codes),
     "GEP-3779": (gep3779_codes,),
+    "AccessPolicy": (accesspolicy_codes,),
 }
 
 

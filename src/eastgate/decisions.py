@@ -16,7 +16,7 @@ __all__ = ["Decision"]
 class Decision:
     """The answer. It is about `arrival`: the first that is denied, or the first of all where all are allowed.
 
-    `denied` are the workloads that refuse, of the `reached` that the question leads to.
+    `denied` are the places that refuse, of the `reached` that the question leads to.
     """
 
     question: Question
@@ -81,17 +81,25 @@ class Decision:
             "file": span.file if span else None,
             "line": span.line if span else None,
             "reason": self.reason,
-            "workload": self.arrival.workload.key,
+            "at": self.arrival.where,
             "denied": list(self.denied),
             "trace": trace_to_json(self.trace()),
         }
+
+
+DEAD_ENDS = {
+    "no-route": "no route of the gateway matches",
+    "no-backend": "the route leads to no backend",
+    "reference-not-granted": "the route refers to a backend of another namespace, and no ReferenceGrant there lets it",
+    "backend-not-declared": "the route refers to a backend that no manifest declares",
+}
 
 
 def _reason(decision: Decision) -> str:
     outcome = decision.outcome
     told = decision.trace(nearest=0).layers
     last = told[-1] if told else None
-    where = decision.arrival.workload.key
+    where = decision.arrival.where
     if outcome.rule is not None:
         does = "allows" if outcome.allowed else "denies"
         text = f"{outcome.rule.origin.policy} rule {outcome.rule.origin.index} {does} it"
@@ -99,10 +107,13 @@ def _reason(decision: Decision) -> str:
         text = f"nothing denies it at {where}" if decision.layers else f"no policy targets {where}"
     elif last is not None and last.exhausted:
         text = "too much of the question is unknown to be sure that it is allowed"
+    elif outcome.stage in DEAD_ENDS:
+        text = DEAD_ENDS[outcome.stage]
     elif outcome.stage is None:
         text = "its path has an encoded slash or backslash, and a policy looks at paths"
     else:
-        text = f"no rule allows it at {where}"
+        level = f" ({outcome.layer})" if len(decision.layers) > 1 else ""
+        text = f"no rule allows it at {where}{level}"
     if last is not None and last.assumed and not outcome.allowed:
         text += f"; unknown: {', '.join(str(attribute) for attribute, _ in last.assumed)}"
     if decision.denied and decision.reached > 1:

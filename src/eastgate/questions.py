@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from typing import TypeVar
 
 from eastgate.diagnostics import Code, Diagnostic, did_you_mean
-from eastgate.policy import Known, Request
+from eastgate.journey import through_gateway
+from eastgate.policy import Known, Layer, Request
 from eastgate.policy.attributes import (
     ADDRESS,
+    BACKEND,
     HOST,
     IDENTITY,
     MCP_METHOD,
@@ -32,13 +35,12 @@ from eastgate.policy.attributes import (
 from eastgate.policy.paths import comparable_host, comparable_path
 from eastgate.settings import Settings
 from eastgate.world import Service, Workload, World, service_account_id
+from eastgate.world.targets import BackendNamed
 
 __all__ = ["Arrival", "Question", "QuestionError", "arrivals"]
 
 BAD_SOURCE = Code("EG0101", "source not understood", "A source is sa:, pod:, spiffe://, id:, ip: or anonymous.")
-BAD_DESTINATION = Code(
-    "EG0102", "destination not understood", "A destination is pod:, service:, gateway:, backend: or route:."
-)
+BAD_DESTINATION = Code("EG0102", "destination not understood", "A destination is pod:, service:, gateway: or backend:.")
 NOT_DECLARED = Code(
     "EG0103",
     "not declared",
@@ -57,6 +59,9 @@ NOT_GUARDED = Code(
     "destination not decided yet",
     "No dialect that is read guards this kind of destination, so an answer would be a guess.",
 )
+
+
+T = TypeVar("T")
 
 
 class QuestionError(ValueError):
@@ -85,6 +90,12 @@ class Question:
     claims: Mapping[str, str] | None = None
     external_auth: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def is_bare_message(self) -> bool:
+        """An MCP message and nothing of HTTP: it is a POST to `/`, on whichever host it is served."""
+        http = (self.method, self.path, self.host, self.headers)
+        return (self.mcp_method is not None or self.tool is not None) and all(part is None for part in http)
+
     def __str__(self) -> str:
         port = f" port {self.port}" if self.port is not None else ""
         http = " ".join(part for part in (self.method, self.host, self.path) if part)
@@ -94,22 +105,28 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One request at one workload."""
+    """One request, and where it arrives: the points of enforcement that it passes, in path order.
 
-    workload: Workload
+    A point is a key of the engine, or a layer that stands for what is in the way by itself: no route, say.
+    """
+
+    where: str
+    points: tuple[str | Layer, ...]
     request: Request
 
 
 Values = dict[Attribute, Known]
+Destination = tuple[str, tuple[str | Layer, ...], Values]
 
 
 def arrivals(question: Question, world: World, settings: Settings) -> list[Arrival]:
     """Every request that a question stands for. Raises QuestionError where it stands for none."""
     shared = {**_http(question), **_tokens(question)}
     sources = list(_sources(question, world, settings))
+    asked = Request({**shared, **({} if question.port is None else {PORT: question.port})}, question.external_auth)
     return [
-        Arrival(workload, Request({**shared, **source, **destination}, question.external_auth))
-        for workload, destination in _destinations(question, world)
+        Arrival(where, points, Request({**shared, **source, **destination}, question.external_auth))
+        for where, points, destination in _destinations(question, asked, world)
         for source in sources
     ]
 
@@ -161,31 +178,43 @@ def _address(text: str) -> str:
 # Where to
 
 
-def _destinations(question: Question, world: World) -> Iterator[tuple[Workload, Values]]:
+def _destinations(question: Question, asked: Request, world: World) -> Iterator[Destination]:
     kind, _, rest = question.to.partition(":")
     if question.port is not None and not 1 <= question.port <= 65535:
         raise QuestionError(BAD_ATTRIBUTE, f"port {question.port} is not between 1 and 65535")
+    port: Values = {} if question.port is None else {PORT: question.port}
     match kind:
         case "pod":
-            port: Values = {} if question.port is None else {PORT: question.port}
             for workload in _workloads(question.to, rest, world, BAD_DESTINATION):
-                yield workload, {**port, SERVICE: None}
+                yield workload.key, (workload.key,), {**port, SERVICE: None}
         case "service":
-            namespace, name = _namespaced(question.to, rest, BAD_DESTINATION)
-            service = world.services.get(f"{namespace}/{name}")
-            if service is None:
-                raise _not_declared("Service", f"{namespace}/{name}", world.services)
-            yield from _behind(service, question.port, world)
-        case "gateway" | "backend" | "route":
-            raise QuestionError(
-                NOT_GUARDED, f"no policy that is read so far guards a {kind}", "ask about a pod or a service"
-            )
+            service = _declared("Service", question.to, rest, world.services)
+            for workload, values in _behind(service, question.port, world):
+                yield workload.key, (workload.key,), values
+        case "gateway":
+            gateway = _declared("Gateway", question.to, rest, world.gateways)
+            for where, points, routed_to in through_gateway(gateway, asked, world, any_host=question.is_bare_message):
+                yield where, points, {**port, BACKEND: routed_to}
+        case "backend":
+            backend = _declared("Backend", question.to, rest, world.backends)
+            point = str(BackendNamed(backend.namespace, backend.name))
+            yield f"backend {backend.key}", (point,), {**port, BACKEND: backend.key}
+        case "route":
+            raise QuestionError(NOT_GUARDED, "no policy that is read so far guards a route", "ask about its gateway")
         case _:
             raise QuestionError(
                 BAD_DESTINATION,
                 f"`{question.to}` is not a destination",
-                "write pod:<namespace>/<name> or service:<namespace>/<name>",
+                "write pod:, service:, gateway: or backend:, and <namespace>/<name>",
             )
+
+
+def _declared(kind: str, written: str, rest: str, declared: Mapping[str, T]) -> T:
+    namespace, name = _namespaced(written, rest, BAD_DESTINATION)
+    found = declared.get(f"{namespace}/{name}")
+    if found is None:
+        raise _not_declared(kind, f"{namespace}/{name}", declared)
+    return found
 
 
 def _behind(service: Service, port: int | None, world: World) -> Iterator[tuple[Workload, Values]]:
@@ -247,11 +276,18 @@ def _http(question: Question) -> Values:
     return values
 
 
+_WITHOUT_BODY = ("GET", "HEAD", "DELETE", "OPTIONS")
+_WITH_NAME = ("tools/call", "prompts/get", "resources/read", "resources/subscribe", "resources/unsubscribe")
+
+
 def _tokens(question: Question) -> Values:
     values: Values = {claim(name): value for name, value in (question.claims or {}).items()}
+    if question.method in _WITHOUT_BODY and question.mcp_method is None and question.tool is None:
+        values |= {MCP_METHOD: None, MCP_TOOL: None}  # no JSON-RPC message
     if question.mcp_method is not None or question.tool is not None:
         values[MCP_METHOD] = question.mcp_method or "tools/call"
-        values[MCP_TOOL] = question.tool
-        if question.method is None and question.path is None:
+        if question.tool is not None or values[MCP_METHOD] not in _WITH_NAME:
+            values[MCP_TOOL] = question.tool
+        if question.is_bare_message:
             values |= {METHOD: "POST", PATH: "/"}
     return values

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from eastgate.diagnostics import Code, did_you_mean
 
-__all__ = ["BAD_SETTING", "DenyOnly", "MeshMode", "ServiceTarget", "Settings", "SettingsError"]
+__all__ = ["BAD_SETTING", "DenyOnly", "MeshMode", "ServiceTarget", "Settings", "SettingsError", "UnlistedCaller"]
 
 
 BAD_SETTING = Code(
@@ -47,6 +47,13 @@ class ServiceTarget(StrEnum):
     TRAFFIC = "traffic"
 
 
+class UnlistedCaller(StrEnum):
+    """What becomes of a caller whom no InlineTools rule of a level names."""
+
+    DENY = "deny"
+    PROCEED = "proceed"
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All settings, with their defaults."""
@@ -55,6 +62,7 @@ class Settings:
     mesh_mode: MeshMode = MeshMode.SIDECAR
     deny_only: DenyOnly = DenyOnly.DENY
     service_target: ServiceTarget = ServiceTarget.WORKLOADS
+    unlisted_caller: UnlistedCaller = UnlistedCaller.DENY
 
     def __post_init__(self) -> None:
         if self.service_target is ServiceTarget.TRAFFIC and self.mesh_mode is not MeshMode.AMBIENT:
@@ -93,6 +101,7 @@ _CHOICES: dict[str, type[StrEnum]] = {
     "mesh_mode": MeshMode,
     "deny_only": DenyOnly,
     "service_target": ServiceTarget,
+    "unlisted_caller": UnlistedCaller,
 }
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from eastgate.diagnostics import Code
 from eastgate.dialects import codes as dialects
+from eastgate.dialects.accesspolicy import codes as accesspolicy
 from eastgate.dialects.gep3779 import codes as gep3779
 from eastgate.schema import codes as schema
 from eastgate.sources import codes as sources
@@ -65,22 +66,69 @@ FORMS = {
     schema.BAD_MODE: ALL,
 }
 
+# AccessPolicy: its manifests are in one folder, and the form is what their names begin with.
+BOTH = "v0alpha0 v1alpha1"
+EVERY = f"{BOTH} backend"
+ACCESS_FORMS = {
+    accesspolicy.NO_TARGET: BOTH,
+    accesspolicy.TARGET_KIND: f"{BOTH} v0alpha0-cel",
+    accesspolicy.MIXED_TARGETS: BOTH,
+    accesspolicy.SECTION_NAME: BOTH,
+    accesspolicy.TOO_MANY: BOTH,
+    accesspolicy.RULE_NAMES: BOTH,
+    accesspolicy.NO_RULES: "v0alpha0",
+    accesspolicy.ONE_EXTERNAL_AUTH: "v0alpha0",
+    accesspolicy.MIXED_AUTHORIZATION: "v0alpha0 v0alpha0-cel",
+    accesspolicy.SOURCE_MEMBER: BOTH,
+    accesspolicy.FOREIGN_MEMBER: f"{BOTH} v0alpha0-cel",
+    accesspolicy.TOOLS_MISSING: "v0alpha0",
+    accesspolicy.EXTERNAL_AUTH_MISSING: BOTH,
+    accesspolicy.DENY_ASKS: "v0alpha0",
+    accesspolicy.TOOL_NAME: BOTH,
+    accesspolicy.DUPLICATE: BOTH,
+    accesspolicy.PROTOCOL: BOTH,
+    accesspolicy.AUTHORIZER: BOTH,
+    accesspolicy.PARAMS: "v1alpha1",
+    accesspolicy.CEL_MISSING: "v0alpha0-cel v1alpha1",
+    accesspolicy.CEL_FOREIGN: "v1alpha1",
+    accesspolicy.CEL_EXPRESSION: "v0alpha0-cel v1alpha1",
+    accesspolicy.HTTP_VALUE: BOTH,
+    accesspolicy.EXACTLY_ONE: "backend",
+    accesspolicy.RULE_NAME: BOTH,
+    accesspolicy.SPIFFE_ID: BOTH,
+    accesspolicy.ACCOUNT: BOTH,
+    accesspolicy.PARAM_LENGTH: "v1alpha1",
+    accesspolicy.DESTINATION: "backend",
+    accesspolicy.NO_EFFECT: "v1alpha1",
+    accesspolicy.QUALIFIED_ON_BACKEND: BOTH,
+    schema.UNKNOWN_FIELD: EVERY,
+    schema.WRONG_TYPE: EVERY,
+    schema.MISSING_FIELD: EVERY,
+    schema.NULL_VALUE: EVERY,
+    schema.NOT_A_CHOICE: BOTH,
+    schema.OUT_OF_RANGE: EVERY,
+    schema.BAD_NAME: EVERY,
+    schema.BAD_MODE: BOTH,
+}
+
+MODULES = [sources, world, schema, dialects, gep3779, accesspolicy]
+
 
 def codes_of(module: ModuleType) -> set[Code]:
     return {value for value in vars(module).values() if isinstance(value, Code)}
 
 
-def shown(folder: str = "*") -> set[str]:
-    """The codes in the goldens of a folder."""
+def shown(folder: str = "*", form: str = "") -> set[str]:
+    """The codes in the goldens of a folder, or of those whose names begin with a form."""
     return {
         code
         for manifest in MANIFESTS
-        if folder in ("*", manifest.split("/")[1])
+        if folder in ("*", manifest.split("/")[1]) and manifest.split("/")[2].startswith(form)
         for code in re.findall(r"^(?:error|warning)\[(EG\d{4})\]", expected(manifest).read_text("utf-8"), re.MULTILINE)
     }
 
 
-@pytest.mark.parametrize("module", [sources, world, schema, dialects, gep3779], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
 def test_every_code_is_in_a_golden_unless_no_file_can_show_it(module: ModuleType) -> None:
     hidden = {code.id for code in codes_of(module) - NOT_IN_A_FILE}
     assert hidden - shown() == set()
@@ -92,6 +140,7 @@ def test_the_codes_that_no_file_can_show_are_in_no_golden() -> None:
 
 def test_the_table_of_forms_has_every_code_of_the_dialect() -> None:
     assert codes_of(gep3779) - FORMS.keys() == set()
+    assert codes_of(accesspolicy) - ACCESS_FORMS.keys() == set()
 
 
 @pytest.mark.parametrize("form", ALL.split())
@@ -99,7 +148,13 @@ def test_every_code_is_shown_in_every_form_where_it_can_be_reported(form: str) -
     assert {code.id for code, forms in FORMS.items() if form in forms.split()} - shown(form) == set()
 
 
-@pytest.mark.parametrize("module", [sources, world, schema, dialects, gep3779], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("form", ["v0alpha0", "v0alpha0-cel", "v1alpha1", "backend"])
+def test_every_code_of_access_policies_is_shown_in_every_form_where_it_can_be_reported(form: str) -> None:
+    wanted = {code.id for code, forms in ACCESS_FORMS.items() if form in forms.split()}
+    assert wanted - shown("accesspolicy", f"{form}-") == set()
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
 def test_every_code_has_a_title_and_an_explanation(module: ModuleType) -> None:
     for code in codes_of(module):
         assert code.title
@@ -107,5 +162,5 @@ def test_every_code_has_a_title_and_an_explanation(module: ModuleType) -> None:
 
 
 def test_no_two_codes_have_the_same_id() -> None:
-    found = [code.id for module in (sources, world, schema, dialects, gep3779) for code in codes_of(module)]
+    found = [code.id for module in MODULES for code in codes_of(module)]
     assert sorted(found) == sorted(set(found))

@@ -109,7 +109,8 @@ def test_paths_may_follow_each_other(cli: Cli, tmp_path: Path) -> None:
         (("--from", "anonymous", "--to", "pod:default/p", "--port", "0"), "EG0105"),
         (("--from", "anonymous", "--to", "pod:default/p", "--path", "x"), "write /x"),
         (("--from", "ip:10.0.0.256", "--to", "pod:default/p"), "is not an IP address"),
-        (("--from", "anonymous", "--to", "gateway:default/g"), "EG0106"),
+        (("--from", "anonymous", "--to", "gateway:default/g"), "no manifest declares Gateway default/g"),
+        (("--from", "anonymous", "--to", "route:default/r"), "EG0106"),
         (("--from", "anonymous", "--to", "pod:default/p", "--set", "denyOnly=maybe"), "EG0001"),
         (("--from", "anonymous", "--to", "pod:default/p", "--set", "denyonly=allow"), "did you mean `denyOnly`?"),
         (("--from", "anonymous", "--to", "pod:default/p", "--set", "serviceTarget=traffic"), "needs meshMode: ambient"),
@@ -177,7 +178,7 @@ def test_explain_shows_layers_stages_and_a_caret_under_what_decided(cli: Cli, sh
 DENY  sa:sandbox/x -> pod:shop/cart port 8080
   AuthorizationPolicy/shop/no-sandbox rule 0 denies it
 
-at shop/cart, service account cart:
+at shop/cart:
   workload/network: denied
     admin     no match (1 rule)
     deny      denied by AuthorizationPolicy/shop/no-sandbox rule 0

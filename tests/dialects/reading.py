@@ -6,7 +6,7 @@ from textwrap import indent
 
 from eastgate import dialects
 from eastgate.diagnostics import Diagnostic, Reporter
-from eastgate.dialects import Policy
+from eastgate.dialects.gep3779 import Policy
 from eastgate.settings import MeshMode, Settings
 from eastgate.sources import Document, read_text
 
@@ -40,7 +40,9 @@ def document(text: str) -> Document:
 def judge(text: str, settings: Settings = SIDECAR) -> tuple[Policy | None, list[Diagnostic]]:
     """The policy in a text, if there is one, and everything that was said about it."""
     reporter = Reporter()
-    return dialects.read_policy(document(text), settings, reporter), reporter.found
+    read = dialects.read_policy(document(text), settings, reporter)
+    assert read is None or isinstance(read, Policy)
+    return read, reporter.found
 
 
 def policy(text: str, settings: Settings = SIDECAR) -> Policy:

@@ -7,9 +7,10 @@ from itertools import permutations
 import pytest
 
 from eastgate import dialects
-from eastgate.dialects import Policy
+from eastgate.dialects.gep3779 import Policy
 from eastgate.policy import AllowAny, Attachment, Chain, Deny, FirstMatch, Layer, Observe, Refusal, Rule, Stage
 from eastgate.settings import DenyOnly, MeshMode, ServiceTarget, Settings
+from eastgate.world import World
 from tests.dialects.reading import manifest, policy
 
 LITERAL = Settings()
@@ -32,7 +33,7 @@ def cluster(name: str, tier: str, action: str, priority: int = 10, *, level: str
 
 
 def layers(*policies: Policy, settings: Settings = LITERAL) -> list[Layer]:
-    return dialects.assemble([Attachment(one) for one in policies], settings)
+    return dialects.assemble([Attachment(one) for one in policies], settings, World())
 
 
 def chain(*policies: Policy, settings: Settings = LITERAL) -> list[str]:
@@ -191,19 +192,19 @@ REVIEWS, RATINGS = "shop/reviews", "shop/ratings"
 
 def test_read_as_workloads_a_policy_on_a_service_governs_the_pods_whatever_the_address() -> None:
     attached = [Attachment(A, REVIEWS), Attachment(D, RATINGS), Attachment(B)]
-    (layer,) = dialects.assemble(attached, LITERAL)
+    (layer,) = dialects.assemble(attached, LITERAL, World())
     assert layer.cases == ()
     assert told(layer.otherwise) == ["deny: b.0, b.1, d.0", "allow: a.0, a.1"]
 
 
 def test_a_policy_that_reaches_a_workload_through_two_services_is_there_once() -> None:
     attached = [Attachment(A, REVIEWS), Attachment(A, RATINGS), Attachment(A)]
-    assert dialects.assemble(attached, LITERAL) == layers(A)
+    assert dialects.assemble(attached, LITERAL, World()) == layers(A)
 
 
 def test_read_as_traffic_each_service_has_its_chain_and_what_goes_to_the_pod_has_another() -> None:
     attached = [Attachment(A, REVIEWS), Attachment(D, RATINGS), Attachment(B), Attachment(ADMIN)]
-    (layer,) = dialects.assemble(attached, TRAFFIC)
+    (layer,) = dialects.assemble(attached, TRAFFIC, World())
     admin, deny = "admin: admin.0 deny", "deny: b.0, b.1"
     assert [(str(case.when), told(case.chain)) for case in layer.cases] == [
         ("service is shop/ratings", [admin, "deny: b.0, b.1, d.0", "allow:"]),
@@ -213,11 +214,11 @@ def test_read_as_traffic_each_service_has_its_chain_and_what_goes_to_the_pod_has
 
 
 def test_read_as_traffic_what_no_policy_governs_is_open() -> None:
-    (layer,) = dialects.assemble([Attachment(A, REVIEWS)], TRAFFIC)
+    (layer,) = dialects.assemble([Attachment(A, REVIEWS)], TRAFFIC, World())
     assert told(layer.otherwise) == []
 
 
 def test_read_as_traffic_the_services_are_in_the_order_of_their_names() -> None:
     names = [f"shop/s{number}" for number in range(9)]
-    (layer,) = dialects.assemble([Attachment(A, name) for name in reversed(names)], TRAFFIC)
+    (layer,) = dialects.assemble([Attachment(A, name) for name in reversed(names)], TRAFFIC, World())
     assert [str(case.when) for case in layer.cases] == [f"service is {name}" for name in names]

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 
 from eastgate.world import (
     CONTROLLER_KINDS,
+    BackendNamed,
     Controller,
+    GatewayNamed,
     Namespace,
     Owner,
     Pod,
@@ -106,6 +108,8 @@ class NaiveWorld:
                 return f"{namespace}/{service}" in facts.services
             case PodsAcross(namespaces, pods):
                 return namespaces.matches(facts.namespace.labels) and pods.matches(facts.pod.labels)
+            case GatewayNamed() | BackendNamed():
+                return False
 
     def find(self, namespace: str, name: str) -> list[str]:
         exact = self.workloads.get(f"{namespace}/{name}")

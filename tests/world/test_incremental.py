@@ -9,10 +9,13 @@ from hypothesis import strategies as st
 
 from eastgate.world import (
     CONTROLLER_KINDS,
+    Backend,
+    BackendNamed,
     Change,
     ContainerPort,
     Controller,
     Gateway,
+    GatewayNamed,
     GrantFrom,
     GrantTo,
     Namespace,
@@ -74,6 +77,16 @@ others = st.one_of(
     st.builds(Route, st.sampled_from(["HTTPRoute", "TCPRoute"]), namespaces, names),
     st.builds(ServiceAccount, namespaces, names),
     st.builds(
+        Backend,
+        namespaces,
+        names,
+        st.none(),
+        st.just("mcp.example.com"),
+        st.sampled_from([80, 443]),
+        group=st.sampled_from(["new.example.com", "old.example.com"]),
+        kind=st.just("XBackend"),
+    ),
+    st.builds(
         ReferenceGrant,
         namespaces,
         names,
@@ -109,6 +122,8 @@ TARGETS: list[Target] = [
     *(PodsOfService(namespace, name) for namespace in NAMESPACES for name in NAMES),
     *(PodsAcross(one, other) for one in SELECTORS for other in SELECTORS[:2]),
     PodsAcross(Selector.of({"kubernetes.io/metadata.name": "a"}), Selector()),
+    GatewayNamed("a", "x"),
+    BackendNamed("a", "x"),
 ]
 
 
@@ -121,6 +136,7 @@ def answers(world: World) -> dict[str, object]:
         "namespaces": dict(world.namespaces),
         "gateways": dict(world.gateways),
         "routes": dict(world.routes),
+        "backends": dict(world.backends),
         "service accounts": dict(world.service_accounts),
         "namespaces in use": world.namespaces_in_use(),
         "pods of": {key: world.pods_of(key) for key in world.services},

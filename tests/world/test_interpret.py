@@ -250,26 +250,29 @@ def test_a_gateway() -> None:
     assert found == Gateway("edge", "gw", expected, "eg", {"a": "b"})
 
 
-@pytest.mark.parametrize("kind", ["HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute"])
-def test_a_route(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["GRPCRoute", "TCPRoute", "TLSRoute"])
+def test_a_route_whose_rules_stay_as_they_are(kind: str) -> None:
     parents = [
         {"name": "gw"},
         {"group": "", "kind": "Service", "namespace": "edge", "name": "svc", "port": 80},
         {"name": "gw", "sectionName": "web"},
     ]
     rules = [{"matches": [{"path": {"value": "/a"}}], "backendRefs": [{"name": "b", "port": 80}]}]
-    found = read(GATEWAY, kind, "r", "shop", spec={"hostnames": ["a.com"], "parentRefs": parents, "rules": rules})
+    metadata = {"creationTimestamp": "2020-01-01T00:00:00Z"}
+    spec = {"hostnames": ["a.com", "*.b.com"], "parentRefs": parents, "rules": rules}
+    found = read(GATEWAY, kind, "r", "shop", metadata=metadata, spec=spec)
     assert found == Route(
         kind,
         "shop",
         "r",
-        ("a.com",),
+        ("a.com", "*.b.com"),
         (
             ParentRef("shop", "gw"),
             ParentRef("edge", "svc", "", "Service", None, 80),
             ParentRef("shop", "gw", section_name="web"),
         ),
-        tuple(rules),
+        raw_rules=tuple(rules),
+        created="2020-01-01T00:00:00Z",
     )
 
 

@@ -25,6 +25,48 @@ def service_port(**fields: object) -> dict[str, object]:
     return {"spec": {"ports": [fields]}}
 
 
+def route_rule(**fields: object) -> dict[str, object]:
+    return {"spec": {"rules": [fields]}}
+
+
+def route_match(**fields: object) -> dict[str, object]:
+    return route_rule(matches=[fields])
+
+
+def listener(**fields: object) -> dict[str, object]:
+    return {"spec": {"listeners": [{"name": "a", "port": 80, "protocol": "HTTP", **fields}]}}
+
+
+def routes_from(selector: object = None, origin: object = "Selector") -> dict[str, object]:
+    return listener(allowedRoutes={"namespaces": {"from": origin, "selector": selector}})
+
+
+def term(**fields: object) -> dict[str, object]:
+    return routes_from({"matchExpressions": [fields]})
+
+
+def header(fields: dict[str, object]) -> dict[str, object]:
+    return route_match(headers=[fields])
+
+
+def query(fields: dict[str, object]) -> dict[str, object]:
+    return route_match(queryParams=[fields])
+
+
+def backend(**fields: object) -> dict[str, object]:
+    return route_rule(backendRefs=[fields])
+
+
+def regex(value: str) -> dict[str, object]:
+    return {"type": "RegularExpression", "value": value}
+
+
+HEADER: dict[str, object] = {"name": "a", "value": "b"}
+ALLOWED = "spec.listeners.0.allowedRoutes"
+RULE, MATCH = "spec.rules.0", "spec.rules.0.matches.0"
+HEADERS, PARAMETERS = f"{MATCH}.headers.0", f"{MATCH}.queryParams.0"
+REF, FROM = f"{RULE}.backendRefs.0", f"{ALLOWED}.namespaces"
+TERM = f"{FROM}.selector.matchExpressions.0"
 LISTENER = {"name": "a", "protocol": "HTTP"}
 PORT = "spec.containers.0.ports.0"
 WRONG: list[tuple[str, str, dict[str, object], str, str, str]] = [
@@ -36,9 +78,9 @@ WRONG: list[tuple[str, str, dict[str, object], str, str, str]] = [
     ("v1", "Pod", pod_with(labels={"v": None}), "EG1104", "metadata.labels.v", "is null, not a string"),
     ("v1", "Pod", pod_with({"containers": {}}), "EG1101", "spec.containers", "it must be a list"),
     ("v1", "Pod", pod_with({"containers": ["a"]}), "EG1101", "spec.containers.0", "`spec.containers[0]` is a string"),
-    ("v1", "Pod", pod_with(port(containerPort="80")), "EG1101", f"{PORT}.containerPort", "it must be a number"),
+    ("v1", "Pod", pod_with(port(containerPort="80")), "EG1101", f"{PORT}.containerPort", "it must be a whole number"),
     ("v1", "Pod", pod_with(port(containerPort=True)), "EG1101", f"{PORT}.containerPort", "is a boolean"),
-    ("v1", "Pod", pod_with(port(containerPort=80.5)), "EG1101", f"{PORT}.containerPort", "it must be a number"),
+    ("v1", "Pod", pod_with(port(containerPort=80.5)), "EG1101", f"{PORT}.containerPort", "it must be a whole number"),
     ("v1", "Pod", pod_with(port(containerPort=0)), "EG1102", f"{PORT}.containerPort", "port 0 is out of range"),
     ("v1", "Pod", pod_with(port(containerPort=65536)), "EG1102", f"{PORT}.containerPort", "port 65536 is out of range"),
     ("v1", "Pod", pod_with(port(name="a")), "EG1103", PORT, "containerPort` is missing"),
@@ -61,6 +103,50 @@ WRONG: list[tuple[str, str, dict[str, object], str, str, str]] = [
     ("v1", "Service", service_port(port=1, targetPort=[]), "EG1101", "spec.ports.0.targetPort", "a list"),
     ("v1", "Namespace", {"metadata": {"annotations": {"a": {}}}}, "EG1104", "metadata.annotations.a", "a mapping"),
     (GATEWAY, "Gateway", {"spec": {"listeners": [LISTENER]}}, "EG1103", "spec.listeners.0", "port` is missing"),
+    (GATEWAY, "Gateway", listener(hostname=[]), "EG1101", "spec.listeners.0.hostname", "it must be a string"),
+    (GATEWAY, "Gateway", listener(hostname="*"), "EG1109", "spec.listeners.0.hostname", "`*` is not a hostname"),
+    (GATEWAY, "Gateway", listener(hostname="a:80"), "EG1109", "spec.listeners.0.hostname", "`a:80` is not"),
+    (GATEWAY, "Gateway", listener(allowedRoutes=1), "EG1101", ALLOWED, "a mapping"),
+    (GATEWAY, "Gateway", listener(allowedRoutes={"kinds": [{}]}), "EG1103", f"{ALLOWED}.kinds.0", "kind`"),
+    (GATEWAY, "Gateway", routes_from(origin="all"), "EG1108", f"{FROM}.from", "cannot be `all`"),
+    (GATEWAY, "Gateway", routes_from(), "EG1103", FROM, "selector` is missing"),
+    (GATEWAY, "Gateway", routes_from({"labels": {}}), "EG1112", f"{FROM}.selector.labels", "has no field `labels`"),
+    (GATEWAY, "Gateway", routes_from({"matchLabels": {"a": 1}}), "EG1104", f"{FROM}.selector.matchLabels.a", "is"),
+    (GATEWAY, "Gateway", term(key="a", operator="in"), "EG1108", f"{TERM}.operator", "`in`"),
+    (GATEWAY, "Gateway", term(key="a", operator="In"), "EG1112", TERM, "`In` needs values"),
+    (GATEWAY, "Gateway", term(key="a", operator="NotIn", values=[]), "EG1112", TERM, "`NotIn` needs values"),
+    (GATEWAY, "Gateway", term(key="a", operator="Exists", values=["b"]), "EG1112", TERM, "has no values"),
+    (GATEWAY, "Gateway", term(key="a"), "EG1103", TERM, "operator` is missing"),
+    (GATEWAY, "Gateway", term(operator="Exists"), "EG1103", TERM, "key` is missing"),
+    (GATEWAY, "HTTPRoute", route_rule(matches={}), "EG1101", f"{RULE}.matches", "it must be a list"),
+    (GATEWAY, "HTTPRoute", route_match(path="/a"), "EG1101", f"{MATCH}.path", "it must be a mapping"),
+    (GATEWAY, "HTTPRoute", route_match(path={"value": 1}), "EG1101", f"{MATCH}.path.value", "it must be a string"),
+    (GATEWAY, "HTTPRoute", route_match(path={"type": "Prefix"}), "EG1108", f"{MATCH}.path.type", "cannot be `Prefix`"),
+    (GATEWAY, "HTTPRoute", route_match(path={"value": "a"}), "EG1110", f"{MATCH}.path.value", "does not begin with /"),
+    (GATEWAY, "HTTPRoute", route_match(path={"value": ""}), "EG1110", f"{MATCH}.path.value", "does not begin with /"),
+    (GATEWAY, "HTTPRoute", route_match(path={"value": "/a?b"}), "EG1110", f"{MATCH}.path.value", "a query"),
+    (GATEWAY, "HTTPRoute", route_match(path={"value": "/a b"}), "EG1110", f"{MATCH}.path.value", "must be encoded"),
+    (GATEWAY, "HTTPRoute", route_match(path={"value": "/a%2Fb"}), "EG1110", f"{MATCH}.path.value", "an encoded slash"),
+    (GATEWAY, "HTTPRoute", route_match(path={"value": "/a//b"}), "EG1110", f"{MATCH}.path.value", "dot segments"),
+    (GATEWAY, "HTTPRoute", route_match(path={"value": "/a/.."}), "EG1110", f"{MATCH}.path.value", "dot segments"),
+    (GATEWAY, "HTTPRoute", route_match(path=regex("(")), "EG1111", f"{MATCH}.path.value", "missing )"),
+    (GATEWAY, "HTTPRoute", route_match(path=regex("(?=a)")), "EG1111", f"{MATCH}.path.value", "(?="),
+    (GATEWAY, "HTTPRoute", route_match(method="get"), "EG1108", f"{MATCH}.method", "cannot be `get`"),
+    (GATEWAY, "HTTPRoute", header({"value": "a"}), "EG1103", HEADERS, "name` is missing"),
+    (GATEWAY, "HTTPRoute", header({"name": "a"}), "EG1103", HEADERS, "value` is missing"),
+    (GATEWAY, "HTTPRoute", header({**HEADER, "type": "Prefix"}), "EG1108", f"{HEADERS}.type", "Prefix"),
+    (GATEWAY, "HTTPRoute", header({"name": "a", **regex("*")}), "EG1111", f"{HEADERS}.value", "`*` is not"),
+    (GATEWAY, "HTTPRoute", query({**HEADER, "value": True}), "EG1101", f"{PARAMETERS}.value", "a boolean"),
+    (GATEWAY, "HTTPRoute", route_rule(filters=[{}]), "EG1103", f"{RULE}.filters.0", "type` is missing"),
+    (GATEWAY, "HTTPRoute", backend(port=80), "EG1103", REF, "name` is missing"),
+    (GATEWAY, "HTTPRoute", backend(name="a"), "EG1103", REF, "port` is missing"),
+    (GATEWAY, "HTTPRoute", backend(name="a", port="http"), "EG1101", f"{REF}.port", "a whole number"),
+    (GATEWAY, "HTTPRoute", backend(name="a", port=1, weight="1"), "EG1101", f"{REF}.weight", "a whole number"),
+    (GATEWAY, "HTTPRoute", backend(name="a", port=1, weight=-1), "EG1108", f"{REF}.weight", "cannot be -1"),
+    (GATEWAY, "HTTPRoute", {"metadata": {"creationTimestamp": 1}}, "EG1101", "metadata.creationTimestamp", "a string"),
+    (GATEWAY, "HTTPRoute", {"spec": {"hostnames": ["a.com", "A.com"]}}, "EG1109", "spec.hostnames.1", "`A.com` is not"),
+    (GATEWAY, "HTTPRoute", {"spec": {"hostnames": "a.com"}}, "EG1101", "spec.hostnames", "it must be a list"),
+    (GATEWAY, "TLSRoute", {"spec": {"hostnames": ["10.0.0.1/8"]}}, "EG1109", "spec.hostnames.0", "is not a hostname"),
     (GATEWAY, "HTTPRoute", {"spec": {"hostnames": [1]}}, "EG1101", "spec.hostnames.0", "it must be a string"),
     (GATEWAY, "HTTPRoute", {"spec": {"rules": ["a"]}}, "EG1101", "spec.rules.0", "it must be a mapping"),
     (GATEWAY, "HTTPRoute", {"spec": {"parentRefs": [{}]}}, "EG1103", "spec.parentRefs.0", "name` is missing"),
@@ -92,18 +178,40 @@ def test_all_errors_of_an_object_are_reported_at_once() -> None:
     assert sorted(d.code.id for d in found) == ["EG1101", "EG1101", "EG1102", "EG1104", "EG1104", "EG1106"]
 
 
-@pytest.mark.parametrize(
-    ("labels", "help_"),
-    [
-        ({"v": 1}, 'write `v: "1"`'),
-        ({"v": True}, 'write `v: "true"`'),
-        ({"v": 1.5}, 'write `v: "1.5"`'),
-        ({"v": []}, None),
-    ],
-)
-def test_an_unquoted_label_is_told_how_to_be_quoted(labels: dict[str, object], help_: str | None) -> None:
-    (found,) = errors("v1", "Pod", "x", metadata={"labels": labels})
-    assert found.help == help_
+@pytest.mark.parametrize("value", [1, True, 1.5])
+def test_an_unquoted_label_is_told_how_to_be_quoted_as_it_was_written(value: object) -> None:
+    (found,) = errors("v1", "Pod", "x", metadata={"labels": {"v": value}})
+    assert found.help == 'write `v: "metadata.labels.v"`'  # in these manifests each value is written as its path
+
+
+def test_a_label_that_no_quotes_would_mend_is_to_be_a_string() -> None:
+    (found,) = errors("v1", "Pod", "x", metadata={"labels": {"v": []}})
+    assert found.help == "write a string, or remove `v`"
+
+
+HELPS: list[tuple[str, dict[str, object], str]] = [
+    ("Gateway", listener(hostname="*"), "leave the hostname out: none means any"),
+    ("Gateway", listener(hostname="A.com"), "write a.com"),
+    ("Gateway", listener(hostname="https://a.com"), "without scheme, port and path"),
+    ("Gateway", routes_from(origin="all"), "write All"),
+    ("Gateway", routes_from(origin="Some"), "write Same"),
+    ("Gateway", routes_from(origin="X"), "write Same, All or Selector"),
+    ("Gateway", routes_from({"app": "a"}), "under matchLabels or matchExpressions"),
+    ("HTTPRoute", route_match(path="/a"), "write `path: {value: /a}`"),
+    ("HTTPRoute", route_match(path={"value": "a"}), "write /a"),
+    ("HTTPRoute", route_match(path={"value": "/a//b"}), "write /a/b"),
+    ("HTTPRoute", route_match(path={"value": "/a#b"}), "write /a"),
+    ("HTTPRoute", route_match(method="get"), "write GET"),
+    ("HTTPRoute", route_match(path=regex(r"(a)\1")), "the syntax of RE2"),
+    ("HTTPRoute", backend(name="a", port=1, weight=1.5), "between 0 and 1000000"),
+]
+
+
+@pytest.mark.parametrize(("kind", "data", "help_"), HELPS)
+def test_what_to_write_in_a_gateway_or_a_route_is_said(kind: str, data: dict[str, object], help_: str) -> None:
+    (found,) = errors(GATEWAY, kind, "x", None, **data)
+    assert found.help is not None
+    assert help_ in found.help
 
 
 def test_every_code_has_its_own_number_and_is_provoked_above() -> None:

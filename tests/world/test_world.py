@@ -9,8 +9,11 @@ import pytest
 from eastgate.places import SourceText, Span
 from eastgate.world import (
     NAME_LABEL,
+    Backend,
+    BackendNamed,
     ContainerPort,
     Gateway,
+    GatewayNamed,
     GrantFrom,
     GrantTo,
     Namespace,
@@ -146,6 +149,45 @@ def test_gateways_routes_and_service_accounts_come_and_go() -> None:
     assert told(changed) == {}
     world.update(remove=[d.id for d in declared])
     assert [*world.gateways, *world.routes, *world.service_accounts, *world.objects] == []
+
+
+def backend(port: int = 80, group: str = "new.example.com") -> Backend:
+    return Backend("a", "mcp", "tools", None, port, group=group, kind="XBackend")
+
+
+def test_a_backend_comes_and_goes_like_a_gateway() -> None:
+    world = World()
+    assert world.put(backend()).objects == {backend().id}
+    assert world.backends == {"a/mcp": backend()}
+    assert backend().path == "/mcp"
+    assert not world.put(backend())
+    changed = world.put(backend(8080))
+    assert changed.objects == {backend().id}
+    assert told(changed) == {}
+    assert world.backends["a/mcp"].port == 8080
+    assert world.remove(backend().id).objects == {backend().id}
+    assert [*world.backends, *world.objects] == []
+
+
+def test_of_two_backends_with_one_name_the_first_by_group_counts_whatever_came_first() -> None:
+    new, old = backend(), backend(group="old.example.com")
+    for order in ([new, old], [old, new]):
+        world = World.of(order)
+        assert world.backends == {"a/mcp": new}
+        world.remove(new.id)
+        assert world.backends == {"a/mcp": old}
+
+
+@pytest.mark.parametrize("target", [GatewayNamed("a", "one"), BackendNamed("a", "one")])
+def test_a_gateway_and_a_backend_are_no_workloads(target: Target) -> None:
+    world = World.of([*PEOPLE, Gateway("a", "one")])
+    assert world.select(target) == frozenset()
+    assert not any(world.target_matches(target, workload) for workload in world.workloads.values())
+
+
+def test_a_target_says_what_it_is() -> None:
+    assert str(GatewayNamed("a", "one")) == "Gateway a/one"
+    assert str(BackendNamed("a", "one")) == "Backend a/one"
 
 
 def test_a_pod_is_found_by_its_address_in_any_spelling() -> None:

@@ -64,7 +64,7 @@ def rule(level: str, *, bare: bool) -> st.SearchStrategy[Manifest]:
             paths=st.lists(st.sampled_from(PATTERNS), max_size=2),
             methods=st.lists(st.sampled_from(METHODS), max_size=2),
         )
-    return optional(**fields)
+    return st.just({}) | optional(**fields)
 
 
 def _metadata(draw: st.DrawFn, name: str, namespace: str | None) -> Manifest:
@@ -150,7 +150,7 @@ def cluster_policy(draw: st.DrawFn, name: str) -> Manifest:
     action = draw(st.sampled_from(["ALLOW", "DENY", "PASS"]))
     spec = {
         "tier": draw(st.sampled_from(["Admin", "Baseline"])),
-        "priority": draw(st.integers(0, 3)),
+        "priority": draw(st.integers(0, 1)),
         "subject": draw(optional(namespaceSelector=selectors, podSelector=selectors)),
         "action": action,
         "enforcementLevel": level,
@@ -196,4 +196,5 @@ def clusters(draw: st.DrawFn, *, ambient: bool) -> list[Manifest]:
     services = [draw(service(f"s{n}", ns)) for n in range(2) for ns in NAMESPACES if draw(st.booleans())]
     namespaces = [draw(namespace(name)) for name in NAMESPACES if draw(st.booleans())]
     policies = [draw(policy(f"q{n}", ambient=ambient)) for n in range(draw(st.integers(0, 5)))]
-    return [*namespaces, *pods, *services, *policies]
+    tiers = [draw(cluster_policy(f"c{n}")) for n in range(draw(st.integers(0, 3)))]
+    return [*namespaces, *pods, *services, *policies, *tiers]

@@ -44,8 +44,7 @@ class _Explanation:
                 yield from self.nearest(layer)
 
     def layers(self) -> Iterator[str]:
-        where = self.decision.arrival.workload
-        yield f"at {where.key}, service account {where.service_account}:"
+        yield f"at {self.decision.arrival.where}:"
         if not self.trace.layers:
             yield "  no policy targets it, so it is open"
         for layer in self.trace.layers:

@@ -25,12 +25,14 @@ def sources(context: click.Context, _parameter: click.Parameter, incomplete: str
 
 
 def destinations(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Pods and Services of the manifests."""
+    """Pods, Services, Gateways and Backends of the manifests."""
     authority = _authority(context)
-    known: list[str] = ["pod:", "service:"]
+    known: list[str] = ["pod:", "service:", "gateway:", "backend:"]
     if authority is not None:
         known += [f"pod:{pod}" for pod in sorted(authority.world.workloads)]
         known += [f"service:{service}" for service in sorted(authority.world.services)]
+        known += [f"gateway:{gateway}" for gateway in sorted(authority.world.gateways)]
+        known += [f"backend:{backend}" for backend in sorted(authority.world.backends)]
     return _matching(known, incomplete)
 
 

@@ -81,7 +81,7 @@ def question_options(command: F) -> F:
             required=True,
             metavar="DST",
             shell_complete=complete.destinations,
-            help="pod:NS/NAME or service:NS/NAME.",
+            help="pod:NS/NAME, service:NS/NAME, gateway:NS/NAME or backend:NS/NAME.",
         ),
         click.option("--port", type=int, help="Destination port."),
         click.option("--method", help="HTTP method."),

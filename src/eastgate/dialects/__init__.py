@@ -6,49 +6,52 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from eastgate.diagnostics import Reporter, did_you_mean
-from eastgate.dialects import codes, gep3779
-from eastgate.dialects.base import Dialect, Kind
+from eastgate.dialects import accesspolicy, codes, gep3779
+from eastgate.dialects.base import Kind
 from eastgate.policy import Attachment, Layer
 from eastgate.settings import Settings
 from eastgate.sources import Document
+from eastgate.world import Backend, World
 
-__all__ = ["DIALECTS", "Policy", "assemble", "is_policy", "read_policy", "reads"]
+__all__ = ["DIALECTS", "Policy", "assemble", "is_policy", "read_object", "read_policy", "reads"]
 
-Policy: TypeAlias = gep3779.Policy
+Policy: TypeAlias = gep3779.Policy | accesspolicy.Policy
 
-DIALECTS: tuple[Dialect[Policy], ...] = (gep3779.DIALECT,)
+DIALECTS = (gep3779.DIALECT, accesspolicy.DIALECT)
 
-_KINDS: dict[tuple[str, str, str], Kind[Policy]] = {
+_KINDS: dict[tuple[str, str, str], Kind[gep3779.Policy] | Kind[accesspolicy.Policy]] = {
     (kind.group, kind.version, kind.kind): kind for dialect in DIALECTS for kind in dialect.kinds
 }
-_GROUPS = frozenset(group for group, _, _ in _KINDS)
+_OBJECTS: dict[tuple[str, str, str], Kind[Backend]] = {
+    (kind.group, kind.version, kind.kind): kind for kind in accesspolicy.BACKENDS
+}
+_READ = {**_KINDS, **_OBJECTS}
+_GROUPS = frozenset(group for group, _, _ in _READ)
 _BYSTANDERS: frozenset[tuple[str, str]] = frozenset().union(*(dialect.bystanders for dialect in DIALECTS))
 
 # Authorization policies of systems that have no dialect yet, by group; None stands for every kind of the group.
 _UNREAD: dict[str, frozenset[str] | None] = {
     "security.istio.io": frozenset({"AuthorizationPolicy"}),
     "policy.linkerd.io": None,
-    "agentic.prototype.x-k8s.io": None,
-    "agentic.networking.x-k8s.io": None,
     "apim.kuadrant.io": frozenset({"AuthPolicy"}),
     "kuadrant.io": frozenset({"AuthPolicy"}),
     "gateway.envoyproxy.io": frozenset({"SecurityPolicy"}),
     "cilium.io": frozenset({"CiliumNetworkPolicy", "CiliumClusterwideNetworkPolicy"}),
 }
-# The GEP's kinds are policies whatever group they claim: one with a misspelt group must not pass for an unused object.
-_CLAIMS = frozenset(kind for _, _, kind in _KINDS if kind.endswith("AuthorizationPolicy"))
+# These kinds are policies whatever group they claim: one with a misspelt group must not pass for an unused object.
+_CLAIMS = frozenset(kind for _, _, kind in _KINDS)
 
 
 def reads(api_version: str, kind: str) -> bool:
-    """Whether a document of this kind is a policy to be read, so that its lines must be kept."""
+    """Whether a document of this kind is for a dialect to read, so that its lines must be kept."""
     group, _, version = api_version.rpartition("/")
-    return (group, version, kind) in _KINDS
+    return (group, version, kind) in _READ
 
 
 def is_policy(document: Document) -> bool:
-    """Whether a document is a policy, or claims to be one."""
+    """Whether a document is a policy, or claims to be one, or is in a group of policies and unknown."""
     group, kind = document.group, document.kind
-    if (group, kind) in _BYSTANDERS:
+    if (group, kind) in _BYSTANDERS or (group, document.version, kind) in _OBJECTS:
         return False
     if group in _UNREAD:
         kinds = _UNREAD[group]
@@ -65,10 +68,18 @@ def read_policy(document: Document, settings: Settings, reporter: Reporter) -> P
     return None
 
 
+def read_object(document: Document, settings: Settings, reporter: Reporter) -> Backend | None:
+    """What a document of a dialect declares to exist; None where it is none of these, or has errors."""
+    kind = _OBJECTS.get((document.group, document.version, document.kind))
+    if kind is None or document.node is None:
+        return None
+    return kind.read(document, document.node, settings, reporter)
+
+
 def _refuse(document: Document, reporter: Reporter) -> None:
     group, written = document.group, document.kind
-    versions = sorted(v for g, v, k in _KINDS if (g, k) == (group, written))
-    homes = sorted({f"{g}/{v}" for g, v, k in _KINDS if k == written})
+    versions = sorted(v for g, v, k in _READ if (g, k) == (group, written))
+    homes = sorted({f"{g}/{v}" for g, v, k in _READ if k == written})
     if versions:
         reporter.report(
             codes.UNKNOWN_VERSION,
@@ -101,6 +112,6 @@ def _refuse(document: Document, reporter: Reporter) -> None:
         )
 
 
-def assemble(attached: Sequence[Attachment[Policy]], settings: Settings) -> list[Layer]:
-    """The layers of a workload that these policies target, dialect by dialect."""
-    return [layer for dialect in DIALECTS for layer in dialect.layers(attached, settings)]
+def assemble(attached: Sequence[Attachment[Policy]], settings: Settings, world: World) -> list[Layer]:
+    """The layers of a point of enforcement that these policies target, dialect by dialect."""
+    return [layer for dialect in DIALECTS for layer in dialect.assemble(attached, settings, world)]

@@ -1,4 +1,4 @@
-"""Which policies target which workloads, kept up to date as either changes."""
+"""Which policies target which points of enforcement (workloads, gateways, backends), as either changes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Generic, Never, Protocol, TypeAlias, TypeVar
 
 from eastgate.policy import Attachment, PolicyRef
-from eastgate.world import PodsAcross, PodsMatching, PodsOfService, Target, Workload, World
+from eastgate.world import BackendNamed, GatewayNamed, PodsAcross, PodsMatching, PodsOfService, Target, Workload, World
 
 __all__ = ["Attachments", "Targeting"]
 
@@ -49,7 +49,10 @@ class Attachments(Generic[P]):
 
     def _touched(self, policy: P | None) -> set[str]:
         targets = policy.targets if policy is not None else ()
-        return {workload for target in targets for workload in self._world.select(target)}
+        return {point for target in targets for point in self._points(target)}
+
+    def _points(self, target: Target) -> Iterable[str]:
+        return (str(target),) if isinstance(target, Named) else self._world.select(target)
 
     def of(self, workload: Workload) -> tuple[Attachment[P], ...]:
         """What targets a workload, in the order of the policies' names."""
@@ -60,6 +63,11 @@ class Attachments(Generic[P]):
             for target, order, attachment in self._shelves.get(place, _EMPTY).values()
             if attachment.service is not None or matches(target, workload)
         }
+        return tuple(found[order] for order in sorted(found))
+
+    def at(self, point: str) -> tuple[Attachment[P], ...]:
+        """What targets a Gateway or a Backend, in the order of the policies' names."""
+        found = {order: attachment for _, order, attachment in self._shelves.get(point, _EMPTY).values()}
         return tuple(found[order] for order in sorted(found))
 
     def _places(self, workload: Workload) -> Iterator[_Place]:
@@ -91,8 +99,10 @@ class Attachments(Generic[P]):
         return policy
 
 
-# A target is filed under its Service, or under a label that all its pods have (None: they need have none) in its
-# namespace (None: it may mean pods of any).
+Named = GatewayNamed | BackendNamed  # each is a point of its own
+
+# A target is filed under its own name, under its Service, or under a label that all its pods have (None: they need
+# have none) in its namespace (None: it may mean pods of any).
 _Place: TypeAlias = str | tuple[str | None, tuple[str, str] | None]
 _Order: TypeAlias = tuple[str, str, str, str, str]  # the name of a policy, and of a Service, as they are sorted
 _Shelf: TypeAlias = dict[tuple[PolicyRef, int], tuple[Target, _Order, Attachment[P]]]
@@ -107,6 +117,8 @@ def _place(target: Target) -> _Place:
             return namespace, selector.anchor
         case PodsAcross(pods=pods):
             return None, pods.anchor
+        case GatewayNamed() | BackendNamed():
+            return str(target)  # no Service has such a key, so no workload is asked about it
 
 
 def _order(ref: PolicyRef, service: str | None) -> _Order:

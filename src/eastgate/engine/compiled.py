@@ -146,6 +146,8 @@ def _steps(layer: str, chain: Chain, verdicts: Verdicts) -> list[_Step]:
 
 
 def _compile_chain(steps: Sequence[_Step]) -> Decide:
+    if len(steps) == 1 and isinstance(steps[0], _Search):
+        return _compile_search(_Search(steps[0].rules, [_final(said) for said in steps[0].says]))
     compiled = [_compile_search(step) if isinstance(step, _Search) else step for step in steps]
 
     def decide(request: Request) -> Verdict:

@@ -56,6 +56,11 @@ def _compile_parts(parts: Sequence[Predicate], *, decisive: bool) -> Condition:
     conditions = tuple(compile_condition(part) for part in parts)
     if len(conditions) == 1:
         return conditions[0]
+    if len(conditions) == 2:
+        first, second = conditions
+        if decisive:
+            return lambda request: first(request) or second(request)
+        return lambda request: first(request) and second(request)
 
     def holds(request: Request) -> bool:
         for one in conditions:

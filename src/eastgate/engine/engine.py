@@ -1,7 +1,8 @@
 """The engine: a world and policies in, decisions out.
 
-Workloads that the same policies target form a class and share one program. Programs are compiled when they are
-first needed, or all at once by `compile_all`; a change forgets only the programs of the workloads that it touches.
+A point of enforcement is a workload, by its key, or a Gateway or a Backend, by the text of its target. Points that the
+same policies target form a class and share one program. Programs are compiled when they are first needed, or all at
+once by `compile_all`; a change forgets only the programs of the points that it touches.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from eastgate.world import Change, World
 __all__ = ["Engine"]
 
 P = TypeVar("P", bound=Targeting)
+
+_NAMED = ("Gateway ", "Backend ")  # how the points begin that are no workloads
 
 
 @contextmanager
@@ -51,25 +54,25 @@ class Engine(Generic[P]):
         self._decides: dict[str, Decide] = {}  # what a program decides with, one step nearer
         self._classes: WeakValueDictionary[tuple[object, ...], Program] = WeakValueDictionary()
 
-    def decide(self, workload: str, request: Request) -> Verdict:
-        """Whether a request to the workload of this key is allowed: odd is yes. `outcome` says why."""
+    def decide(self, point: str, request: Request) -> Verdict:
+        """Whether a request is allowed at a point: odd is yes. The point's program says why."""
         try:
-            decide = self._decides[workload]
+            decide = self._decides[point]
         except KeyError:
-            decide = self.program(workload).decide
+            decide = self.program(point).decide
         return decide(request)
 
-    def program(self, workload: str) -> Program:
-        """What decides for a workload. Raises KeyError where there is no such workload."""
-        program = self._programs.get(workload)
+    def program(self, point: str) -> Program:
+        """What decides at a point. Raises KeyError where there is no such workload."""
+        program = self._programs.get(point)
         if program is None:
-            attached = self._attachments.of(self.world.workloads[workload])
+            attached = self.attached(point)
             same = tuple(part for one in attached for part in (one.policy, one.service))
             program = self._classes.get(same)
             if program is None:
                 program = self._classes[same] = compile_layers(self._assemble(attached))
-            self._programs[workload] = program
-            self._decides[workload] = program.decide
+            self._programs[point] = program
+            self._decides[point] = program.decide
         return program
 
     def compile_all(self) -> int:
@@ -84,24 +87,29 @@ class Engine(Generic[P]):
         """Every policy, in the order of their names."""
         return sorted(self._attachments.policies.values(), key=lambda policy: str(policy.ref))
 
-    def attached(self, workload: str) -> tuple[Attachment[P], ...]:
-        """The policies that target a workload, in the order of their names."""
-        return self._attachments.of(self.world.workloads[workload])
+    def attached(self, point: str) -> tuple[Attachment[P], ...]:
+        """The policies that target a point, in the order of their names."""
+        if point.startswith(_NAMED):
+            return self._attachments.at(point)
+        return self._attachments.of(self.world.workloads[point])
 
     def put_policy(self, policy: P) -> frozenset[str]:
-        """Add or replace a policy; tells which workloads it touches."""
+        """Add or replace a policy; tells which points it touches."""
         return self._forget(self._attachments.put(policy))
 
     def remove_policy(self, ref: PolicyRef) -> frozenset[str]:
-        """Remove a policy, if it is there; tells which workloads it touched."""
+        """Remove a policy, if it is there; tells which points it touched."""
         return self._forget(self._attachments.remove(ref))
 
     def world_changed(self, change: Change) -> frozenset[str]:
-        """The world has changed under the engine; tells which workloads that touches."""
-        return self._forget(set(change.workloads))
+        """The world has changed under the engine; tells which points that touches."""
+        touched = set(change.workloads)
+        if any(changed.kind == "ReferenceGrant" for changed in change.objects):
+            touched |= {point for point in self._programs if point.startswith(_NAMED)}  # they may refer to authorizers
+        return self._forget(touched)
 
     def _forget(self, touched: set[str]) -> frozenset[str]:
-        for workload in touched:
-            self._programs.pop(workload, None)
-            self._decides.pop(workload, None)
+        for point in touched:
+            self._programs.pop(point, None)
+            self._decides.pop(point, None)
         return frozenset(touched)

@@ -32,7 +32,7 @@ def build_search(filed: Filed, says: Sequence[int]) -> Callable[[Request], int]:
     """Rule i says `says[i]`, and the last is said where none matches. Identity and port must be known."""
     exact = {identity: _search(clauses) for identity, clauses in filed.exact.items()}
     stems = {stem: _search(clauses) for stem, clauses in filed.stems.items()}
-    anyone = _search(filed.anyone)
+    anyone = _search(filed.anyone) if filed.anyone else None
     miss = len(says) - 1
 
     def find(request: Request) -> int:
@@ -45,7 +45,9 @@ def build_search(filed: Filed, says: Sequence[int]) -> Callable[[Request], int]:
             named = stems.get(identity.rpartition("/")[0])
             if named is not None:
                 best = named(request, best)
-        return says[anyone(request, best)]
+        if anyone is not None:
+            best = anyone(request, best)
+        return says[best]
 
     return find
 

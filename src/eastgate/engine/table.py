@@ -1,11 +1,12 @@
 """Tables, for rules that ask only who and on which port: at most three look-ups, however many rules there are.
 
     exact identity  ->  what is said, or  port -> what is said
-    namespace stem  ->  the same
+    (stem,)         ->  the same, for all accounts of a namespace
     everybody       ->  the same
 
 Each rule says something, and the first that matches is heard. What is said to many is pushed down to the few when
-the table is built, so that the narrowest entry that a request finds is final.
+the table is built, so that the narrowest entry that a request finds is final. In a large world a decision costs what
+it touches of memory: so there is one dictionary for all callers, in which no identity can be mistaken for a stem.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ _Entry: TypeAlias = int | _ByPort
 class Table:
     """What is said to whom on which port. `unknown` answers where either is not known."""
 
-    exact: dict[object, _Entry]
-    stems: dict[str, _Entry]
+    callers: dict[object, _Entry]
+    stems: bool  # whether there are any
     anyone: _Entry
     unknown: Callable[[Request], int]
 
@@ -39,12 +40,11 @@ class Table:
         if request.open:
             return self.unknown(request)
         identity = request.identity
-        said = self.exact.get(identity)
+        said = self.callers.get(identity)
         if said is None:
-            # Here it is a text: a client without identity is filed under exact, as is a stem with no name behind it.
-            said = self.stems.get(identity.rpartition("/")[0]) if self.stems else None  # type: ignore[union-attr]
-            if said is None:
-                said = self.anyone
+            said = self.anyone
+            if self.stems:  # here it is a text: a client without identity has an entry, as has a stem without a name
+                said = self.callers.get((identity.rpartition("/")[0],), said)  # type: ignore[union-attr]
         if isinstance(said, int):
             return said
         on_port = said.get(request.port)
@@ -62,17 +62,17 @@ def build_table(filed: Filed, says: Sequence[int], unknown: Callable[[Request], 
     try:
         anyone = entries.narrowed(({None: len(says) - 1}, says[-1]), filed.anyone)
         stems = {stem: entries.narrowed(anyone, clauses) for stem, clauses in filed.stems.items()}
-        exact: dict[object, _Entry] = {f"{stem}/": anyone[1] for stem in stems}
-        exact[None] = anyone[1]
+        callers: dict[object, _Entry] = {(stem,): entry for stem, (_, entry) in stems.items()}
+        callers |= dict.fromkeys((None, *(f"{stem}/" for stem in stems)), anyone[1])
         for identity, clauses in filed.exact.items():
             wider = anyone
             if stems:
                 stem, _, name = str(identity).rpartition("/")
                 wider = stems.get(stem, anyone) if name else anyone
-            exact[identity] = entries.narrowed(wider, clauses)[1]
+            callers[identity] = entries.narrowed(wider, clauses)[1]
     except _NoRoom:
         return None
-    return Table(exact, {stem: entry for stem, (_, entry) in stems.items()}, anyone[1], unknown)
+    return Table(callers, bool(stems), anyone[1], unknown)
 
 
 class _NoRoom(Exception):  # noqa: N818 - it is not an error

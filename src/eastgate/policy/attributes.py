@@ -27,6 +27,7 @@ __all__ = [
     "SERVICE",
     "SNI",
     "SOURCE_WORKLOAD",
+    "TIME",
     "UNKNOWN",
     "Attribute",
     "Unknown",
@@ -56,6 +57,11 @@ class Attribute:
     key: str = ""
     needs_http: bool = False
 
+    @property
+    def is_header(self) -> bool:
+        """Whether it is a request header."""
+        return self.name == "header"
+
     def __str__(self) -> str:
         return f"{self.name} {self.key}" if self.key else self.name
 
@@ -72,6 +78,7 @@ SNI: Final = Attribute("SNI")
 HOST: Final = Attribute("host", needs_http=True)
 METHOD: Final = Attribute("method", needs_http=True)
 PATH: Final = Attribute("path", needs_http=True)
+TIME: Final = Attribute("time")  # of the request, as RFC 3339
 GRPC_METHOD: Final = Attribute("gRPC method", needs_http=True)
 MCP_METHOD: Final = Attribute("MCP method", needs_http=True)
 MCP_TOOL: Final = Attribute("MCP tool", needs_http=True)

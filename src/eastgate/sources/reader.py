@@ -124,7 +124,8 @@ def _place(finding: Diagnostic) -> tuple[int, int]:
 
 def _collect_yaml(text: Text, start: int, end: int, collector: Collector, reporter: Reporter) -> None:
     chunk = text.source.text[start:end]
-    if not text.bad and not collector.wants(*_hint(chunk)):
+    # libyaml passes over a byte order mark and does not count it, so the offsets of the fast reader would be wrong
+    if not text.bad and not chunk.startswith("\ufeff") and not collector.wants(*_hint(chunk)):
         plain = read_plain_yaml(chunk, start)
         if plain is not None:
             collector.add_plain(plain, text, is_json=False)

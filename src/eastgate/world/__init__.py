@@ -8,6 +8,8 @@ from eastgate.world.changes import Change
 from eastgate.world.gateways import (
     GATEWAY_GROUP,
     ROUTE_KINDS,
+    AllowedRoutes,
+    Backend,
     Gateway,
     GrantFrom,
     GrantTo,
@@ -15,6 +17,7 @@ from eastgate.world.gateways import (
     ParentRef,
     ReferenceGrant,
     Route,
+    RoutesFrom,
 )
 from eastgate.world.identity import service_account_id, spiffe_problem, trust_domain_problem
 from eastgate.world.interpret import interpret
@@ -23,8 +26,10 @@ from eastgate.world.labels import Operator, Requirement, Selector
 from eastgate.world.manifest import Manifest
 from eastgate.world.names import dns_label_problem, dns_subdomain_problem, label_key_problem, label_value_problem
 from eastgate.world.objects import NAME_LABEL, Namespace, ObjectId, Service, ServiceAccount, ServicePort
+from eastgate.world.patterns import matches_pattern, pattern_problem
 from eastgate.world.pods import CONTROLLER_KINDS, ContainerPort, Controller, Owner, Pod, Workload
-from eastgate.world.targets import PodsAcross, PodsMatching, PodsOfService, Target
+from eastgate.world.routes import PathMatch, PathType, RouteBackend, RouteMatch, RouteRule, ValueMatch
+from eastgate.world.targets import BackendNamed, GatewayNamed, PodsAcross, PodsMatching, PodsOfService, Target
 from eastgate.world.world import World
 
 __all__ = [
@@ -32,10 +37,14 @@ __all__ = [
     "GATEWAY_GROUP",
     "NAME_LABEL",
     "ROUTE_KINDS",
+    "AllowedRoutes",
+    "Backend",
+    "BackendNamed",
     "Change",
     "ContainerPort",
     "Controller",
     "Gateway",
+    "GatewayNamed",
     "GrantFrom",
     "GrantTo",
     "Listener",
@@ -45,6 +54,8 @@ __all__ = [
     "Operator",
     "Owner",
     "ParentRef",
+    "PathMatch",
+    "PathType",
     "Pod",
     "PodsAcross",
     "PodsMatching",
@@ -52,11 +63,16 @@ __all__ = [
     "ReferenceGrant",
     "Requirement",
     "Route",
+    "RouteBackend",
+    "RouteMatch",
+    "RouteRule",
+    "RoutesFrom",
     "Selector",
     "Service",
     "ServiceAccount",
     "ServicePort",
     "Target",
+    "ValueMatch",
     "Workload",
     "World",
     "WorldObject",
@@ -65,7 +81,9 @@ __all__ = [
     "interpret",
     "label_key_problem",
     "label_value_problem",
+    "matches_pattern",
     "object_id",
+    "pattern_problem",
     "service_account_id",
     "spiffe_problem",
     "trust_domain_problem",

@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from eastgate.diagnostics import Code
 
-__all__ = ["BAD_ADDRESS", "BAD_NAME", "BAD_PORT", "BAD_PROTOCOL", "MISSING", "NOT_A_STRING", "WRONG_TYPE"]
+__all__ = [
+    "BAD_ADDRESS",
+    "BAD_HOSTNAME",
+    "BAD_NAME",
+    "BAD_PATH",
+    "BAD_PATTERN",
+    "BAD_PORT",
+    "BAD_PROTOCOL",
+    "BAD_SELECTOR",
+    "BAD_VALUE",
+    "MISSING",
+    "NOT_A_STRING",
+    "WRONG_TYPE",
+]
 
 WRONG_TYPE = Code(
     "EG1101",
@@ -42,4 +55,33 @@ BAD_NAME = Code(
     "invalid name",
     "The API server would reject this name of an object, a namespace or a service account, and an identity made of it "
     "could read like somebody else's. The object was left out.",
+)
+BAD_VALUE = Code(
+    "EG1108",
+    "value not allowed here",
+    "The field takes one of a few words, or a number within limits, and this is none of them. The object was left out.",
+)
+BAD_HOSTNAME = Code(
+    "EG1109",
+    "invalid hostname",
+    "A hostname of a listener or a route is a DNS name in lower case, without port; its first label may be `*`, which "
+    "stands for one or more labels. The object was left out.",
+)
+BAD_PATH = Code(
+    "EG1110",
+    "invalid path in a route",
+    "A path that a route compares exactly or as a prefix is absolute, and has no query, no empty or dot segments and "
+    "no encoded slash: no request could match it. The object was left out.",
+)
+BAD_PATTERN = Code(
+    "EG1111",
+    "regular expression not understood",
+    "Regular expressions in routes are read as RE2, as Envoy reads them: without look-around and back-references, so "
+    "that matching takes no longer than the text is. The object was left out.",
+)
+BAD_SELECTOR = Code(
+    "EG1112",
+    "label selector not understood",
+    "A label selector has matchLabels and matchExpressions, and nothing else. The API server would drop what it does "
+    "not know, and the selector would select more than was meant. The object was left out.",
 )

@@ -7,10 +7,10 @@ that the rest of the object is still looked at. Absent and null are one thing, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from eastgate.diagnostics import Code, Reporter
+from eastgate.diagnostics import Code, Reporter, did_you_mean
 from eastgate.world import codes
 from eastgate.world.manifest import Manifest
 
@@ -38,13 +38,13 @@ class Section:
         """Whether a field is given."""
         return self.data.get(key) is not None
 
-    def section(self, key: str) -> Section:
+    def section(self, key: str, *, help: str | None = None) -> Section:  # noqa: A002
         """A mapping, empty where it is absent."""
         value = self.data.get(key)
         if isinstance(value, dict):
             return Section(self._manifest, self._reporter, value, (*self._path, key))
         if value is not None:
-            self._mistyped(value, "a mapping", key)
+            self._mistyped(value, "a mapping", key, help=help)
         return Section(self._manifest, self._reporter, {}, (*self._path, key))
 
     def sections(self, key: str) -> Iterator[Section]:
@@ -70,6 +70,16 @@ class Section:
             self.missing(key)
         return value or ""
 
+    def choice(self, key: str, allowed: Sequence[str]) -> str | None:
+        """A string that is one of a few."""
+        value = self.text(key)
+        if value is None or value in allowed:
+            return value
+        meant = next((one for one in allowed if one.lower() == value.lower()), None) or did_you_mean(value, allowed)
+        way_out = f"write {meant}" if meant else f"write {', '.join(allowed[:-1])} or {allowed[-1]}"
+        self.complain(codes.BAD_VALUE, f"{self._named(key)} cannot be `{value}`", key, help=way_out)
+        return None
+
     def texts(self, key: str) -> tuple[str, ...]:
         """The items of a list of strings."""
         found = []
@@ -87,12 +97,14 @@ class Section:
             if isinstance(value, str):
                 found[name] = value
             else:
+                message = f"`{name}` in {self._named(key)} is {_described(value)}, not a string"
+                way_out = self._quoted(value, key, name)
                 self.complain(
                     codes.NOT_A_STRING,
-                    f"`{name}` in {self._named(key)} is {_described(value)}, not a string",
+                    message,
                     key,
                     name,
-                    help=f'write `{name}: "{_as_written(value)}"`' if isinstance(value, bool | int | float) else None,
+                    help=f"write `{name}: {way_out}`" if way_out else f"write a string, or remove `{name}`",
                 )
         return found
 
@@ -104,13 +116,27 @@ class Section:
         self._mistyped(value, "true or false", key)
         return False
 
+    def number(self, key: str, lowest: int, highest: int) -> int | None:
+        """A whole number within limits."""
+        value = self.data.get(key)
+        if value is None:
+            return None
+        way_out = f"write a number between {lowest} and {highest}"
+        if isinstance(value, bool) or not isinstance(value, int):
+            self._mistyped(value, "a whole number", key, help=way_out)
+            return None
+        if not lowest <= value <= highest:
+            self.complain(codes.BAD_VALUE, f"{self._named(key)} cannot be {value}", key, help=way_out)
+            return None
+        return value
+
     def port(self, key: str) -> int | None:
         """A port number."""
         value = self.data.get(key)
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int):
-            self._mistyped(value, "a number", key)
+            self._mistyped(value, "a whole number", key)
             return None
         if not 1 <= value <= _HIGHEST_PORT:
             self.complain(codes.BAD_PORT, f"port {value} is out of range", key, help="write a port between 1 and 65535")
@@ -139,7 +165,7 @@ class Section:
 
     def missing(self, key: str) -> None:
         """Say that a field must be there."""
-        self.complain(codes.MISSING, f"{self._named(key)} is missing")
+        self.complain(codes.MISSING, f"{self._named(key)} is missing", help=f"write `{key}: ..` here")
 
     def complain(self, code: Code, message: str, *below: str | int, help: str | None = None) -> None:  # noqa: A002
         """Report something about this section, or about what is below it."""
@@ -154,7 +180,22 @@ class Section:
 
     def _mistyped(self, value: object, wanted: str, *below: str | int, help: str | None = None) -> None:  # noqa: A002
         message = f"{self._named(*below)} is {_described(value)}; it must be {wanted}"
-        self.complain(codes.WRONG_TYPE, message, *below, help=help)
+        self.complain(codes.WRONG_TYPE, message, *below, help=help or self._way_out(value, wanted, *below))
+
+    def _way_out(self, value: object, wanted: str, *below: str | int) -> str:
+        if wanted == "a string" and (quoted := self._quoted(value, *below)):
+            return f"quote it: {quoted}"
+        if wanted == "a whole number" and isinstance(value, str) and value.isdigit():
+            return f"write {value} without quotes"
+        ways = {"a mapping": "write its fields below it, indented", "a list": "start each entry with `- `"}
+        return ways.get(wanted, f"write {wanted}")
+
+    def _quoted(self, value: object, *below: str | int) -> str | None:
+        """A value that is no string only for want of quotes, as it was written."""
+        if not isinstance(value, bool | int | float):
+            return None
+        span = self._manifest.locate(*self._path, *below)
+        return f'"{span.underlined if span is not None else _as_written(value)}"'
 
     def _named(self, *below: str | int) -> str:
         text = ""

@@ -1,16 +1,24 @@
-"""The nouns of Gateway API: gateways, routes, and the grants that let references cross namespaces."""
+"""The nouns of Gateway API: gateways, routes, backends, and the grants that let references cross namespaces.
+
+What a rule of a route says is in `routes`.
+"""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from eastgate.places import Span
+from eastgate.world.labels import Selector
 from eastgate.world.objects import ObjectId
+from eastgate.world.routes import RouteRule
 
 __all__ = [
     "GATEWAY_GROUP",
     "ROUTE_KINDS",
+    "AllowedRoutes",
+    "Backend",
     "Gateway",
     "GrantFrom",
     "GrantTo",
@@ -18,10 +26,28 @@ __all__ = [
     "ParentRef",
     "ReferenceGrant",
     "Route",
+    "RoutesFrom",
 ]
 
 GATEWAY_GROUP = "gateway.networking.k8s.io"
 ROUTE_KINDS = ("HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute")
+
+
+class RoutesFrom(enum.StrEnum):
+    """The namespaces whose routes a listener takes, as they are written."""
+
+    SAME = "Same"
+    ALL = "All"
+    SELECTOR = "Selector"
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedRoutes:
+    """Which routes may attach to a listener. No `kinds`, as (group, kind), means all that its protocol carries."""
+
+    namespaces: RoutesFrom = RoutesFrom.SAME
+    selector: Selector | None = None
+    kinds: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +58,7 @@ class Listener:
     port: int
     protocol: str
     hostname: str | None = None
+    allowed_routes: AllowedRoutes = AllowedRoutes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +97,20 @@ class ParentRef:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A route of one of `ROUTE_KINDS`. Its rules stay as they were written, for whoever understands them."""
+    """A route of one of `ROUTE_KINDS`.
+
+    `rules` are those of an HTTPRoute. Those of another kind stay as they were written, in `raw_rules`, for whoever
+    understands them. `created` is when the API server first saw it, in RFC 3339; None: it has not yet.
+    """
 
     kind: str
     namespace: str
     name: str
     hostnames: tuple[str, ...] = ()
     parents: tuple[ParentRef, ...] = ()
-    rules: tuple[Mapping[str, object], ...] = field(default=(), hash=False)
+    rules: tuple[RouteRule, ...] = ()
+    raw_rules: tuple[Mapping[str, object], ...] = field(default=(), hash=False)
+    created: str | None = None
     span: Span | None = field(default=None, compare=False)
 
     @property
@@ -89,6 +122,34 @@ class Route:
     def id(self) -> ObjectId:
         """Which object of the API this is."""
         return ObjectId(GATEWAY_GROUP, self.kind, self.namespace, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """Something behind a gateway that speaks MCP: a Service of its own namespace, or a host elsewhere.
+
+    The world reads no manifest into one. `group` and `kind` are those of the dialect that declares it.
+    """
+
+    namespace: str
+    name: str
+    service_name: str | None
+    hostname: str | None
+    port: int
+    path: str = "/mcp"
+    group: str = field(kw_only=True)
+    kind: str = field(kw_only=True)
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def key(self) -> str:
+        """Its name among the world's backends: `namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def id(self) -> ObjectId:
+        """Which object of the API this is."""
+        return ObjectId(self.group, self.kind, self.namespace, self.name)
 
 
 @dataclass(frozen=True, slots=True)

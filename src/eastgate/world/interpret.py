@@ -58,18 +58,19 @@ def _read(root: Section, identity: ObjectId, span: Span | None) -> WorldObject:
     raise AssertionError(kind)
 
 
+_NAME_HELP = "write a name that the API server accepts: lower-case letters, digits and -"
+
+
 def _check_names(root: Section, identity: ObjectId) -> None:
     """Names become parts of keys and identities, in which `/` and the like would make one thing read as another."""
     problem = dns_label_problem(identity.name) if identity.kind == "Namespace" else dns_subdomain_problem(identity.name)
     if problem:
-        root.complain(
-            codes.BAD_NAME, f"`{identity.name}` is not a name of a {identity.kind}: {problem}", "metadata", "name"
-        )
+        message = f"`{identity.name}` is not a name of a {identity.kind}: {problem}"
+        root.complain(codes.BAD_NAME, message, "metadata", "name", help=_NAME_HELP)
     problem = dns_label_problem(identity.namespace) if identity.namespace else None
     if problem:
-        root.complain(
-            codes.BAD_NAME, f"`{identity.namespace}` is not a name of a namespace: {problem}", "metadata", "namespace"
-        )
+        message = f"`{identity.namespace}` is not a name of a namespace: {problem}"
+        root.complain(codes.BAD_NAME, message, "metadata", "namespace", help=_NAME_HELP)
 
 
 def _service(root: Section, namespace: str, name: str, span: Span | None) -> Service:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from eastgate.world.changes import Change
-from eastgate.world.gateways import Gateway, ReferenceGrant, Route
+from eastgate.world.gateways import Backend, Gateway, ReferenceGrant, Route
 from eastgate.world.kinds import WorldObject
 from eastgate.world.label_index import LabelIndex
 from eastgate.world.membership import Membership
@@ -23,6 +23,7 @@ from eastgate.world.workload_index import WorkloadIndex
 
 __all__ = ["Inventory"]
 
+_K = TypeVar("_K")
 _T = TypeVar("_T")
 
 
@@ -42,8 +43,10 @@ class Inventory:
     """All that a world has, in tables and indexes that agree with each other between updates."""
 
     __slots__ = (
+        "_backends",
         "_ownership",
         "_seats",
+        "backends",
         "gateways",
         "grants",
         "index",
@@ -60,12 +63,14 @@ class Inventory:
         self.namespaces: dict[str, Namespace] = {}
         self.gateways: dict[str, Gateway] = {}
         self.routes: dict[str, Route] = {}
+        self.backends: dict[str, Backend] = {}
         self.service_accounts: dict[str, ServiceAccount] = {}
         self.grants: dict[str, dict[str, ReferenceGrant]] = {}  # by namespace, then by name
         self.index = WorkloadIndex()
         self.membership = Membership()
         self.namespace_labels = LabelIndex()  # of exactly the namespaces that have workloads
         self._ownership = Ownership()
+        self._backends: dict[str, dict[ObjectId, Backend]] = {}  # by key: kinds of several groups may share a name
         self._seats: dict[Slot, tuple[Workload, ...]] = {}
 
     def namespace(self, name: str) -> Namespace:
@@ -124,13 +129,27 @@ class Inventory:
                 _keep(self.gateways, declared.key, declared, present=present)
             case Route():
                 _keep(self.routes, declared.key, declared, present=present)
+            case Backend():
+                self._declare_backend(declared, present=present)
             case ServiceAccount():
                 _keep(self.service_accounts, declared.key, declared, present=present)
-            case ReferenceGrant(namespace, name):
-                grants = self.grants.setdefault(namespace, {})
-                _keep(grants, name, declared, present=present)
-                if not grants:
-                    del self.grants[namespace]
+            case ReferenceGrant():
+                self._declare_grant(declared, present=present)
+
+    def _declare_grant(self, declared: ReferenceGrant, *, present: bool) -> None:
+        grants = self.grants.setdefault(declared.namespace, {})
+        _keep(grants, declared.name, declared, present=present)
+        if not grants:
+            del self.grants[declared.namespace]
+
+    def _declare_backend(self, declared: Backend, *, present: bool) -> None:
+        key = declared.key
+        bearing = self._backends.setdefault(key, {})
+        _keep(bearing, declared.id, declared, present=present)
+        if bearing:
+            self.backends[key] = bearing[min(bearing)]
+        else:
+            del self._backends[key], self.backends[key]
 
     def _declare_namespace(self, declared: Namespace, *, present: bool, update: _Update) -> None:
         name = declared.name
@@ -222,7 +241,7 @@ class Inventory:
         )
 
 
-def _keep(table: dict[str, _T], key: str, value: _T, *, present: bool) -> None:
+def _keep(table: dict[_K, _T], key: _K, value: _T, *, present: bool) -> None:
     if present:
         table[key] = value
     else:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from eastgate.world.gateways import GATEWAY_GROUP, ROUTE_KINDS, Gateway, ReferenceGrant, Route
+from eastgate.world.gateways import GATEWAY_GROUP, ROUTE_KINDS, Backend, Gateway, ReferenceGrant, Route
 from eastgate.world.objects import Namespace, ObjectId, Service, ServiceAccount
 from eastgate.world.pods import CONTROLLER_KINDS, Controller, Pod
 
 __all__ = ["WorldObject", "canonical_group", "group_of", "object_id", "uses"]
 
-WorldObject: TypeAlias = Namespace | Pod | Controller | Service | ServiceAccount | Gateway | Route | ReferenceGrant
-"""Anything that can be declared to a world."""
+WorldObject: TypeAlias = (
+    Namespace | Pod | Controller | Service | ServiceAccount | Gateway | Route | ReferenceGrant | Backend
+)
+"""Anything that can be declared to a world. A Backend is declared by the dialect whose kind it is."""
 
 _KINDS = {
     **dict.fromkeys(("Namespace", "Pod", "Service", "ServiceAccount"), ""),

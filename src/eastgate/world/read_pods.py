@@ -89,7 +89,8 @@ def _service_account(spec: Section) -> str:
         if name:
             problem = dns_subdomain_problem(name)
             if problem:
-                spec.complain(codes.BAD_NAME, f"`{name}` is not the name of a service account: {problem}", field)
+                message = f"`{name}` is not the name of a service account: {problem}"
+                spec.complain(codes.BAD_NAME, message, field, help="write its name alone; its namespace is the pod's")
             return name
     return "default"
 
@@ -118,5 +119,7 @@ def _ips(status: Section) -> tuple[str, ...]:
             try:
                 ips.append(str(ipaddress.ip_address(text)))
             except ValueError:
-                section.complain(codes.BAD_ADDRESS, f"`{text}` is not an IP address", key)
+                section.complain(
+                    codes.BAD_ADDRESS, f"`{text}` is not an IP address", key, help="write an IPv4 or IPv6 address"
+                )
     return tuple(ips)

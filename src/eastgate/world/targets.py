@@ -1,4 +1,4 @@
-"""Which pods a policy is about, as the world can answer it."""
+"""What a policy is about: pods, as the world can select them, or one gateway or backend by its name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from eastgate.world.labels import Selector
 
-__all__ = ["PodsAcross", "PodsMatching", "PodsOfService", "Target"]
+__all__ = ["BackendNamed", "GatewayNamed", "PodsAcross", "PodsMatching", "PodsOfService", "Target"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,4 +43,26 @@ class PodsAcross:
         return f"pods {self.pods} in namespaces {self.namespaces}"
 
 
-Target: TypeAlias = PodsMatching | PodsOfService | PodsAcross
+@dataclass(frozen=True, slots=True)
+class GatewayNamed:
+    """One Gateway. It is no workload, and selects none."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"Gateway {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class BackendNamed:
+    """One backend behind a gateway. It is no workload, and selects none."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"Backend {self.namespace}/{self.name}"
+
+
+Target: TypeAlias = PodsMatching | PodsOfService | PodsAcross | GatewayNamed | BackendNamed

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from eastgate.world.changes import Change
-from eastgate.world.gateways import Gateway, GrantFrom, ReferenceGrant, Route
+from eastgate.world.gateways import Backend, Gateway, GrantFrom, ReferenceGrant, Route
 from eastgate.world.inventory import Inventory
 from eastgate.world.kinds import WorldObject
 from eastgate.world.objects import Namespace, ObjectId, Service, ServiceAccount
 from eastgate.world.pods import Workload
-from eastgate.world.targets import PodsAcross, PodsMatching, PodsOfService, Target
+from eastgate.world.targets import BackendNamed, GatewayNamed, PodsAcross, PodsMatching, PodsOfService, Target
 
 __all__ = ["World"]
 
@@ -76,6 +76,11 @@ class World:
         return MappingProxyType(self._has.gateways)
 
     @property
+    def backends(self) -> Mapping[str, Backend]:
+        """The backends by `namespace/name`; of several kinds with one name the first by group, then kind."""
+        return MappingProxyType(self._has.backends)
+
+    @property
     def routes(self) -> Mapping[str, Route]:
         """The routes by `Kind/namespace/name`."""
         return MappingProxyType(self._has.routes)
@@ -112,6 +117,8 @@ class World:
             case PodsAcross(namespaces, pods):
                 selected = self._has.namespace_labels.select(namespaces)
                 return frozenset().union(*(index.select(name, pods) for name in selected))
+            case GatewayNamed() | BackendNamed():
+                return frozenset()
 
     def target_matches(self, target: Target, workload: Workload) -> bool:
         """Whether a target means this workload: the same answer as `select`, for one."""
@@ -122,6 +129,8 @@ class World:
                 return f"{namespace}/{service}" in self.services_of(workload.key)
             case PodsAcross(namespaces, pods):
                 return pods.matches(workload.labels) and namespaces.matches(self.namespace(workload.namespace).labels)
+            case GatewayNamed() | BackendNamed():
+                return False
 
     def find_workloads(self, namespace: str, name: str) -> tuple[Workload, ...]:
         """The pod of that name, or else all workloads with an owner of that name, of any kind, sorted by key."""

@@ -2,47 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from eastgate.diagnostics import Diagnostic, Reporter
-from eastgate.dialects.base import Dialect, Kind
+from eastgate.dialects.base import Dialect, Kind, reader
 from eastgate.dialects.gep3779 import meaning, shapes
 from eastgate.dialects.gep3779.assemble import layers
 from eastgate.dialects.gep3779.model import Policy
 from eastgate.dialects.gep3779.validation import Subject
-from eastgate.schema import Check, Record, check
-from eastgate.settings import Settings
-from eastgate.sources import Document
+from eastgate.schema import Record
 from eastgate.sources.node import Node
 
 __all__ = ["CLUSTER_GROUP", "DIALECT", "GROUP", "Policy"]
 
 GROUP = "gateway.networking.x-k8s.io"  # the drafts give none; upstream's experimental kinds live here
 CLUSTER_GROUP = "eastgate.dev"
-
-Meaning = Callable[[Document, Node, Settings], Policy]
-
-
-def _reader(
-    shape: Record[Subject] | Callable[[Node], Record[Subject]], meaning_of: Meaning
-) -> Callable[[Document, Node, Settings, Reporter], Policy | None]:
-    def read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Policy | None:
-        found = Reporter()
-        kind = root.get("kind")
-        check(
-            shape if isinstance(shape, Record) else shape(root),
-            root,
-            Check(found, Subject(settings)),
-            kind.span if kind is not None else None,
-        )
-        reporter.found.extend(sorted(found, key=_place))
-        return None if found.errors else meaning_of(document, root, settings)
-
-    return read
-
-
-def _place(finding: Diagnostic) -> tuple[int, int]:
-    return (finding.span.line, finding.span.column) if finding.span else (0, 0)
 
 
 def _v1alpha1_shape(root: Node) -> Record[Subject]:
@@ -55,18 +26,19 @@ def _v1alpha1_shape(root: Node) -> Record[Subject]:
 
 DIALECT: Dialect[Policy] = Dialect(
     name="GEP-3779",
+    model=Policy,
     kinds=(
-        Kind(GROUP, "v1alpha2", "AuthorizationPolicy", _reader(shapes.V1ALPHA2, meaning.v1alpha2)),
-        Kind(GROUP, "v1alpha1", "AuthorizationPolicy", _reader(_v1alpha1_shape, meaning.v1alpha1)),
-        Kind(GROUP, "v1alpha1", "XAuthorizationPolicy", _reader(shapes.X_V1ALPHA1, meaning.x_v1alpha1)),
+        Kind(GROUP, "v1alpha2", "AuthorizationPolicy", reader(shapes.V1ALPHA2, Subject, meaning.v1alpha2)),
+        Kind(GROUP, "v1alpha1", "AuthorizationPolicy", reader(_v1alpha1_shape, Subject, meaning.v1alpha1)),
+        Kind(GROUP, "v1alpha1", "XAuthorizationPolicy", reader(shapes.X_V1ALPHA1, Subject, meaning.x_v1alpha1)),
         Kind(
             CLUSTER_GROUP,
             "v1alpha1",
             "ClusterAuthorizationPolicy",
-            _reader(shapes.CLUSTER_POLICY, meaning.cluster_policy),
+            reader(shapes.CLUSTER_POLICY, Subject, meaning.cluster_policy),
         ),
     ),
-    layers=layers,
+    layers=lambda attached, settings, _world: layers(attached, settings),
     bystanders=frozenset(
         {(GROUP, kind) for kind in ("XBackend", "XBackendTrafficPolicy", "XListenerSet", "XMesh")}
         | {(CLUSTER_GROUP, "DecisionTest")}

@@ -1,0 +1,180 @@
+"""What AccessPolicy rules look at beside the source: MCP methods and tools, HTTP attributes, expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from eastgate.cel import Expression
+from eastgate.dialects.accesspolicy.cel import compiled
+from eastgate.policy import NEVER, And, Computed, Is, Known, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
+from eastgate.policy.attributes import (
+    BACKEND,
+    HOST,
+    MCP_METHOD,
+    MCP_TOOL,
+    METHOD,
+    PATH,
+    PORT,
+    Attribute,
+    header,
+)
+from eastgate.policy.paths import comparable_host
+from eastgate.sources.node import Node
+from eastgate.world.patterns import matches_pattern
+
+__all__ = [
+    "NO_HEADER",
+    "base_protocol",
+    "calls",
+    "expression",
+    "header_match",
+    "hosts",
+    "mcp",
+    "methods",
+    "nothing",
+    "or_base_protocol",
+    "paths",
+    "ports",
+]
+
+NO_HEADER = header("")
+
+
+def nothing() -> Predicate:
+    """An explicitly empty list."""
+    return NEVER
+
+
+# MCP
+
+
+def _is_method(*names: str) -> Predicate:
+    return Is(MCP_METHOD, OneOf(frozenset(names)))
+
+
+_NO_MESSAGE = Not(Is(MCP_METHOD, Present()))  # the GET stream and the DELETE of a session have no JSON-RPC body
+_SESSION = And((_NO_MESSAGE, Is(METHOD, OneOf(frozenset({"GET", "DELETE"})))))
+
+
+_BASE = (_is_method("initialize", "ping", "tools/list"), Is(MCP_METHOD, Prefix("notifications/")), _SESSION)
+
+
+def base_protocol() -> Predicate:
+    """What a caller who may call some tool needs beside: the proposal's form lets it pass by itself."""
+    return Or(_BASE)
+
+
+def or_base_protocol(predicate: Predicate) -> Predicate:
+    """The tools that a rule allows, and what calling them needs."""
+    return Or((predicate, *_BASE))
+
+
+def calls(tools: list[str], *, at_gateway: bool) -> Predicate:
+    """A call of ANY of the tools."""
+    return And((_is_method("tools/call"), _names(tools, at_gateway=at_gateway)))
+
+
+def _names(names: list[str], *, at_gateway: bool) -> Predicate:
+    """ANY of the names. At a Gateway a plain name is a tool of any backend, `backend/tool` of one (ruling 23)."""
+    qualified = [name for name in names if at_gateway and "/" in name]
+    plain = frozenset(name for name in names if name not in qualified)
+    parts: list[Predicate] = [Is(MCP_TOOL, OneOf(plain))] if plain else []
+    for name in qualified:
+        backend, _, tool = name.partition("/")
+        parts.append(And((Is(MCP_TOOL, OneOf(frozenset({tool}))), Is(BACKEND, Suffix(f"/{backend}")))))
+    return parts[0] if len(parts) == 1 else Or(tuple(parts))
+
+
+def mcp(node: Node, *, at_gateway: bool) -> Predicate:
+    """v1alpha1: ANY of the methods; absent means any MCP message, an empty list none."""
+    methods = node.get("methods")
+    option = node.get("mcpBaseProtocolMethodsOption")
+    parts: list[Predicate] = []
+    if methods is None:
+        parts.append(Is(MCP_METHOD, Present()))
+    else:
+        parts.extend(_mcp_method(one, at_gateway=at_gateway) for one in methods)
+    if option is not None and option.text == "MATCH_BASE_PROTOCOL_METHODS":
+        prefixes = (Is(MCP_METHOD, Prefix(f"{name}/")) for name in ("completion", "logging", "notifications"))
+        parts.extend((_is_method("initialize", "ping", "tools/list"), *prefixes, _SESSION))
+    return Or(tuple(parts))
+
+
+def _mcp_method(node: Node, *, at_gateway: bool) -> Predicate:
+    name, params = node["name"].text, node.get("params")
+    method: Predicate = _is_method(name) if "/" in name else Is(MCP_METHOD, Prefix(f"{name}/"))
+    if params is None:
+        return method
+    has_names = not name.startswith("resources/")  # resources have URIs, in which a slash separates nothing of ours
+    return And((method, _names([param.text for param in params], at_gateway=at_gateway and has_names)))
+
+
+# HTTP
+
+
+def methods(node: Node) -> tuple[Attribute, Predicate]:
+    """ANY of the methods."""
+    return METHOD, Is(METHOD, OneOf(frozenset(one.text for one in node)))
+
+
+def ports(node: Node) -> tuple[Attribute, Predicate]:
+    """ANY of the ports."""
+    return PORT, Is(PORT, OneOf(frozenset(one.number for one in node)))
+
+
+def hosts(node: Node) -> tuple[Attribute, Predicate]:
+    """ANY of the hosts; `*.` stands for one or more labels."""
+    names = [comparable_host(one.text) for one in node]
+    exact = frozenset(name for name in names if not name.startswith("*."))
+    parts: list[Predicate] = [Is(HOST, OneOf(exact))] if exact else []
+    parts += [Is(HOST, Suffix(name[1:])) for name in names if name.startswith("*.")]
+    return HOST, Or(tuple(parts))
+
+
+def paths(node: Node) -> tuple[Attribute, Predicate]:
+    """ANY of the path matches."""
+    return PATH, Or(tuple(_path(one) for one in node))
+
+
+def _path(node: Node) -> Predicate:
+    kind, value = node.get("type"), node.get("value")
+    text = value.text if value is not None else ""
+    match kind.text if kind is not None else "PathPrefix":
+        case "Exact":
+            return Is(PATH, OneOf(frozenset({text})))
+        case "RegularExpression":
+            return _matches(PATH, text)
+        case _:
+            stem = text.rstrip("/")  # a prefix is of whole segments
+            return Or((Is(PATH, OneOf(frozenset({stem} if stem else {"/"}))), Is(PATH, Prefix(f"{stem}/"))))
+
+
+def header_match(node: Node) -> tuple[Attribute, Predicate]:
+    """One header, which must match."""
+    attribute, kind = header(node["name"].text), node.get("type")
+    if kind is not None and kind.text == "RegularExpression":
+        return attribute, _matches(attribute, node["value"].text)
+    return attribute, Is(attribute, OneOf(frozenset({node["value"].text})))
+
+
+def _matches(attribute: Attribute, pattern: str) -> Predicate:
+    """A regular expression, over the whole value, in linear time. It is known to be one, so it never errs."""
+
+    def test(values: Mapping[Attribute, Known]) -> bool:
+        value = values[attribute]
+        return isinstance(value, str) and matches_pattern(pattern, value)
+
+    return Computed(f"{attribute} matches {pattern}", frozenset({attribute}), test)
+
+
+# Expressions
+
+
+def expression(text: str, *, on_error: bool) -> Predicate:
+    """A CEL expression on a tool call. One that errs allows nothing, and is a reason to deny or to ask."""
+    found = compiled(text)
+    assert isinstance(found, Expression)  # noqa: S101 - validation has compiled it
+    lowered = found.lowered_or_error if on_error else found.lowered
+    if lowered is None:
+        lowered = Computed(text, found.attributes, found.evaluate, on_error=on_error)
+    return And((_is_method("tools/call"), lowered))

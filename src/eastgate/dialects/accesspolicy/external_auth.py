@@ -1,0 +1,79 @@
+"""An external authorizer: Gateway API's HTTPExternalAuthFilter, field by field, and what must hold in it."""
+
+from __future__ import annotations
+
+from eastgate.dialects.accesspolicy import codes, validation, values
+from eastgate.dialects.accesspolicy.validation import Checking, Subject
+from eastgate.schema import Choice, Field, ListOf, Record, Text, Whole
+from eastgate.schema.kubernetes import dns_label
+from eastgate.sources.node import Node
+
+__all__ = ["EXTERNAL_AUTH", "PORT"]
+
+PORT = Whole(1, 65535, what="a port")
+
+
+def _protocol(node: Node, to: Checking) -> None:
+    """The protocol and its settings go together."""
+    protocol = node["protocol"].text
+    wanted, other = ("grpc", "http") if protocol == "GRPC" else ("http", "grpc")
+    if other in node:
+        message = f"protocol must be '{other.upper()}' when {other} is set"
+        way_out = "remove one of them" if wanted in node else f"write protocol: {other.upper()}, or {wanted}: {{}}"
+        to.report(codes.PROTOCOL, message, node.key_span(other), help=way_out)
+    elif wanted not in node:
+        message = f"{wanted} must be specified when protocol is set to '{protocol}'"
+        to.report(codes.PROTOCOL, message, node["protocol"], help=f"write {wanted}: {{}}")
+
+
+def _service(ref: Node, to: Checking) -> None:
+    """A Service, with its port: nothing else can be asked."""
+    kind, group = ref.get("kind"), ref.get("group")
+    wrong = kind if kind is not None and kind.text != "Service" else None
+    if wrong is None and group is not None and group.text not in ("", "core"):
+        wrong = group
+    if wrong is not None:
+        message = "an external authorizer must be a Service"
+        to.report(
+            codes.AUTHORIZER, message, wrong, help="write the name and port of a Service; leave kind and group out"
+        )
+    elif "port" not in ref:
+        to.report(codes.AUTHORIZER, "Must have port for Service reference", ref["name"], help="write port: ..")
+
+
+_headers: ListOf[Subject] = ListOf(
+    Text("the name of a header", values.header_name), "a list of headers", validation.no_duplicates
+)
+_backend_ref: Record[Subject] = Record(
+    "backendRef",
+    {
+        "group": Field(Text("a group")),
+        "kind": Field(Text("a kind")),
+        "name": Field(dns_label("the name of a Service"), required=True, help="write name: .."),
+        "namespace": Field(dns_label("a namespace")),
+        "port": Field(PORT, help="write port: .."),
+    },
+    rules=(_service,),
+)
+_http: Record[Subject] = Record(
+    "http",
+    {
+        "path": Field(Text("a path", values.prefix)),
+        "allowedHeaders": Field(_headers),
+        "allowedResponseHeaders": Field(_headers),
+    },
+)
+
+EXTERNAL_AUTH: Record[Subject] = Record(
+    "externalAuth",
+    {
+        "protocol": Field(Choice(("HTTP", "GRPC")), required=True, help="write protocol: HTTP, or protocol: GRPC"),
+        "backendRef": Field(_backend_ref, required=True, help="write backendRef: {name: .., port: ..}"),
+        "grpc": Field(Record("grpc", {"allowedHeaders": Field(_headers)}), help="write grpc: {}"),
+        "http": Field(_http, help="write http: {}"),
+        "forwardBody": Field(Record("forwardBody", {"maxSize": Field(Whole(0, 65535, what="a size in bytes"))})),
+    },
+    rules=(_protocol,),
+    misspelt={"backendRefs": "backendRef", "service": "backendRef"},
+    advice={"service": "write backendRef: {name: .., port: ..}"},
+)

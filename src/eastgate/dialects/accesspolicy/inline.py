@@ -1,0 +1,171 @@
+"""What a rule of v1alpha1 may say of a request: HTTP attributes, MCP methods, or an expression. Field by field, and
+what must hold in it."""
+
+from __future__ import annotations
+
+import re
+
+from eastgate.diagnostics import did_you_mean
+from eastgate.dialects.accesspolicy import codes, tools, validation, values
+from eastgate.dialects.accesspolicy.cel import CEL
+from eastgate.dialects.accesspolicy.external_auth import PORT
+from eastgate.dialects.accesspolicy.validation import Checking, Demand, Subject, at_most
+from eastgate.schema import Choice, Field, ListOf, Record, Shape, Text, enumerated, quoted
+from eastgate.schema import codes as schema_codes
+from eastgate.sources.node import Node
+
+__all__ = ["AUTHORIZATION", "INLINE_FIELDS"]
+
+_LONGEST = at_most(10, "write the rest into another rule")
+
+
+def _list(name: str, item: Shape[Subject], what: str, *demands: Demand) -> Field[Subject]:
+    """A list that, left out, matches anything: nobody who wrote it without a value is told to leave it out."""
+    return Field(
+        ListOf(item, what, validation.all_of(*demands)),
+        help=f"write {name}: [..]; left out it matches anything, and [] nothing",
+    )
+
+
+# MCP
+
+_WITH_PARAMS = ("prompts/get", "tools/call", "resources/subscribe", "resources/unsubscribe", "resources/read")
+
+
+_MCP_METHODS = (
+    *("tools", "prompts", "resources"),
+    *("prompts/list", "tools/list", "resources/list", "resources/templates/list"),
+    *_WITH_PARAMS,
+)
+_BASE_PROTOCOL = re.compile(r"initialize|ping|(notifications|completion|logging)(/.*)?")
+
+
+def _mcp_method_name(node: Node, to: Checking) -> None:
+    """A method that is not of the base protocol, or a family of them."""
+    if node.text in _MCP_METHODS:
+        return
+    near = did_you_mean(node.text, _MCP_METHODS)
+    if _BASE_PROTOCOL.fullmatch(node.text):
+        way_out = "write mcpBaseProtocolMethodsOption: MATCH_BASE_PROTOCOL_METHODS beside `methods`"
+    else:
+        way_out = f"did you mean `{near}`?" if near else f"write {enumerated(_MCP_METHODS, 'or')}"
+    message = f"{quoted(node.text)} is not an MCP method that a rule can name"
+    to.report(schema_codes.NOT_A_CHOICE, message, node, help=way_out)
+
+
+def _mcp_method_params(node: Node, to: Checking) -> None:
+    """Only some methods have a name to compare."""
+    if "params" in node and node["name"].text in _MCP_METHODS and node["name"].text not in _WITH_PARAMS:
+        message = "Params can only be specified for get, call, subscribe, unsubscribe, or read methods"
+        way_out = f"remove params, or write name: {enumerated(_WITH_PARAMS, 'or')}"
+        to.report(codes.PARAMS, message, node.key_span("params"), help=way_out)
+
+
+_PARAMS = "methods: [{name: tools/call, params: [..]}]"
+
+_mcp_method: Record[Subject] = Record(
+    "an MCP method",
+    {
+        "name": Field(Text("an MCP method", _mcp_method_name), required=True, help="write name: tools/call"),
+        "params": _list("params", Text("a name", tools.param), "a list of names", _LONGEST, validation.no_duplicates),
+    },
+    rules=(_mcp_method_params,),
+    misspelt={"tools": "params", "names": "params"},
+    otherwise="write {name: tools/call, params: [..]}",
+)
+_mcp: Record[Subject] = Record(
+    "mcp",
+    {
+        "methods": _list("methods", _mcp_method, "a list of MCP methods", _LONGEST, validation.unique_method_names),
+        "mcpBaseProtocolMethodsOption": Field(Choice(("SKIP_BASE_PROTOCOL_METHODS", "MATCH_BASE_PROTOCOL_METHODS"))),
+    },
+    misspelt={"tools": "methods", "baseProtocolMethodsOption": "mcpBaseProtocolMethodsOption"},
+    advice={"tools": f"write {_PARAMS}"},
+    otherwise=f"write {{{_PARAMS}}}, or {{mcpBaseProtocolMethodsOption: MATCH_BASE_PROTOCOL_METHODS}}",
+)
+
+# HTTP
+
+_HTTP_METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
+_path: Record[Subject] = Record(
+    "a path match",
+    {"type": Field(Choice(("Exact", "PathPrefix", "RegularExpression"))), "value": Field(Text("a path"))},
+    rules=(values.path_match,),
+    misspelt={"path": "value"},
+    otherwise="write {type: PathPrefix, value: /..}",
+)
+_header: Record[Subject] = Record(
+    "a header match",
+    {
+        "type": Field(Choice(("Exact", "RegularExpression"))),
+        "name": Field(Text("the name of a header", values.header_name), required=True, help="write name: .."),
+        "value": Field(Text("a value"), required=True, help="write value: .."),
+    },
+    rules=(values.header,),
+    otherwise="write {name: .., value: ..}",
+)
+_all_must_match = at_most(10, "remove some: a request must match all of them")
+
+
+# A rule
+
+INLINE_FIELDS = ("methods", "paths", "headers", "hosts", "ports", "mcp")
+
+
+def _type_and_members(node: Node, to: Checking) -> None:
+    """v1alpha1: CEL has an expression and nothing else, Inline anything else."""
+    kind = node["type"]
+    if kind.text == "Inline":
+        if "cel" in node:
+            message = "cel must not be specified when type is set to 'Inline'"
+            to.report(codes.CEL_FOREIGN, message, node.key_span("cel"), help="write type: CEL, or remove it")
+        return
+    if "cel" not in node:
+        message = "cel must be specified when type is set to 'CEL'"
+        to.report(codes.CEL_MISSING, message, kind, help="write cel: {expression: ..}")
+        return
+    for name in INLINE_FIELDS:
+        if name in node:
+            message = f"`{name}` does not belong in an authorization of type CEL"
+            to.report(codes.FOREIGN_MEMBER, message, node.key_span(name), help="write it into the expression")
+
+
+_type = Choice(
+    ("Inline", "CEL"),
+    reasons={
+        "INLINETOOLS": (
+            schema_codes.NOT_A_CHOICE,
+            f"InlineTools is v0alpha0: write type: Inline and mcp: {{{_PARAMS}}}",
+        ),
+        "EXTERNALAUTH": (
+            schema_codes.NOT_A_CHOICE,
+            "in v1alpha1 the policy asks: write action: ExternalAuth and externalAuth: {..} in `spec`",
+        ),
+    },
+)
+_hosts = _list("hosts", Text("a host", values.host), "a list of hosts", _LONGEST, validation.no_duplicates)
+
+AUTHORIZATION: Record[Subject] = Record(
+    "authorization",
+    {
+        "type": Field(_type, required=True, help="write type: Inline, or type: CEL"),
+        # nine methods exist, so a list without duplicates has no more
+        "methods": _list("methods", Choice(_HTTP_METHODS), "a list of methods", validation.no_duplicates),
+        "paths": _list("paths", _path, "a list of path matches", _LONGEST),
+        "headers": _list(
+            "headers", _header, "a list of header matches", _all_must_match, validation.unique_header_names
+        ),
+        "hosts": _hosts,
+        "ports": _list("ports", PORT, "a list of ports", _LONGEST, validation.no_duplicates),
+        "mcp": Field(_mcp, help=f"write mcp: {{{_PARAMS}}}; left out it matches anything"),
+        "cel": Field(CEL, help="write cel: {expression: ..}"),
+    },
+    rules=(_type_and_members,),
+    misspelt={"tools": "mcp", "tool": "mcp", "externalAuth": "type", "expression": "cel"},
+    advice={
+        "tools": f"write mcp: {{{_PARAMS}}}",
+        "tool": f"write mcp: {{{_PARAMS}}}",
+        "externalAuth": "write it in `spec`, beside action: ExternalAuth",
+        "expression": "write cel: {expression: ..}",
+    },
+)

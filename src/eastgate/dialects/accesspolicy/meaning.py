@@ -1,0 +1,211 @@
+"""From a checked document to its meaning: targets in the world, rules in the IR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from eastgate.dialects.accesspolicy import attributes
+from eastgate.dialects.accesspolicy.model import Action, Authorizer, Policy
+from eastgate.dialects.accesspolicy.validation import BACKEND_KINDS, inside
+from eastgate.places import Span
+from eastgate.policy import ALWAYS, And, Is, OneOf, Origin, PolicyRef, Predicate, Rule
+from eastgate.policy.attributes import IDENTITY, MCP_TOOL, Attribute
+from eastgate.schema.kubernetes import is_audit
+from eastgate.settings import Settings
+from eastgate.sources import Document
+from eastgate.sources.node import Node
+from eastgate.world import Backend
+from eastgate.world.identity import service_account_id
+from eastgate.world.targets import BackendNamed, GatewayNamed, Target
+
+__all__ = ["backend", "v0alpha0", "v1alpha1"]
+
+Part = tuple[Attribute, Node, Predicate]
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """What every rule of one document needs to know."""
+
+    ref: PolicyRef
+    span: Span
+    targets: tuple[Target, ...]
+    settings: Settings
+    action: Action
+    audit: bool
+
+    @property
+    def namespace(self) -> str:
+        return self.ref.namespace or "default"
+
+    @property
+    def at_gateway(self) -> bool:
+        return isinstance(self.targets[0], GatewayNamed)
+
+    @property
+    def deny(self) -> bool:
+        return self.action is Action.DENY
+
+    @property
+    def on_error(self) -> bool:
+        """What a condition that errs counts as: no reason to allow, no way round a denial or an authorizer."""
+        return self.action is not Action.ALLOW
+
+
+def _context(document: Document, root: Node, settings: Settings) -> _Context:
+    namespace = document.namespace or "default"
+    targets: tuple[Target, ...] = tuple(
+        BackendNamed(namespace, one["name"].text)
+        if one["kind"].text in BACKEND_KINDS
+        else GatewayNamed(namespace, one["name"].text)
+        for one in root["spec"]["targetRefs"]
+    )
+    ref = PolicyRef(document.kind, namespace, document.name, document.group)
+    return _Context(ref, document.span, targets, settings, _action(root["spec"]), is_audit(root))
+
+
+def _action(spec: Node) -> Action:
+    """The policy's own, or in the proposal's form that of its rules: they all ask, or none does."""
+    action = spec.get("action")
+    if action is not None and action.text != "Allow":
+        return Action.DENY if action.text == "Deny" else Action.ASK
+    asks = any(inside(rule, "authorization", "externalAuth") is not None for rule in spec.get("rules") or ())
+    return Action.ASK if asks else Action.ALLOW
+
+
+def v0alpha0(document: Document, root: Node, settings: Settings) -> Policy:
+    """The proposal's form: a rule's match is its source, its tools say what it allows or denies."""
+    context = _context(document, root, settings)
+    written = list(root["spec"]["rules"])
+    lowered = tuple(_rule(context, index, rule, list(_old_parts(rule, context))) for index, rule in enumerate(written))
+    callers = tuple(_source(rule["source"], context)[2] for rule in written)
+    authorizers = [inside(rule, "authorization", "externalAuth") for rule in written]
+    return _policy(context, lowered, callers, authorizers)
+
+
+def v1alpha1(document: Document, root: Node, settings: Settings) -> Policy:
+    """Today's form: the action is the policy's; what is left out matches everything, an empty list nothing."""
+    context = _context(document, root, settings)
+    spec = root["spec"]
+    written = spec.get("rules")
+    if written is None:
+        lowered: tuple[Rule, ...] = (Rule(ALWAYS, Origin(context.ref, 0, spec["action"].span)),)
+        callers: tuple[Predicate, ...] = (ALWAYS,)
+    else:
+        lowered = tuple(_rule(context, index, rule, list(_parts(rule, context))) for index, rule in enumerate(written))
+        callers = tuple(_source(one, context)[2] if (one := rule.get("source")) else ALWAYS for rule in written)
+    return _policy(context, lowered, callers, [spec.get("externalAuth")] * len(lowered))
+
+
+def _policy(
+    context: _Context, rules: tuple[Rule, ...], callers: tuple[Predicate, ...], authorizers: Sequence[Node | None]
+) -> Policy:
+    make = partial(Policy, context.ref, context.span, context.targets, context.action, audit=context.audit)
+    match context.action:
+        case Action.ASK:
+            pairs = zip(rules, authorizers, strict=True)
+            return make(asks=tuple((rule, _authorizer(one, context)) for rule, one in pairs if one is not None))
+        case Action.DENY:
+            return make(denies=rules)
+        case Action.ALLOW:
+            return make(allows=rules, callers=callers)
+
+
+def _rule(context: _Context, index: int, node: Node, parts: list[Part]) -> Rule:
+    spans: tuple[tuple[Attribute, Span], ...] = tuple((attribute, part.span) for attribute, part, _ in parts)
+    return Rule(And(tuple(predicate for _, _, predicate in parts)), Origin(context.ref, index, node.span, spans))
+
+
+def _source(node: Node, context: _Context) -> Part:
+    if node["type"].text == "SPIFFE":
+        identity = node["spiffe"].text
+    else:
+        account = node["serviceAccount"]
+        where = account.get("namespace")
+        namespace = where.text if where is not None else context.namespace
+        identity = service_account_id(context.settings.trust_domain, namespace, account["name"].text)
+    return IDENTITY, node, Is(IDENTITY, OneOf(frozenset({identity})))
+
+
+def _old_parts(rule: Node, context: _Context) -> Iterable[Part]:
+    yield _source(rule["source"], context)
+    authorization = rule.get("authorization")
+    if context.action is Action.ASK:
+        return  # the authorizer is asked about whatever comes from the source
+    if authorization is None:
+        if not context.deny:  # a rule without authorization allows no tool, and denies everything
+            yield MCP_TOOL, rule["name"], attributes.base_protocol()
+        return
+    if authorization["type"].text == "CEL":
+        expression = authorization["cel"]["expression"]
+        allowed: Predicate = attributes.expression(expression.text, on_error=context.on_error)
+        yield MCP_TOOL, expression, allowed if context.deny else attributes.or_base_protocol(allowed)
+        return
+    tools = authorization["tools"]
+    called = attributes.calls([tool.text for tool in tools], at_gateway=context.at_gateway)
+    yield MCP_TOOL, tools, called if context.deny else attributes.or_base_protocol(called)
+
+
+_PARTS: dict[str, Callable[[Node], tuple[Attribute, Predicate]]] = {
+    "methods": attributes.methods,
+    "paths": attributes.paths,
+    "hosts": attributes.hosts,
+    "ports": attributes.ports,
+}
+
+
+def _parts(rule: Node, context: _Context) -> Iterable[Part]:
+    source = rule.get("source")
+    if source is not None:
+        yield _source(source, context)
+    authorization = rule.get("authorization")
+    if authorization is None:
+        return
+    if authorization["type"].text == "CEL":
+        expression = authorization["cel"]["expression"]
+        yield MCP_TOOL, expression, attributes.expression(expression.text, on_error=context.on_error)
+        return
+    for name, lower in _PARTS.items():
+        node = authorization.get(name)
+        if node is not None:
+            attribute, predicate = lower(node)
+            yield attribute, node, predicate
+    headers = authorization.get("headers")
+    for one in headers or ():
+        attribute, predicate = attributes.header_match(one)
+        yield attribute, one, predicate
+    if headers is not None and not list(headers):
+        yield attributes.NO_HEADER, headers, attributes.nothing()
+    mcp = authorization.get("mcp")
+    if mcp is not None:
+        yield MCP_TOOL, mcp, attributes.mcp(mcp, at_gateway=context.at_gateway)
+
+
+def _authorizer(node: Node, context: _Context) -> Authorizer:
+    backend_ref = node["backendRef"]
+    where = backend_ref.get("namespace")
+    return Authorizer(
+        backend_ref["name"].text,
+        where.text if where is not None else context.namespace,
+        backend_ref["port"].number,
+        (context.ref.group, context.ref.kind, context.namespace),
+    )
+
+
+def backend(document: Document, root: Node, settings: Settings) -> Backend:  # noqa: ARG001 - as all meanings
+    """A Backend is no policy; it is something that exists."""
+    mcp = root["spec"]["mcp"]
+    service, host, path = mcp.get("serviceName"), mcp.get("hostname"), mcp.get("path")
+    return Backend(
+        namespace=document.namespace or "default",
+        name=document.name,
+        service_name=service.text if service is not None else None,
+        hostname=host.text if host is not None else None,
+        port=mcp["port"].number,
+        path=path.text if path is not None else "/mcp",
+        group=document.group,
+        kind=document.kind,
+        span=document.span,
+    )

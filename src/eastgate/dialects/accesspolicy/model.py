@@ -1,0 +1,57 @@
+"""An AccessPolicy, whatever form it was written in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from eastgate.places import Span
+from eastgate.policy import PolicyRef, Predicate, Rule
+from eastgate.world.targets import Target
+
+__all__ = ["Action", "Authorizer", "Policy"]
+
+
+class Action(StrEnum):
+    """What the rules of a policy do with the requests that they match."""
+
+    ASK = "ASK"
+    DENY = "DENY"
+    ALLOW = "ALLOW"
+
+
+@dataclass(frozen=True, slots=True)
+class Authorizer:
+    """A Service that decides for itself. `referrer` is the kind and namespace that a ReferenceGrant must name."""
+
+    service: str
+    namespace: str
+    port: int
+    referrer: tuple[str, str, str]
+
+    def __str__(self) -> str:
+        return f"{self.service}.{self.namespace}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Policy:
+    """One policy: rules that ask, or rules that deny, or rules that allow.
+
+    `action` says which, even where there are no rules. `callers` are the sources of the allowing rules: whom this
+    policy names.
+    """
+
+    ref: PolicyRef
+    span: Span
+    targets: tuple[Target, ...]
+    action: Action
+    asks: tuple[tuple[Rule, Authorizer], ...] = ()
+    denies: tuple[Rule, ...] = ()
+    allows: tuple[Rule, ...] = ()
+    callers: tuple[Predicate, ...] = ()
+    audit: bool = False
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Every rule, in the order written."""
+        return (*(rule for rule, _ in self.asks), *self.denies, *self.allows)

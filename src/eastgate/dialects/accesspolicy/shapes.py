@@ -1,0 +1,231 @@
+"""AccessPolicy in the proposal's form and in today's, and Backend, field by field."""
+
+from __future__ import annotations
+
+from eastgate.diagnostics import Code
+from eastgate.dialects.accesspolicy import codes, tools, validation, values
+from eastgate.dialects.accesspolicy.cel import CEL
+from eastgate.dialects.accesspolicy.external_auth import EXTERNAL_AUTH, PORT
+from eastgate.dialects.accesspolicy.inline import AUTHORIZATION, INLINE_FIELDS
+from eastgate.dialects.accesspolicy.validation import (
+    NETWORKING_GROUP,
+    PROTOTYPE_GROUP,
+    Demand,
+    Subject,
+    all_of,
+    at_most,
+)
+from eastgate.schema import Choice, Field, ListOf, Record, Text, enumerated
+from eastgate.schema import codes as schema_codes
+from eastgate.schema.kubernetes import dns_label, dns_subdomain, resource
+
+__all__ = ["BACKEND", "V0ALPHA0", "V0ALPHA0_CEL", "V1ALPHA1"]
+
+_LONGEST = at_most(10, "write the rest into another policy")
+
+
+# Targets
+
+
+def _targets(target: Demand) -> Field[Subject]:
+    ref: Record[Subject] = Record(
+        "a target reference",
+        {
+            "group": Field(Text("a group"), required=True, help="write group: gateway.networking.k8s.io"),
+            "kind": Field(Text("a kind"), required=True, help="write kind: Gateway, or kind: XBackend"),
+            "name": Field(dns_subdomain("a name"), required=True, help="write name: .."),
+        },
+        rules=(target,),
+        foreign={
+            "sectionName": (codes.SECTION_NAME, "remove it: a policy applies to the whole target"),
+            "namespace": (codes.TARGET_KIND, "remove it: a policy only ever targets objects of its own namespace"),
+        },
+    )
+    rules = all_of(_LONGEST, validation.some_target, validation.one_kind)
+    return Field(
+        ListOf(ref, "a list of target references", rules),
+        required=True,
+        missing=codes.NO_TARGET,
+        help=validation.NO_TARGET_HELP,
+    )
+
+
+_TARGET_MISSPELT = {"targetRef": "targetRefs", "target": "targetRefs", "selector": "targetRefs"}
+_TARGET_ADVICE = dict.fromkeys(_TARGET_MISSPELT, validation.NO_TARGET_HELP)
+
+
+# Sources
+
+_account: Record[Subject] = Record(
+    "serviceAccount",
+    {
+        "name": Field(Text("a service account", values.account_name), required=True, help="write name: .."),
+        "namespace": Field(dns_label("a namespace")),
+    },
+    otherwise="write serviceAccount: {name: .., namespace: ..}",
+)
+_source: Record[Subject] = Record(
+    "a source",
+    {
+        "type": Field(
+            Choice(("ServiceAccount", "SPIFFE")), required=True, help="write type: ServiceAccount, or type: SPIFFE"
+        ),
+        "spiffe": Field(Text("a SPIFFE ID", values.spiffe_id)),
+        "serviceAccount": Field(_account),
+    },
+    rules=(validation.source,),
+    misspelt={"serviceAccounts": "serviceAccount", "identity": "spiffe", "identities": "spiffe", "spiffeID": "spiffe"},
+)
+_rule_name: Field[Subject] = Field(
+    Text("the name of a rule", values.rule_name), required=True, help="write name: <a name for the rule>"
+)
+_RULE_MISSPELT = {"sources": "source", "from": "source"}
+
+
+# The proposal's form, v0alpha0
+
+_TOOLS = "{type: InlineTools, tools: [..]}"
+
+
+def _v0alpha0(group: str, *types: str) -> Record[Subject]:
+    rule: Record[Subject] = Record(
+        "a rule",
+        {
+            "name": _rule_name,
+            "source": Field(
+                _source, required=True, help="write source: {type: ServiceAccount, serviceAccount: {name: ..}}"
+            ),
+            "authorization": Field(
+                _old_authorization(types),
+                help=f"write authorization: {_TOOLS}; a rule without it allows no tool, and denies everything",
+            ),
+        },
+        misspelt={**_RULE_MISSPELT, "tools": "authorization", "externalAuth": "authorization"},
+        advice={
+            "tools": f"write authorization: {_TOOLS}",
+            "externalAuth": "write authorization: {type: ExternalAuth, externalAuth: {..}}",
+        },
+    )
+    rules = all_of(_LONGEST, validation.some_rule, validation.unique_rule_names)
+    return resource(
+        "AccessPolicy",
+        Record(
+            "spec",
+            {
+                "targetRefs": _targets(validation.target_of_v0alpha0(group)),
+                "action": Field(_OLD_ACTION),
+                "rules": Field(
+                    ListOf(rule, "a list of rules", rules),
+                    required=True,
+                    missing=codes.NO_RULES,
+                    help=validation.NO_RULES_HELP,
+                ),
+            },
+            rules=(validation.one_way_to_authorize, tools.fit_the_target),
+            misspelt=_TARGET_MISSPELT,
+            advice={**_TARGET_ADVICE, "externalAuth": f"in v0alpha0 {_RULES_ASK}"},
+        ),
+    )
+
+
+_RULES_ASK = "a rule asks: write authorization: {type: ExternalAuth, externalAuth: {..}} in it"
+_OLD_ACTION = Choice(
+    ("Allow", "Deny"),
+    reasons={"EXTERNALAUTH": (schema_codes.NOT_A_CHOICE, f"remove the action; in v0alpha0 {_RULES_ASK}")},
+)
+_CEL_HELP = f"CEL came with {NETWORKING_GROUP}: write that group in apiVersion"
+
+
+def _old_authorization(types: tuple[str, ...]) -> Record[Subject]:
+    reasons: dict[str, tuple[Code, str]] = {
+        "INLINE": (schema_codes.NOT_A_CHOICE, "Inline is v1alpha1: write type: InlineTools and tools: [..]")
+    }
+    fields: dict[str, Field[Subject]] = {
+        "type": Field(Choice(types, reasons=reasons), required=True, help=f"write type: {enumerated(types, 'or')}"),
+        "tools": Field(
+            ListOf(Text("a tool", tools.tool), "a list of tools", validation.no_duplicates),
+            help="write tools: [..]; an empty list names no tool",
+        ),
+        "externalAuth": Field(EXTERNAL_AUTH),
+    }
+    if "CEL" in types:
+        fields["cel"] = Field(CEL)
+    else:
+        reasons["CEL"] = (schema_codes.NOT_A_CHOICE, _CEL_HELP)
+    return Record(
+        "authorization",
+        fields,
+        rules=(validation.authorization,),
+        misspelt={"mcp": "tools", "cel": "tools"},
+        advice={"mcp": "`mcp` is v1alpha1: write type: InlineTools and tools: [..]", "cel": _CEL_HELP},
+    )
+
+
+V0ALPHA0 = _v0alpha0(PROTOTYPE_GROUP, "InlineTools", "ExternalAuth")
+V0ALPHA0_CEL = _v0alpha0(NETWORKING_GROUP, "InlineTools", "ExternalAuth", "CEL")
+
+
+# Today's form, v1alpha1
+
+_IN_AUTHORIZATION = (*INLINE_FIELDS, "cel")
+_rule: Record[Subject] = Record(
+    "a rule",
+    {
+        "name": _rule_name,
+        "source": Field(_source, help="write source: {type: .., ..}; left out it is anyone"),
+        "authorization": Field(AUTHORIZATION, help="write authorization: {type: .., ..}; left out it is everything"),
+    },
+    misspelt={**_RULE_MISSPELT, **dict.fromkeys(("tools", *_IN_AUTHORIZATION), "authorization")},
+    advice={
+        "tools": "write authorization: {type: Inline, mcp: {methods: [{name: tools/call, params: [..]}]}}",
+        **{name: f"indent it: `{name}` belongs in `authorization`" for name in _IN_AUTHORIZATION},
+    },
+)
+
+V1ALPHA1: Record[Subject] = resource(
+    "AccessPolicy",
+    Record(
+        "spec",
+        {
+            "targetRefs": _targets(validation.target_of_v1alpha1),
+            "action": Field(
+                Choice(("Allow", "Deny", "ExternalAuth")),
+                required=True,
+                help="write action: Allow, action: Deny or action: ExternalAuth",
+            ),
+            "externalAuth": Field(EXTERNAL_AUTH),
+            "rules": Field(
+                ListOf(_rule, "a list of rules", all_of(_LONGEST, validation.unique_rule_names)),
+                help="write rules: [{name: .., ..}]; left out they mean every request, and [] none",
+            ),
+        },
+        rules=(validation.action_and_external_auth, validation.some_effect, tools.fit_the_target),
+        misspelt=_TARGET_MISSPELT,
+        advice=_TARGET_ADVICE,
+    ),
+)
+
+
+# Backend
+
+_mcp: Record[Subject] = Record(
+    "mcp",
+    {
+        "serviceName": Field(dns_label("the name of a Service")),
+        "hostname": Field(Text("a host name", values.hostname)),
+        "port": Field(PORT, required=True, help="write port: .."),
+        "path": Field(Text("a path", values.backend_path)),
+    },
+    rules=(validation.one_destination,),
+    misspelt={"service": "serviceName", "name": "serviceName", "host": "hostname"},
+)
+
+BACKEND: Record[Subject] = resource(
+    "Backend",
+    Record(
+        "spec",
+        {"mcp": Field(_mcp, required=True, help="write mcp: {serviceName: .., port: ..}")},
+        misspelt=dict.fromkeys(("serviceName", "hostname", "port"), "mcp"),
+        advice={name: f"indent it: `{name}` belongs in `mcp`" for name in ("serviceName", "hostname", "port", "path")},
+    ),
+)

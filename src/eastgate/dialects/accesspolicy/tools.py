@@ -1,0 +1,73 @@
+"""Names of tools (and prompts): alone, and as names of what stands behind the target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eastgate.dialects.accesspolicy import codes
+from eastgate.dialects.accesspolicy.validation import Checking, inside
+from eastgate.schema import quoted
+from eastgate.sources.node import Node
+from eastgate.world.names import dns_subdomain_problem
+
+__all__ = ["fit_the_target", "param", "tool"]
+
+_LONGEST_PARAM = 20
+
+
+def tool(node: Node, to: Checking) -> None:
+    """A name; MCP asks for no more than that it is one."""
+    problem = _problem(node.text)
+    if problem is not None:
+        message, way_out = problem
+        to.report(codes.TOOL_NAME, f"{quoted(node.text)} {message}", node, help=way_out)
+
+
+def _problem(name: str) -> tuple[str, str] | None:
+    if not name or name != name.strip() or not name.isprintable():
+        return "is not the name of a tool", "write the name as the server lists it"
+    if "*" in name:
+        return "is a pattern, and tools are compared exactly", "list each tool by its name"
+    return None
+
+
+def param(node: Node, to: Checking) -> None:
+    """v1alpha1: a name of at most 20 characters."""
+    if len(node.text) > _LONGEST_PARAM and _problem(node.text) is None:
+        message = f"{quoted(node.text)} has {len(node.text)} characters, and the API server refuses more than 20"
+        to.report(codes.PARAM_LENGTH, message, node, help=_PARAM_HELP)
+    else:
+        tool(node, to)
+
+
+_PARAM_HELP = (
+    "for a tool write type: CEL and cel: {expression: request.mcp.tool_name == '..'}, or the policy in v0alpha0: "
+    "neither has that limit"
+)
+
+
+def fit_the_target(spec: Node, to: Checking) -> None:
+    """On a Gateway `backend/tool` is one backend's tool; on a Backend that is just an unlikely name."""
+    targets = list(spec["targetRefs"])
+    at_gateway = any(kind is not None and kind.value == "Gateway" for kind in (ref.get("kind") for ref in targets))
+    names = {name.value for ref in targets if (name := ref.get("name")) is not None and isinstance(name.value, str)}
+    for node in _named(spec):
+        if not isinstance(node.value, str) or "/" not in node.value or _problem(node.value) is not None:
+            continue
+        backend, _, own_name = node.value.partition("/")
+        if at_gateway and (dns_subdomain_problem(backend) is not None or not own_name):
+            message = f"{quoted(node.value)} is not <backend>/<tool>, the tool of one backend behind the Gateway"
+            to.report(codes.TOOL_NAME, message, node, help="write <backend>/<tool>, or the name of the tool alone")
+        elif not at_gateway and backend in names:
+            message = f"{quoted(node.value)}: on a Backend tools are named without the Backend"
+            to.report(codes.QUALIFIED_ON_BACKEND, message, node, help=f"write {own_name or 'the name of the tool'}")
+
+
+def _named(spec: Node) -> Iterator[Node]:
+    """Whatever names a tool or a prompt, in either form of the API. Resources have URIs, not names."""
+    for rule in spec.get("rules") or ():
+        yield from inside(rule, "authorization", "tools") or ()
+        for method in inside(rule, "authorization", "mcp", "methods") or ():
+            name = method.get("name")
+            if name is not None and name.value in ("tools/call", "prompts/get"):
+                yield from method.get("params") or ()

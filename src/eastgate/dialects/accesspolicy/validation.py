@@ -1,0 +1,298 @@
+"""What the proposal and the API demand of an AccessPolicy beyond the types of its fields: each function is one demand.
+
+Rules of a record see only fields of the right types. Rules of a list, and of the whole spec, must look more carefully:
+what is inside the entries may be wrong, and is then reported already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from eastgate.diagnostics import did_you_mean
+from eastgate.dialects.accesspolicy import codes
+from eastgate.schema import Check, quoted
+from eastgate.settings import Settings
+from eastgate.sources.node import Node
+
+__all__ = ["BACKEND_KINDS", "GATEWAY_GROUP", "NETWORKING_GROUP", "PROTOTYPE_GROUP", "Subject"]
+
+PROTOTYPE_GROUP = "agentic.prototype.x-k8s.io"  # where the proposal's form lives
+NETWORKING_GROUP = "agentic.networking.x-k8s.io"  # where the API has moved to
+GATEWAY_GROUP = "gateway.networking.k8s.io"
+BACKEND_KINDS = ("XBackend", "Backend")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What the checks need to know beside the document itself."""
+
+    settings: Settings
+
+
+Checking = Check[Subject]
+Demand = Callable[[Node, Checking], None]
+
+
+def inside(node: Node | None, *keys: str) -> Node | None:
+    """What stands at a path of keys, or None where the path ends early."""
+    for key in keys:
+        node = node.get(key) if node is not None else None
+    return node
+
+
+def _word(node: Node) -> str | None:
+    """The value of a node that may be no string."""
+    return node.value if isinstance(node.value, str) else None
+
+
+# Lists
+
+
+def all_of(*demands: Demand) -> Demand:
+    """Several demands on one list."""
+
+    def rule(node: Node, to: Checking) -> None:
+        for demand in demands:
+            demand(node, to)
+
+    return rule
+
+
+def at_most(limit: int, way_out: str) -> Demand:
+    """A list of at most so many entries."""
+
+    def rule(node: Node, to: Checking) -> None:
+        items = list(node)
+        if len(items) > limit:
+            message = f"there are {len(items)} entries, and at most {limit} are allowed"
+            to.report(codes.TOO_MANY, message, items[limit], help=way_out)
+
+    return rule
+
+
+def no_duplicates(node: Node, to: Checking) -> None:
+    """A set: no entry twice."""
+    seen: set[object] = set()
+    for item in node:
+        if item.value in seen:
+            to.report(codes.DUPLICATE, f"{quoted(str(item.value))} is written twice", item, help="remove one of them")
+        seen.add(item.value)
+
+
+def unique_rule_names(rules: Node, to: Checking) -> None:
+    """Rules are told apart by their names."""
+    for name in _repeated(rules):
+        message = f"there are two rules named {quoted(name.text)}"
+        to.report(codes.RULE_NAMES, message, name, help="AccessRule names must be unique: write another name")
+
+
+def unique_method_names(methods: Node, to: Checking) -> None:
+    """MCP methods: the list is a map by name."""
+    for name in _repeated(methods):
+        message = f"there are two entries for {quoted(name.text)}"
+        to.report(codes.DUPLICATE, message, name, help="write all params into one of them")
+
+
+def unique_header_names(headers: Node, to: Checking) -> None:
+    """Of two matches for one header Gateway API takes the first, this API all of them: neither is safe to guess."""
+    for name in _repeated(headers, fold=True):
+        message = f"there are two matches for the header {quoted(name.text)}"
+        to.report(codes.DUPLICATE, message, name, help="write one match; a RegularExpression can say more")
+
+
+def _repeated(entries: Node, *, fold: bool = False) -> list[Node]:
+    """The names that an entry before has."""
+    names = [name for entry in entries if (name := entry.get("name")) is not None and _word(name)]
+    words = [name.text.lower() if fold else name.text for name in names]
+    return [name for position, name in enumerate(names) if words[position] in words[:position]]
+
+
+# Targets
+
+
+def some_target(refs: Node, to: Checking) -> None:
+    """An empty list targets nothing."""
+    if not list(refs):
+        to.report(codes.NO_TARGET, "a policy needs a target", refs, help=NO_TARGET_HELP)
+
+
+NO_TARGET_HELP = "write targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: ..}]"
+
+
+def one_kind(refs: Node, to: Checking) -> None:
+    """All targets are Gateways, or all are Backends."""
+    kinds = [kind for ref in refs if (kind := ref.get("kind")) is not None and _word(kind) in _TARGETS]
+    for kind in kinds[1:]:
+        if (kind.text == "Gateway") != (kinds[0].text == "Gateway"):
+            message = f"All targetRefs must have the same Kind, not {kinds[0].text} and {kind.text}"
+            to.report(codes.MIXED_TARGETS, message, kind, help="write a policy for each kind")
+            return
+
+
+def target_of_v0alpha0(group: str) -> Demand:
+    """The proposal's form, in either group, says which targets there are."""
+    return _target(
+        group,
+        f"TargetRef must have group {group} and kind XBackend, or group {GATEWAY_GROUP} and kind Gateway",
+    )
+
+
+def target_of_v1alpha1(ref: Node, to: Checking) -> None:
+    """Today's form leaves kinds beside Gateway to the implementation; ours knows Backends."""
+    message = f"a policy on {quoted(ref['kind'].text)} of the group {quoted(ref['group'].text)} would not be enforced"
+    _target(NETWORKING_GROUP, message)(ref, to)
+
+
+def _target(backends: str, message: str) -> Demand:
+    """A Gateway, or a Backend; `backends` is the group to name for those that are in none of theirs."""
+
+    def rule(ref: Node, to: Checking) -> None:
+        kind, group = ref["kind"], ref["group"]
+        if kind.text not in _TARGETS:
+            to.report(codes.TARGET_KIND, message, kind, help=_instead(kind.text))
+        elif group.text not in _TARGETS[kind.text]:
+            home = GATEWAY_GROUP if kind.text == "Gateway" else backends
+            to.report(codes.TARGET_KIND, message, group, help=f"write group: {home}")
+
+    return rule
+
+
+_TARGETS = {
+    "Gateway": (GATEWAY_GROUP,),
+    **dict.fromkeys(BACKEND_KINDS, (PROTOTYPE_GROUP, NETWORKING_GROUP)),
+}
+
+
+def _instead(kind: str) -> str:
+    near = did_you_mean(kind, _TARGETS)
+    if near is not None:
+        return f"write kind: {near}"
+    if kind.endswith("Route"):
+        return "target the Gateway that the route is attached to, or the XBackend that it leads to"
+    if kind in ("Service", "Pod", "Deployment"):
+        return "target the XBackend that stands for it, or the Gateway before it"
+    return "write kind: Gateway, or kind: XBackend"
+
+
+# Rules
+
+
+def some_rule(rules: Node, to: Checking) -> None:
+    """The proposal's form: at least one."""
+    if not list(rules):
+        to.report(codes.NO_RULES, "a policy needs a rule", rules, help=NO_RULES_HELP)
+
+
+NO_RULES_HELP = "write rules: [{name: .., source: {..}, authorization: {..}}]"
+
+
+def source(node: Node, to: Checking) -> None:
+    """The type of a source and its member go together."""
+    kind = node["type"]
+    wanted, other = ("spiffe", "serviceAccount") if kind.text == "SPIFFE" else ("serviceAccount", "spiffe")
+    example = "spiffe://<trust domain>/<path>" if kind.text == "SPIFFE" else "{name: ..}"
+    if other in node:
+        message = f"`{other}` does not belong in a source of type {kind.text}"
+        way_out = "write a rule for each source" if wanted in node else f"write {wanted}: {example}, or change the type"
+        to.report(codes.FOREIGN_MEMBER, message, node.key_span(other), help=way_out)
+    elif wanted not in node:
+        message = f"a source of type {kind.text} needs `{wanted}`"
+        to.report(codes.SOURCE_MEMBER, message, kind, help=f"write {wanted}: {example}")
+
+
+_MEMBERS = {"InlineTools": "tools", "ExternalAuth": "externalAuth", "CEL": "cel"}
+_MISSING = {
+    "tools": (codes.TOOLS_MISSING, "write tools: [..]; an empty list names no tool"),
+    "externalAuth": (codes.EXTERNAL_AUTH_MISSING, "write externalAuth: {protocol: .., backendRef: {..}}"),
+    "cel": (codes.CEL_MISSING, "write cel: {expression: ..}"),
+}
+
+
+def authorization(node: Node, to: Checking) -> None:
+    """The proposal's form: the type and its member go together."""
+    kind = node["type"]
+    wanted = _MEMBERS[kind.text]
+    others = [member for member in _MEMBERS.values() if member != wanted and member in node]
+    for other in others:
+        message = f"`{other}` does not belong in an authorization of type {kind.text}"
+        meant = next(name for name, member in _MEMBERS.items() if member == other)
+        way_out = "write one of them" if wanted in node else f"write type: {meant}, or `{wanted}` instead"
+        to.report(codes.FOREIGN_MEMBER, message, node.key_span(other), help=way_out)
+    if wanted not in node and not others:
+        code, way_out = _MISSING[wanted]
+        to.report(code, f"{wanted} must be specified when type is set to '{kind.text}'", kind, help=way_out)
+
+
+def one_way_to_authorize(spec: Node, to: Checking) -> None:
+    """The proposal's form: a policy asks one authorizer, or lists tools; one that denies does not ask."""
+    ways = [way for rule in spec["rules"] if (way := _way(rule)) is not None]
+    asking = [node for way, node in ways if way == "ExternalAuth"]
+    others = [(way, node) for way, node in ways if way != "ExternalAuth"]
+    action = spec.get("action")
+    if action is not None and action.value == "Deny":
+        for node in asking:
+            message = "a Deny policy cannot ask an external authorizer"
+            to.report(codes.DENY_ASKS, message, node, help="write type: InlineTools, or remove the action")
+    elif asking and others:
+        _mixed(asking[0], *others[0], to)
+    elif len(asking) > 1:
+        message = "a maximum of one rule per policy can specify 'ExternalAuth' authorization type"
+        to.report(codes.ONE_EXTERNAL_AUTH, message, asking[1], help="write a policy for each authorizer")
+
+
+def _way(rule: Node) -> tuple[str, Node] | None:
+    """How a rule authorizes, and where it says so; None where that is wrong, and reported."""
+    kind = inside(rule, "authorization", "type")
+    if kind is not None and _word(kind) in _MEMBERS:
+        return kind.text, kind
+    if {key for key, _ in rule.items()} == {"name", "source"}:
+        return "without authorization", rule["name"]
+    return None
+
+
+def _mixed(asking: Node, way: str, other: Node, to: Checking) -> None:
+    """The later of the two is where a reader learns of it."""
+    first, later = sorted((asking, other), key=lambda node: (node.line, node.column))
+    words = f"{way} and ExternalAuth" if way in _MEMBERS else "ExternalAuth and a rule without `authorization`"
+    message = f"{words} cannot stand in one policy (see line {first.line})"
+    to.report(codes.MIXED_AUTHORIZATION, message, later, help="write a policy for each")
+
+
+# Today's form
+
+
+def action_and_external_auth(spec: Node, to: Checking) -> None:
+    """v1alpha1: the action ExternalAuth and the field externalAuth go together."""
+    action = spec["action"]
+    if action.text == "ExternalAuth" and "externalAuth" not in spec:
+        message = "externalAuth must be specified when action is set to 'ExternalAuth'"
+        way_out = "write externalAuth: {protocol: .., backendRef: {name: .., port: ..}}"
+        to.report(codes.EXTERNAL_AUTH_MISSING, message, action, help=way_out)
+    if action.text != "ExternalAuth" and "externalAuth" in spec:
+        message = f"`externalAuth` does not belong in a policy whose action is {action.text}"
+        way_out = "write action: ExternalAuth, or remove it"
+        to.report(codes.FOREIGN_MEMBER, message, spec.key_span("externalAuth"), help=way_out)
+
+
+def some_effect(spec: Node, to: Checking) -> None:
+    """v1alpha1: an empty list of rules is about no request; only an Allow policy means something by that."""
+    action, rules = spec["action"], spec.get("rules")
+    if rules is not None and not list(rules) and action.text in _EFFECTS:
+        message = f"a policy with an empty list of rules {_EFFECTS[action.text]} nothing"
+        to.report(codes.NO_EFFECT, message, rules, help="leave `rules` out to mean every request, or write a rule")
+
+
+_EFFECTS = {"Deny": "denies", "ExternalAuth": "asks about"}
+
+
+# Backend
+
+
+def one_destination(mcp: Node, to: Checking) -> None:
+    """A Backend is a Service or a host."""
+    if ("serviceName" in mcp) == ("hostname" in mcp):
+        both = "hostname" in mcp
+        message = "exactly one of the fields in [serviceName hostname] must be set"
+        way_out = "remove one of them" if both else "write serviceName: .., or hostname: .."
+        to.report(codes.EXACTLY_ONE, message, mcp.key_span("hostname") if both else mcp, help=way_out)

@@ -1,0 +1,214 @@
+"""Single values of an AccessPolicy or a Backend: names, identities, hosts, paths, headers.
+
+What is rejected here could never match, or would match something else than its author meant.
+"""
+
+from __future__ import annotations
+
+import re
+
+from eastgate.dialects.accesspolicy import codes
+from eastgate.dialects.accesspolicy.validation import Checking
+from eastgate.policy.paths import comparable_host, comparable_path, is_refused
+from eastgate.schema import quoted
+from eastgate.sources.node import Node
+from eastgate.world.identity import service_account_id, spiffe_problem
+from eastgate.world.names import dns_label_problem, dns_subdomain_problem
+from eastgate.world.patterns import pattern_problem
+
+__all__ = [
+    "account_name",
+    "backend_path",
+    "header",
+    "header_name",
+    "host",
+    "hostname",
+    "path_match",
+    "prefix",
+    "rule_name",
+    "spiffe_id",
+]
+
+_LONGEST_RULE_NAME = 63
+_LONGEST_HOST = 253
+_LONGEST_PATH = 1024
+_LONGEST_HEADER_NAME, _LONGEST_HEADER_VALUE = 256, 4096
+
+
+# Names and identities
+
+
+def rule_name(node: Node, to: Checking) -> None:
+    """A DNS name of 1 to 63 characters."""
+    too_long = len(node.text) > _LONGEST_RULE_NAME
+    problem = f"it is longer than {_LONGEST_RULE_NAME} characters" if too_long else dns_subdomain_problem(node.text)
+    if problem is not None:
+        near = re.sub(r"[^a-z0-9]+", "-", node.text.lower())[:_LONGEST_RULE_NAME].strip("-") or "read-only"
+        message = f"{quoted(node.text)} cannot name a rule: {problem}"
+        to.report(codes.RULE_NAME, message, node, help=f"write {near}")
+
+
+def spiffe_id(node: Node, to: Checking) -> None:
+    """A full SPIFFE ID: a trust domain alone identifies nobody."""
+    problem = spiffe_problem(node.text)
+    if problem is not None:
+        message = f"{quoted(node.text)} is not a SPIFFE ID: {problem}"
+        to.report(codes.SPIFFE_ID, message, node, help=_spiffe_way_out(node.text, to.context.settings.trust_domain))
+
+
+def _spiffe_way_out(text: str, trust_domain: str) -> str:
+    """Istio leaves the scheme out; others write a service account."""
+    if spiffe_problem(f"spiffe://{text}") is None and "/ns/" in text:
+        return f"write spiffe://{text}"
+    account = _account(text)
+    if account is not None:
+        return f"write type: ServiceAccount and serviceAccount: {{namespace: {account[0]}, name: {account[1]}}}"
+    example = service_account_id(trust_domain, "<namespace>", "<name>")
+    return f"write spiffe://<trust domain>/<path>, such as {example}"
+
+
+def account_name(node: Node, to: Checking) -> None:
+    """One account: there is no `*` here."""
+    problem = dns_subdomain_problem(node.text)
+    if problem is None:
+        return
+    account = _account(node.text)
+    if account is not None:
+        way_out = f"write namespace: {account[0]} and name: {account[1]}"
+    elif spiffe_problem(node.text) is None:
+        way_out = f"it is a SPIFFE ID: write type: SPIFFE and spiffe: {node.text}"
+    elif "*" in node.text:
+        way_out = "write a rule for each service account"
+    else:
+        way_out = "write the name of one service account"
+    message = f"{quoted(node.text)} is not the name of a service account: {problem}"
+    to.report(codes.ACCOUNT, message, node, help=way_out)
+
+
+def _account(text: str) -> tuple[str, str] | None:
+    """Namespace and name, in the ways in which people write both as one."""
+    found = re.fullmatch(r"(?:system:serviceaccount:)?([^:/]+)[:/]([^:/]+)", text)
+    if found is None or dns_label_problem(found[1]) is not None or dns_subdomain_problem(found[2]) is not None:
+        return None
+    return found[1], found[2]
+
+
+# Paths
+
+
+def path_match(node: Node, to: Checking) -> None:
+    """A path match: exact and prefix values in the form in which paths are compared."""
+    value, kind = node.get("value"), node.get("type")
+    way = kind.text if kind is not None else "PathPrefix"
+    if value is None or (not value.text and way != "PathPrefix"):
+        if way != "PathPrefix":  # the prefix of nothing is every path; the others would match none
+            message = f"a path match of type {way} needs a value"
+            to.report(codes.HTTP_VALUE, message, value or node, help="write value: .., or type: PathPrefix")
+    elif len(value.text) > _LONGEST_PATH:
+        _not_a_path(value, f"it is longer than {_LONGEST_PATH} characters", "write a shorter one", to)
+    elif way == "RegularExpression":
+        _pattern(value, to)
+    elif value.text:
+        _plain_path(value, to)
+
+
+def _plain_path(node: Node, to: Checking) -> None:
+    text = node.text
+    if not text.startswith("/"):
+        _not_a_path(node, "it does not begin with /", f"write /{text}", to)
+    elif re.search(r"[?#]", text):
+        way_out = f"write {re.split('[?#]', text)[0]}"
+        _not_a_path(node, "paths are compared without query and fragment", way_out, to)
+    elif is_refused(text):
+        _not_a_path(node, "a request with an encoded slash is always refused", "remove the path", to)
+    elif "*" in text:
+        stem = text.partition("*")[0].rstrip("/") or "/"
+        way_out = f"write type: PathPrefix and value: {stem}, or type: RegularExpression"
+        _not_a_path(node, "`*` stands for nothing but itself here", way_out, to)
+    elif comparable_path(text) != text:
+        way_out = f"write {comparable_path(text)}"
+        _not_a_path(node, "no request has this form once its path is normalized", way_out, to)
+
+
+def _not_a_path(node: Node, problem: str, way_out: str, to: Checking) -> None:
+    to.report(codes.HTTP_VALUE, f"{quoted(node.text)} is not a path: {problem}", node, help=way_out)
+
+
+_PREFIX = re.compile(r"(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})+")
+
+
+def prefix(node: Node, to: Checking) -> None:
+    """What an HTTP authorizer finds before the path of each request."""
+    if len(node.text) > _LONGEST_PATH or not _PREFIX.fullmatch(node.text):
+        message = f"{quoted(node.text)} cannot stand before a path"
+        to.report(codes.AUTHORIZER, message, node, help="write a path such as /check, or leave it out")
+
+
+def backend_path(node: Node, to: Checking) -> None:
+    """Where a Backend speaks MCP."""
+    if not node.text.startswith("/") or not _PREFIX.fullmatch(node.text) or len(node.text) > _LONGEST_PATH:
+        message = f"{quoted(node.text)} is not the path of a Backend"
+        to.report(codes.DESTINATION, message, node, help="write a path such as /mcp, which is the default")
+
+
+# Headers
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+def header_name(node: Node, to: Checking) -> None:
+    """An HTTP token."""
+    if len(node.text) > _LONGEST_HEADER_NAME or not _TOKEN.fullmatch(node.text):
+        message = f"{quoted(node.text)} is not the name of a header"
+        to.report(codes.HTTP_VALUE, message, node, help="write a name such as x-team")
+
+
+def header(node: Node, to: Checking) -> None:
+    """A value to compare a header with."""
+    kind, value = node.get("type"), node["value"]
+    if not 1 <= len(value.text) <= _LONGEST_HEADER_VALUE:
+        message = f"the value of a header has 1 to {_LONGEST_HEADER_VALUE} characters, not {len(value.text)}"
+        to.report(codes.HTTP_VALUE, message, value, help="write the value to compare with")
+    elif kind is not None and kind.text == "RegularExpression":
+        _pattern(value, to)
+
+
+def _pattern(node: Node, to: Checking) -> None:
+    problem = pattern_problem(node.text)
+    if problem is not None:
+        message = f"{quoted(node.text)} is not a regular expression: {problem}"
+        way_out = "write an RE2 expression; it is matched against the whole value"
+        to.report(codes.HTTP_VALUE, message, node, help=way_out)
+
+
+# Hosts
+
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_HOSTNAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+
+
+def host(node: Node, to: Checking) -> None:
+    """A host, or `*.` and a host."""
+    if not _is_host(node.text.removeprefix("*.")):
+        to.report(codes.HTTP_VALUE, f"{quoted(node.text)} is not a host", node, help=_host_way_out(node.text))
+
+
+def _is_host(text: str) -> bool:
+    return len(text) <= _LONGEST_HOST and _HOSTNAME.fullmatch(text) is not None
+
+
+def _host_way_out(text: str) -> str:
+    if text == "*":
+        return "leave `hosts` out to match any host"
+    near = comparable_host(re.sub(r"^[a-z]+://", "", text.lower()).partition("/")[0])
+    if _is_host(near.removeprefix("*.")):
+        return f"write {near}: hosts are compared without scheme, port and letter case"
+    return "write a name such as api.example.com, or *.example.com"
+
+
+def hostname(node: Node, to: Checking) -> None:
+    """The host of a Backend: one, and no pattern."""
+    if not _is_host(node.text):
+        near = comparable_host(re.sub(r"^[a-z]+://", "", node.text.lower()).partition("/")[0])
+        way_out = f"write {near}; port and path have fields of their own" if _is_host(near) else "write one host"
+        to.report(codes.DESTINATION, f"{quoted(node.text)} is not the name of a host", node, help=way_out)

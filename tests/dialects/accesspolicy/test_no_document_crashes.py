@@ -1,0 +1,48 @@
+"""No document crashes the reader: whatever stands in whatever place, there is a policy or there is a reason.
+
+Each value of the largest valid document of each form is replaced by every sort of wrong value, and left out. Where
+it is replaced by something with no fields in it, that is one mistake, and gets one diagnostic.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from eastgate import dialects
+from eastgate.diagnostics import Reporter, render
+from eastgate.sources import Plain, read_text
+from tests.dialects.accesspolicy.reading import DEFAULT, backend_manifest, manifest
+from tests.dialects.accesspolicy.test_accepted import MAXIMAL
+from tests.dialects.reading import document
+from tests.dialects.test_no_document_crashes import WRONG, changed, paths, read
+
+
+def whole(text: str) -> Plain:
+    node = document(text).node
+    assert node is not None
+    return node.plain()
+
+
+@pytest.mark.parametrize("form", MAXIMAL)
+def test_there_is_a_policy_or_there_is_a_reason(form: str) -> None:
+    value = whole(manifest(form.split()[0], MAXIMAL[form]))
+    for path in paths(value):
+        assert read(changed(value, path), DEFAULT) <= 1, path
+        for wrong in WRONG:
+            findings = read(changed(value, path, wrong), DEFAULT)
+            assert findings <= 1 or isinstance(wrong, dict), (path, wrong)
+
+
+@pytest.mark.parametrize("mcp", ["{serviceName: a, port: 80, path: /mcp}", "{hostname: a.example, port: 80}"])
+def test_there_is_a_backend_or_there_is_a_reason(mcp: str) -> None:
+    value = whole(backend_manifest(mcp))
+    for path in paths(value):
+        for text in (json.dumps(changed(value, path, *new)) for new in ((), *((wrong,) for wrong in WRONG))):
+            for one in read_text("backend.json", text, positioned=dialects.reads).documents:
+                if one.node is not None and not dialects.is_policy(one):
+                    reporter = Reporter()
+                    backend = dialects.read_object(one, DEFAULT, reporter)
+                    assert (backend is None) == bool(reporter.errors)
+                    assert all(found.span is not None and found.help and render(found) for found in reporter)

@@ -1,0 +1,153 @@
+"""What HTTPRoutes and listeners say, with what Gateway API fills in."""
+
+from __future__ import annotations
+
+import pytest
+
+from eastgate.world import (
+    AllowedRoutes,
+    Gateway,
+    Operator,
+    PathMatch,
+    PathType,
+    Requirement,
+    Route,
+    RouteBackend,
+    RouteMatch,
+    RouteRule,
+    RoutesFrom,
+    Selector,
+    ValueMatch,
+    matches_pattern,
+    pattern_problem,
+)
+from tests.world.manifests import read
+
+GATEWAY = "gateway.networking.k8s.io/v1"
+
+
+def rules_of(**spec: object) -> tuple[RouteRule, ...]:
+    found = read(GATEWAY, "HTTPRoute", "r", "shop", spec=spec)
+    assert isinstance(found, Route)
+    assert found.raw_rules == ()
+    return found.rules
+
+
+def match_of(**match: object) -> RouteMatch:
+    ((found,),) = (rule.matches for rule in rules_of(rules=[{"matches": [match]}]))
+    return found
+
+
+RULES: list[tuple[str, dict[str, object], tuple[RouteRule, ...]]] = [
+    ("no rules are one for everything", {}, (RouteRule(),)),
+    ("an empty list has none", {"rules": []}, ()),
+    ("a rule without matches is for everything", {"rules": [{}, {"matches": []}]}, (RouteRule(), RouteRule())),
+    (
+        "rules and matches keep their order",
+        {"rules": [{"matches": [{"method": "PUT"}, {"method": "GET"}]}, {"matches": [{"method": "POST"}]}]},
+        (RouteRule((RouteMatch(method="PUT"), RouteMatch(method="GET"))), RouteRule((RouteMatch(method="POST"),))),
+    ),
+    (
+        "a redirect answers",
+        {"rules": [{"filters": [{"type": "CORS"}, {"type": "RequestRedirect", "requestRedirect": {}}]}]},
+        (RouteRule(redirects=True),),
+    ),
+    ("other filters do not", {"rules": [{"filters": [{"type": "URLRewrite"}]}]}, (RouteRule(),)),
+]
+
+
+@pytest.mark.parametrize(("_sentence", "spec", "expected"), RULES, ids=[row[0] for row in RULES])
+def test_rules(_sentence: str, spec: dict[str, object], expected: tuple[RouteRule, ...]) -> None:
+    assert rules_of(**spec) == expected
+
+
+PATHS: list[tuple[object, PathMatch]] = [
+    (None, PathMatch(PathType.PREFIX, "/")),
+    ({}, PathMatch(PathType.PREFIX, "/")),
+    ({"value": "/a"}, PathMatch(PathType.PREFIX, "/a")),
+    ({"type": "Exact"}, PathMatch(PathType.EXACT, "/")),
+    ({"type": "Exact", "value": "/a/"}, PathMatch(PathType.EXACT, "/a/")),
+    ({"type": "RegularExpression", "value": "/a|//b"}, PathMatch(PathType.REGEX, "/a|//b")),
+    ({"value": "/%7Eme"}, PathMatch(PathType.PREFIX, "/~me")),
+    ({"value": "/a%20b"}, PathMatch(PathType.PREFIX, "/a%20b")),
+]
+
+
+@pytest.mark.parametrize(("written", "expected"), PATHS)
+def test_a_path_is_a_prefix_where_nothing_is_said_and_is_kept_as_it_is_compared(
+    written: object, expected: PathMatch
+) -> None:
+    assert match_of(path=written).path == expected
+
+
+def test_of_two_headers_of_one_name_the_first_counts_and_case_does_not() -> None:
+    headers = [
+        {"name": "X-A", "value": "1"},
+        {"name": "x-a", "value": "2"},
+        {"name": "b", "value": "3", "type": "Exact"},
+    ]
+    assert match_of(headers=headers).headers == (ValueMatch("x-a", "1"), ValueMatch("b", "3"))
+
+
+def test_the_names_of_query_parameters_have_a_case() -> None:
+    parameters = [{"name": "A", "value": "1"}, {"name": "a", "value": "[0-9]", "type": "RegularExpression"}]
+    assert match_of(queryParams=parameters).query == (ValueMatch("A", "1"), ValueMatch("a", "[0-9]", regex=True))
+
+
+BACKENDS: list[tuple[dict[str, object], RouteBackend]] = [
+    ({"name": "a", "port": 80}, RouteBackend("shop", "a", "", "Service", 80, 1)),
+    ({"name": "a", "port": 80, "weight": 0, "namespace": "b"}, RouteBackend("b", "a", port=80, weight=0)),
+    ({"name": "a", "group": "x.io", "kind": "XBackend"}, RouteBackend("shop", "a", "x.io", "XBackend")),
+    ({"name": "a", "group": None, "kind": None, "port": 1, "weight": None}, RouteBackend("shop", "a", port=1)),
+]
+
+
+@pytest.mark.parametrize(("written", "expected"), BACKENDS)
+def test_a_backend_is_a_service_of_the_routes_own_namespace_where_nothing_else_is_said(
+    written: dict[str, object], expected: RouteBackend
+) -> None:
+    ((found,),) = (rule.backends for rule in rules_of(rules=[{"backendRefs": [written]}]))
+    assert found == expected
+
+
+def test_a_route_knows_when_it_was_created() -> None:
+    for timestamp in ("2020-01-01T00:00:00Z", None):
+        found = read(GATEWAY, "HTTPRoute", "r", metadata={"creationTimestamp": timestamp})
+        assert isinstance(found, Route)
+        assert found.created == timestamp
+
+
+TERMS = {"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "c", "operator": "NotIn", "values": ["d"]}]}
+SELECTOR = Selector.of({"a": "b"}, [Requirement("c", Operator.NOT_IN, frozenset({"d"}))])
+ALLOWED: list[tuple[object, AllowedRoutes]] = [
+    (None, AllowedRoutes(RoutesFrom.SAME)),
+    ({}, AllowedRoutes()),
+    ({"namespaces": {}}, AllowedRoutes()),
+    ({"namespaces": {"from": "All"}}, AllowedRoutes(RoutesFrom.ALL)),
+    ({"namespaces": {"from": "Selector", "selector": TERMS}}, AllowedRoutes(RoutesFrom.SELECTOR, SELECTOR)),
+    ({"namespaces": {"from": "Selector", "selector": {}}}, AllowedRoutes(RoutesFrom.SELECTOR, Selector())),
+    ({"namespaces": {"from": "Same", "selector": {"unread": 1}}}, AllowedRoutes()),
+    (
+        {"kinds": [{"kind": "HTTPRoute"}, {"group": "", "kind": "X"}]},
+        AllowedRoutes(kinds=(("gateway.networking.k8s.io", "HTTPRoute"), ("", "X"))),
+    ),
+]
+
+
+@pytest.mark.parametrize(("written", "expected"), ALLOWED)
+def test_a_listener_allows_routes_of_its_own_namespace_where_nothing_is_said(
+    written: object, expected: AllowedRoutes
+) -> None:
+    listener = {"name": "a", "port": 80, "protocol": "HTTP", "allowedRoutes": written}
+    found = read(GATEWAY, "Gateway", "g", spec={"listeners": [listener]})
+    assert isinstance(found, Gateway)
+    assert found.listeners[0].allowed_routes == expected
+
+
+def test_an_expression_matches_all_of_a_text_or_nothing_and_never_takes_long() -> None:
+    assert matches_pattern("a.c", "abc")
+    assert not matches_pattern("a.c", "abcd")
+    assert not matches_pattern("(a+)+$", "a" * 100_000 + "b")
+    assert not matches_pattern("(", "(")
+    assert not matches_pattern("a", "a\udc80")
+    assert pattern_problem("[a-z]+") is None
