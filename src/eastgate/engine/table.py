@@ -5,8 +5,9 @@
     everybody       ->  the same
 
 Each rule says something, and the first that matches is heard. What is said to many is pushed down to the few when
-the table is built, so that the narrowest entry that a request finds is final. In a large world a decision costs what
-it touches of memory: so there is one dictionary for all callers, in which no identity can be mistaken for a stem.
+the table is built, so that the narrowest entry that a request finds is final. In a large world a decision costs as
+much as the memory that it touches is far away: so a table is a dictionary itself, with all callers in it, where no
+identity can be mistaken for a stem.
 """
 
 from __future__ import annotations
@@ -26,25 +27,29 @@ _ByPort = dict[object, int]  # and under None, what holds on all other ports
 _Entry: TypeAlias = int | _ByPort
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Table:
+class Table(dict[object, _Entry]):
     """What is said to whom on which port. `unknown` answers where either is not known."""
 
-    callers: dict[object, _Entry]
-    stems: bool  # whether there are any
-    anyone: _Entry
-    unknown: Callable[[Request], int]
+    __slots__ = ("anyone", "has_stems", "unknown")
+
+    def __init__(
+        self, callers: dict[object, _Entry], *, has_stems: bool, anyone: _Entry, unknown: Callable[[Request], int]
+    ) -> None:
+        super().__init__(callers)
+        self.has_stems = has_stems
+        self.anyone = anyone
+        self.unknown = unknown
 
     def find(self, request: Request) -> int:
         """What the first rule that matches says."""
         if request.open:
             return self.unknown(request)
         identity = request.identity
-        said = self.callers.get(identity)
+        said = self.get(identity)
         if said is None:
             said = self.anyone
-            if self.stems:  # here it is a text: a client without identity has an entry, as has a stem without a name
-                said = self.callers.get((identity.rpartition("/")[0],), said)  # type: ignore[union-attr]
+            if self.has_stems:  # it is a text here: a client without identity has an entry, as a stem without name has
+                said = self.get((identity.rpartition("/")[0],), said)  # type: ignore[union-attr]
         if isinstance(said, int):
             return said
         on_port = said.get(request.port)
@@ -72,7 +77,7 @@ def build_table(filed: Filed, says: Sequence[int], unknown: Callable[[Request], 
             callers[identity] = entries.narrowed(wider, clauses)[1]
     except _NoRoom:
         return None
-    return Table(callers, bool(stems), anyone[1], unknown)
+    return Table(callers, has_stems=bool(stems), anyone=anyone[1], unknown=unknown)
 
 
 class _NoRoom(Exception):  # noqa: N818 - it is not an error

@@ -69,23 +69,24 @@ def or_base_protocol(predicate: Predicate) -> Predicate:
     return Or((predicate, *_BASE))
 
 
-def calls(tools: list[str], *, at_gateway: bool) -> Predicate:
+def calls(tools: list[str], *, gateway_in: str | None) -> Predicate:
     """A call of ANY of the tools."""
-    return And((_is_method("tools/call"), _names(tools, at_gateway=at_gateway)))
+    return And((_is_method("tools/call"), _names(tools, gateway_in=gateway_in)))
 
 
-def _names(names: list[str], *, at_gateway: bool) -> Predicate:
-    """ANY of the names. At a Gateway a plain name is a tool of any backend, `backend/tool` of one (ruling 23)."""
-    qualified = [name for name in names if at_gateway and "/" in name]
+def _names(names: list[str], *, gateway_in: str | None) -> Predicate:
+    """ANY of the names. At a Gateway a plain name is a tool of any backend, `backend/tool` of one beside the policy."""
+    qualified = [name for name in names if gateway_in is not None and "/" in name]
     plain = frozenset(name for name in names if name not in qualified)
     parts: list[Predicate] = [Is(MCP_TOOL, OneOf(plain))] if plain else []
     for name in qualified:
         backend, _, tool = name.partition("/")
-        parts.append(And((Is(MCP_TOOL, OneOf(frozenset({tool}))), Is(BACKEND, Suffix(f"/{backend}")))))
+        one_backend = Is(BACKEND, OneOf(frozenset({f"{gateway_in}/{backend}"})))
+        parts.append(And((Is(MCP_TOOL, OneOf(frozenset({tool}))), one_backend)))
     return parts[0] if len(parts) == 1 else Or(tuple(parts))
 
 
-def mcp(node: Node, *, at_gateway: bool) -> Predicate:
+def mcp(node: Node, *, gateway_in: str | None) -> Predicate:
     """v1alpha1: ANY of the methods; absent means any MCP message, an empty list none."""
     methods = node.get("methods")
     option = node.get("mcpBaseProtocolMethodsOption")
@@ -93,20 +94,20 @@ def mcp(node: Node, *, at_gateway: bool) -> Predicate:
     if methods is None:
         parts.append(Is(MCP_METHOD, Present()))
     else:
-        parts.extend(_mcp_method(one, at_gateway=at_gateway) for one in methods)
+        parts.extend(_mcp_method(one, gateway_in=gateway_in) for one in methods)
     if option is not None and option.text == "MATCH_BASE_PROTOCOL_METHODS":
         prefixes = (Is(MCP_METHOD, Prefix(f"{name}/")) for name in ("completion", "logging", "notifications"))
         parts.extend((_is_method("initialize", "ping", "tools/list"), *prefixes, _SESSION))
     return Or(tuple(parts))
 
 
-def _mcp_method(node: Node, *, at_gateway: bool) -> Predicate:
+def _mcp_method(node: Node, *, gateway_in: str | None) -> Predicate:
     name, params = node["name"].text, node.get("params")
     method: Predicate = _is_method(name) if "/" in name else Is(MCP_METHOD, Prefix(f"{name}/"))
     if params is None:
         return method
     has_names = not name.startswith("resources/")  # resources have URIs, in which a slash separates nothing of ours
-    return And((method, _names([param.text for param in params], at_gateway=at_gateway and has_names)))
+    return And((method, _names([param.text for param in params], gateway_in=gateway_in if has_names else None)))
 
 
 # HTTP

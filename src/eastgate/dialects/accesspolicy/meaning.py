@@ -41,8 +41,9 @@ class _Context:
         return self.ref.namespace or "default"
 
     @property
-    def at_gateway(self) -> bool:
-        return isinstance(self.targets[0], GatewayNamed)
+    def gateway_in(self) -> str | None:
+        """The namespace of the Gateways that are targeted; None where Backends are."""
+        return self.namespace if isinstance(self.targets[0], GatewayNamed) else None
 
     @property
     def deny(self) -> bool:
@@ -144,7 +145,7 @@ def _old_parts(rule: Node, context: _Context) -> Iterable[Part]:
         yield MCP_TOOL, expression, allowed if context.deny else attributes.or_base_protocol(allowed)
         return
     tools = authorization["tools"]
-    called = attributes.calls([tool.text for tool in tools], at_gateway=context.at_gateway)
+    called = attributes.calls([tool.text for tool in tools], gateway_in=context.gateway_in)
     yield MCP_TOOL, tools, called if context.deny else attributes.or_base_protocol(called)
 
 
@@ -180,7 +181,7 @@ def _parts(rule: Node, context: _Context) -> Iterable[Part]:
         yield attributes.NO_HEADER, headers, attributes.nothing()
     mcp = authorization.get("mcp")
     if mcp is not None:
-        yield MCP_TOOL, mcp, attributes.mcp(mcp, at_gateway=context.at_gateway)
+        yield MCP_TOOL, mcp, attributes.mcp(mcp, gateway_in=context.gateway_in)
 
 
 def _authorizer(node: Node, context: _Context) -> Authorizer:
