@@ -115,10 +115,12 @@ class Authority:
     def decide(self, question: Question) -> Decision:
         """The answer to a question. Raises QuestionError where it cannot be decided."""
         decisions = [self._arrive(question, arrival) for arrival in arrivals(question, self.world, self.settings)]
-        denied = [decision for decision in decisions if not decision.allowed]
-        refusing = tuple(dict.fromkeys(decision.arrival.where for decision in denied))
-        reached = len({decision.arrival.where for decision in decisions})
-        return replace((denied or decisions)[0], denied=refusing, reached=reached)
+        ways: dict[str, bool] = {}
+        for decision in decisions:
+            where = decision.arrival.where
+            ways[where] = decision.allowed and ways.get(where, True)
+        deciding = next((decision for decision in decisions if not decision.allowed), decisions[0])
+        return replace(deciding, ways=tuple(ways.items()))
 
     def _arrive(self, question: Question, arrival: Arrival) -> Decision:
         """ALL points on the way must allow; the first denial decides, or the last point that accepted."""

@@ -16,20 +16,24 @@ __all__ = ["Decision"]
 class Decision:
     """The answer. It is about `arrival`: the first that is denied, or the first of all where all are allowed.
 
-    `denied` are the places that refuse, of the `reached` that the question leads to.
+    `ways` are all the places that the question leads to, and whether each allows.
     """
 
     question: Question
     arrival: Arrival
     outcome: Outcome
     layers: tuple[Layer, ...]
-    denied: tuple[str, ...] = ()
-    reached: int = 1
+    ways: tuple[tuple[str, bool], ...] = ()
 
     @property
     def allowed(self) -> bool:
         """Whether the answer is yes."""
         return self.outcome.allowed
+
+    @property
+    def denied(self) -> tuple[str, ...]:
+        """The places that refuse."""
+        return tuple(where for where, allowed in self.ways if not allowed)
 
     @property
     def verdict(self) -> str:
@@ -82,7 +86,7 @@ class Decision:
             "line": span.line if span else None,
             "reason": self.reason,
             "at": self.arrival.where,
-            "denied": list(self.denied),
+            "ways": [{"at": where, "verdict": "allow" if allowed else "deny"} for where, allowed in self.ways],
             "trace": trace_to_json(self.trace()),
         }
 
@@ -116,8 +120,8 @@ def _reason(decision: Decision) -> str:
         text = f"no rule allows it at {where}{level}"
     if last is not None and last.assumed and not outcome.allowed:
         text += f"; unknown: {', '.join(str(attribute) for attribute, _ in last.assumed)}"
-    if decision.denied and decision.reached > 1:
-        text += f" (denied at {len(decision.denied)} of {decision.reached}: {', '.join(decision.denied)})"
+    if decision.denied and len(decision.ways) > 1:
+        text += f" (denied at {len(decision.denied)} of {len(decision.ways)}: {', '.join(decision.denied)})"
     return text
 
 

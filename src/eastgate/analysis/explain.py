@@ -34,6 +34,11 @@ class _Explanation:
         yield f"{self.paint(decision.verdict.upper(), _BOLD + tone)}  {decision.question}"
         yield f"  {decision.reason}"
         yield ""
+        if len(decision.ways) > 1:
+            yield "it may arrive at"
+            for where, allowed in decision.ways:
+                yield f"  {where}: {self.verdict(allowed)}"
+            yield ""
         yield from self.layers()
         if decision.outcome.rule is not None:
             yield ""

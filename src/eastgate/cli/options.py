@@ -157,6 +157,12 @@ def question_from(options: dict[str, object], output: str) -> Question:
         return pairs([str(one) for one in value], option, output) if isinstance(value, tuple) else {}
 
     port = options["port"]
+    answers = mapping("external_auth", "--external-auth")
+    for authorizer, answer in answers.items():
+        if answer not in ("allow", "deny", "error"):
+            message = f"`{answer}` is not what an authorizer answers"
+            way_out = f"write allow, deny or error: --external-auth {authorizer}=allow"
+            fail([Diagnostic(BAD_OPTION, message, None, way_out)], output)
     return Question(
         source=str(options["source"]),
         to=str(options["to"]),
@@ -170,5 +176,5 @@ def question_from(options: dict[str, object], output: str) -> Question:
         tool=text("tool"),
         source_ip=text("source_ip"),
         claims=mapping("claims", "--claim") or None,
-        external_auth=mapping("external_auth", "--external-auth"),
+        external_auth=answers,
     )

@@ -12,7 +12,7 @@ from eastgate.engine.clauses import Filed
 from eastgate.engine.completions import complete
 from eastgate.engine.conditions import compile_condition
 from eastgate.engine.search import build_search
-from eastgate.engine.table import build_table
+from eastgate.engine.table import Table, build_table
 from eastgate.engine.verdicts import PASSED, Verdict, Verdicts
 from eastgate.policy import (
     AllowAny,
@@ -30,11 +30,21 @@ from eastgate.policy import (
 )
 from eastgate.policy.attributes import IDENTITY, PORT
 
-__all__ = ["Decide", "Program", "Verdict", "compile_layers"]
+__all__ = ["Finder", "Program", "Verdict", "compile_layers"]
 
-Decide = Callable[[Request], Verdict]
+_Decide = Callable[[Request], Verdict]
 
 _NETWORK = frozenset({IDENTITY, PORT})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """What finds a verdict where a table alone cannot."""
+
+    find: _Decide
+
+
+Finder = Table | Function
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -42,8 +52,12 @@ class Program:
     """What a class of workloads decides."""
 
     layers: tuple[Layer, ...]
-    decide: Decide
+    finder: Finder
     _verdicts: Verdicts
+
+    def decide(self, request: Request) -> Verdict:
+        """Whether a request is allowed: odd is yes."""
+        return self.finder.find(request)
 
     def outcome(self, verdict: Verdict) -> Outcome:
         """What a verdict of this program means."""
@@ -55,24 +69,24 @@ def compile_layers(layers: Sequence[Layer]) -> Program:
     verdicts = Verdicts()
     compiled = tuple(_compile_layer(layer, verdicts) for layer in layers)
     if not compiled:
-        return Program((), lambda _request: PASSED, verdicts)
+        return Program((), Function(lambda _request: PASSED), verdicts)
     if len(compiled) == 1:
         return Program(tuple(layers), compiled[0], verdicts)
 
     def decide(request: Request) -> Verdict:
         accepted = PASSED
         for layer in compiled:
-            verdict = layer(request)
+            verdict = layer.find(request)
             if not verdict & 1:
                 return verdict
             if verdict != PASSED:
                 accepted = verdict
         return accepted
 
-    return Program(tuple(layers), decide, verdicts)
+    return Program(tuple(layers), Function(decide), verdicts)
 
 
-def _compile_layer(layer: Layer, verdicts: Verdicts) -> Decide:
+def _compile_layer(layer: Layer, verdicts: Verdicts) -> Finder:
     """The layer's tables, for the requests that they can answer; the others are looked at with care."""
     chains = [_steps(layer.name, chain, verdicts) for chain in layer.chains]
 
@@ -83,7 +97,7 @@ def _compile_layer(layer: Layer, verdicts: Verdicts) -> Decide:
         case [[_Search(rules, says)]] if layer.looks_at <= _NETWORK:
             table = build_table(Filed.of(rules), [_final(said) for said in says], with_care)
             if table is not None:  # it takes care of unknowns itself, and nothing else is in its way
-                return table.find
+                return table
 
     decide = _compile_selector(layer, [_compile_chain(steps) for steps in chains])
 
@@ -95,10 +109,10 @@ def _compile_layer(layer: Layer, verdicts: Verdicts) -> Decide:
         except KeyError:  # an attribute that a rule looks at is unknown
             return with_care(request)
 
-    return decide_carefully
+    return Function(decide_carefully)
 
 
-def _compile_selector(layer: Layer, chains: Sequence[Decide]) -> Decide:
+def _compile_selector(layer: Layer, chains: Sequence[_Decide]) -> _Decide:
     if len(chains) == 1:
         return chains[0]
     pick = _compile_search(_Search([case.when for case in layer.cases], range(len(chains))))  # `otherwise` is last
@@ -145,7 +159,7 @@ def _steps(layer: str, chain: Chain, verdicts: Verdicts) -> list[_Step]:
     return steps
 
 
-def _compile_chain(steps: Sequence[_Step]) -> Decide:
+def _compile_chain(steps: Sequence[_Step]) -> _Decide:
     if len(steps) == 1 and isinstance(steps[0], _Search):
         return _compile_search(_Search(steps[0].rules, [_final(said) for said in steps[0].says]))
     compiled = [_compile_search(step) if isinstance(step, _Search) else step for step in steps]

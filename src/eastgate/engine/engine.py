@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
 
 from eastgate.engine.attachment import Attachments, Targeting
-from eastgate.engine.compiled import Decide, Program, Verdict, compile_layers
+from eastgate.engine.compiled import Finder, Program, Verdict, compile_layers
 from eastgate.policy import Attachment, Layer, PolicyRef, Request
 from eastgate.world import Change, World
 
@@ -51,16 +51,16 @@ class Engine(Generic[P]):
         with _no_collection():
             self._attachments: Attachments[P] = Attachments(world, policies)
         self._programs: dict[str, Program] = {}
-        self._decides: dict[str, Decide] = {}  # what a program decides with, one step nearer
+        self._finders: dict[str, Finder] = {}  # what a program decides with, one step nearer
         self._classes: WeakValueDictionary[tuple[object, ...], Program] = WeakValueDictionary()
 
     def decide(self, point: str, request: Request) -> Verdict:
         """Whether a request is allowed at a point: odd is yes. The point's program says why."""
         try:
-            decide = self._decides[point]
+            finder = self._finders[point]
         except KeyError:
-            decide = self.program(point).decide
-        return decide(request)
+            finder = self.program(point).finder
+        return finder.find(request)
 
     def program(self, point: str) -> Program:
         """What decides at a point. Raises KeyError where there is no such workload."""
@@ -72,7 +72,7 @@ class Engine(Generic[P]):
             if program is None:
                 program = self._classes[same] = compile_layers(self._assemble(attached))
             self._programs[point] = program
-            self._decides[point] = program.decide
+            self._finders[point] = program.finder
         return program
 
     def compile_all(self) -> int:
@@ -111,5 +111,5 @@ class Engine(Generic[P]):
     def _forget(self, touched: set[str]) -> frozenset[str]:
         for point in touched:
             self._programs.pop(point, None)
-            self._decides.pop(point, None)
+            self._finders.pop(point, None)
         return frozenset(touched)

@@ -32,12 +32,10 @@ class Table(dict[object, _Entry]):
 
     __slots__ = ("anyone", "has_stems", "unknown")
 
-    def __init__(
-        self, callers: dict[object, _Entry], *, has_stems: bool, anyone: _Entry, unknown: Callable[[Request], int]
-    ) -> None:
-        super().__init__(callers)
-        self.has_stems = has_stems
+    def __init__(self, anyone: _Entry, unknown: Callable[[Request], int], *, has_stems: bool) -> None:
+        super().__init__({None: anyone})  # a client without an identity
         self.anyone = anyone
+        self.has_stems = has_stems
         self.unknown = unknown
 
     def find(self, request: Request) -> int:
@@ -48,7 +46,7 @@ class Table(dict[object, _Entry]):
         said = self.get(identity)
         if said is None:
             said = self.anyone
-            if self.has_stems:  # it is a text here: a client without identity has an entry, as a stem without name has
+            if self.has_stems:
                 said = self.get((identity.rpartition("/")[0],), said)  # type: ignore[union-attr]
         if isinstance(said, int):
             return said
@@ -67,17 +65,19 @@ def build_table(filed: Filed, says: Sequence[int], unknown: Callable[[Request], 
     try:
         anyone = entries.narrowed(({None: len(says) - 1}, says[-1]), filed.anyone)
         stems = {stem: entries.narrowed(anyone, clauses) for stem, clauses in filed.stems.items()}
-        callers: dict[object, _Entry] = {(stem,): entry for stem, (_, entry) in stems.items()}
-        callers |= dict.fromkeys((None, *(f"{stem}/" for stem in stems)), anyone[1])
+        table = Table(anyone[1], unknown, has_stems=bool(stems))
+        for stem, (_, entry) in stems.items():
+            table[stem,] = entry
+            table[f"{stem}/"] = anyone[1]  # without a name behind it, it is no account
         for identity, clauses in filed.exact.items():
             wider = anyone
             if stems:
                 stem, _, name = str(identity).rpartition("/")
                 wider = stems.get(stem, anyone) if name else anyone
-            callers[identity] = entries.narrowed(wider, clauses)[1]
+            table[identity] = entries.narrowed(wider, clauses)[1]
     except _NoRoom:
         return None
-    return Table(callers, has_stems=bool(stems), anyone=anyone[1], unknown=unknown)
+    return table
 
 
 class _NoRoom(Exception):  # noqa: N818 - it is not an error
