@@ -2,9 +2,9 @@
 
 Readers differ here (`on`, `010`, `1e3`, `1_000` are different things to YAML 1.1, YAML 1.2 and PyYAML),
 and a policy that one reader takes for a string and another for a number is a hole. kubectl reads YAML
-1.1 with a few changes of go-yaml; these are its rules. Dates and base 60 numbers stay strings, as there. Only `y` and
-`n` are strings here and booleans there: where they stand for a name or a label the API server refuses a boolean, so that
-nothing in a cluster can depend on the difference, and other tools let people write them.
+1.1 with a few changes of go-yaml; these are its rules. Dates and base 60 numbers stay strings, as there.
+Only `y` and `n` are strings here and booleans there: where they stand for a name or a label the API server
+refuses a boolean, so nothing in a cluster can depend on the difference, and other tools let people write them.
 """
 
 from __future__ import annotations
