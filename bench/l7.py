@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bench.built import Built
 from bench.report import Section, Target
-from bench.versus import versus
+from bench.versus import Versus
 from bench.worlds import ask_http, with_paths
 
 __all__ = ["run"]
@@ -18,7 +18,7 @@ def run(*, quick: bool) -> Section:
     rounds = 3 if quick else 5
     section = Section(
         "A decision at L7",
-        "As above. A rule has two methods and a path (half are exact, others a prefix or a suffix; in Cedar `like`) "
+        "The same. A rule has two methods and a path (half are exact, others a prefix or a suffix; in Cedar `like`) "
         "and names two callers, or everybody in one of five. Half of the questions are about paths that a rule names. "
         "Cedar is asked only the first of our 2,000 questions (`asked`).",
         ("rules", "allowed", "verdict ns", "+who ns", "Cedar ns", "asked", "times", "growth"),
@@ -27,7 +27,8 @@ def run(*, quick: bool) -> Section:
     for rules, for_cedar in _SIZES.items():
         built = Built.of(with_paths(rules))
         asked = min(for_cedar, 200) if quick else for_cedar
-        found = versus(built, ask_http(built.plan, 2_000), rounds, asked)
+        found = Versus(built, ask_http(built.plan, 2_000), asked)
+        found.take(rounds)
         first = first or found.verdict
         growth = found.verdict / first
         section.rows.append(

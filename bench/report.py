@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import sys
 from collections.abc import Iterable, Sequence
@@ -58,7 +59,8 @@ def _cell(value: str | float) -> str:
 
 def machine() -> str:
     """Where this runs."""
-    return f"Python {sys.version.split()[0]}, {platform.system()} {platform.machine()}"
+    busy = f", {os.getloadavg()[0]:.1f} of them busy at the start" if hasattr(os, "getloadavg") else ""
+    return f"Python {sys.version.split()[0]}, {platform.system()} {platform.machine()}, {os.cpu_count()} CPUs{busy}"
 
 
 def write_json(sections: Iterable[Section], *, quick: bool) -> Path:
