@@ -36,7 +36,10 @@ from eastgate.policy.paths import is_refused
 
 __all__ = ["Completion", "complete"]
 
-_LIMIT = 200_000  # completions tried for one layer; past it the answer is deny, because nobody knows
+# How much is tried for one layer; past it the answer is deny, because nobody knows. A try looks at every atom.
+_MOST_LOOKS = 2_000_000
+_FEWEST_TRIES = 1_000
+_MOST_CELLS = 20_000  # of one attribute
 _OTHER = "\N{MIDDLE DOT}other\N{MIDDLE DOT}"  # a text that no policy contains
 
 
@@ -63,18 +66,21 @@ def complete(layer: Layer, request: Request) -> Completion:
     tests = [
         t for t in dict.fromkeys(deciding) if isinstance(t, Computed) and not t.attributes <= request.values.keys()
     ]
-    cells = _cells(deciding, unknown)
-    budget = _LIMIT
+    budget = max(_FEWEST_TRIES, _MOST_LOOKS // (1 + len(deciding)))
+    cells: dict[Attribute, list[Known]] = {}
+    every = True
     first: Completion | None = None
     todo: list[tuple[Request, int]] = [(request.assuming(dict.fromkeys(tests)) if tests else request, 0)]
     while todo:
         if not budget:
-            return Completion(Outcome(False, layer.name, None, None, Refusal.FORBIDDEN), exhausted=True)
+            return _given_up(layer)
         budget -= 1
         candidate, depth = todo.pop()
         try:
             outcome = judge(layer, candidate)
         except Undetermined:
+            if not cells and unknown:
+                cells, every = _cells(deciding, unknown)
             if depth < len(unknown):
                 attribute = unknown[depth]
                 todo.extend((candidate.with_value(attribute, v), depth + 1) for v in reversed(cells[attribute]))
@@ -89,7 +95,11 @@ def complete(layer: Layer, request: Request) -> Completion:
             return found
         first = first or found
     assert first is not None  # noqa: S101 - an attribute has at least one cell
-    return first
+    return first if every else _given_up(layer)
+
+
+def _given_up(layer: Layer) -> Completion:
+    return Completion(Outcome(False, layer.name, None, None, Refusal.FORBIDDEN), exhausted=True)
 
 
 def _deciding(layer: Layer) -> Iterator[Is | Computed]:
@@ -103,12 +113,24 @@ def _deciding(layer: Layer) -> Iterator[Is | Computed]:
                     yield from atoms(rule.when)
 
 
-def _cells(deciding: Iterable[Is | Computed], unknown: Iterable[Attribute]) -> dict[Attribute, list[Known]]:
+def _cells(
+    deciding: Iterable[Is | Computed], unknown: Iterable[Attribute]
+) -> tuple[dict[Attribute, list[Known]], bool]:
+    """The cells of each unknown attribute, and whether that is all of them: of too many only a few are tried."""
     matchers: dict[Attribute, list[Matcher]] = defaultdict(list)
     for atom in deciding:
         if isinstance(atom, Is):
             matchers[atom.attribute].append(atom.matcher)
-    return {attribute: _representatives(attribute, matchers[attribute]) for attribute in unknown}
+    cells: dict[Attribute, list[Known]] = {}
+    every = True
+    for attribute in unknown:
+        about = matchers[attribute]
+        starts = {m for m in about if isinstance(m, Prefix | AccountsOf)}
+        ends = {m for m in about if isinstance(m, Suffix)}
+        too_many = (len(starts) + 1) * (len(ends) + 1) > _MOST_CELLS
+        every = every and not too_many
+        cells[attribute] = [_OTHER, None] if too_many else _representatives(attribute, about)
+    return cells, every
 
 
 def _representatives(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
