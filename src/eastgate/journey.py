@@ -11,13 +11,12 @@ from collections.abc import Iterator
 from eastgate.policy import AllowAny, Chain, Layer, Refusal, Request
 from eastgate.routing import BackendRef, Routed, possible_routes
 from eastgate.world import Gateway, World
+from eastgate.world.gateways import BACKEND_KINDS
 from eastgate.world.targets import BackendNamed, GatewayNamed
 
 __all__ = ["Way", "through_gateway"]
 
 Way = tuple[str, tuple[str | Layer, ...], str | None]  # how to call it, its points in order, and the backend's key
-
-BACKEND_KINDS = ("XBackend", "Backend")
 
 
 def through_gateway(gateway: Gateway, request: Request, world: World, *, any_host: bool = False) -> Iterator[Way]:

@@ -7,12 +7,11 @@ once by `compile_all`; a change forgets only the programs of the points that it 
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
 
+from eastgate.collection import no_collection
 from eastgate.engine.attachment import Attachments, Targeting
 from eastgate.engine.compiled import Finder, Program, Verdict, compile_layers
 from eastgate.policy import Attachment, Layer, PolicyRef, Request
@@ -23,18 +22,6 @@ __all__ = ["Engine"]
 P = TypeVar("P", bound=Targeting)
 
 _NAMED = ("Gateway ", "Backend ")  # how the points begin that are no workloads
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Without cyclic garbage collection, which would look again and again at tables that have come to stay."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 class Engine(Generic[P]):
@@ -48,7 +35,7 @@ class Engine(Generic[P]):
     ) -> None:
         self.world = world
         self._assemble = assemble
-        with _no_collection():
+        with no_collection():
             self._attachments: Attachments[P] = Attachments(world, policies)
         self._programs: dict[str, Program] = {}
         self._finders: dict[str, Finder] = {}  # what a program decides with, one step nearer
@@ -77,7 +64,7 @@ class Engine(Generic[P]):
 
     def compile_all(self) -> int:
         """Compile the programs of all workloads now; tells how many classes they form."""
-        with _no_collection():
+        with no_collection():
             for workload in self.world.workloads:
                 self.program(workload)
         return len(self._classes)

@@ -7,14 +7,13 @@ positions. YAML and JSON differ only up to `Collector`.
 
 from __future__ import annotations
 
-import gc
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
+from eastgate.collection import no_collection
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.sources.codes import JSON_SYNTAX, UNCLOSED
 from eastgate.sources.document import Reading, Stretch
@@ -51,7 +50,7 @@ def read(
     inputs = Inputs(reading.reporter)
     inputs.add_all(paths)
     collector = Collector(reading, positioned)
-    with _no_garbage_collection():
+    with no_collection():
         for done, name in enumerate(inputs.names, 1):
             content = load(name, stdin, reading.reporter)
             if content is not None:
@@ -191,15 +190,3 @@ def _json_values(text: Text, start: int, end: int, reporter: Reporter) -> list[N
         return None
     reporter.found.extend(findings)
     return nodes
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Reading makes very many objects and no cycles: the collector would look through them again and again."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

@@ -15,6 +15,7 @@ from eastgate.world.objects import ObjectId
 from eastgate.world.routes import RouteRule
 
 __all__ = [
+    "BACKEND_KINDS",
     "GATEWAY_GROUP",
     "ROUTE_KINDS",
     "AllowedRoutes",
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 GATEWAY_GROUP = "gateway.networking.k8s.io"
+BACKEND_KINDS = ("XBackend", "Backend")
 ROUTE_KINDS = ("HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute")
 
 

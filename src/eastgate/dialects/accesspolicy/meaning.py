@@ -8,7 +8,7 @@ from functools import partial
 
 from eastgate.dialects.accesspolicy import attributes
 from eastgate.dialects.accesspolicy.model import Action, Authorizer, Policy
-from eastgate.dialects.accesspolicy.validation import BACKEND_KINDS, inside
+from eastgate.dialects.accesspolicy.validation import inside
 from eastgate.places import Span
 from eastgate.policy import ALWAYS, And, Is, OneOf, Origin, PolicyRef, Predicate, Rule
 from eastgate.policy.attributes import IDENTITY, MCP_TOOL, Attribute
@@ -17,6 +17,7 @@ from eastgate.settings import Settings
 from eastgate.sources import Document
 from eastgate.sources.node import Node
 from eastgate.world import Backend
+from eastgate.world.gateways import BACKEND_KINDS
 from eastgate.world.identity import service_account_id
 from eastgate.world.targets import BackendNamed, GatewayNamed, Target
 

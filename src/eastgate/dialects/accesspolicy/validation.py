@@ -14,13 +14,13 @@ from eastgate.dialects.accesspolicy import codes
 from eastgate.schema import Check, quoted
 from eastgate.settings import Settings
 from eastgate.sources.node import Node
+from eastgate.world.gateways import BACKEND_KINDS
 
-__all__ = ["BACKEND_KINDS", "GATEWAY_GROUP", "NETWORKING_GROUP", "PROTOTYPE_GROUP", "Subject"]
+__all__ = ["GATEWAY_GROUP", "NETWORKING_GROUP", "PROTOTYPE_GROUP", "Subject"]
 
 PROTOTYPE_GROUP = "agentic.prototype.x-k8s.io"  # where the proposal's form lives
 NETWORKING_GROUP = "agentic.networking.x-k8s.io"  # where the API has moved to
 GATEWAY_GROUP = "gateway.networking.k8s.io"
-BACKEND_KINDS = ("XBackend", "Backend")
 
 
 @dataclass(frozen=True, slots=True)
