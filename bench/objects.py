@@ -28,7 +28,7 @@ def world_of(plan: Plan) -> World:
 
 def engine_of(world: World, policies: Iterable[Policy]) -> Engine[Policy]:
     """An engine that has compiled nothing yet."""
-    return Engine(world, policies, lambda attached: layers(attached, _SETTINGS))
+    return Engine(world, policies, lambda attached, _stances: layers(attached, _SETTINGS))
 
 
 def policy_of(plan: PolicyPlan) -> Policy:

@@ -13,12 +13,12 @@ from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.dialects import Policy
 from eastgate.engine.compiled import compile_layers
 from eastgate.engine.engine import Engine
-from eastgate.policy import OPEN, Attachment, Known, Layer, Request
+from eastgate.policy import OPEN, Attachment, Known, Layer, Request, Stances
 from eastgate.policy.attributes import Attribute
 from eastgate.questions import Arrival, Question, arrivals
 from eastgate.settings import Settings
 from eastgate.sources import Document, read
-from eastgate.world import Manifest, World, WorldObject, interpret
+from eastgate.world import Manifest, Workload, World, WorldObject, interpret
 
 __all__ = ["Authority", "ManifestError", "Manifests", "load", "read_manifests"]
 
@@ -102,10 +102,13 @@ class Authority:
         self.settings = settings or Settings()
         self.warnings = [d for d in manifests.reporter if not d.is_error]
         self.world = World.of(manifests.objects)
-        self.engine: Engine[Policy] = Engine(self.world, manifests.policies, self._assemble)
+        self.engine: Engine[Policy] = Engine(self.world, manifests.policies, self._assemble, self._stances)
 
-    def _assemble(self, attached: Sequence[Attachment[Policy]]) -> list[Layer]:
-        return dialects.assemble(attached, self.settings, self.world)
+    def _assemble(self, attached: Sequence[Attachment[Policy]], stances: Stances) -> list[Layer]:
+        return dialects.assemble(attached, self.settings, self.world, stances)
+
+    def _stances(self, workload: Workload, attached: Sequence[Attachment[Policy]]) -> Stances:
+        return dialects.stances(workload, attached, self.settings, self.world)
 
     @property
     def policies(self) -> Sequence[Policy]:
@@ -129,8 +132,7 @@ class Authority:
             for point in arrival.points
         ]
         layers = tuple(layer for program in programs for layer in program.layers)
-        if question.headers is not None:  # those that are given are all that there are
-            arrival = replace(arrival, request=_without_other_headers(arrival.request, layers))
+        arrival = replace(arrival, request=_without_others(arrival.request, question, layers))
         accepted = OPEN
         for program in programs:
             outcome = program.outcome(program.decide(arrival.request))
@@ -141,9 +143,13 @@ class Authority:
         return Decision(question, arrival, accepted, layers)
 
 
-def _without_other_headers(request: Request, layers: Sequence[Layer]) -> Request:
+def _without_others(request: Request, question: Question, layers: Sequence[Layer]) -> Request:
+    """The headers, and the query of the path, that are given are all that there are."""
+    named = {"header": question.headers is not None, "query parameter": question.path is not None}
+    if not any(named.values()):
+        return request
     looked_at = frozenset().union(*(layer.looks_at for layer in layers))
-    absent: dict[Attribute, Known] = {a: None for a in looked_at if a.is_header and a not in request.values}
+    absent: dict[Attribute, Known] = {a: None for a in looked_at if named.get(a.name) and a not in request.values}
     return Request({**request.values, **absent}, request.answers) if absent else request
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from eastgate.engine.trace import LayerTrace, StageTrace, Trace, trace
 from eastgate.places import Span
-from eastgate.policy import Layer, Outcome, Rule
+from eastgate.policy import Layer, Origin, Outcome
 from eastgate.questions import Arrival, Question
 
 __all__ = ["Decision"]
@@ -44,13 +44,13 @@ class Decision:
     def policy(self) -> str | None:
         """The policy that decided, as Kind/namespace/name; None where a default did."""
         rule = self.outcome.rule
-        return str(rule.origin.policy) if rule else None
+        return str(rule.origin.policy) if rule and rule.origin.policy else None
 
     @property
     def rule(self) -> int | None:
         """The place of the rule that decided in its policy, from 0."""
         rule = self.outcome.rule
-        return rule.origin.index if rule else None
+        return rule.origin.index if rule and rule.origin.policy else None
 
     @property
     def span(self) -> Span | None:
@@ -93,6 +93,7 @@ class Decision:
 
 DEAD_ENDS = {
     "no-route": "no route of the gateway matches",
+    "no-inbound-route": "no route of the Server matches",
     "no-backend": "the route leads to no backend",
     "reference-not-granted": "the route refers to a backend of another namespace, and no ReferenceGrant there lets it",
     "backend-not-declared": "the route refers to a backend that no manifest declares",
@@ -106,7 +107,7 @@ def _reason(decision: Decision) -> str:
     where = decision.arrival.where
     if outcome.rule is not None:
         does = "allows" if outcome.allowed else "denies"
-        text = f"{outcome.rule.origin.policy} rule {outcome.rule.origin.index} {does} it"
+        text = f"{outcome.rule.origin} {does} it"
     elif outcome.allowed:
         text = f"nothing denies it at {where}" if decision.layers else f"no policy targets {where}"
     elif last is not None and last.exhausted:
@@ -135,12 +136,13 @@ def _layer_to_json(layer: LayerTrace) -> dict[str, object]:
     return {
         "layer": layer.layer,
         "verdict": "allow" if layer.outcome.allowed else "deny",
+        "scope": layer.scope or None,
         "readings": list(layer.readings),
         "assumed": {str(attribute): value for attribute, value in layer.assumed},
         "stages": [_stage_to_json(stage) for stage in layer.stages],
         "nearest": [
             {
-                **rule_to_json(miss.rule),
+                **origin_to_json(miss.rule.origin),
                 "missed": [
                     {"attribute": str(one.attribute), "wanted": one.wanted, "actual": shown(one.actual)}
                     for one in miss.missed
@@ -151,23 +153,27 @@ def _layer_to_json(layer: LayerTrace) -> dict[str, object]:
     }
 
 
+_NO_RULE = {"policy": None, "rule": None, "label": None, "file": None, "line": None}
+
+
 def _stage_to_json(stage: StageTrace) -> dict[str, object]:
     return {
         "stage": stage.stage,
         "said": stage.said,
         "rules": stage.rules,
-        **(rule_to_json(stage.rule) if stage.rule else {"policy": None, "rule": None, "file": None, "line": None}),
-        "observed": [{**rule_to_json(rule), "would": would} for rule, would in stage.observed],
+        **(origin_to_json(stage.rule.origin) if stage.rule else _NO_RULE),
+        "observed": [{**origin_to_json(rule.origin), "would": would} for rule, would in stage.observed],
         "asked": [{"authorizer": authorizer, "answer": answer} for authorizer, answer in stage.asked],
     }
 
 
-def rule_to_json(rule: Rule) -> dict[str, object]:
+def origin_to_json(origin: Origin) -> dict[str, object]:
     """Which rule, and where it is written."""
-    span = rule.origin.span
+    span = origin.span
     return {
-        "policy": str(rule.origin.policy),
-        "rule": rule.origin.index,
+        "policy": str(origin.policy) if origin.policy else None,
+        "rule": origin.index if origin.policy else None,
+        "label": origin.label or None,
         "file": span.file if span else None,
         "line": span.line if span else None,
     }

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TypeVar
+from urllib.parse import parse_qsl
 
 from eastgate.diagnostics import Code, Diagnostic, did_you_mean
 from eastgate.journey import through_gateway
@@ -31,6 +32,7 @@ from eastgate.policy.attributes import (
     Attribute,
     claim,
     header,
+    query,
 )
 from eastgate.policy.paths import comparable_host, comparable_path
 from eastgate.settings import Settings
@@ -147,18 +149,17 @@ def _identities(source: str, world: World, settings: Settings) -> Iterator[Value
     if source == "anonymous":
         yield {IDENTITY: None, MESH_NAME: None}
     elif source.startswith("spiffe://"):
-        yield {IDENTITY: source, MESH_NAME: None}
+        yield {IDENTITY: source, MESH_NAME: source}
     elif colon and kind == "id":
         yield {IDENTITY: None, MESH_NAME: rest}
     elif colon and kind == "ip":
         yield {IDENTITY: None, MESH_NAME: None, ADDRESS: _address(rest)}
     elif colon and kind == "sa":
         namespace, name = _namespaced(source, rest, BAD_SOURCE)
-        yield {IDENTITY: service_account_id(settings.trust_domain, namespace, name)}
+        yield _account(namespace, name, settings)
     elif colon and kind == "pod":
         for workload in _workloads(source, rest, world, BAD_SOURCE):
-            identity = service_account_id(settings.trust_domain, workload.namespace, workload.service_account)
-            known: Values = {IDENTITY: identity, SOURCE_WORKLOAD: workload.key}
+            known = {**_workload_identity(workload, settings), SOURCE_WORKLOAD: workload.key}
             yield {**known, ADDRESS: workload.ips[0]} if workload.ips else known
     else:
         raise QuestionError(
@@ -166,6 +167,21 @@ def _identities(source: str, world: World, settings: Settings) -> Iterator[Value
             f"`{source}` is not a source",
             "write sa:<namespace>/<name>, pod:<namespace>/<name>, spiffe://.., id:<name>, ip:<address> or anonymous",
         )
+
+
+def _account(namespace: str, name: str, settings: Settings) -> Values:
+    """A service account, as each dialect names it."""
+    return {
+        IDENTITY: service_account_id(settings.trust_domain, namespace, name),
+        MESH_NAME: settings.mesh_name(namespace, name),
+    }
+
+
+def _workload_identity(workload: Workload, settings: Settings) -> Values:
+    if workload.kind == "ExternalWorkload":  # it has no service account, but may have a certificate
+        spiffe = workload.mesh_name if (workload.mesh_name or "").startswith("spiffe://") else None
+        return {IDENTITY: spiffe, MESH_NAME: workload.mesh_name}
+    return _account(workload.namespace, workload.service_account, settings)
 
 
 def _address(text: str) -> str:
@@ -270,10 +286,17 @@ def _http(question: Question) -> Values:
         if not question.path.startswith("/") and question.path != "*":
             raise QuestionError(BAD_ATTRIBUTE, f"`{question.path}` is not a path", f"write /{question.path}")
         values[PATH] = comparable_path(question.path)
+        values.update(_query(question.path))
     if question.sni is not None:
         values[SNI] = comparable_host(question.sni)
     values.update({header(name): value for name, value in (question.headers or {}).items()})
     return values
+
+
+def _query(path: str) -> Values:
+    """The parameters behind a path; of several with one name the first counts."""
+    written = parse_qsl(path.partition("#")[0].partition("?")[2], keep_blank_values=True)
+    return {query(name): value for name, value in reversed(written)}
 
 
 _WITHOUT_BODY = ("GET", "HEAD", "DELETE", "OPTIONS")

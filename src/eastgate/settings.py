@@ -8,10 +8,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from eastgate.diagnostics import Code, did_you_mean
 
-__all__ = ["BAD_SETTING", "DenyOnly", "MeshMode", "ServiceTarget", "Settings", "SettingsError", "UnlistedCaller"]
+__all__ = [
+    "BAD_SETTING",
+    "DenyOnly",
+    "InboundPolicy",
+    "MeshMode",
+    "Networks",
+    "ServiceTarget",
+    "Settings",
+    "SettingsError",
+    "UnlistedCaller",
+]
+
+Networks = tuple[IPv4Network | IPv6Network, ...]
 
 
 BAD_SETTING = Code(
@@ -54,6 +67,25 @@ class UnlistedCaller(StrEnum):
     PROCEED = "proceed"
 
 
+class InboundPolicy(StrEnum):
+    """Linkerd's default policies: what it lets in on a port that nothing else governs."""
+
+    ALL_UNAUTHENTICATED = "all-unauthenticated"
+    ALL_AUTHENTICATED = "all-authenticated"
+    CLUSTER_UNAUTHENTICATED = "cluster-unauthenticated"
+    CLUSTER_AUTHENTICATED = "cluster-authenticated"
+    DENY = "deny"
+    AUDIT = "audit"
+
+
+def _networks(*cidrs: str) -> Networks:
+    return tuple(ip_network(cidr) for cidr in cidrs)
+
+
+_PRIVATE = _networks("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fd00::/8")
+_EVERYWHERE = _networks("0.0.0.0/0", "::/0")
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """All settings, with their defaults."""
@@ -63,6 +95,11 @@ class Settings:
     deny_only: DenyOnly = DenyOnly.DENY
     service_target: ServiceTarget = ServiceTarget.WORKLOADS
     unlisted_caller: UnlistedCaller = UnlistedCaller.DENY
+    cluster_domain: str = "cluster.local"
+    linkerd_namespace: str = "linkerd"
+    linkerd_default_policy: InboundPolicy = InboundPolicy.ALL_UNAUTHENTICATED
+    linkerd_cluster_networks: Networks = _PRIVATE
+    linkerd_probe_networks: Networks = _EVERYWHERE
 
     def __post_init__(self) -> None:
         if self.service_target is ServiceTarget.TRAFFIC and self.mesh_mode is not MeshMode.AMBIENT:
@@ -86,9 +123,17 @@ class Settings:
             changes[attribute] = _value(name, attribute, value)
         return replace(base or cls(), **changes)  # type: ignore[arg-type] # _value has checked each
 
+    def mesh_name(self, namespace: str, account: str) -> str:
+        """What Linkerd calls a service account; `*` as the account: what it calls all of the namespace.
+
+        Linkerd's own trust domain is the cluster's domain unless somebody sets another one.
+        """
+        domain = self.trust_domain if self.trust_domain != Settings().trust_domain else self.cluster_domain
+        return f"{account}.{namespace}.serviceaccount.identity.{self.linkerd_namespace}.{domain}"
+
     def to_json(self) -> dict[str, str]:
         """The settings under their written names."""
-        return {name: str(getattr(self, attribute)) for name, attribute in _WRITTEN.items()}
+        return {name: _written(getattr(self, attribute)) for name, attribute in _WRITTEN.items()}
 
 
 def _camel(name: str) -> str:
@@ -97,22 +142,32 @@ def _camel(name: str) -> str:
 
 
 _WRITTEN = {_camel(f.name): f.name for f in fields(Settings)}
-_CHOICES: dict[str, type[StrEnum]] = {
-    "mesh_mode": MeshMode,
-    "deny_only": DenyOnly,
-    "service_target": ServiceTarget,
-    "unlisted_caller": UnlistedCaller,
-}
 
 
-def _value(name: str, attribute: str, value: object) -> str:
+def _written(value: str | Networks) -> str:
+    return value if isinstance(value, str) else ",".join(str(network) for network in value)
+
+
+def _value(name: str, attribute: str, value: object) -> str | Networks:
     if not isinstance(value, str):
         raise SettingsError(f"setting `{name}` must be a string, not {value!r}")
-    if attribute in _CHOICES:
-        options = [str(option) for option in _CHOICES[attribute]]
+    default = getattr(Settings(), attribute)
+    if isinstance(default, StrEnum):
+        options = [str(option) for option in type(default)]
         if value not in options:
             raise SettingsError(f"setting `{name}` is {' or '.join(options)}, not `{value}`")
-        return _CHOICES[attribute](value)
+        return type(default)(value)
+    if isinstance(default, tuple):
+        return _read_networks(name, value)
     if not value or not all(c.islower() or c.isdigit() or c in "._-" for c in value) or not value.isascii():
-        raise SettingsError(f"setting `{name}` must be a trust domain ([a-z0-9._-]+), not `{value}`")
+        what = "a trust domain" if attribute == "trust_domain" else "a name"
+        raise SettingsError(f"setting `{name}` must be {what} ([a-z0-9._-]+), not `{value}`")
     return value
+
+
+def _read_networks(name: str, value: str) -> Networks:
+    try:
+        return _networks(*(cidr.strip() for cidr in value.split(",") if cidr.strip()))
+    except ValueError:
+        way_out = "separated by commas, such as 10.0.0.0/8,fd00::/8"
+        raise SettingsError(f"setting `{name}` must be networks {way_out}, not `{value}`") from None

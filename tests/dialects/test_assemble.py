@@ -61,6 +61,7 @@ def _stage(stage: Stage) -> str:
 
 
 def _rule(rule: Rule) -> str:
+    assert rule.origin.policy is not None
     return f"{rule.origin.policy.name}.{rule.origin.index}"
 
 

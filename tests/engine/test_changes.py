@@ -31,6 +31,7 @@ from eastgate.world import (
 class Policy:
     ref: PolicyRef
     targets: tuple[Target, ...]
+    references: tuple[PolicyRef, ...] = ()
 
 
 namespaces = st.sampled_from(["a", "b"])
@@ -50,7 +51,9 @@ targets: st.SearchStrategy[Target] = (
 refs = st.builds(
     PolicyRef, st.just("P"), namespaces | st.none(), st.sampled_from(["p", "q", "r"]), st.sampled_from("gh")
 )
-policies = st.builds(Policy, refs, st.lists(targets, max_size=3).map(tuple))
+policies = st.builds(
+    Policy, refs, st.lists(targets, max_size=3).map(tuple), st.just(()) | st.lists(refs, max_size=2).map(tuple)
+)
 
 Doing = Callable[[Engine[Policy]], object]
 declared = (
@@ -81,7 +84,7 @@ changes: st.SearchStrategy[Doing] = (
 )
 
 
-def by_name(attached: Sequence[Attachment[Policy]]) -> list[Layer]:
+def by_name(attached: Sequence[Attachment[Policy]], _stances: object) -> list[Layer]:
     """Layers that deny each caller who bears the name of an attached policy, so that every decision tells who is."""
     return [Layer("workload", Chain((Deny("deny", tuple(map(_denial, attached))),)))]
 
@@ -102,7 +105,9 @@ def by_looking_at_all(engine: Engine[Policy], workload: str) -> list[Attachment[
         for target in policy.targets
         if engine.world.target_matches(target, found)
     }
-    return sorted(attached, key=_order)
+    wanted = {ref for one in attached for ref in one.policy.references}
+    referred = [Attachment(policy) for policy in engine.policies if policy.ref in wanted]
+    return [*sorted(attached, key=_order), *sorted(referred, key=_order)]
 
 
 def _order(one: Attachment[Policy]) -> tuple[str, ...]:

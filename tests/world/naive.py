@@ -13,13 +13,18 @@ from eastgate.world import (
     CONTROLLER_KINDS,
     BackendNamed,
     Controller,
+    ExternalsMatching,
+    ExternalWorkload,
     GatewayNamed,
     Namespace,
     Owner,
     Pod,
+    PodNamed,
     PodsAcross,
     PodsMatching,
+    PodsOfAccount,
     PodsOfService,
+    PodsOwnedBy,
     Service,
     Target,
     WorldObject,
@@ -30,7 +35,7 @@ from eastgate.world import (
 class Facts:
     """All that a policy can see of one workload."""
 
-    pod: Pod
+    pod: Pod | ExternalWorkload
     owners: tuple[Owner, ...]
     derived: bool
     services: tuple[str, ...]
@@ -42,6 +47,7 @@ class NaiveWorld:
         declared = list({o.id: o for o in objects}.values())
         self.pods = [o for o in declared if isinstance(o, Pod) and not o.finished]
         self.controllers = {(o.namespace, o.kind, o.name): o for o in declared if isinstance(o, Controller)}
+        self.externals = [o for o in declared if isinstance(o, ExternalWorkload)]
         self.services = [o for o in declared if isinstance(o, Service)]
         self.namespaces = {o.name: o for o in declared if isinstance(o, Namespace)}
         self.workloads = self._workloads()
@@ -83,12 +89,17 @@ class NaiveWorld:
                 key = f"{key} ({kind})" if key in found else key
                 owners = self.chain(namespace, Owner(kind, name), {})
                 found[key] = self._facts(controller.template, owners, derived=True)
+        for external in self.externals:
+            key = f"{external.namespace}/{external.name}"
+            key = f"{key} (ExternalWorkload)" if key in found else key
+            found[key] = self._facts(external, (), derived=False)
         return found
 
-    def _facts(self, pod: Pod, owners: tuple[Owner, ...], *, derived: bool) -> Facts:
+    def _facts(self, pod: Pod | ExternalWorkload, owners: tuple[Owner, ...], *, derived: bool) -> Facts:
         services = sorted(
             s.key
             for s in self.services
+            if isinstance(pod, Pod)
             if s.namespace == pod.namespace and s.selector and s.type != "ExternalName"
             if all(pod.labels.get(key) == value for key, value in s.selector.items())
         )
@@ -101,25 +112,34 @@ class NaiveWorld:
         return {key for key, facts in self.workloads.items() if self._means(target, facts)}
 
     def _means(self, target: Target, facts: Facts) -> bool:
+        pod = facts.pod
+        if isinstance(pod, ExternalWorkload):
+            match target:
+                case ExternalsMatching(namespace, selector):
+                    return pod.namespace == namespace and selector.matches(pod.labels)
+            return False
         match target:
             case PodsMatching(namespace, selector):
-                return facts.pod.namespace == namespace and selector.matches(facts.pod.labels)
+                return pod.namespace == namespace and selector.matches(pod.labels)
             case PodsOfService(namespace, service):
                 return f"{namespace}/{service}" in facts.services
             case PodsAcross(namespaces, pods):
-                return namespaces.matches(facts.namespace.labels) and pods.matches(facts.pod.labels)
-            case GatewayNamed() | BackendNamed():
+                return namespaces.matches(facts.namespace.labels) and pods.matches(pod.labels)
+            case PodsOwnedBy(namespace, kind, name):
+                return pod.namespace == namespace and any(owner == (kind, name) for owner in facts.owners)
+            case PodsOfAccount(namespace, account):
+                return (pod.namespace, pod.service_account) == (namespace, account)
+            case PodNamed(namespace, name):
+                return not facts.derived and (pod.namespace, pod.name) == (namespace, name)
+            case ExternalsMatching() | GatewayNamed() | BackendNamed():
                 return False
 
     def find(self, namespace: str, name: str) -> list[str]:
-        exact = self.workloads.get(f"{namespace}/{name}")
-        if exact and not exact.derived:
-            return [f"{namespace}/{name}"]
-        return sorted(
-            key
-            for key, facts in self.workloads.items()
-            if facts.pod.namespace == namespace and any(owner.name == name for owner in facts.owners)
-        )
+        here = {key: facts for key, facts in self.workloads.items() if facts.pod.namespace == namespace}
+        named = {key: facts for key, facts in here.items() if facts.pod.name == name and not facts.derived}
+        pods = [key for key, facts in named.items() if isinstance(facts.pod, Pod)]
+        owned = sorted(key for key, facts in here.items() if any(owner.name == name for owner in facts.owners))
+        return pods or owned or list(named)
 
     def by_ip(self, address: str) -> str | None:
         found = [key for key, facts in self.workloads.items() if not facts.derived and address in facts.pod.ips]

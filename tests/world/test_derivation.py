@@ -7,7 +7,17 @@ from itertools import permutations
 
 import pytest
 
-from eastgate.world import Controller, Namespace, ObjectId, Owner, Pod, World, WorldObject
+from eastgate.world import (
+    ContainerPort,
+    Controller,
+    HttpProbe,
+    Namespace,
+    ObjectId,
+    Owner,
+    Pod,
+    World,
+    WorldObject,
+)
 from tests.world.telling import told
 
 D, RS, SS, DS, J, CJ = "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob"
@@ -145,10 +155,13 @@ def test_owners_are_looked_for_in_the_pods_own_namespace_only() -> None:
 
 
 def test_a_derived_workload_is_what_the_template_says() -> None:
-    template = Pod("a", "web", {"app": "web"}, {"k": "v"}, "bot", ips=("10.0.0.1",))
+    probes, ports = (HttpProbe(80, "/"),), (ContainerPort(1, "setup"),)
+    template = Pod("a", "web", {"app": "web"}, {"k": "v"}, "bot", ips=("10.0.0.1",), init_ports=ports, probes=probes)
     found = World.of([Controller(D, template)]).workloads["a/web"]
     assert (found.labels, found.annotations, found.service_account) == ({"app": "web"}, {"k": "v"}, "bot")
     assert (found.name, found.derived, found.ips) == ("web", True, ())
+    assert (found.init_ports, found.probes) == (ports, probes)
+    assert (found.kind, found.is_pod, found.mesh_name) == ("Pod", True, None)
 
 
 def test_the_derived_workload_goes_when_the_first_pod_comes_and_comes_back_when_the_last_goes() -> None:
@@ -201,5 +214,15 @@ def test_a_workload_is_found_by_its_own_name_or_else_by_an_owners(name: str, key
 
 def test_what_is_not_there_can_be_removed_without_effect() -> None:
     world = World.of([pod("p")])
-    for kind in ("Pod", D, "Service", "Namespace", "Gateway", "HTTPRoute", "ReferenceGrant", "ServiceAccount"):
+    for kind in (
+        "Pod",
+        D,
+        "ExternalWorkload",
+        "Service",
+        "Namespace",
+        "Gateway",
+        "HTTPRoute",
+        "ReferenceGrant",
+        "ServiceAccount",
+    ):
         assert not world.remove(ObjectId("", kind, "a", "no"))

@@ -14,18 +14,24 @@ from eastgate.world import (
     Change,
     ContainerPort,
     Controller,
+    ExternalsMatching,
+    ExternalWorkload,
     Gateway,
     GatewayNamed,
     GrantFrom,
     GrantTo,
+    HttpProbe,
     Namespace,
     ObjectId,
     Operator,
     Owner,
     Pod,
+    PodNamed,
     PodsAcross,
     PodsMatching,
+    PodsOfAccount,
     PodsOfService,
+    PodsOwnedBy,
     ReferenceGrant,
     Requirement,
     Route,
@@ -33,10 +39,11 @@ from eastgate.world import (
     Service,
     ServiceAccount,
     Target,
+    Workload,
     World,
     WorldObject,
 )
-from tests.world.naive import NaiveWorld
+from tests.world.naive import Facts, NaiveWorld
 
 # Few names, so that they collide: `x-1` is a pod, a ReplicaSet of Deployment `x`, and a Job of CronJob `x`.
 NAMESPACES = ["a", "b"]
@@ -60,6 +67,18 @@ pods = st.builds(
     ips=st.lists(st.sampled_from(ADDRESSES), max_size=2).map(tuple),
     owner=owners,
     finished=st.integers(0, 5).map(lambda n: n == 0),
+    init_ports=st.sampled_from([(), (ContainerPort(81, "http"),)]),
+    probes=st.sampled_from([(), (HttpProbe(80, "/"),)]),
+)
+externals = st.builds(
+    ExternalWorkload,
+    namespaces,
+    names,
+    st.sampled_from(["one.example.com", "two.example.com"]),
+    labels,
+    st.sampled_from([{}, {"k": "v"}]),
+    st.sampled_from([(), (ContainerPort(80, "http"),)]),
+    st.lists(st.sampled_from(ADDRESSES), max_size=1).map(tuple),
 )
 controllers = st.builds(
     Controller, st.sampled_from(list(CONTROLLER_KINDS)), st.builds(Pod, namespaces, names, labels), owners
@@ -96,7 +115,7 @@ others = st.one_of(
 )
 namespace_objects = st.builds(Namespace, namespaces, labels, st.sampled_from([{}, {"k": "v"}]))
 objects: st.SearchStrategy[WorldObject] = st.one_of(
-    pods, pods, controllers, controllers, services, namespace_objects, others
+    pods, pods, controllers, controllers, externals, services, namespace_objects, others
 )
 
 
@@ -122,6 +141,10 @@ TARGETS: list[Target] = [
     *(PodsOfService(namespace, name) for namespace in NAMESPACES for name in NAMES),
     *(PodsAcross(one, other) for one in SELECTORS for other in SELECTORS[:2]),
     PodsAcross(Selector.of({"kubernetes.io/metadata.name": "a"}), Selector()),
+    *(PodsOwnedBy(namespace, kind, name) for namespace in NAMESPACES for kind in CONTROLLER_KINDS for name in NAMES),
+    *(PodsOfAccount(namespace, account) for namespace in NAMESPACES for account in ("default", "bot", "")),
+    *(PodNamed(namespace, name) for namespace in NAMESPACES for name in NAMES),
+    *(ExternalsMatching(namespace, selector) for namespace in NAMESPACES for selector in SELECTORS),
     GatewayNamed("a", "x"),
     BackendNamed("a", "x"),
 ]
@@ -191,18 +214,24 @@ def test_a_world_from_which_everything_was_removed_holds_on_to_nothing(steps: li
     assert {name: table for name, table in tables.items() if isinstance(table, dict) and table} == {}
 
 
+def seen_of(w: Workload, services: tuple[str, ...]) -> tuple[object, ...]:
+    who = w.service_account or w.mesh_name
+    own = (w.probes, w.init_ports) if w.is_pod else ((), ())
+    return (w.kind, w.namespace, w.name, w.labels, w.annotations, who, w.ports, *own, w.owners, w.derived, services)
+
+
+def said_of(f: Facts) -> tuple[object, ...]:
+    p = f.pod
+    who, own = (p.service_account, (p.probes, p.init_ports)) if isinstance(p, Pod) else (p.mesh_name, ((), ()))
+    return (p.kind, p.namespace, p.name, p.labels, p.annotations, who, p.ports, *own, f.owners, f.derived, f.services)
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.lists(objects, max_size=20))
 def test_a_world_is_what_its_objects_say(objects: list[WorldObject]) -> None:
     world, naive = World.of(objects), NaiveWorld(objects)
-    seen = {
-        key: (w.namespace, w.name, w.labels, w.service_account, w.owners, w.derived, world.services_of(key))
-        for key, w in world.workloads.items()
-    }
-    assert seen == {
-        key: (f.pod.namespace, f.pod.name, f.pod.labels, f.pod.service_account, f.owners, f.derived, f.services)
-        for key, f in naive.workloads.items()
-    }
+    seen = {key: seen_of(w, world.services_of(key)) for key, w in world.workloads.items()}
+    assert seen == {key: said_of(facts) for key, facts in naive.workloads.items()}
     assert all(w.key == key for key, w in world.workloads.items())
     for target in TARGETS:
         expected = naive.select(target)

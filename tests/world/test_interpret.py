@@ -53,6 +53,9 @@ GATEWAY = "gateway.networking.k8s.io/v1"
         ("gateway.networking.k8s.io/v1beta1", "Gateway", True),
         ("networking.istio.io/v1", "Gateway", False),
         ("policy.linkerd.io/v1beta3", "HTTPRoute", False),
+        ("workload.linkerd.io/v1alpha1", "ExternalWorkload", True),
+        ("workload.linkerd.io/v1beta1", "ExternalWorkload", True),
+        ("cilium.io/v2", "ExternalWorkload", False),
         ("gateway.networking.k8s.io/v1", "HTTPRoute", True),
         ("gateway.networking.k8s.io/v1alpha2", "TLSRoute", True),
         ("gateway.networking.k8s.io/v1beta1", "ReferenceGrant", True),
@@ -124,6 +127,7 @@ def test_a_pod() -> None:
         (ContainerPort(9080, "http"), ContainerPort(53, None, "UDP"), ContainerPort(15020, "stats")),
         ("10.0.0.1", "fd00::1"),
         Owner("ReplicaSet", "reviews-5d"),
+        init_ports=(ContainerPort(1),),
     )
 
 
@@ -250,7 +254,7 @@ def test_a_gateway() -> None:
     assert found == Gateway("edge", "gw", expected, "eg", {"a": "b"})
 
 
-@pytest.mark.parametrize("kind", ["GRPCRoute", "TCPRoute", "TLSRoute"])
+@pytest.mark.parametrize("kind", ["TCPRoute", "TLSRoute"])
 def test_a_route_whose_rules_stay_as_they_are(kind: str) -> None:
     parents = [
         {"name": "gw"},

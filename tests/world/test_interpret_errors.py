@@ -9,6 +9,7 @@ from eastgate.world import codes
 from tests.world.manifests import errors
 
 GATEWAY = "gateway.networking.k8s.io/v1"
+OUTSIDE, VM, MESH_NAME = "workload.linkerd.io/v1beta1", "ExternalWorkload", "spec.meshTLS.identity"
 
 
 def pod_with(
@@ -31,6 +32,22 @@ def route_rule(**fields: object) -> dict[str, object]:
 
 def route_match(**fields: object) -> dict[str, object]:
     return route_rule(matches=[fields])
+
+
+def call(**fields: object) -> dict[str, object]:
+    return route_match(method=fields)
+
+
+def probe(get: object, kind: str = "livenessProbe", containers: str = "containers") -> dict[str, object]:
+    return pod_with({containers: [{kind: {"httpGet": get}}]})
+
+
+def external(spec: object = None, **fields: object) -> dict[str, object]:
+    return {"spec": {"meshTLS": {"identity": "vm.example.com"}, **fields} if spec is None else spec}
+
+
+def known_as(identity: object) -> dict[str, object]:
+    return external({"meshTLS": {"identity": identity}})
 
 
 def listener(**fields: object) -> dict[str, object]:
@@ -69,6 +86,9 @@ REF, FROM = f"{RULE}.backendRefs.0", f"{ALLOWED}.namespaces"
 TERM = f"{FROM}.selector.matchExpressions.0"
 LISTENER = {"name": "a", "protocol": "HTTP"}
 PORT = "spec.containers.0.ports.0"
+PROBE, INITIAL = "spec.containers.0.livenessProbe", "spec.initContainers.0.startupProbe"
+GET = f"{PROBE}.httpGet"
+METHOD = f"{MATCH}.method"
 WRONG: list[tuple[str, str, dict[str, object], str, str, str]] = [
     # kind, place, code, message
     ("v1", "Pod", pod_with("x"), "EG1101", "spec", "`spec` is a string; it must be a mapping"),
@@ -92,6 +112,29 @@ WRONG: list[tuple[str, str, dict[str, object], str, str, str]] = [
     ("v1", "Pod", pod_with(status={"podIP": "10.0.0"}), "EG1105", "status.podIP", "`10.0.0` is not an IP address"),
     ("v1", "Pod", pod_with(status={"podIPs": [{"ip": "x"}]}), "EG1105", "status.podIPs.0.ip", "`x` is not an IP"),
     ("v1", "Pod", pod_with(owners=[{"controller": True, "kind": "A"}]), "EG1103", "metadata.ownerReferences.0", "name"),
+    ("v1", "Pod", pod_with({"containers": [{"livenessProbe": 1}]}), "EG1101", PROBE, "it must be a mapping"),
+    ("v1", "Pod", probe("/healthz"), "EG1101", GET, "is a string; it must be a mapping"),
+    ("v1", "Pod", probe({}), "EG1103", GET, "`spec.containers[0].livenessProbe.httpGet.port` is missing"),
+    ("v1", "Pod", probe({"port": 0}), "EG1102", f"{GET}.port", "port 0 is out of range"),
+    ("v1", "Pod", probe({"port": 65536}), "EG1102", f"{GET}.port", "port 65536 is out of range"),
+    ("v1", "Pod", probe({"port": "80"}), "EG1101", f"{GET}.port", "is a string; it must be a number"),
+    ("v1", "Pod", probe({"port": True}), "EG1101", f"{GET}.port", "is a boolean; it must be a whole number"),
+    ("v1", "Pod", probe({"port": 80, "path": 1}), "EG1101", f"{GET}.path", "is a number; it must be a string"),
+    ("v1", "Pod", probe({"port": 0}, "startupProbe", "initContainers"), "EG1102", f"{INITIAL}.httpGet.port", "port 0"),
+    ("v1", "Pod", pod_with({"initContainers": [{"ports": [{}]}]}), "EG1103", "spec.initContainers.0.ports.0", "is"),
+    (OUTSIDE, VM, {}, "EG1103", "spec", "`spec.meshTLS` is missing"),
+    (OUTSIDE, VM, external({"meshTls": {"identity": "a"}}), "EG1103", "spec", "`spec.meshTLS` is missing"),
+    (OUTSIDE, VM, external({"meshTLS": "a"}), "EG1101", "spec.meshTLS", "it must be a mapping"),
+    (OUTSIDE, VM, external({"meshTLS": {}}), "EG1103", "spec.meshTLS", "`spec.meshTLS.identity` is missing"),
+    (OUTSIDE, VM, known_as(1), "EG1101", MESH_NAME, "a string"),
+    (OUTSIDE, VM, known_as(""), "EG1107", MESH_NAME, "it is empty"),
+    (OUTSIDE, VM, known_as("*.a"), "EG1107", MESH_NAME, "`*.a` is"),
+    (OUTSIDE, VM, known_as("spiffe://a"), "EG1107", MESH_NAME, "it names a trust domain and no workload"),
+    (OUTSIDE, VM, external(ports=[{}]), "EG1103", "spec.ports.0", "`spec.ports[0].port` is missing"),
+    (OUTSIDE, VM, external(ports=[{"port": 0}]), "EG1102", "spec.ports.0.port", "port 0 is out of range"),
+    (OUTSIDE, VM, external(ports=[{"port": 1, "protocol": "tcp"}]), "EG1106", "spec.ports.0.protocol", "`tcp`"),
+    (OUTSIDE, VM, external(workloadIPs=[{"ip": "vm"}]), "EG1105", "spec.workloadIPs.0.ip", "`vm` is not an IP"),
+    (OUTSIDE, VM, external(workloadIPs=["10.0.0.1"]), "EG1101", "spec.workloadIPs.0", "it must be a mapping"),
     ("apps/v1", "Deployment", {"spec": {}}, "EG1103", "spec", "`spec.template` is missing"),
     ("apps/v1", "Deployment", {}, "EG1103", "spec", "`spec.template` is missing"),
     ("apps/v1", "Deployment", {"spec": {"template": 1}}, "EG1101", "spec.template", "it must be a mapping"),
@@ -150,6 +193,20 @@ WRONG: list[tuple[str, str, dict[str, object], str, str, str]] = [
     (GATEWAY, "HTTPRoute", {"spec": {"hostnames": [1]}}, "EG1101", "spec.hostnames.0", "it must be a string"),
     (GATEWAY, "HTTPRoute", {"spec": {"rules": ["a"]}}, "EG1101", "spec.rules.0", "it must be a mapping"),
     (GATEWAY, "HTTPRoute", {"spec": {"parentRefs": [{}]}}, "EG1103", "spec.parentRefs.0", "name` is missing"),
+    (GATEWAY, "GRPCRoute", route_rule(matches={}), "EG1101", f"{RULE}.matches", "it must be a list"),
+    (GATEWAY, "GRPCRoute", route_match(method="Get"), "EG1101", METHOD, "is a string; it must be a mapping"),
+    (GATEWAY, "GRPCRoute", call(), "EG1103", METHOD, "a match of methods names neither a service nor a method"),
+    (GATEWAY, "GRPCRoute", call(type="Exact", service=None), "EG1103", METHOD, "neither a service nor a method"),
+    (GATEWAY, "GRPCRoute", call(method=1), "EG1101", f"{METHOD}.method", "it must be a string"),
+    (GATEWAY, "GRPCRoute", call(service=""), "EG1113", f"{METHOD}.service", "the service is empty"),
+    (GATEWAY, "GRPCRoute", call(service="a", method="/"), "EG1113", f"{METHOD}.method", "`/` is not the name"),
+    (GATEWAY, "GRPCRoute", call(service="a/b"), "EG1113", f"{METHOD}.service", "is not the name of a gRPC service"),
+    (GATEWAY, "GRPCRoute", call(method="a.B"), "EG1113", f"{METHOD}.method", "`a.B` is not the name of a gRPC method"),
+    (GATEWAY, "GRPCRoute", call(type="Prefix", service="a"), "EG1108", f"{METHOD}.type", "cannot be `Prefix`"),
+    (GATEWAY, "GRPCRoute", call(type="RegularExpression", service="("), "EG1111", f"{METHOD}.service", "missing )"),
+    (GATEWAY, "GRPCRoute", call(type="RegularExpression", method="(?=a)"), "EG1111", f"{METHOD}.method", "(?="),
+    (GATEWAY, "GRPCRoute", header({"name": "a", **regex("*")}), "EG1111", f"{HEADERS}.value", "`*` is not"),
+    (GATEWAY, "GRPCRoute", route_rule(filters=[{}]), "EG1103", f"{RULE}.filters.0", "type` is missing"),
     (GATEWAY, "ReferenceGrant", {"spec": {"from": [{"kind": "A"}]}}, "EG1103", "spec.from.0", "namespace` is missing"),
 ]  # fmt: skip
 
@@ -204,6 +261,12 @@ HELPS: list[tuple[str, dict[str, object], str]] = [
     ("HTTPRoute", route_match(method="get"), "write GET"),
     ("HTTPRoute", route_match(path=regex(r"(a)\1")), "the syntax of RE2"),
     ("HTTPRoute", backend(name="a", port=1, weight=1.5), "between 0 and 1000000"),
+    ("GRPCRoute", route_match(method="Get"), "write `method: {method: Get}`"),
+    ("GRPCRoute", call(), "write a service, a method or both; or remove `method`, to match every call"),
+    ("GRPCRoute", call(method=""), "leave it out: none means any"),
+    ("GRPCRoute", call(service="/a.B/Get"), "write letters, digits, _ and dots, as in helloworld.Greeter"),
+    ("GRPCRoute", call(method="a.B"), "write letters, digits and _, as in SayHello"),
+    ("GRPCRoute", call(type="exact", method="A"), "write Exact"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""What HTTPRoutes and listeners say, with what Gateway API fills in."""
+"""What HTTPRoutes, GRPCRoutes and listeners say, with what Gateway API fills in."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import pytest
 from eastgate.world import (
     AllowedRoutes,
     Gateway,
+    GrpcMatch,
+    GrpcRule,
     Operator,
     PathMatch,
     PathType,
@@ -50,15 +52,74 @@ RULES: list[tuple[str, dict[str, object], tuple[RouteRule, ...]]] = [
     (
         "a redirect answers",
         {"rules": [{"filters": [{"type": "CORS"}, {"type": "RequestRedirect", "requestRedirect": {}}]}]},
-        (RouteRule(redirects=True),),
+        (RouteRule(filters=("CORS", "RequestRedirect")),),
     ),
-    ("other filters do not", {"rules": [{"filters": [{"type": "URLRewrite"}]}]}, (RouteRule(),)),
+    ("other filters do not", {"rules": [{"filters": [{"type": "URLRewrite"}]}]}, (RouteRule(filters=("URLRewrite",)),)),
 ]
 
 
 @pytest.mark.parametrize(("_sentence", "spec", "expected"), RULES, ids=[row[0] for row in RULES])
 def test_rules(_sentence: str, spec: dict[str, object], expected: tuple[RouteRule, ...]) -> None:
     assert rules_of(**spec) == expected
+
+
+def test_only_a_redirect_answers_in_the_place_of_a_backend() -> None:
+    assert RouteRule(filters=("CORS", "RequestRedirect")).redirects
+    assert not RouteRule(filters=("URLRewrite", "RequestMirror")).redirects
+    assert not RouteRule().redirects
+
+
+def grpc_rules_of(**spec: object) -> tuple[GrpcRule, ...]:
+    found = read(GATEWAY, "GRPCRoute", "r", "shop", spec=spec)
+    assert isinstance(found, Route)
+    assert (found.rules, found.raw_rules) == ((), ())
+    return found.grpc_rules
+
+
+def calls(**match: object) -> dict[str, object]:
+    return {"rules": [{"matches": [match]}]}
+
+
+GRPC_RULES: list[tuple[str, dict[str, object], tuple[GrpcRule, ...]]] = [
+    ("no rules are none", {}, ()),
+    ("a rule without matches is for everything", {"rules": [{}, {"matches": []}]}, (GrpcRule(), GrpcRule())),
+    ("so is a match that says nothing", calls(), (GrpcRule((GrpcMatch(),)),)),
+    (
+        "a service and a method",
+        calls(method={"service": "a.v1.B", "method": "Get"}),
+        (GrpcRule((GrpcMatch("a.v1.B", "Get"),)),),
+    ),
+    ("a service", calls(method={"type": "Exact", "service": ".A_1"}), (GrpcRule((GrpcMatch(".A_1"),)),)),
+    ("a method", calls(method={"service": None, "method": "_get"}), (GrpcRule((GrpcMatch(None, "_get"),)),)),
+    (
+        "expressions",
+        calls(method={"type": "RegularExpression", "service": "a[.].*", "method": "Get|Put"}),
+        (GrpcRule((GrpcMatch("a[.].*", "Get|Put", regex=True),)),),
+    ),
+    (
+        "headers",
+        calls(headers=[{"name": "X-A", "value": "1"}, {"name": "x-a", "value": "2"}]),
+        (GrpcRule((GrpcMatch(headers=(ValueMatch("x-a", "1"),)),)),),
+    ),
+    (
+        "rules, matches and filters keep their order",
+        {
+            "rules": [
+                {"matches": [{"method": {"method": "B"}}, {"method": {"method": "A"}}]},
+                {"filters": [{"type": "RequestMirror"}, {"type": "ExtensionRef"}]},
+            ]
+        },
+        (
+            GrpcRule((GrpcMatch(method="B"), GrpcMatch(method="A"))),
+            GrpcRule(filters=("RequestMirror", "ExtensionRef")),
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("_sentence", "spec", "expected"), GRPC_RULES, ids=[row[0] for row in GRPC_RULES])
+def test_rules_of_a_grpc_route(_sentence: str, spec: dict[str, object], expected: tuple[GrpcRule, ...]) -> None:
+    assert grpc_rules_of(**spec) == expected
 
 
 PATHS: list[tuple[object, PathMatch]] = [

@@ -12,15 +12,23 @@ from eastgate.world import (
     Backend,
     BackendNamed,
     ContainerPort,
+    Controller,
+    ExternalsMatching,
     Gateway,
     GatewayNamed,
     GrantFrom,
     GrantTo,
+    HttpProbe,
     Namespace,
     Operator,
+    Owner,
     Pod,
+    PodNamed,
     PodsAcross,
     PodsMatching,
+    PodsOfAccount,
+    PodsOfService,
+    PodsOwnedBy,
     ReferenceGrant,
     Requirement,
     Route,
@@ -72,6 +80,44 @@ def test_a_target_means_these_workloads(target: Target, keys: set[str]) -> None:
     assert {key for key, workload in world.workloads.items() if world.target_matches(target, workload)} == keys
 
 
+MADE: list[WorldObject] = [
+    Controller("Deployment", Pod("a", "web", {}, service_account="bot")),
+    Controller("StatefulSet", Pod("a", "web")),
+    Pod("a", "web-1-x", {"pod-template-hash": "1"}, service_account="bot", owner=Owner("ReplicaSet", "web-1")),
+    Pod("a", "web-1", owner=Owner("StatefulSet.example.com", "web")),
+    Pod("b", "web", {}, service_account="bot"),
+    Controller("CronJob", Pod("b", "nightly")),
+]
+
+
+@pytest.mark.parametrize(
+    ("target", "keys"),
+    [
+        (PodsOwnedBy("a", "Deployment", "web"), {"a/web-1-x"}),
+        (PodsOwnedBy("a", "ReplicaSet", "web-1"), {"a/web-1-x"}),
+        (PodsOwnedBy("a", "StatefulSet", "web"), {"a/web"}),
+        (PodsOwnedBy("a", "StatefulSet.example.com", "web"), {"a/web-1"}),
+        (PodsOwnedBy("a", "DaemonSet", "web"), set()),
+        (PodsOwnedBy("b", "Deployment", "web"), set()),
+        (PodsOwnedBy("b", "CronJob", "nightly"), {"b/nightly"}),
+        (PodsOfAccount("a", "bot"), {"a/web-1-x"}),
+        (PodsOfAccount("a", "default"), {"a/web", "a/web-1"}),
+        (PodsOfAccount("b", "bot"), {"b/web"}),
+        (PodsOfAccount("a", "nobody"), set()),
+        (PodsOfAccount("nowhere", "default"), set()),
+        (PodNamed("a", "web-1"), {"a/web-1"}),
+        (PodNamed("a", "web"), set()),
+        (PodNamed("b", "web"), {"b/web"}),
+        (PodNamed("b", "web-1"), set()),
+    ],
+    ids=str,
+)
+def test_a_target_means_pods_by_what_made_them_by_whom_they_run_as_or_by_name(target: Target, keys: set[str]) -> None:
+    world = World.of(MADE)
+    assert world.select(target) == keys
+    assert {key for key, workload in world.workloads.items() if world.target_matches(target, workload)} == keys
+
+
 def test_an_undeclared_namespace_exists_with_the_label_of_its_name() -> None:
     world = World.of(PEOPLE)
     assert world.namespace("b") == Namespace("b")
@@ -99,8 +145,10 @@ def test_a_namespace_that_gets_other_labels_or_annotations_changes_its_workloads
         replace(A1, service_account="other"),
         replace(A1, ports=(ContainerPort(80),)),
         replace(A1, ips=("10.0.0.1",)),
+        replace(A1, init_ports=(ContainerPort(80),)),
+        replace(A1, probes=(HttpProbe(80, "/"),)),
     ],
-    ids=["labels", "annotations", "service account", "ports", "addresses"],
+    ids=["labels", "annotations", "service account", "ports", "addresses", "ports of init containers", "probes"],
 )
 def test_a_pod_changes_with_anything_that_a_policy_can_see(after: Pod) -> None:
     world = World.of(PEOPLE)
@@ -188,6 +236,11 @@ def test_a_gateway_and_a_backend_are_no_workloads(target: Target) -> None:
 def test_a_target_says_what_it_is() -> None:
     assert str(GatewayNamed("a", "one")) == "Gateway a/one"
     assert str(BackendNamed("a", "one")) == "Backend a/one"
+    assert str(PodsOfService("a", "one")) == "pods of Service a/one"
+    assert str(PodsOwnedBy("a", "Deployment", "one")) == "pods of Deployment a/one"
+    assert str(PodsOfAccount("a", "one")) == "pods of ServiceAccount a/one"
+    assert str(PodNamed("a", "one")) == "Pod a/one"
+    assert str(ExternalsMatching("a", Selector.of({"app": "x"}))) == "external workloads {app: x} in a"
 
 
 def test_a_pod_is_found_by_its_address_in_any_spelling() -> None:

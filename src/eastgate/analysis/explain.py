@@ -54,6 +54,8 @@ class _Explanation:
             yield "  no policy targets it, so it is open"
         for layer in self.trace.layers:
             yield f"  {layer.layer}: {self.verdict(layer.outcome.allowed)}"
+            if layer.scope:
+                yield f"    {layer.scope}"
             for attribute, value in layer.assumed:
                 yield f"    unknown {attribute}: for example {_value(value)}"
             for reading in layer.readings:
@@ -68,12 +70,12 @@ class _Explanation:
     def stage(self, stage: StageTrace) -> Iterator[str]:
         if stage.said == "observed":
             for rule, would in stage.observed:
-                yield f"    {stage.stage:<9} {rule.origin.policy} rule {rule.origin.index} would {would}"
+                yield f"    {stage.stage:<9} {rule.origin} would {would}"
             if not stage.observed:
                 yield f"    {stage.stage:<9} no match {_of(stage.rules)}"
             return
         if stage.rule is not None:
-            yield f"    {stage.stage:<9} {stage.said} by {_named(stage.rule)}"
+            yield f"    {stage.stage:<9} {stage.said} by {stage.rule.origin}"
         elif stage.said == "denied":
             yield f"    {stage.stage:<9} denied: no rule matches {_of(stage.rules)}"
         else:
@@ -84,14 +86,14 @@ class _Explanation:
     def deciding_rule(self, rule: Rule) -> Iterator[str]:
         span = rule.origin.span
         does = "allows" if self.decision.allowed else "denies"
-        yield f"{_named(rule)} {does}:"
+        yield f"{rule.origin} {does}:"
         if span is None:
             return
         yield f"  --> {span}"
         parts = rule.origin.parts
         for attribute, part in parts:
             yield from snippet(part, note=str(attribute), color=self.color)
-        if not parts:
+        if not parts and rule.origin.policy is not None:
             yield from snippet(span, note="anything", color=self.color)
 
     def nearest(self, layer: LayerTrace) -> Iterator[str]:
@@ -101,19 +103,16 @@ class _Explanation:
 
     def near_miss(self, miss: NearMiss) -> Iterator[str]:
         missed = "; ".join(f"{one.attribute} is {_value(one.actual)}" for one in miss.missed)
-        yield f"  {_named(miss.rule)} missed it: {missed}"
+        yield f"  {miss.rule.origin} missed it: {missed}"
         for one in miss.missed:
             span = miss.rule.origin.part(one.attribute)
             if span is not None:
                 yield f"  --> {span}"
+            if span is not None and miss.rule.origin.policy is not None:
                 yield from snippet(span, note=f"wants {one.wanted}", color=self.color)
 
     def verdict(self, allowed: bool) -> str:
         return self.paint("allowed", _GREEN) if allowed else self.paint("denied", _RED)
-
-
-def _named(rule: Rule) -> str:
-    return f"{rule.origin.policy} rule {rule.origin.index}"
 
 
 def _of(rules: int) -> str:

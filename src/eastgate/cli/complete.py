@@ -17,7 +17,7 @@ def sources(context: click.Context, _parameter: click.Parameter, incomplete: str
     authority = _authority(context)
     known: list[str] = ["anonymous", "sa:", "pod:", "spiffe://", "ip:"]
     if authority is not None:
-        accounts = {f"{w.namespace}/{w.service_account}" for w in authority.world.workloads.values()}
+        accounts = {f"{w.namespace}/{w.service_account}" for w in authority.world.workloads.values() if w.is_pod}
         accounts |= set(authority.world.service_accounts)
         known += [f"sa:{account}" for account in sorted(accounts)]
         known += [f"pod:{pod}" for pod in sorted(authority.world.workloads)]

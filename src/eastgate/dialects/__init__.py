@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from eastgate.diagnostics import Reporter, did_you_mean
-from eastgate.dialects import accesspolicy, codes, gep3779
-from eastgate.dialects.base import Kind
-from eastgate.policy import Attachment, Layer
+from eastgate.dialects import accesspolicy, codes, gep3779, linkerd
+from eastgate.dialects.base import Kind, Scene
+from eastgate.policy import Attachment, Layer, Stances
 from eastgate.settings import Settings
 from eastgate.sources import Document
-from eastgate.world import Backend, World
+from eastgate.world import Backend, Workload, World
 
-__all__ = ["DIALECTS", "Policy", "assemble", "is_policy", "read_object", "read_policy", "reads"]
+__all__ = ["DIALECTS", "Policy", "assemble", "is_policy", "read_object", "read_policy", "reads", "stances"]
 
-Policy: TypeAlias = gep3779.Policy | accesspolicy.Policy
+Policy: TypeAlias = gep3779.Policy | accesspolicy.Policy | linkerd.Policy
 
-DIALECTS = (gep3779.DIALECT, accesspolicy.DIALECT)
+DIALECTS = (gep3779.DIALECT, accesspolicy.DIALECT, linkerd.DIALECT)
 
-_KINDS: dict[tuple[str, str, str], Kind[gep3779.Policy] | Kind[accesspolicy.Policy]] = {
+_KINDS: dict[tuple[str, str, str], Kind[gep3779.Policy] | Kind[accesspolicy.Policy] | Kind[linkerd.Policy]] = {
     (kind.group, kind.version, kind.kind): kind for dialect in DIALECTS for kind in dialect.kinds
 }
 _OBJECTS: dict[tuple[str, str, str], Kind[Backend]] = {
@@ -32,14 +32,13 @@ _BYSTANDERS: frozenset[tuple[str, str]] = frozenset().union(*(dialect.bystanders
 # Authorization policies of systems that have no dialect yet, by group; None stands for every kind of the group.
 _UNREAD: dict[str, frozenset[str] | None] = {
     "security.istio.io": frozenset({"AuthorizationPolicy"}),
-    "policy.linkerd.io": None,
     "apim.kuadrant.io": frozenset({"AuthPolicy"}),
     "kuadrant.io": frozenset({"AuthPolicy"}),
     "gateway.envoyproxy.io": frozenset({"SecurityPolicy"}),
     "cilium.io": frozenset({"CiliumNetworkPolicy", "CiliumClusterwideNetworkPolicy"}),
 }
 # These kinds are policies whatever group they claim: one with a misspelt group must not pass for an unused object.
-_CLAIMS = frozenset(kind for _, _, kind in _KINDS)
+_CLAIMS = frozenset(kind.kind for kind in _KINDS.values() if kind.unique)
 
 
 def reads(api_version: str, kind: str) -> bool:
@@ -112,6 +111,20 @@ def _refuse(document: Document, reporter: Reporter) -> None:
         )
 
 
-def assemble(attached: Sequence[Attachment[Policy]], settings: Settings, world: World) -> list[Layer]:
+def stances(workload: Workload, attached: Sequence[Attachment[Policy]], settings: Settings, world: World) -> Stances:
+    """All that the layers of a workload depend on beside its policies, dialect by dialect."""
+    scene = Scene(settings, world)
+    told = ((dialect.name, dialect.stance_of(workload, attached, scene)) for dialect in DIALECTS)
+    return tuple((name, stance) for name, stance in told if stance is not None)
+
+
+def assemble(
+    attached: Sequence[Attachment[Policy]], settings: Settings, world: World, stances: Stances = ()
+) -> list[Layer]:
     """The layers of a point of enforcement that these policies target, dialect by dialect."""
-    return [layer for dialect in DIALECTS for layer in dialect.assemble(attached, settings, world)]
+    told = dict(stances)
+    return [
+        layer
+        for dialect in DIALECTS
+        for layer in dialect.assemble(attached, Scene(settings, world, told.get(dialect.name)))
+    ]

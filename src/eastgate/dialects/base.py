@@ -7,7 +7,7 @@ and IR), `assemble` (models on a workload to layers). Whoever has read one can w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -17,9 +17,9 @@ from eastgate.schema import Check, Record, check
 from eastgate.settings import Settings
 from eastgate.sources import Document
 from eastgate.sources.node import Node
-from eastgate.world import World
+from eastgate.world import Workload, World
 
-__all__ = ["Dialect", "Kind", "reader"]
+__all__ = ["Dialect", "Kind", "Scene", "reader"]
 
 P = TypeVar("P")
 C = TypeVar("C")
@@ -29,32 +29,54 @@ Read = Callable[[Document, Node, Settings, Reporter], P | None]
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[P]):
-    """One kind in one version. `read` reports what is wrong and gives None, or gives what the document describes."""
+    """One kind in one version. `read` reports what is wrong and gives None, or gives what the document describes.
+
+    `unique`: no other API has a kind of this name, so that one with a misspelt group must be meant for this one.
+    """
 
     group: str
     version: str
     kind: str
     read: Read[P]
+    unique: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What layers depend on beside the policies. `stance` is what the dialect itself said of the workload."""
+
+    settings: Settings
+    world: World
+    stance: Hashable = None
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect(Generic[P]):
     """One policy API.
 
-    `layers` is given the policies of this dialect on one point of enforcement. `bystanders` are kinds of its groups
-    that exist and are not for us to read.
+    `layers` is given the policies of this dialect on one point of enforcement. Where the workload itself has a say, in
+    its annotations perhaps, `stance` tells all of it that matters, or None; workloads with the same policies and the
+    same stance decide alike. `bystanders` are kinds of its groups that exist and are not for us to read.
     """
 
     name: str
     model: type[P]
     kinds: tuple[Kind[P], ...]
-    layers: Callable[[Sequence[Attachment[P]], Settings, World], list[Layer]]
+    layers: Callable[[Sequence[Attachment[P]], Scene], list[Layer]]
+    stance: Callable[[Workload, Sequence[Attachment[P]], Scene], Hashable] | None = None
     bystanders: frozenset[tuple[str, str]] = field(default_factory=frozenset)
 
-    def assemble(self, attached: Sequence[Attachment[object]], settings: Settings, world: World) -> list[Layer]:
-        """The layers that the policies of this dialect make at a point; none where it has none there."""
-        ours = [Attachment(policy, one.service) for one in attached if isinstance(policy := one.policy, self.model)]
-        return self.layers(ours, settings, world) if ours else []
+    def stance_of(self, workload: Workload, attached: Sequence[Attachment[object]], scene: Scene) -> Hashable:
+        """All that the layers of a workload depend on beside its policies; None where that is nothing."""
+        return self.stance(workload, self._ours(attached), scene) if self.stance is not None else None
+
+    def assemble(self, attached: Sequence[Attachment[object]], scene: Scene) -> list[Layer]:
+        """The layers that this dialect makes at a point; none where it has nothing to say there."""
+        ours = self._ours(attached)
+        return self.layers(ours, scene) if ours or scene.stance is not None else []
+
+    def _ours(self, attached: Sequence[Attachment[object]]) -> list[Attachment[P]]:
+        return [Attachment(policy, one.service) for one in attached if isinstance(policy := one.policy, self.model)]
 
 
 def reader(

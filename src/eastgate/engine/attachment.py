@@ -6,7 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Generic, Never, Protocol, TypeAlias, TypeVar
 
 from eastgate.policy import Attachment, PolicyRef
-from eastgate.world import BackendNamed, GatewayNamed, PodsAcross, PodsMatching, PodsOfService, Target, Workload, World
+from eastgate.world import (
+    BackendNamed,
+    ExternalsMatching,
+    GatewayNamed,
+    PodNamed,
+    PodsAcross,
+    PodsMatching,
+    PodsOfAccount,
+    PodsOfService,
+    PodsOwnedBy,
+    Target,
+    Workload,
+    World,
+)
 
 __all__ = ["Attachments", "Targeting"]
 
@@ -24,6 +37,11 @@ class Targeting(Protocol):
         """What it applies to: ANY of these."""
         ...
 
+    @property
+    def references(self) -> tuple[PolicyRef, ...]:
+        """Other policies without which it says nothing, or something else. They come along wherever it applies."""
+        ...
+
 
 P = TypeVar("P", bound=Targeting)
 
@@ -35,6 +53,7 @@ class Attachments(Generic[P]):
         self._world = world
         self.policies: dict[PolicyRef, P] = {}
         self._shelves: dict[_Place, _Shelf[P]] = {}
+        self._referring: dict[PolicyRef, set[PolicyRef]] = {}
         for policy in policies:
             self._file(policy)
 
@@ -48,14 +67,17 @@ class Attachments(Generic[P]):
         return self._touched(self._unfile(ref))
 
     def _touched(self, policy: P | None) -> set[str]:
-        targets = policy.targets if policy is not None else ()
+        if policy is None:
+            return set()
+        referring = (self.policies[ref] for ref in self._referring.get(policy.ref, ()))
+        targets = (target for one in (policy, *referring) for target in one.targets)
         return {point for target in targets for point in self._points(target)}
 
     def _points(self, target: Target) -> Iterable[str]:
         return (str(target),) if isinstance(target, Named) else self._world.select(target)
 
     def of(self, workload: Workload) -> tuple[Attachment[P], ...]:
-        """What targets a workload, in the order of the policies' names."""
+        """What targets a workload, in the order of the policies' names; and then what those refer to."""
         matches = self._world.target_matches
         found = {
             order: attachment
@@ -63,12 +85,18 @@ class Attachments(Generic[P]):
             for target, order, attachment in self._shelves.get(place, _EMPTY).values()
             if attachment.service is not None or matches(target, workload)
         }
-        return tuple(found[order] for order in sorted(found))
+        return self._with_references(tuple(found[order] for order in sorted(found)))
 
     def at(self, point: str) -> tuple[Attachment[P], ...]:
         """What targets a Gateway or a Backend, in the order of the policies' names."""
         found = {order: attachment for _, order, attachment in self._shelves.get(point, _EMPTY).values()}
-        return tuple(found[order] for order in sorted(found))
+        return self._with_references(tuple(found[order] for order in sorted(found)))
+
+    def _with_references(self, found: tuple[Attachment[P], ...]) -> tuple[Attachment[P], ...]:
+        if not self._referring:
+            return found
+        wanted = {ref for one in found for ref in one.policy.references if ref in self.policies}
+        return (*found, *(Attachment(self.policies[ref]) for ref in sorted(wanted, key=_name)))
 
     def _places(self, workload: Workload) -> Iterator[_Place]:
         """Where everything is filed that may target a workload."""
@@ -87,6 +115,8 @@ class Attachments(Generic[P]):
             service = f"{target.namespace}/{target.service}" if isinstance(target, PodsOfService) else None
             filed = (target, _order(ref, service), Attachment(policy, service))
             self._shelves.setdefault(_place(target), {})[ref, number] = filed
+        for other in policy.references:
+            self._referring.setdefault(other, set()).add(ref)
         return before
 
     def _unfile(self, ref: PolicyRef) -> P | None:
@@ -96,6 +126,10 @@ class Attachments(Generic[P]):
             del self._shelves[place][ref, number]
             if not self._shelves[place]:
                 del self._shelves[place]
+        for other in set(policy.references) if policy is not None else ():
+            self._referring[other].discard(ref)
+            if not self._referring[other]:
+                del self._referring[other]
         return policy
 
 
@@ -117,9 +151,15 @@ def _place(target: Target) -> _Place:
             return namespace, selector.anchor
         case PodsAcross(pods=pods):
             return None, pods.anchor
+        case PodsOwnedBy(namespace) | PodsOfAccount(namespace) | PodNamed(namespace) | ExternalsMatching(namespace):
+            return namespace, None
         case GatewayNamed() | BackendNamed():
             return str(target)  # no Service has such a key, so no workload is asked about it
 
 
+def _name(ref: PolicyRef) -> tuple[str, str, str, str]:
+    return ref.kind, ref.namespace or "", ref.name, ref.group
+
+
 def _order(ref: PolicyRef, service: str | None) -> _Order:
-    return ref.kind, ref.namespace or "", ref.name, ref.group, service or ""
+    return *_name(ref), service or ""

@@ -8,8 +8,8 @@ attribute at a time and stops as soon as the layer's answer no longer depends on
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address
 
 from eastgate.engine.partial import Undetermined, judge
@@ -40,17 +40,23 @@ __all__ = ["Completion", "complete"]
 _MOST_LOOKS = 2_000_000
 _FEWEST_TRIES = 1_000
 _MOST_CELLS = 20_000  # of one attribute
+_MOST_OTHERS = 256  # values of one attribute that are tried to see whether it matters
+_AFTER_LOOPBACK_4, _AFTER_LOOPBACK_6 = int(IPv4Address("128.0.0.0")), int(IPv6Address("::2"))
 _OTHER = "\N{MIDDLE DOT}other\N{MIDDLE DOT}"  # a text that no policy contains
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """The outcome that stands, and what brings it about: values of unknown attributes, and tests over them."""
+    """The outcome that stands, and what brings it about: values of unknown attributes, and tests over them.
+
+    `telling` are those of the values that matter: with another one, the outcome would be the opposite.
+    """
 
     outcome: Outcome
     assumed: tuple[tuple[Attribute, Known], ...] = ()
     tests: tuple[tuple[Computed, bool], ...] = ()
     exhausted: bool = False
+    telling: tuple[tuple[Attribute, Known], ...] = ()
 
     def of(self, request: Request) -> Request:
         """The request, completed so."""
@@ -92,10 +98,27 @@ def complete(layer: Layer, request: Request) -> Completion:
         outcomes = tuple((test, held) for test in tests if (held := candidate.assumed[test]) is not None)
         found = Completion(outcome, values, outcomes)
         if not outcome.allowed:
-            return found
+            return replace(found, telling=_telling(layer, candidate, values, cells)) if values else found
         first = first or found
     assert first is not None  # noqa: S101 - an attribute has at least one cell
     return first if every else _given_up(layer)
+
+
+def _telling(
+    layer: Layer, denied: Request, values: tuple[tuple[Attribute, Known], ...], cells: Mapping[Attribute, list[Known]]
+) -> tuple[tuple[Attribute, Known], ...]:
+    return tuple(
+        (attribute, value)
+        for attribute, value in values
+        if any(_might_allow(layer, denied.with_value(attribute, other)) for other in cells[attribute][:_MOST_OTHERS])
+    )
+
+
+def _might_allow(layer: Layer, request: Request) -> bool:
+    try:
+        return judge(layer, request).allowed
+    except Undetermined:
+        return True
 
 
 def _given_up(layer: Layer) -> Completion:
@@ -172,11 +195,18 @@ def _texts(matchers: list[Matcher]) -> Iterator[str]:
 
 
 def _addresses(matchers: Iterable[InNetwork]) -> Iterator[str]:
-    """The first address of each stretch between two edges of networks: all of a stretch are alike."""
-    edges: dict[type[IPv4Address] | type[IPv6Address], set[int]] = {IPv4Address: {0}, IPv6Address: {0}}
+    """The first address of each stretch between two edges of networks: all of a stretch are alike.
+
+    Loopback is none of them: who calls from there is the workload itself, and a question about it says so.
+    """
+    edges: dict[type[IPv4Address] | type[IPv6Address], set[int]] = {
+        IPv4Address: {0, _AFTER_LOOPBACK_4},
+        IPv6Address: {0, _AFTER_LOOPBACK_6},
+    }
     for network in (n for m in matchers for n in m.networks):
         kind = type(network.network_address)
         edges[kind] |= {int(network.network_address), int(network.broadcast_address) + 1}
     for kind, starts in edges.items():
         limit = 2 ** kind(0).max_prefixlen
-        yield from (str(kind(start)) for start in sorted(starts) if start < limit)
+        found = (kind(start) for start in sorted(starts) if start < limit)
+        yield from (str(address) for address in found if not address.is_loopback)

@@ -14,8 +14,8 @@ from weakref import WeakValueDictionary
 from eastgate.collection import no_collection
 from eastgate.engine.attachment import Attachments, Targeting
 from eastgate.engine.compiled import Finder, Program, Verdict, compile_layers
-from eastgate.policy import Attachment, Layer, PolicyRef, Request
-from eastgate.world import Change, World
+from eastgate.policy import Attachment, Layer, PolicyRef, Request, Stances
+from eastgate.world import ROUTE_KINDS, Change, PodsMatching, Selector, Workload, World
 
 __all__ = ["Engine"]
 
@@ -25,16 +25,20 @@ _NAMED = ("Gateway ", "Backend ")  # how the points begin that are no workloads
 
 
 class Engine(Generic[P]):
-    """Decides. `assemble` is the dialects' part: from the policies on a workload to its layers."""
+    """Decides. Two parts are the dialects': `assemble` makes layers of the policies on a point, and `stances` tells
+    what else about a workload those depend on.
+    """
 
     def __init__(
         self,
         world: World,
         policies: Iterable[P],
-        assemble: Callable[[Sequence[Attachment[P]]], Sequence[Layer]],
+        assemble: Callable[[Sequence[Attachment[P]], Stances], Sequence[Layer]],
+        stances: Callable[[Workload, Sequence[Attachment[P]]], Stances] = lambda _workload, _attached: (),
     ) -> None:
         self.world = world
         self._assemble = assemble
+        self._stances = stances
         with no_collection():
             self._attachments: Attachments[P] = Attachments(world, policies)
         self._programs: dict[str, Program] = {}
@@ -54,10 +58,11 @@ class Engine(Generic[P]):
         program = self._programs.get(point)
         if program is None:
             attached = self.attached(point)
-            same = tuple(part for one in attached for part in (one.policy, one.service))
+            stances = () if point.startswith(_NAMED) else self._stances(self.world.workloads[point], attached)
+            same = (stances, *(part for one in attached for part in (one.policy, one.service)))
             program = self._classes.get(same)
             if program is None:
-                program = self._classes[same] = compile_layers(self._assemble(attached))
+                program = self._classes[same] = compile_layers(self._assemble(attached, stances))
             self._programs[point] = program
             self._finders[point] = program.finder
         return program
@@ -91,6 +96,9 @@ class Engine(Generic[P]):
     def world_changed(self, change: Change) -> frozenset[str]:
         """The world has changed under the engine; tells which points that touches."""
         touched = set(change.workloads)
+        for changed in change.objects:
+            if changed.kind in ROUTE_KINDS:  # a workload may have a say in which routes lead to it
+                touched |= self.world.select(PodsMatching(changed.namespace, Selector.of()))
         if any(changed.kind == "ReferenceGrant" for changed in change.objects):
             touched |= {point for point in self._programs if point.startswith(_NAMED)}  # they may refer to authorizers
         return self._forget(touched)

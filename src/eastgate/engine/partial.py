@@ -75,12 +75,9 @@ def _combine(values: Iterable[bool | None], *, decisive: bool) -> bool | None:
 
 def judge(layer: Layer, request: Request) -> Outcome:
     """What a layer says; raises Undetermined where the unknown attributes decide."""
-    refused = Outcome(False, layer.name, None, None, Refusal.BAD_REQUEST)
-    if request.refused_path and PATH in layer.selects_by:
-        return refused
-    chain = pick_chain(layer, request)
-    if request.refused_path and PATH in chain.looks_at:
-        return refused
+    chain = _pick_without_path(layer, request) if request.refused_path else pick_chain(layer, request)
+    if chain is None or (request.refused_path and PATH in chain.looks_at):
+        return Outcome(False, layer.name, None, None, Refusal.BAD_REQUEST)
     accepted = OPEN
     for stage in chain.stages:
         outcome, ends = judge_stage(layer.name, stage, request)
@@ -97,6 +94,19 @@ def pick_chain(layer: Layer, request: Request) -> Chain:
     """The chain of the FIRST case that matches."""
     for case in layer.cases:
         if _sure(case.when, request):
+            return case.chain
+    return layer.otherwise
+
+
+def _pick_without_path(layer: Layer, request: Request) -> Chain | None:
+    """The chain of a request whose path says nothing; None where the choice depends on it."""
+    pathless = Request({a: v for a, v in request.values.items() if a != PATH}, request.answers, request.assumed)
+    for case in layer.cases:
+        held = truth(case.when, pathless)
+        if held is None:
+            _sure(case.when, request)  # raises where it is something else that nobody knows
+            return None
+        if held:
             return case.chain
     return layer.otherwise
 

@@ -64,15 +64,34 @@ def decide(layers: Sequence[Layer], request: Request) -> Outcome:
 def _layer(layer: Layer, request: Request) -> Outcome:
     path = request.values.get(PATH)
     ambiguous = isinstance(path, str) and re.search("%2f|%5c", path.lower())
+    refused = Outcome(False, layer.name, None, None, Refusal.BAD_REQUEST)
     chain = layer.otherwise
-    for case in reversed(layer.cases):
-        if holds(case.when, request):
+    for case in layer.cases:
+        possible = _whatever_the_path(case.when, request) if ambiguous else {holds(case.when, request)}
+        if possible == {True, False}:
+            return refused
+        if possible == {True}:
             chain = case.chain
-    looked_at = [case.when for case in layer.cases]
-    looked_at += [rule.when for stage in chain.stages if not isinstance(stage, Observe) for rule in rules_of(stage)]
+            break
+    looked_at = [rule.when for stage in chain.stages if not isinstance(stage, Observe) for rule in rules_of(stage)]
     if ambiguous and any(PATH in mentions(predicate) for predicate in looked_at):
-        return Outcome(False, layer.name, None, None, Refusal.BAD_REQUEST)
+        return refused
     return _chain(layer.name, chain, request)
+
+
+def _whatever_the_path(predicate: Predicate, request: Request) -> set[bool]:
+    """What may come out if each comparison of the path may come out either way."""
+    match predicate:
+        case And(parts) | Or(parts):
+            each = [_whatever_the_path(part, request) for part in parts]
+            decisive = isinstance(predicate, Or)
+            if {decisive} in each:
+                return {decisive}
+            return {not decisive} | ({decisive} if any(decisive in one for one in each) else set())
+        case Not(part):
+            return {not held for held in _whatever_the_path(part, request)}
+        case _:
+            return {True, False} if PATH in mentions(predicate) else {holds(predicate, request)}
 
 
 def _chain(layer: str, chain: Chain, request: Request) -> Outcome:
@@ -182,14 +201,14 @@ def _domain(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
 
 
 def _addresses(matchers: Iterable[InNetwork]) -> list[str]:
-    """Every edge of every network: first, last, and the neighbours outside."""
-    found = {"0.0.0.0", "::"}  # noqa: S104 - addresses as data
+    """Every edge of every network: first, last, and the neighbours outside. Nobody else calls from loopback."""
+    found = {"0.0.0.0", "::", "128.0.0.0", "::2"}  # noqa: S104 - addresses as data
     for network in (n for m in matchers for n in m.networks):
         first, last = int(network.network_address), int(network.broadcast_address)
         limit = 2**network.max_prefixlen
         kind = type(network.network_address)
         found |= {str(kind(n)) for n in (first - 1, first, last, last + 1) if 0 <= n < limit}
-    return sorted(found)
+    return sorted(one for one in found if not one.startswith("127.") and one != "::1")
 
 
 def _deciding(layer: Layer) -> Iterator[Is | Computed]:

@@ -69,6 +69,7 @@ class LayerTrace:
     outcome: Outcome
     stages: tuple[StageTrace, ...]
     readings: tuple[str, ...] = ()
+    scope: str = ""
     assumed: tuple[tuple[Attribute, Known], ...] = ()
     exhausted: bool = False
     nearest: tuple[NearMiss, ...] = ()
@@ -102,7 +103,7 @@ def _trace_layer(layer: Layer, request: Request, nearest: int) -> LayerTrace:
     asked, request = request, completion.of(request)
     if completion.exhausted or (not completion.outcome.allowed and completion.outcome.stage is None):
         return LayerTrace(
-            layer.name, completion.outcome, (), assumed=completion.assumed, exhausted=completion.exhausted
+            layer.name, completion.outcome, (), assumed=completion.telling, exhausted=completion.exhausted
         )
     chain = pick_chain(layer, request)
     stages: list[StageTrace] = []
@@ -114,7 +115,15 @@ def _trace_layer(layer: Layer, request: Request, nearest: int) -> LayerTrace:
             misses = _nearest(stage.rules, asked, nearest)
         if ends:
             break
-    return LayerTrace(layer.name, completion.outcome, tuple(stages), chain.readings, completion.assumed, nearest=misses)
+    return LayerTrace(
+        layer.name,
+        completion.outcome,
+        tuple(stages),
+        chain.readings,
+        chain.scope,
+        completion.telling,
+        nearest=misses,
+    )
 
 
 def _trace_stage(stage: Stage, outcome: Outcome, request: Request) -> StageTrace:
@@ -145,8 +154,12 @@ def _trace_stage(stage: Stage, outcome: Outcome, request: Request) -> StageTrace
 
 
 def _nearest(rules: Sequence[Rule], request: Request, limit: int) -> tuple[NearMiss, ...]:
-    """The rules that missed fewest conditions, in the order written where they are equally near."""
-    misses = [NearMiss(rule, _missed(rule.when, request)) for rule in rules]
+    """The rules that missed fewest conditions, in the order written where they are equally near.
+
+    One that nobody wrote is not among them, since nobody can change it.
+    """
+    written = (rule for rule in rules if rule.origin.policy is not None or rule.origin.span is not None)
+    misses = [NearMiss(rule, _missed(rule.when, request)) for rule in written]
     return tuple(sorted(misses, key=lambda miss: len(miss.missed))[:limit])
 
 

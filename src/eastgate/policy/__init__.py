@@ -1,6 +1,6 @@
 """The IR: predicates, rules, stages, chains, layers, requests. No Kubernetes, no Envoy, no YAML."""
 
-from eastgate.policy.attachments import Attachment
+from eastgate.policy.attachments import Attachment, Stances
 from eastgate.policy.matchers import AccountsOf, InNetwork, Matcher, OneOf, Prefix, Present, Suffix, Value
 from eastgate.policy.outcomes import OPEN, Outcome
 from eastgate.policy.predicates import ALWAYS, NEVER, And, Computed, Is, Not, Or, Predicate, atoms, mentions
@@ -61,6 +61,7 @@ __all__ = [
     "Request",
     "Rule",
     "Stage",
+    "Stances",
     "Step",
     "Suffix",
     "Value",

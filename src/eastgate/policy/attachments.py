@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
-__all__ = ["Attachment"]
+__all__ = ["Attachment", "Stances"]
+
+Stances: TypeAlias = tuple[tuple[str, Hashable], ...]
+"""What layers depend on beside the policies, by the name of the dialect that says so; most say nothing."""
 
 P_co = TypeVar("P_co", covariant=True)
 

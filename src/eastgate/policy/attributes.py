@@ -67,7 +67,7 @@ class Attribute:
 
 
 IDENTITY: Final = Attribute("identity")  # the SPIFFE ID of the peer
-MESH_NAME: Final = Attribute("mesh name")  # the DNS identity of the peer, as Linkerd writes it
+MESH_NAME: Final = Attribute("mesh name")  # the peer as Linkerd names it: a DNS name, or a SPIFFE ID of elsewhere
 SOURCE_WORKLOAD: Final = Attribute("source workload")  # "namespace/name" of the calling pod
 ADDRESS: Final = Attribute("source address")  # of the direct peer
 FORWARDED_ADDRESS: Final = Attribute("forwarded address")  # of the client, as trusted proxies tell it

@@ -60,16 +60,25 @@ class PolicyRef:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a rule came from: policy, index, line; and for each attribute it looks at, the text that says so."""
+    """Where a rule came from: policy, index, line; and for each attribute it looks at, the text that says so.
 
-    policy: PolicyRef
+    A default has no policy. `label` says in words what a rule is that is not one of a policy's list of rules.
+    """
+
+    policy: PolicyRef | None
     index: int
     span: Span | None = None
     parts: tuple[tuple[Attribute, Span], ...] = ()
+    label: str = ""
 
     def part(self, attribute: Attribute) -> Span | None:
         """The text that constrains one attribute, or the whole rule where it is not known more exactly."""
         return next((span for part, span in self.parts if part == attribute), self.span)
+
+    def __str__(self) -> str:
+        if self.policy is None:
+            return self.label
+        return f"{self.policy} {self.label}" if self.label else f"{self.policy} rule {self.index}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +187,13 @@ def rules_of(stage: Stage) -> Iterator[Rule]:
 class Chain:
     """Stages in order; getting through all of them allows.
 
-    `readings` says which reading of an unclear specification shaped this chain, for the trace.
+    For the trace, `readings` says which reading of an unclear specification shaped this chain, and `scope` what it is
+    that the selector chose.
     """
 
     stages: tuple[Stage, ...]
     readings: tuple[str, ...] = ()
+    scope: str = ""
     looks_at: frozenset[Attribute] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -168,8 +168,11 @@ def _requirement(node: Node, to: Check[C]) -> None:
         )
 
 
-def label_selector() -> Record[C]:
-    """A label selector. An unknown key in it is an error: pruned, the selector would select everything."""
+def label_selector(legal: Callable[[Node, Check[C]], None] = _requirement) -> Record[C]:
+    """A label selector. An unknown key in it is an error: pruned, the selector would select everything.
+
+    `legal` looks at each requirement; by default it wants values exactly where the operator takes some.
+    """
     requirement: Record[C] = Record(
         "a selector requirement",
         {
@@ -181,7 +184,7 @@ def label_selector() -> Record[C]:
             ),
             "values": Field(ListOf(Text("a label value", _label_value), "a list of label values")),
         },
-        rules=(_requirement,),
+        rules=(legal,),
     )
     return Record(
         "a label selector",

@@ -22,6 +22,7 @@ __all__ = [
     "Check",
     "Choice",
     "Field",
+    "Flag",
     "ListOf",
     "MapOf",
     "Record",
@@ -77,6 +78,13 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Flag:
+    """true or false."""
+
+    what: str = "true or false"
+
+
+@dataclass(frozen=True, slots=True)
 class ListOf(Generic[C]):
     """A list of one shape; `rule` may look at the list as a whole."""
 
@@ -128,7 +136,7 @@ class Record(Generic[C]):
     otherwise: str | None = None
 
 
-Shape = Text[C] | Whole | Choice | ListOf[C] | MapOf[C] | Anything | Record[C]
+Shape = Text[C] | Whole | Choice | Flag | ListOf[C] | MapOf[C] | Anything | Record[C]
 
 
 def quoted(written: str) -> str:
@@ -157,6 +165,8 @@ def check(shape: Shape[C], node: Node, to: Check[C], at: Span | None = None) -> 
             return _check_whole(shape, node, to)
         case Choice():
             return _check_choice(shape, node, to)
+        case Flag():
+            return isinstance(node.value, bool) or _wrong_type(shape, node, to, f"write {shape.what}, without quotes")
         case ListOf():
             return _check_list(shape, node, to)
         case MapOf():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from eastgate.decisions import Decision
 from eastgate.dialects import Policy
-from eastgate.policy import Rule
+from eastgate.policy import Origin
 
 __all__ = ["Coverage"]
 
@@ -18,24 +18,24 @@ Key = tuple[str, int, str]
 class Coverage:
     """All rules that were there, and those that some case exercised. The same line of a file is one rule."""
 
-    rules: dict[Key, Rule] = field(default_factory=dict)
+    rules: dict[Key, Origin] = field(default_factory=dict)
     exercised: set[Key] = field(default_factory=set)
 
     def add_policies(self, policies: Iterable[Policy]) -> None:
         """Rules that could be exercised."""
         for policy in policies:
-            for rule in policy.rules:
-                self.rules.setdefault(_key(rule), rule)
+            for origin in policy.origins:
+                self.rules.setdefault(_key(origin), origin)
 
     def add_decision(self, decision: Decision) -> None:
         """Rules that a case exercised."""
         for layer in decision.trace(nearest=0).layers:
             for stage in layer.stages:
                 found = [stage.rule] if stage.rule else []
-                self.exercised.update(_key(rule) for rule in [*found, *(rule for rule, _ in stage.observed)])
+                self.exercised.update(_key(rule.origin) for rule in [*found, *(rule for rule, _ in stage.observed)])
 
     @property
-    def missing(self) -> list[Rule]:
+    def missing(self) -> list[Origin]:
         """The rules that no case exercised, in the order of file and line."""
         return [self.rules[key] for key in sorted(self.rules.keys() - self.exercised)]
 
@@ -46,7 +46,7 @@ class Coverage:
         return 100.0 * covered / len(self.rules) if self.rules else 100.0
 
 
-def _key(rule: Rule) -> Key:
-    span = rule.origin.span
-    where = (span.file, span.line) if span else ("", rule.origin.index)
-    return *where, str(rule.origin.policy)
+def _key(origin: Origin) -> Key:
+    span = origin.span
+    where = (span.file, span.line) if span else ("", origin.index)
+    return *where, str(origin.policy)

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from itertools import groupby
 
-from eastgate.decisions import rule_to_json
+from eastgate.decisions import origin_to_json
 from eastgate.tables.coverage import Coverage
 from eastgate.tables.run import Result, Run
 
@@ -30,11 +30,9 @@ def text(run: Run, *, verbose: bool = False) -> Iterator[str]:
 
 def _coverage(coverage: Coverage) -> Iterator[str]:
     missing = coverage.missing
-    for rule in missing:
-        span = rule.origin.span
-        yield f"not exercised: {rule.origin.policy} rule {rule.origin.index}" + (
-            f" ({span.file}:{span.line})" if span else ""
-        )
+    for origin in missing:
+        span = origin.span
+        yield f"not exercised: {origin}" + (f" ({span.file}:{span.line})" if span else "")
     yield f"coverage: {len(coverage.rules) - len(missing)} of {len(coverage.rules)} rules ({coverage.percent:.1f} %)"
 
 
@@ -50,7 +48,7 @@ def to_json(run: Run) -> dict[str, object]:
         data["coverage"] = {
             "rules": len(run.coverage.rules),
             "percent": round(run.coverage.percent, 1),
-            "missing": [rule_to_json(rule) for rule in run.coverage.missing],
+            "missing": [origin_to_json(origin) for origin in run.coverage.missing],
         }
     return data
 

@@ -131,9 +131,9 @@ def _difference(case: Case, decision: Decision) -> str | None:
 def _names(decision: Decision) -> tuple[str, ...]:
     """What `by` may call the policy that decided."""
     rule = decision.outcome.rule
-    if rule is None:
+    policy = rule.origin.policy if rule is not None else None
+    if policy is None:
         return ("none",)
-    policy = rule.origin.policy
     return str(policy), str(policy).replace(policy.kind, f"{policy.kind}.{policy.group}", 1)
 
 

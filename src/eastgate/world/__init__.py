@@ -5,6 +5,7 @@ Start reading at `pods.py` and `world.py`.
 """
 
 from eastgate.world.changes import Change
+from eastgate.world.externals import ExternalWorkload
 from eastgate.world.gateways import (
     GATEWAY_GROUP,
     ROUTE_KINDS,
@@ -27,9 +28,29 @@ from eastgate.world.manifest import Manifest
 from eastgate.world.names import dns_label_problem, dns_subdomain_problem, label_key_problem, label_value_problem
 from eastgate.world.objects import NAME_LABEL, Namespace, ObjectId, Service, ServiceAccount, ServicePort
 from eastgate.world.patterns import matches_pattern, pattern_problem
-from eastgate.world.pods import CONTROLLER_KINDS, ContainerPort, Controller, Owner, Pod, Workload
-from eastgate.world.routes import PathMatch, PathType, RouteBackend, RouteMatch, RouteRule, ValueMatch
-from eastgate.world.targets import BackendNamed, GatewayNamed, PodsAcross, PodsMatching, PodsOfService, Target
+from eastgate.world.pods import CONTROLLER_KINDS, ContainerPort, Controller, HttpProbe, Owner, Pod, Workload
+from eastgate.world.routes import (
+    GrpcMatch,
+    GrpcRule,
+    PathMatch,
+    PathType,
+    RouteBackend,
+    RouteMatch,
+    RouteRule,
+    ValueMatch,
+)
+from eastgate.world.targets import (
+    BackendNamed,
+    ExternalsMatching,
+    GatewayNamed,
+    PodNamed,
+    PodsAcross,
+    PodsMatching,
+    PodsOfAccount,
+    PodsOfService,
+    PodsOwnedBy,
+    Target,
+)
 from eastgate.world.world import World
 
 __all__ = [
@@ -43,10 +64,15 @@ __all__ = [
     "Change",
     "ContainerPort",
     "Controller",
+    "ExternalWorkload",
+    "ExternalsMatching",
     "Gateway",
     "GatewayNamed",
     "GrantFrom",
     "GrantTo",
+    "GrpcMatch",
+    "GrpcRule",
+    "HttpProbe",
     "Listener",
     "Manifest",
     "Namespace",
@@ -57,9 +83,12 @@ __all__ = [
     "PathMatch",
     "PathType",
     "Pod",
+    "PodNamed",
     "PodsAcross",
     "PodsMatching",
+    "PodsOfAccount",
     "PodsOfService",
+    "PodsOwnedBy",
     "ReferenceGrant",
     "Requirement",
     "Route",

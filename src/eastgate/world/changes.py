@@ -14,10 +14,10 @@ class Change:
     """The difference that one update made.
 
     A workload is `changed` where anything about it is another that a policy can depend on: its labels,
-    annotations, service account, ports, addresses and owners, the Services it stands behind, and the
-    labels and annotations of its namespace. `services` are those that were declared, removed or
-    declared differently, and those that have other pods than before. `objects` are the declared
-    objects that are new, gone or different.
+    annotations, service account or name in the mesh, ports, probes, addresses and owners, the Services
+    it stands behind, and the labels and annotations of its namespace. `services` are those that were
+    declared, removed or declared differently, and those that have other pods than before. `objects`
+    are the declared objects that are new, gone or different.
     """
 
     added: frozenset[str] = frozenset()

@@ -6,6 +6,7 @@ from eastgate.diagnostics import Code
 
 __all__ = [
     "BAD_ADDRESS",
+    "BAD_CALL",
     "BAD_HOSTNAME",
     "BAD_NAME",
     "BAD_PATH",
@@ -43,7 +44,7 @@ NOT_A_STRING = Code(
 BAD_ADDRESS = Code(
     "EG1105",
     "not an IP address",
-    "The address of a pod in its status is no IP address. The object was left out.",
+    "The address of a pod in its status, or of an ExternalWorkload, is no IP address. The object was left out.",
 )
 BAD_PROTOCOL = Code(
     "EG1106",
@@ -53,8 +54,8 @@ BAD_PROTOCOL = Code(
 BAD_NAME = Code(
     "EG1107",
     "invalid name",
-    "The API server would reject this name of an object, a namespace or a service account, and an identity made of it "
-    "could read like somebody else's. The object was left out.",
+    "The API server would reject this name of an object, a namespace or a service account, or no certificate could "
+    "hold it; and an identity made of it could read like somebody else's. The object was left out.",
 )
 BAD_VALUE = Code(
     "EG1108",
@@ -84,4 +85,10 @@ BAD_SELECTOR = Code(
     "label selector not understood",
     "A label selector has matchLabels and matchExpressions, and nothing else. The API server would drop what it does "
     "not know, and the selector would select more than was meant. The object was left out.",
+)
+BAD_CALL = Code(
+    "EG1113",
+    "invalid gRPC service or method in a route",
+    "The name of a gRPC service is made of letters, digits, `_` and dots, that of a method of letters, digits and `_`: "
+    "no call could match another. The object was left out.",
 )

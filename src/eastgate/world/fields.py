@@ -7,6 +7,7 @@ that the rest of the object is still looked at. Absent and null are one thing, a
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
@@ -162,6 +163,18 @@ class Section:
             self._mistyped(value, "a number", key, help=f"write {value} without quotes")
             return None
         return value
+
+    def address(self, key: str) -> str | None:
+        """An IP address, in its usual spelling. To Kubernetes the empty string is as good as absent here."""
+        value = self.text(key)
+        if not value:
+            return None
+        try:
+            return str(ipaddress.ip_address(value))
+        except ValueError:
+            way_out = "write an IPv4 or IPv6 address"
+            self.complain(codes.BAD_ADDRESS, f"`{value}` is not an IP address", key, help=way_out)
+            return None
 
     def missing(self, key: str) -> None:
         """Say that a field must be there."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from eastgate.places import Span
 from eastgate.world.labels import Selector
 from eastgate.world.objects import ObjectId
-from eastgate.world.routes import RouteRule
+from eastgate.world.routes import GrpcRule, RouteRule
 
 __all__ = [
     "BACKEND_KINDS",
@@ -101,8 +101,9 @@ class ParentRef:
 class Route:
     """A route of one of `ROUTE_KINDS`.
 
-    `rules` are those of an HTTPRoute. Those of another kind stay as they were written, in `raw_rules`, for whoever
-    understands them. `created` is when the API server first saw it, in RFC 3339; None: it has not yet.
+    `rules` are those of an HTTPRoute, `grpc_rules` those of a GRPCRoute. Those of another kind stay as they were
+    written, in `raw_rules`, for whoever understands them. `created` is when the API server first saw it, in RFC 3339;
+    None: it has not yet.
     """
 
     kind: str
@@ -111,6 +112,7 @@ class Route:
     hostnames: tuple[str, ...] = ()
     parents: tuple[ParentRef, ...] = ()
     rules: tuple[RouteRule, ...] = ()
+    grpc_rules: tuple[GrpcRule, ...] = ()
     raw_rules: tuple[Mapping[str, object], ...] = field(default=(), hash=False)
     created: str | None = None
     span: Span | None = field(default=None, compare=False)

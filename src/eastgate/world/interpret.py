@@ -17,8 +17,10 @@ from eastgate.world.manifest import Manifest
 from eastgate.world.names import dns_label_problem, dns_subdomain_problem
 from eastgate.world.objects import Namespace, ObjectId, Service, ServiceAccount, ServicePort
 from eastgate.world.pods import CONTROLLER_KINDS
+from eastgate.world.read_containers import read_protocol
+from eastgate.world.read_externals import read_external
 from eastgate.world.read_gateways import read_gateway, read_grant, read_route
-from eastgate.world.read_pods import read_controller, read_pod, read_protocol
+from eastgate.world.read_pods import read_controller, read_pod
 
 __all__ = ["interpret"]
 
@@ -44,6 +46,8 @@ def _read(root: Section, identity: ObjectId, span: Span | None) -> WorldObject:
     match kind:
         case "Pod":
             return read_pod(root, namespace, name, span)
+        case "ExternalWorkload":
+            return read_external(root, namespace, name, span)
         case "Service":
             return _service(root, namespace, name, span)
         case "ServiceAccount":

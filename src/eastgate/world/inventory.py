@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from eastgate.world.changes import Change
+from eastgate.world.externals import ExternalWorkload
 from eastgate.world.gateways import Backend, Gateway, ReferenceGrant, Route
 from eastgate.world.kinds import WorldObject
 from eastgate.world.label_index import LabelIndex
@@ -44,6 +45,7 @@ class Inventory:
 
     __slots__ = (
         "_backends",
+        "_externals",
         "_ownership",
         "_seats",
         "backends",
@@ -70,6 +72,7 @@ class Inventory:
         self.membership = Membership()
         self.namespace_labels = LabelIndex()  # of exactly the namespaces that have workloads
         self._ownership = Ownership()
+        self._externals: dict[Slot, ExternalWorkload] = {}
         self._backends: dict[str, dict[ObjectId, Backend]] = {}  # by key: kinds of several groups may share a name
         self._seats: dict[Slot, tuple[Workload, ...]] = {}
 
@@ -87,6 +90,10 @@ class Inventory:
             if any(owner.name == name for owner in workload.owners)
         ]
         return tuple(sorted(found, key=lambda workload: workload.key))
+
+    def external(self, namespace: str, name: str) -> tuple[Workload, ...]:
+        """The workload outside of the cluster that has this name, if there is one."""
+        return tuple(workload for workload in self._seats.get((namespace, name), ()) if not workload.is_pod)
 
     def update(self, wanted: Mapping[ObjectId, WorldObject | None]) -> Change:
         """Declare these objects, and withdraw those that are None here."""
@@ -111,16 +118,8 @@ class Inventory:
 
     def _declare(self, declared: WorldObject, *, present: bool, update: _Update) -> None:
         match declared:
-            case Pod(namespace, name, finished=finished):
-                if present and not finished:
-                    update.slots |= self._ownership.declare_pod(declared)
-                else:
-                    update.slots |= self._ownership.withdraw_pod((namespace, name))
-            case Controller(kind):
-                if present:
-                    update.slots |= self._ownership.declare_controller(declared)
-                else:
-                    update.slots |= self._ownership.withdraw_controller((declared.namespace, declared.name), kind)
+            case Pod() | Controller() | ExternalWorkload():
+                update.slots |= self._declare_claim(declared, present=present)
             case Service():
                 update.services.append((declared.key, declared if present else None))
             case Namespace():
@@ -135,6 +134,22 @@ class Inventory:
                 _keep(self.service_accounts, declared.key, declared, present=present)
             case ReferenceGrant():
                 self._declare_grant(declared, present=present)
+
+    def _declare_claim(self, declared: Pod | Controller | ExternalWorkload, *, present: bool) -> set[Slot]:
+        """Something that becomes workloads came or went; answers with the slots whose workloads may be others now."""
+        slot = (declared.namespace, declared.name)
+        match declared:
+            case Pod(finished=finished):
+                if present and not finished:
+                    return self._ownership.declare_pod(declared)
+                return self._ownership.withdraw_pod(slot)
+            case Controller(kind):
+                if present:
+                    return self._ownership.declare_controller(declared)
+                return self._ownership.withdraw_controller(slot, kind)
+            case ExternalWorkload():
+                _keep(self._externals, slot, declared, present=present)
+                return {slot}
 
     def _declare_grant(self, declared: ReferenceGrant, *, present: bool) -> None:
         grants = self.grants.setdefault(declared.namespace, {})
@@ -165,7 +180,7 @@ class Inventory:
     def _settle_slot(self, slot: Slot, update: _Update) -> None:
         """Give the keys of a name to the workloads that bear it now."""
         leaving = {workload.key: workload for workload in self._seats.get(slot, ())}
-        seated = self._ownership.workloads_named(slot)
+        seated = self._claimants(slot)
         if seated:
             self._seats[slot] = seated
         elif leaving:
@@ -179,7 +194,7 @@ class Inventory:
                 self.membership.enrol(workload)
             else:
                 self.index.replace(before, workload)
-                if before.labels != workload.labels:
+                if before.labels != workload.labels or before.kind != workload.kind:
                     self.membership.dismiss(key)
                     self.membership.enrol(workload)
         for key, workload in leaving.items():
@@ -187,6 +202,15 @@ class Inventory:
             self.index.discard(workload)
             self.membership.dismiss(key)
         self._settle_namespace(slot[0])
+
+    def _claimants(self, slot: Slot) -> tuple[Workload, ...]:
+        """The workloads of one name, of which the first has the plain key: one outside of the cluster comes last."""
+        inside = self._ownership.workloads_named(slot)
+        external = self._externals.get(slot)
+        if external is None:
+            return inside
+        key = f"{slot[0]}/{slot[1]}"
+        return (*inside, external.as_workload(f"{key} ({external.kind})" if inside else key))
 
     def _settle_namespace(self, name: str) -> None:
         used = name in self.index.namespaces

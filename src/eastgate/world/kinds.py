@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from eastgate.world.externals import EXTERNAL_GROUP, ExternalWorkload
 from eastgate.world.gateways import GATEWAY_GROUP, ROUTE_KINDS, Backend, Gateway, ReferenceGrant, Route
 from eastgate.world.objects import Namespace, ObjectId, Service, ServiceAccount
 from eastgate.world.pods import CONTROLLER_KINDS, Controller, Pod
@@ -11,13 +12,23 @@ from eastgate.world.pods import CONTROLLER_KINDS, Controller, Pod
 __all__ = ["WorldObject", "canonical_group", "group_of", "object_id", "uses"]
 
 WorldObject: TypeAlias = (
-    Namespace | Pod | Controller | Service | ServiceAccount | Gateway | Route | ReferenceGrant | Backend
+    Namespace
+    | Pod
+    | Controller
+    | ExternalWorkload
+    | Service
+    | ServiceAccount
+    | Gateway
+    | Route
+    | ReferenceGrant
+    | Backend
 )
 """Anything that can be declared to a world. A Backend is declared by the dialect whose kind it is."""
 
 _KINDS = {
     **dict.fromkeys(("Namespace", "Pod", "Service", "ServiceAccount"), ""),
     **CONTROLLER_KINDS,
+    "ExternalWorkload": EXTERNAL_GROUP,
     **dict.fromkeys(("Gateway", "ReferenceGrant", *ROUTE_KINDS), GATEWAY_GROUP),
 }
 _OLD_GROUP = "extensions"  # where apps and batch kinds lived before Kubernetes 1.16

@@ -61,9 +61,9 @@ class Membership:
         self._unfile(self.services.pop(key))
 
     def enrol(self, workload: Workload) -> None:
-        """Put a workload that is new behind the Services that select it."""
+        """Put a workload that is new behind the Services that select it, if it is a pod."""
         filed = self._filed.get(workload.namespace)
-        if not filed:
+        if not filed or not workload.is_pod:
             return
         labels = workload.labels.items()
         found = [key for term in labels for key in filed.get(term, ()) if self.services[key].selector.items() <= labels]

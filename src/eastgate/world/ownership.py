@@ -256,6 +256,8 @@ def _workload(key: str, pod: Pod, owners: tuple[Owner, ...]) -> Workload:
         ports=pod.ports,
         ips=pod.ips,
         owners=owners,
+        init_ports=pod.init_ports,
+        probes=pod.probes,
         span=pod.span,
     )
 

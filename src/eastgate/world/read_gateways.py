@@ -21,7 +21,7 @@ from eastgate.world.gateways import (
     RoutesFrom,
 )
 from eastgate.world.labels import Operator, Requirement, Selector
-from eastgate.world.read_routes import read_rules
+from eastgate.world.read_routes import read_grpc_rules, read_rules
 
 __all__ = ["read_gateway", "read_grant", "read_route"]
 
@@ -95,7 +95,8 @@ def read_route(kind: str, root: Section, namespace: str, name: str, span: Span |
         hostnames=_route_hostnames(spec),
         parents=tuple(_parent(parent, namespace) for parent in spec.sections("parentRefs")),
         rules=read_rules(spec, namespace) if kind == "HTTPRoute" else (),
-        raw_rules=() if kind == "HTTPRoute" else tuple(rule.data for rule in spec.sections("rules")),
+        grpc_rules=read_grpc_rules(spec) if kind == "GRPCRoute" else (),
+        raw_rules=tuple(rule.data for rule in spec.sections("rules")) if kind in ("TCPRoute", "TLSRoute") else (),
         created=root.section("metadata").text("creationTimestamp"),
         span=span,
     )

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import ipaddress
+from dataclasses import replace
 
 from eastgate.places import Span
 from eastgate.world import codes
 from eastgate.world.fields import Section
 from eastgate.world.kinds import canonical_group, group_of
 from eastgate.world.names import dns_subdomain_problem
-from eastgate.world.pods import ContainerPort, Controller, Owner, Pod
+from eastgate.world.pods import Controller, Owner, Pod
+from eastgate.world.read_containers import read_containers
 
-__all__ = ["read_controller", "read_pod", "read_protocol"]
-
-_PROTOCOLS = ("TCP", "UDP", "SCTP")
+__all__ = ["read_controller", "read_pod"]
 
 
 def read_pod(root: Section, namespace: str, name: str, span: Span | None) -> Pod:
@@ -21,18 +20,12 @@ def read_pod(root: Section, namespace: str, name: str, span: Span | None) -> Pod
     metadata, spec, status = root.section("metadata"), root.section("spec"), root.section("status")
     ips = _ips(status)
     finished = status.text("phase") in ("Succeeded", "Failed")
-    return Pod(
-        namespace=namespace,
-        name=name,
-        labels=metadata.strings("labels"),
-        annotations=metadata.strings("annotations"),
-        service_account=_service_account(spec),
-        ports=_container_ports(spec),
+    return replace(
+        _described(metadata, spec, namespace, name, span),
         # The address of a pod on the host's network is the node's: it does not tell pods apart.
         ips=() if spec.flag("hostNetwork") else ips,
         owner=_owner(metadata),
         finished=finished,
-        span=span,
     )
 
 
@@ -44,41 +37,24 @@ def read_controller(kind: str, root: Section, namespace: str, name: str, span: S
     if not holder.has("template"):
         holder.missing("template")
     template = holder.section("template")
-    metadata, spec = template.section("metadata"), template.section("spec")
-    pod = Pod(
-        namespace=namespace,
-        name=name,
-        labels=metadata.strings("labels"),
-        annotations=metadata.strings("annotations"),
-        service_account=_service_account(spec),
-        ports=_container_ports(spec),
-        span=span,
-    )
+    pod = _described(template.section("metadata"), template.section("spec"), namespace, name, span)
     return Controller(kind, pod, _owner(root.section("metadata")), span)
 
 
-def read_protocol(port: Section) -> str:
-    """The protocol of a port of a container or Service."""
-    protocol = port.text("protocol")
-    if protocol and protocol not in _PROTOCOLS:
-        known = protocol.upper() in _PROTOCOLS
-        port.complain(
-            codes.BAD_PROTOCOL,
-            f"`{protocol}` is not a protocol of a port",
-            "protocol",
-            help=f"write {protocol.upper()}" if known else "write TCP, UDP or SCTP",
-        )
-    return protocol or "TCP"
-
-
-def _container_ports(spec: Section) -> tuple[ContainerPort, ...]:
-    """Containers first, then sidecars: the order in which Kubernetes resolves a port's name."""
-    containers = list(spec.sections("containers"))
-    sidecars = [c for c in spec.sections("initContainers") if c.text("restartPolicy") == "Always"]
-    return tuple(
-        ContainerPort(port.required_port("containerPort"), port.text("name"), read_protocol(port))
-        for container in containers + sidecars
-        for port in container.sections("ports")
+def _described(metadata: Section, spec: Section, namespace: str, name: str, span: Span | None) -> Pod:
+    """What a pod and the template of one say alike."""
+    labels, annotations = metadata.strings("labels"), metadata.strings("annotations")
+    account, containers = _service_account(spec), read_containers(spec)
+    return Pod(
+        namespace=namespace,
+        name=name,
+        labels=labels,
+        annotations=annotations,
+        service_account=account,
+        ports=containers.ports,
+        init_ports=containers.init_ports,
+        probes=containers.probes,
+        span=span,
     )
 
 
@@ -110,16 +86,6 @@ def _owner(metadata: Section) -> Owner | None:
 
 def _ips(status: Section) -> tuple[str, ...]:
     """`podIPs`, of which `podIP` is the first; old objects have only the latter."""
-    found = [(entry, "ip", entry.text("ip")) for entry in status.sections("podIPs")]
-    if not found:
-        found = [(status, "podIP", status.text("podIP"))]
-    ips = []
-    for section, key, text in found:
-        if text:
-            try:
-                ips.append(str(ipaddress.ip_address(text)))
-            except ValueError:
-                section.complain(
-                    codes.BAD_ADDRESS, f"`{text}` is not an IP address", key, help="write an IPv4 or IPv6 address"
-                )
-    return tuple(ips)
+    entries = list(status.sections("podIPs"))
+    found = [entry.address("ip") for entry in entries] if entries else [status.address("podIP")]
+    return tuple(ip for ip in found if ip is not None)

@@ -1,4 +1,4 @@
-"""The rules of an HTTPRoute out of Kubernetes data."""
+"""The rules of HTTPRoutes and GRPCRoutes out of Kubernetes data."""
 
 from __future__ import annotations
 
@@ -9,13 +9,29 @@ from eastgate.policy.paths import comparable_path
 from eastgate.world import codes
 from eastgate.world.fields import Section
 from eastgate.world.patterns import pattern_problem
-from eastgate.world.routes import PathMatch, PathType, RouteBackend, RouteMatch, RouteRule, ValueMatch
+from eastgate.world.routes import (
+    GrpcMatch,
+    GrpcRule,
+    PathMatch,
+    PathType,
+    RouteBackend,
+    RouteMatch,
+    RouteRule,
+    ValueMatch,
+)
 
-__all__ = ["read_rules"]
+__all__ = ["read_grpc_rules", "read_rules"]
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
 _PATH = re.compile(r"/(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})*")
 _HIGHEST_WEIGHT = 1_000_000
+_GRPC_NAMES = {
+    "service": (
+        re.compile(r"\.?[A-Za-z_][A-Za-z_0-9]*(\.[A-Za-z_][A-Za-z_0-9]*)*"),
+        "write letters, digits, _ and dots, as in helloworld.Greeter",
+    ),
+    "method": (re.compile(r"[A-Za-z_][A-Za-z_0-9]*"), "write letters, digits and _, as in SayHello"),
+}
 
 
 def read_rules(spec: Section, namespace: str) -> tuple[RouteRule, ...]:
@@ -26,12 +42,15 @@ def read_rules(spec: Section, namespace: str) -> tuple[RouteRule, ...]:
 
 
 def _rule(rule: Section, namespace: str) -> RouteRule:
-    filters = [one.required_text("type") for one in rule.sections("filters")]
     return RouteRule(
         matches=tuple(_match(match) for match in rule.sections("matches")) or (RouteMatch(),),
         backends=tuple(_backend(backend, namespace) for backend in rule.sections("backendRefs")),
-        redirects="RequestRedirect" in filters,
+        filters=_filters(rule),
     )
+
+
+def _filters(rule: Section) -> tuple[str, ...]:
+    return tuple(one.required_text("type") for one in rule.sections("filters"))
 
 
 def _match(match: Section) -> RouteMatch:
@@ -51,7 +70,7 @@ def _path(match: Section) -> PathMatch:
     if value is None:
         return PathMatch(kind)
     if kind is PathType.REGEX:
-        _check_pattern(path, value)
+        _check_pattern(path, "value", value)
         return PathMatch(kind, value)
     problem = _path_problem(value)
     if problem is not None:
@@ -82,20 +101,24 @@ def _values(match: Section, key: str, same: Callable[[str], str]) -> tuple[Value
     found: dict[str, ValueMatch] = {}
     for one in match.sections(key):
         name, value = one.required_text("name"), one.required_text("value")
-        regex = one.choice("type", (PathType.EXACT, PathType.REGEX)) == PathType.REGEX
+        regex = _is_regex(one)
         if regex:
-            _check_pattern(one, value)
+            _check_pattern(one, "value", value)
         found.setdefault(same(name), ValueMatch(same(name), value, regex))
     return tuple(found.values())
 
 
-def _check_pattern(section: Section, pattern: str) -> None:
+def _is_regex(match: Section) -> bool:
+    return match.choice("type", (PathType.EXACT, PathType.REGEX)) == PathType.REGEX
+
+
+def _check_pattern(section: Section, key: str, pattern: str) -> None:
     problem = pattern_problem(pattern)
     if problem is not None:
         section.complain(
             codes.BAD_PATTERN,
             f"`{pattern}` is not a regular expression: {problem}",
-            "value",
+            key,
             help="write it in the syntax of RE2, which has no look-around and no back-references",
         )
 
@@ -113,3 +136,41 @@ def _backend(backend: Section, own_namespace: str) -> RouteBackend:
         port=port,
         weight=1 if weight is None else weight,
     )
+
+
+def read_grpc_rules(spec: Section) -> tuple[GrpcRule, ...]:
+    """The rules of a GRPCRoute. One without any has none: here the API server fills nothing in."""
+    return tuple(
+        GrpcRule(tuple(_grpc_match(match) for match in rule.sections("matches")), _filters(rule))
+        for rule in spec.sections("rules")
+    )
+
+
+def _grpc_match(match: Section) -> GrpcMatch:
+    written = match.data.get("method")
+    way_out = f"write `method: {{method: {written}}}`" if isinstance(written, str) else None
+    method, headers = match.section("method", help=way_out), _values(match, "headers", str.lower)
+    if not isinstance(written, dict):
+        return GrpcMatch(headers=headers)
+    if not method.has("service") and not method.has("method"):
+        method.complain(
+            codes.MISSING,
+            "a match of methods names neither a service nor a method",
+            help="write a service, a method or both; or remove `method`, to match every call",
+        )
+    regex = _is_regex(method)
+    return GrpcMatch(_grpc_name(method, "service", regex), _grpc_name(method, "method", regex), headers, regex)
+
+
+def _grpc_name(method: Section, key: str, regex: bool) -> str | None:
+    name = method.text(key)
+    if name is None:
+        return None
+    allowed, way_out = _GRPC_NAMES[key]
+    if not name:
+        method.complain(codes.BAD_CALL, f"the {key} is empty", key, help="leave it out: none means any")
+    elif regex:
+        _check_pattern(method, key, name)
+    elif not allowed.fullmatch(name):
+        method.complain(codes.BAD_CALL, f"`{name}` is not the name of a gRPC {key}", key, help=way_out)
+    return name

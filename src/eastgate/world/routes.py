@@ -1,11 +1,20 @@
-"""What a rule of an HTTPRoute says: which requests it is for, and where they go."""
+"""What a rule of an HTTPRoute or a GRPCRoute says: which requests it is for, and where they go."""
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
 
-__all__ = ["PathMatch", "PathType", "RouteBackend", "RouteMatch", "RouteRule", "ValueMatch"]
+__all__ = [
+    "GrpcMatch",
+    "GrpcRule",
+    "PathMatch",
+    "PathType",
+    "RouteBackend",
+    "RouteMatch",
+    "RouteRule",
+    "ValueMatch",
+]
 
 
 class PathType(enum.StrEnum):
@@ -59,9 +68,38 @@ class RouteBackend:
 class RouteRule:
     """Requests for which ANY of `matches` holds go to one of `backends`, by weight.
 
-    `redirects`: the gateway answers them itself. Other filters do not change where a request goes, and are not read.
+    `filters` are the types of its filters, in order: what they do to a request is not read.
     """
 
     matches: tuple[RouteMatch, ...] = (RouteMatch(),)
     backends: tuple[RouteBackend, ...] = ()
-    redirects: bool = False
+    filters: tuple[str, ...] = ()
+
+    @property
+    def redirects(self) -> bool:
+        """Whether the gateway answers these requests itself. Other filters do not change where a request goes."""
+        return "RequestRedirect" in self.filters
+
+
+@dataclass(frozen=True, slots=True)
+class GrpcMatch:
+    """A call for which ALL of this holds; no service or no method means any.
+
+    `regex`: service and method are RE2 expressions, each for all of the name.
+    """
+
+    service: str | None = None
+    method: str | None = None
+    headers: tuple[ValueMatch, ...] = ()
+    regex: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GrpcRule:
+    """What a rule of a GRPCRoute says of the calls it is for: those for which ANY of `matches` holds.
+
+    Without matches it is for all calls. `filters` are the types of its filters, in order.
+    """
+
+    matches: tuple[GrpcMatch, ...] = ()
+    filters: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What a policy is about: pods, as the world can select them, or one gateway or backend by its name."""
+"""What a policy is about: workloads, as the world can select them, or one gateway or backend by its name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,18 @@ from typing import TypeAlias
 
 from eastgate.world.labels import Selector
 
-__all__ = ["BackendNamed", "GatewayNamed", "PodsAcross", "PodsMatching", "PodsOfService", "Target"]
+__all__ = [
+    "BackendNamed",
+    "ExternalsMatching",
+    "GatewayNamed",
+    "PodNamed",
+    "PodsAcross",
+    "PodsMatching",
+    "PodsOfAccount",
+    "PodsOfService",
+    "PodsOwnedBy",
+    "Target",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +55,51 @@ class PodsAcross:
 
 
 @dataclass(frozen=True, slots=True)
+class PodsOwnedBy:
+    """The pods that one controller made, itself or through another: a Deployment's are those of its ReplicaSets."""
+
+    namespace: str
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"pods of {self.kind} {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class PodsOfAccount:
+    """The pods that run as one service account."""
+
+    namespace: str
+    account: str
+
+    def __str__(self) -> str:
+        return f"pods of ServiceAccount {self.namespace}/{self.account}"
+
+
+@dataclass(frozen=True, slots=True)
+class PodNamed:
+    """One declared pod. A pod that a template would make has no name yet, and is not meant."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"Pod {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalsMatching:
+    """The ExternalWorkloads of one namespace that a selector selects; no other target means any of these."""
+
+    namespace: str
+    selector: Selector
+
+    def __str__(self) -> str:
+        return f"external workloads {self.selector} in {self.namespace}"
+
+
+@dataclass(frozen=True, slots=True)
 class GatewayNamed:
     """One Gateway. It is no workload, and selects none."""
 
@@ -65,4 +121,14 @@ class BackendNamed:
         return f"Backend {self.namespace}/{self.name}"
 
 
-Target: TypeAlias = PodsMatching | PodsOfService | PodsAcross | GatewayNamed | BackendNamed
+Target: TypeAlias = (
+    PodsMatching
+    | PodsOfService
+    | PodsAcross
+    | PodsOwnedBy
+    | PodsOfAccount
+    | PodNamed
+    | ExternalsMatching
+    | GatewayNamed
+    | BackendNamed
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Set
 
 from eastgate.world.label_index import LabelIndex
 from eastgate.world.labels import Selector
@@ -23,6 +23,19 @@ def canonical_address(text: str) -> str:
     return str(address.ipv4_mapped or address)
 
 
+class _Shelf:
+    """The workloads of one namespace: pods and others apart, since what selects pods selects nothing else."""
+
+    __slots__ = ("externals", "pods")
+
+    def __init__(self) -> None:
+        self.pods = LabelIndex()
+        self.externals = LabelIndex()
+
+    def part(self, workload: Workload) -> LabelIndex:
+        return self.pods if workload.is_pod else self.externals
+
+
 class WorkloadIndex:
     """Every workload, under everything that it is looked up by."""
 
@@ -30,17 +43,17 @@ class WorkloadIndex:
 
     def __init__(self) -> None:
         self.workloads: dict[str, Workload] = {}
-        self._by_namespace: dict[str, LabelIndex] = {}
+        self._by_namespace: dict[str, _Shelf] = {}
         self._by_address: dict[str, tuple[str, ...]] = {}
 
     def add(self, workload: Workload) -> None:
         """File a workload that is not in the index yet."""
         key, namespace = workload.key, workload.namespace
         self.workloads[key] = workload
-        index = self._by_namespace.get(namespace)
-        if index is None:
-            index = self._by_namespace[namespace] = LabelIndex()
-        index.add(key, workload.labels)
+        shelf = self._by_namespace.get(namespace)
+        if shelf is None:
+            shelf = self._by_namespace[namespace] = _Shelf()
+        shelf.part(workload).add(key, workload.labels)
         for address in _addresses(workload):
             self._by_address[address] = (*self._by_address.get(address, ()), key)
 
@@ -48,9 +61,9 @@ class WorkloadIndex:
         """Take a workload out."""
         key, namespace = workload.key, workload.namespace
         del self.workloads[key]
-        index = self._by_namespace[namespace]
-        index.discard(key)
-        if not len(index):
+        shelf = self._by_namespace[namespace]
+        shelf.part(workload).discard(key)
+        if not len(shelf.pods) and not len(shelf.externals):
             del self._by_namespace[namespace]
         for address in _addresses(workload):
             left = tuple(other for other in self._by_address[address] if other != key)
@@ -61,26 +74,31 @@ class WorkloadIndex:
 
     def replace(self, before: Workload, after: Workload) -> None:
         """Put a workload in the place of the one with the same key."""
-        if before.labels == after.labels and before.ips == after.ips:
+        if before.labels == after.labels and before.ips == after.ips and before.kind == after.kind:
             self.workloads[after.key] = after
         else:
             self.discard(before)
             self.add(after)
 
     @property
-    def namespaces(self) -> Mapping[str, LabelIndex]:
+    def namespaces(self) -> Set[str]:
         """The namespaces that have workloads."""
-        return self._by_namespace
+        return self._by_namespace.keys()
 
     def in_namespace(self, namespace: str) -> frozenset[str]:
         """The keys of a namespace's workloads."""
-        index = self._by_namespace.get(namespace)
-        return index.keys() if index is not None else frozenset()
+        shelf = self._by_namespace.get(namespace)
+        return shelf.pods.keys() | shelf.externals.keys() if shelf is not None else frozenset()
 
     def select(self, namespace: str, selector: Selector) -> frozenset[str]:
-        """The keys of a namespace's workloads that a selector selects."""
-        index = self._by_namespace.get(namespace)
-        return index.select(selector) if index is not None else frozenset()
+        """The keys of a namespace's pods that a selector selects."""
+        shelf = self._by_namespace.get(namespace)
+        return shelf.pods.select(selector) if shelf is not None else frozenset()
+
+    def select_externals(self, namespace: str, selector: Selector) -> frozenset[str]:
+        """The keys of a namespace's workloads outside of the cluster that a selector selects."""
+        shelf = self._by_namespace.get(namespace)
+        return shelf.externals.select(selector) if shelf is not None else frozenset()
 
     def at(self, address: str) -> Workload | None:
         """The one workload that has an address.

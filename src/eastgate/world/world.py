@@ -15,8 +15,19 @@ from eastgate.world.gateways import Backend, Gateway, GrantFrom, ReferenceGrant,
 from eastgate.world.inventory import Inventory
 from eastgate.world.kinds import WorldObject
 from eastgate.world.objects import Namespace, ObjectId, Service, ServiceAccount
-from eastgate.world.pods import Workload
-from eastgate.world.targets import BackendNamed, GatewayNamed, PodsAcross, PodsMatching, PodsOfService, Target
+from eastgate.world.pods import Owner, Workload
+from eastgate.world.targets import (
+    BackendNamed,
+    ExternalsMatching,
+    GatewayNamed,
+    PodNamed,
+    PodsAcross,
+    PodsMatching,
+    PodsOfAccount,
+    PodsOfService,
+    PodsOwnedBy,
+    Target,
+)
 
 __all__ = ["World"]
 
@@ -117,11 +128,25 @@ class World:
             case PodsAcross(namespaces, pods):
                 selected = self._has.namespace_labels.select(namespaces)
                 return frozenset().union(*(index.select(name, pods) for name in selected))
+            case PodsOwnedBy(namespace, _, name):
+                return self._meant(target, self._has.owned(namespace, name))
+            case PodsOfAccount(namespace):
+                return self._meant(target, (index.workloads[key] for key in index.in_namespace(namespace)))
+            case PodNamed(namespace, name):
+                return self._meant(target, self.find_workloads(namespace, name))
+            case ExternalsMatching(namespace, selector):
+                return index.select_externals(namespace, selector)
             case GatewayNamed() | BackendNamed():
                 return frozenset()
 
     def target_matches(self, target: Target, workload: Workload) -> bool:
         """Whether a target means this workload: the same answer as `select`, for one."""
+        if not workload.is_pod:
+            return (
+                isinstance(target, ExternalsMatching)
+                and workload.namespace == target.namespace
+                and target.selector.matches(workload.labels)
+            )
         match target:
             case PodsMatching(namespace, selector):
                 return workload.namespace == namespace and selector.matches(workload.labels)
@@ -129,13 +154,27 @@ class World:
                 return f"{namespace}/{service}" in self.services_of(workload.key)
             case PodsAcross(namespaces, pods):
                 return pods.matches(workload.labels) and namespaces.matches(self.namespace(workload.namespace).labels)
-            case GatewayNamed() | BackendNamed():
+            case PodsOwnedBy(namespace, kind, name):
+                return workload.namespace == namespace and Owner(kind, name) in workload.owners
+            case PodsOfAccount(namespace, account):
+                return workload.namespace == namespace and workload.service_account == account
+            case PodNamed(namespace, name):
+                return not workload.derived and (workload.namespace, workload.name) == (namespace, name)
+            case ExternalsMatching() | GatewayNamed() | BackendNamed():
                 return False
 
+    def _meant(self, target: Target, among: Iterable[Workload]) -> frozenset[str]:
+        return frozenset(workload.key for workload in among if self.target_matches(target, workload))
+
     def find_workloads(self, namespace: str, name: str) -> tuple[Workload, ...]:
-        """The pod of that name, or else all workloads with an owner of that name, of any kind, sorted by key."""
+        """The pod of that name, or else all with an owner of that name, of any kind, sorted by key.
+
+        Where there are none, the ExternalWorkload of that name.
+        """
         pod = self._has.index.workloads.get(f"{namespace}/{name}")
-        return (pod,) if pod is not None and not pod.derived else self._has.owned(namespace, name)
+        if pod is not None and pod.is_pod and not pod.derived:
+            return (pod,)
+        return self._has.owned(namespace, name) or self._has.external(namespace, name)
 
     def by_ip(self, address: str) -> Workload | None:
         """The workload that has an address; None where none has it, or several claim it."""

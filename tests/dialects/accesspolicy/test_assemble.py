@@ -67,6 +67,7 @@ def _stage(stage: Stage) -> str:
 
 
 def _name(rule: Rule) -> str:
+    assert rule.origin.policy is not None
     return rule.origin.policy.name
 
 

@@ -8,19 +8,18 @@ from eastgate.dialects.accesspolicy import meaning, shapes
 from eastgate.dialects.accesspolicy.assemble import layers
 from eastgate.dialects.accesspolicy.model import Authorizer, Policy
 from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYPE_GROUP, Subject
-from eastgate.dialects.base import Dialect, Kind, reader
+from eastgate.dialects.base import Dialect, Kind, Scene, reader
 from eastgate.policy import Attachment, Layer
-from eastgate.settings import Settings
-from eastgate.world import Backend, World
+from eastgate.world import Backend
 
 __all__ = ["BACKENDS", "DIALECT", "Policy"]
 
 
-def _layers(attached: Sequence[Attachment[Policy]], settings: Settings, world: World) -> list[Layer]:
+def _layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
     def granted(authorizer: Authorizer) -> bool:
-        return world.granted(*authorizer.referrer, "", "Service", authorizer.namespace, authorizer.service)
+        return scene.world.granted(*authorizer.referrer, "", "Service", authorizer.namespace, authorizer.service)
 
-    return layers(attached, settings, granted)
+    return layers(attached, scene.settings, granted)
 
 
 _v0alpha0 = reader(shapes.V0ALPHA0, Subject, meaning.v0alpha0)

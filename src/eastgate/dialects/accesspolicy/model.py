@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 from eastgate.places import Span
-from eastgate.policy import PolicyRef, Predicate, Rule
+from eastgate.policy import Origin, PolicyRef, Predicate, Rule
 from eastgate.world.targets import Target
 
 __all__ = ["Action", "Authorizer", "Policy"]
@@ -50,6 +52,13 @@ class Policy:
     allows: tuple[Rule, ...] = ()
     callers: tuple[Predicate, ...] = ()
     audit: bool = False
+
+    references: ClassVar[tuple[PolicyRef, ...]] = ()
+
+    @property
+    def origins(self) -> Iterator[Origin]:
+        """Where its rules are written."""
+        return (rule.origin for rule in self.rules)
 
     @property
     def rules(self) -> tuple[Rule, ...]:

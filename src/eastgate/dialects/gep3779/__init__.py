@@ -38,7 +38,7 @@ DIALECT: Dialect[Policy] = Dialect(
             reader(shapes.CLUSTER_POLICY, Subject, meaning.cluster_policy),
         ),
     ),
-    layers=lambda attached, settings, _world: layers(attached, settings),
+    layers=lambda attached, scene: layers(attached, scene.settings),
     bystanders=frozenset(
         {(GROUP, kind) for kind in ("XBackend", "XBackendTrafficPolicy", "XListenerSet", "XMesh")}
         | {(CLUSTER_GROUP, "DecisionTest")}

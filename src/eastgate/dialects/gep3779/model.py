@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from eastgate.places import Span
-from eastgate.policy import PolicyRef, Rule
+from eastgate.policy import Origin, PolicyRef, Rule
 from eastgate.world.targets import Target
 
 __all__ = ["Action", "Level", "Policy", "Tier"]
@@ -48,3 +50,10 @@ class Policy:
     tier: Tier = Tier.NAMESPACED
     priority: int = 0
     audit: bool = False
+
+    references: ClassVar[tuple[PolicyRef, ...]] = ()
+
+    @property
+    def origins(self) -> Iterator[Origin]:
+        """Where its rules are written."""
+        return (rule.origin for rule in self.rules)

@@ -1,0 +1,209 @@
+"""From Linkerd's resources to the one layer of a workload: its selector is port, then Server, then best route.
+
+Each port has an owner: the oldest Server that means it, or nobody, and then the default policy. What may come in is the
+union of all authorizations that apply there, so that every chain is
+
+    [Observe(audit), AllowAny]
+
+A route adds its own authorizations to those of its Server. Where a Server has routes, what matches none of them is not
+found (404), and what matches one but no authorization is forbidden (403).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from eastgate.dialects.base import Scene
+from eastgate.dialects.linkerd import clients
+from eastgate.dialects.linkerd.authorizations import Authorizations
+from eastgate.dialects.linkerd.model import HttpRoute, InboundRoute, Protocol, Resource, Server
+from eastgate.dialects.linkerd.routes import doors, usable_routes
+from eastgate.dialects.linkerd.stance import Stance
+from eastgate.policy import (
+    ALWAYS,
+    AllowAny,
+    And,
+    Attachment,
+    Case,
+    Chain,
+    Is,
+    Layer,
+    Not,
+    Observe,
+    OneOf,
+    Origin,
+    Predicate,
+    Present,
+    Refusal,
+    Rule,
+    Stage,
+)
+from eastgate.policy.attributes import METHOD, PATH, PORT
+from eastgate.settings import InboundPolicy, Settings
+
+__all__ = ["layers"]
+
+_NOT_HTTP = Not(Is(METHOD, Present()))
+_LOCALHOST = Rule(clients.LOCALHOST, Origin(None, 0, label="localhost, which Linkerd's proxy always lets in,"))
+_WITH_IDENTITY = {
+    InboundPolicy.ALL_UNAUTHENTICATED: InboundPolicy.ALL_AUTHENTICATED,
+    InboundPolicy.CLUSTER_UNAUTHENTICATED: InboundPolicy.CLUSTER_AUTHENTICATED,
+}
+
+
+def layers(attached: Sequence[Attachment[Resource]], scene: Scene) -> list[Layer]:
+    """The layer of a workload."""
+    stance = scene.stance
+    if not isinstance(stance, Stance):
+        return []
+    inbound = _Inbound([one.policy for one in attached], stance, scene.settings)
+    return [inbound.layer()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Port:
+    """The ports that one Server owns, or one stretch of the default: everything about them that is decided alike."""
+
+    server: Server | None
+    observed: tuple[Server, ...]  # Servers that would mean it, if they were not only audited
+    protocol: Protocol
+    identity_required: bool
+    probed: tuple[str, ...]  # paths
+
+    def __str__(self) -> str:
+        if self.server is None:
+            return "no Server has this port" + (", which is opaque" if self.protocol is Protocol.OPAQUE else "")
+        return f"Server {self.server.ref.namespace}/{self.server.ref.name}, protocol {self.protocol}"
+
+
+class _Inbound:
+    def __init__(self, resources: list[Resource], stance: Stance, settings: Settings) -> None:
+        self.stance = stance
+        self.settings = settings
+        self.authorizations = Authorizations(resources)
+        self.routes = (*stance.routes, *(one.route for one in resources if isinstance(one, HttpRoute)))
+        # The oldest first; one that the API server has not dated yet is older than all.
+        self.servers = sorted(
+            (one for one in resources if isinstance(one, Server)),
+            key=lambda server: (server.created is not None, server.created or "", server.ref.name),
+        )
+
+    def layer(self) -> Layer:
+        """One case for each port that is special, and the default for all others."""
+        ports: dict[_Port, list[int]] = {}
+        for number in sorted(self._special_ports()):
+            ports.setdefault(self._port(number), []).append(number)
+        *cases, (_, otherwise) = [
+            *(
+                (And((Is(PORT, OneOf(frozenset(numbers))), *when)), chain)
+                for port, numbers in ports.items()
+                for when, chain in self._cases(port)
+            ),
+            *((And(when), chain) for when, chain in self._cases(_Port(None, (), Protocol.UNKNOWN, False, ()))),
+        ]
+        return Layer("workload/inbound", otherwise, tuple(Case(when, chain) for when, chain in cases))
+
+    # Ports
+
+    def _special_ports(self) -> set[int]:
+        stance = self.stance
+        found = {probe.port for probe in stance.probes} | stance.opaque | stance.identity_required
+        return found.union(*(stance.numbers(server.port) for server in self.servers))
+
+    def _port(self, number: int) -> _Port:
+        stance = self.stance
+        meaning = [server for server in self.servers if number in stance.numbers(server.port)]
+        owner = next((server for server in meaning if not server.audit), None)
+        opaque = Protocol.OPAQUE if number in stance.opaque else Protocol.UNKNOWN
+        return _Port(
+            server=owner,
+            observed=tuple(server for server in meaning if server.audit),
+            protocol=owner.protocol if owner else opaque,
+            identity_required=owner is None and number in stance.identity_required,
+            probed=tuple(sorted({probe.path for probe in stance.probes if probe.port == number})),
+        )
+
+    # Cases: the last of them is for all other requests to the port
+
+    def _cases(self, port: _Port) -> Iterator[tuple[tuple[Predicate, ...], Chain]]:
+        match port.protocol:
+            case Protocol.OPAQUE | Protocol.TLS:
+                yield (), self._chain(port, Refusal.CLOSED)
+            case Protocol.GRPC:
+                yield from self._routed(port, "GRPCRoute")
+            case Protocol.HTTP_1 | Protocol.HTTP_2:
+                yield from self._routed(port, "HTTPRoute")
+            case Protocol.UNKNOWN:
+                if not self._is_open(port) or self._routes(port, "HTTPRoute"):
+                    yield (_NOT_HTTP,), self._chain(port, Refusal.CLOSED)
+                yield from self._routed(port, "HTTPRoute")
+
+    def _routed(self, port: _Port, kind: str) -> Iterator[tuple[tuple[Predicate, ...], Chain]]:
+        routes = self._routes(port, kind)
+        if routes:
+            chains = {route: self._chain(port, Refusal.FORBIDDEN, route=route) for route in routes}
+            for door in doors(routes):
+                yield (door.when,), chains[door.route]
+            nothing = AllowAny("no-inbound-route", (), Refusal.NOT_FOUND)
+            yield (), Chain((nothing,), scope=f"{port}: none of its routes")
+            return
+        if kind == "HTTPRoute" and port.probed and self.settings.linkerd_probe_networks and not self._is_open(port):
+            is_probe = (Is(METHOD, OneOf(frozenset({"GET"}))), Is(PATH, OneOf(frozenset(port.probed))))
+            yield is_probe, self._chain(port, Refusal.FORBIDDEN, probe=True)
+        yield (), self._chain(port, Refusal.FORBIDDEN)
+
+    def _routes(self, port: _Port, kind: str) -> list[InboundRoute]:
+        return usable_routes(self.routes, port.server.ref.name, kind) if port.server is not None else []
+
+    def _is_open(self, port: _Port) -> bool:
+        return any(rule.when == ALWAYS for rule in self._rules(port))
+
+    # Rules
+
+    def _chain(self, port: _Port, refusal: Refusal, *, route: InboundRoute | None = None, probe: bool = False) -> Chain:
+        rules = [*self.authorizations.on_route(route, audit=False), *self._rules(port)]
+        if probe:
+            rules.append(self._probe())
+        if not any(rule.when == ALWAYS for rule in rules):
+            rules.append(_LOCALHOST)
+        observed = [
+            *self.authorizations.on_route(route, audit=True),
+            *self._server_rules(port.server, audit=True),
+            *self.authorizations.on_workload(audit=True),
+        ]
+        for server in port.observed:
+            observed += [*self._server_rules(server, audit=False), *self._access(server)]
+        stages: list[Stage] = [AllowAny("authorized", tuple(rules), refusal)]
+        if observed:
+            stages.insert(0, Observe("audit", tuple(observed), ("allow",) * len(observed)))
+        scope = f"{port}" + (f", {route}" if route else ", a probe of the kubelet" if probe else "")
+        return Chain(tuple(stages), scope=scope)
+
+    def _rules(self, port: _Port) -> list[Rule]:
+        """What is authorized on a port whatever the route: by its Server, by the workload, or else by default."""
+        on_workload = list(self.authorizations.on_workload(audit=False))
+        if port.server is not None:
+            return [*self._server_rules(port.server, audit=False), *on_workload, *self._access(port.server)]
+        return on_workload or self._default(port)
+
+    def _server_rules(self, server: Server | None, *, audit: bool) -> Iterator[Rule]:
+        if server is not None:
+            yield from self.authorizations.on_server(server, audit=audit)
+
+    def _access(self, server: Server) -> Iterator[Rule]:
+        client = clients.default_client(server.access, self.settings)
+        if client is not None:
+            yield Rule(client, Origin(server.ref, 0, server.access_span, label=f"accessPolicy {server.access}"))
+
+    def _default(self, port: _Port) -> list[Rule]:
+        default = self.stance.default
+        policy = _WITH_IDENTITY.get(default.policy, default.policy) if port.identity_required else default.policy
+        client = clients.default_client(policy, self.settings)
+        label = f"default policy {policy} ({default.source})"
+        return [] if client is None else [Rule(client, Origin(None, 0, default.span, label=label))]
+
+    def _probe(self) -> Rule:
+        networks = self.settings.linkerd_probe_networks
+        when = clients.in_networks(networks)
+        return Rule(when, Origin(None, 0, label="the route that Linkerd makes for probes"))

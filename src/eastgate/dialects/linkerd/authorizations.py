@@ -1,0 +1,100 @@
+"""What authorizes clients: on a Server, on a route, on a workload. Each authorization is one rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from eastgate.dialects.linkerd.model import (
+    GROUP,
+    AuthorizationPolicy,
+    InboundRoute,
+    MeshTLSAuthentication,
+    NetworkAuthentication,
+    Requirement,
+    Resource,
+    Server,
+    ServerAuthorization,
+)
+from eastgate.places import Span
+from eastgate.policy import NEVER, And, PolicyRef, Predicate, Rule
+from eastgate.policy.attributes import ADDRESS, MESH_NAME, Attribute
+from eastgate.world import Selector
+
+__all__ = ["WORKLOAD_KINDS", "Authorizations"]
+
+WORKLOAD_KINDS = frozenset(
+    {
+        ("", "Pod"),
+        ("", "ServiceAccount"),
+        ("apps", "DaemonSet"),
+        ("apps", "Deployment"),
+        ("apps", "ReplicaSet"),
+        ("apps", "StatefulSet"),
+        ("batch", "Job"),
+    }
+)
+_Part = tuple[Attribute, Span]
+
+
+class Authorizations:
+    """The authorizations of a namespace, with the authentications that they refer to, in the order of their names."""
+
+    def __init__(self, resources: Iterable[Resource]) -> None:
+        ordered = sorted(resources, key=lambda one: one.ref)
+        self._authentications = {one.ref: one for one in ordered}
+        self._of_servers = [one for one in ordered if isinstance(one, ServerAuthorization)]
+        self._policies = [one for one in ordered if isinstance(one, AuthorizationPolicy)]
+
+    def on_server(self, server: Server, *, audit: bool) -> Iterator[Rule]:
+        """Of those that select this Server by name or labels, or target it, or target its namespace."""
+        for one in self._of_servers:
+            chosen = (
+                one.server.matches(server.labels) if isinstance(one.server, Selector) else one.server == server.ref.name
+            )
+            if chosen and one.audit is audit:
+                yield one.rule
+        for policy in self._policies:
+            target = policy.target
+            names_it = (target.group, target.kind, target.name) == (GROUP, "Server", server.ref.name)
+            if (names_it or (target.group, target.kind) == ("", "Namespace")) and policy.audit is audit:
+                yield self._rule(policy)
+
+    def on_route(self, route: InboundRoute | None, *, audit: bool) -> Iterator[Rule]:
+        """Of those that target this route."""
+        wanted = (route.group, route.kind, route.name) if route is not None else None
+        for policy in self._policies:
+            target = policy.target
+            if (target.group, target.kind, target.name) == wanted and policy.audit is audit:
+                yield self._rule(policy)
+
+    def on_workload(self, *, audit: bool) -> Iterator[Rule]:
+        """Of those that target the workload itself: they are attached to no other."""
+        for policy in self._policies:
+            if (policy.target.group, policy.target.kind) in WORKLOAD_KINDS and policy.audit is audit:
+                yield self._rule(policy)
+
+    def _rule(self, policy: AuthorizationPolicy) -> Rule:
+        """ALL requirements. One that names an authentication which does not exist is met by nobody."""
+        conditions: list[Predicate] = []
+        parts: list[_Part] = []
+        for requirement in policy.requirements:
+            condition, part = self._resolved(requirement)
+            if condition is None:
+                label = f"refers to {requirement.when}, which does not exist"
+                return Rule(NEVER, replace(policy.origin, label=label, parts=(part,)))
+            conditions.append(condition)
+            parts.append(part)
+        when = conditions[0] if len(conditions) == 1 else And(tuple(conditions))
+        return Rule(when, replace(policy.origin, parts=tuple(parts)))
+
+    def _resolved(self, requirement: Requirement) -> tuple[Predicate | None, _Part]:
+        if not isinstance(requirement.when, PolicyRef):
+            return requirement.when, (requirement.attribute, requirement.span)
+        match self._authentications.get(requirement.when):
+            case MeshTLSAuthentication(who=who, who_span=span):
+                return who, (MESH_NAME, span)
+            case NetworkAuthentication(where=where, where_span=span):
+                return where, (ADDRESS, span)
+            case _:
+                return None, (requirement.attribute, requirement.span)

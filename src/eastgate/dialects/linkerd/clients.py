@@ -1,0 +1,65 @@
+"""Who a client is, and where it calls from, as predicates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import IPv4Network, IPv6Network, ip_network
+
+from eastgate.policy import ALWAYS, NEVER, And, InNetwork, Is, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
+from eastgate.policy.attributes import ADDRESS, MESH_NAME
+from eastgate.settings import InboundPolicy, Networks, Settings
+
+__all__ = ["ANY_NAME", "LOCALHOST", "any_of", "default_client", "in_networks", "named", "outside"]
+
+Network = IPv4Network | IPv6Network
+
+# The proxy tries suffixes, and so the lone `*`, on DNS names only: a client with a SPIFFE ID is found by all of it.
+_DNS = Not(Is(MESH_NAME, Prefix("spiffe://")))
+ANY_NAME: Predicate = And((Is(MESH_NAME, Present()), _DNS))
+LOCALHOST: Predicate = Is(ADDRESS, InNetwork((ip_network("127.0.0.1/32"), ip_network("::1/128"))))
+
+
+def named(identities: Iterable[str]) -> Predicate:
+    """Clients with ANY of these identities: all of a name, `*` for any name, `*.suffix` for any below one."""
+    written = list(dict.fromkeys(identities))
+    exact = frozenset(one for one in written if one != "*" and not one.startswith("*."))
+    parts: list[Predicate] = [Is(MESH_NAME, OneOf(exact))] if exact else []
+    for one in written:
+        if one == "*":
+            parts.append(ANY_NAME)
+        elif one.startswith("*."):
+            parts.append(And((Is(MESH_NAME, Suffix(one[1:])), _DNS)))
+    return any_of(parts)
+
+
+def in_networks(networks: Networks) -> Predicate:
+    """Clients in ANY of these networks; where that is everywhere, it asks nothing."""
+    everywhere = {4, 6} <= {network.version for network in networks if network.prefixlen == 0}
+    return ALWAYS if everywhere else Is(ADDRESS, InNetwork(networks))
+
+
+def outside(network: Network, exceptions: Networks) -> Predicate:
+    """Clients in one network and in none of its exceptions; another network may still let those in."""
+    inside = Is(ADDRESS, InNetwork((network,)))
+    return And((inside, Not(Is(ADDRESS, InNetwork(exceptions))))) if exceptions else inside
+
+
+def default_client(policy: InboundPolicy, settings: Settings) -> Predicate | None:
+    """Whom a default policy lets in; None where that is nobody."""
+    cluster = in_networks(settings.linkerd_cluster_networks)
+    match policy:
+        case InboundPolicy.ALL_UNAUTHENTICATED | InboundPolicy.AUDIT:
+            return ALWAYS
+        case InboundPolicy.ALL_AUTHENTICATED:
+            return ANY_NAME
+        case InboundPolicy.CLUSTER_UNAUTHENTICATED:
+            return cluster
+        case InboundPolicy.CLUSTER_AUTHENTICATED:
+            return And((ANY_NAME, cluster))
+        case InboundPolicy.DENY:
+            return None
+
+
+def any_of(parts: list[Predicate]) -> Predicate:
+    """ANY of the parts."""
+    return parts[0] if len(parts) == 1 else Or(tuple(parts)) if parts else NEVER

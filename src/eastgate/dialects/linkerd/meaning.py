@@ -1,0 +1,317 @@
+"""From a checked document to its meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from eastgate.dialects.linkerd import clients
+from eastgate.dialects.linkerd.model import (
+    GROUP,
+    AuthorizationPolicy,
+    HttpRoute,
+    InboundRoute,
+    MeshTLSAuthentication,
+    NetworkAuthentication,
+    Protocol,
+    Requirement,
+    Server,
+    ServerAuthorization,
+    TargetRef,
+)
+from eastgate.dialects.linkerd.refs import canonical
+from eastgate.dialects.linkerd.values import network_of
+from eastgate.policy import ALWAYS, NEVER, And, Is, Origin, PolicyRef, Predicate, Present, Rule
+from eastgate.policy.attributes import ADDRESS, MESH_NAME, Attribute
+from eastgate.policy.paths import comparable_path
+from eastgate.schema.kubernetes import is_audit, selector_of
+from eastgate.settings import InboundPolicy, Settings
+from eastgate.sources import Document
+from eastgate.sources.node import Node
+from eastgate.world import (
+    GATEWAY_GROUP,
+    ExternalsMatching,
+    Operator,
+    ParentRef,
+    PathMatch,
+    PathType,
+    PodNamed,
+    PodsMatching,
+    PodsOfAccount,
+    PodsOwnedBy,
+    RouteMatch,
+    RouteRule,
+    Selector,
+    Target,
+    ValueMatch,
+)
+from eastgate.world import (
+    Requirement as LabelRequirement,
+)
+
+__all__ = [
+    "authorization_policy",
+    "http_route",
+    "mesh_tls_authentication",
+    "network_authentication",
+    "server",
+    "server_authorization",
+]
+
+
+def _ref(document: Document) -> PolicyRef:
+    return PolicyRef(document.kind, document.namespace or "default", document.name, GROUP)
+
+
+def _everywhere_in(namespace: str) -> tuple[Target, ...]:
+    """What concerns Servers or routes of a namespace: which workloads those are of is for `assemble` to see."""
+    return PodsMatching(namespace, Selector.of()), ExternalsMatching(namespace, Selector.of())
+
+
+def _created(root: Node) -> str | None:
+    created = root["metadata"].get("creationTimestamp")
+    return created.value if created is not None and isinstance(created.value, str) else None
+
+
+def _labels(root: Node) -> dict[str, str]:
+    labels = root["metadata"].get("labels")
+    return {key: value.text for key, value in labels.items()} if labels is not None else {}
+
+
+def _selector(node: Node) -> Selector:
+    """A selector with an illegal expression, which Linkerd takes for one that matches nothing."""
+    selector = selector_of(node)
+    if all(_is_legal(one) for one in node.get("matchExpressions") or ()):
+        return selector
+    return Selector.of({}, [LabelRequirement("nothing", Operator.IN, frozenset())])
+
+
+def _is_legal(expression: Node) -> bool:
+    return (expression["operator"].text in (Operator.IN, Operator.NOT_IN)) == ("values" in expression)
+
+
+# Servers
+
+
+def server(document: Document, root: Node, _settings: Settings) -> Server:
+    """A Server."""
+    spec, ref = root["spec"], _ref(document)
+    external = "externalWorkloadSelector" in spec
+    selector = _selector(spec["externalWorkloadSelector" if external else "podSelector"])
+    port, protocol, access = spec["port"].value, spec.get("proxyProtocol"), spec.get("accessPolicy")
+    namespace = ref.namespace or ""
+    assert isinstance(port, int | str)  # noqa: S101 - the schema has checked it
+    return Server(
+        ref=ref,
+        span=document.span,
+        targets=(ExternalsMatching(namespace, selector) if external else PodsMatching(namespace, selector),),
+        audit=is_audit(root),
+        port=port,
+        protocol=Protocol(protocol.text) if protocol is not None else Protocol.UNKNOWN,
+        access=InboundPolicy(access.text) if access is not None else InboundPolicy.DENY,
+        access_span=access.span if access is not None else document.span,
+        external=external,
+        labels=_labels(root),
+        created=_created(root),
+    )
+
+
+def server_authorization(document: Document, root: Node, settings: Settings) -> ServerAuthorization:
+    """A ServerAuthorization. Without networks it means those of the cluster."""
+    spec, ref = root["spec"], _ref(document)
+    chosen, client = spec["server"], spec["client"]
+    name, networks = chosen.get("name"), client.get("networks")
+    where = _networks(networks) if networks is not None else clients.in_networks(settings.linkerd_cluster_networks)
+    who, parts = _client(client, ref.namespace or "", settings), [(ADDRESS, networks.span)] if networks else []
+    if (mesh := client.get("meshTLS")) is not None:
+        parts.append((MESH_NAME, mesh.span))
+    origin = Origin(ref, 0, client.span, tuple(parts))
+    return ServerAuthorization(
+        ref=ref,
+        span=document.span,
+        targets=_everywhere_in(ref.namespace or ""),
+        audit=is_audit(root),
+        server=name.text if name is not None else _selector(chosen["selector"]),
+        rule=Rule(_all([who, where]), origin),
+    )
+
+
+def _client(client: Node, namespace: str, settings: Settings) -> Predicate:
+    mesh = client.get("meshTLS")
+    if mesh is None:
+        unauthenticated = client.get("unauthenticated")
+        return ALWAYS if unauthenticated is not None and unauthenticated.value is True else NEVER
+    anybody = mesh.get("unauthenticatedTLS")
+    if anybody is not None and anybody.value is True:
+        return Is(MESH_NAME, Present())
+    accounts = [_account(account, namespace, settings) for account in mesh.get("serviceAccounts") or ()]
+    return clients.named([*(one.text for one in mesh.get("identities") or ()), *accounts])
+
+
+def _account(account: Node, own_namespace: str, settings: Settings) -> str:
+    namespace = account.get("namespace")
+    return settings.mesh_name(namespace.text if namespace is not None else own_namespace, account["name"].text)
+
+
+# AuthorizationPolicy
+
+
+def authorization_policy(document: Document, root: Node, settings: Settings) -> AuthorizationPolicy:
+    """An AuthorizationPolicy."""
+    spec, ref = root["spec"], _ref(document)
+    namespace = ref.namespace or ""
+    written = spec["requiredAuthenticationRefs"]
+    requirements = tuple(_requirement(one, namespace, settings) for one in written)
+    group, kind = canonical(spec["targetRef"])
+    target = TargetRef(group, kind, spec["targetRef"]["name"].text)
+    return AuthorizationPolicy(
+        ref=ref,
+        span=document.span,
+        targets=_targets(target, namespace),
+        references=tuple(one.when for one in requirements if isinstance(one.when, PolicyRef)),
+        audit=is_audit(root),
+        target=target,
+        requirements=requirements,
+        refs_span=written.span,
+    )
+
+
+def _targets(target: TargetRef, namespace: str) -> tuple[Target, ...]:
+    match target.kind:
+        case "Pod":
+            return (PodNamed(namespace, target.name),)
+        case "ServiceAccount":
+            return (PodsOfAccount(namespace, target.name),)
+        case "Server" | "Namespace" | "HTTPRoute" | "GRPCRoute":
+            return _everywhere_in(namespace)
+        case kind:
+            return (PodsOwnedBy(namespace, kind, target.name),)
+
+
+def _requirement(ref: Node, own_namespace: str, settings: Settings) -> Requirement:
+    _, kind = canonical(ref)
+    namespace = where.text if (where := ref.get("namespace")) is not None else own_namespace
+    if kind == "ServiceAccount":
+        name = settings.mesh_name(namespace, ref["name"].text)
+        return Requirement(ref.span, MESH_NAME, clients.named([name]))
+    attribute: Attribute = MESH_NAME if kind == "MeshTLSAuthentication" else ADDRESS
+    return Requirement(ref.span, attribute, PolicyRef(kind, namespace, ref["name"].text, GROUP))
+
+
+# Authentications
+
+
+def mesh_tls_authentication(document: Document, root: Node, settings: Settings) -> MeshTLSAuthentication:
+    """A MeshTLSAuthentication."""
+    spec, ref = root["spec"], _ref(document)
+    refs = spec.get("identityRefs")
+    written = spec["identities"] if refs is None else refs
+    if refs is None:
+        identities = [one.text for one in written]
+    else:
+        identities = [_identity(one, ref.namespace or "", settings) for one in refs]
+    return MeshTLSAuthentication(ref=ref, span=document.span, who=clients.named(identities), who_span=written.span)
+
+
+def _identity(ref: Node, own_namespace: str, settings: Settings) -> str:
+    """The name of a service account, or of all accounts of a namespace."""
+    if canonical(ref) == ("", "Namespace"):
+        return settings.mesh_name(ref["name"].text, "*")
+    return _account(ref, own_namespace, settings)
+
+
+def network_authentication(document: Document, root: Node, _settings: Settings) -> NetworkAuthentication:
+    """A NetworkAuthentication."""
+    networks = root["spec"]["networks"]
+    return NetworkAuthentication(
+        ref=_ref(document), span=document.span, where=_networks(networks), where_span=networks.span
+    )
+
+
+def _networks(networks: Node) -> Predicate:
+    """ANY of the entries; each has its own exceptions. Where two of them are everywhere, it asks nothing."""
+    entries = [
+        (network, tuple(found for one in entry.get("except") or () if (found := network_of(one)) is not None))
+        for entry in networks
+        if (network := network_of(entry["cidr"])) is not None
+    ]
+    plain = tuple(network for network, exceptions in entries if not exceptions)
+    if clients.in_networks(plain) == ALWAYS:
+        return ALWAYS
+    parts = [clients.in_networks(plain)] if plain else []
+    return clients.any_of(parts + [clients.outside(network, excepted) for network, excepted in entries if excepted])
+
+
+def _all(parts: Iterable[Predicate]) -> Predicate:
+    asked = [part for part in parts if part != ALWAYS]
+    return asked[0] if len(asked) == 1 else And(tuple(asked))
+
+
+# HTTPRoute
+
+
+def http_route(document: Document, root: Node, _settings: Settings) -> HttpRoute:
+    """Linkerd's own HTTPRoute."""
+    spec, ref = root["spec"], _ref(document)
+    namespace = ref.namespace or ""
+    rules = spec.get("rules")
+    return HttpRoute(
+        ref=ref,
+        span=document.span,
+        targets=_everywhere_in(namespace),
+        route=InboundRoute(
+            group=GROUP,
+            kind="HTTPRoute",
+            namespace=namespace,
+            name=document.name,
+            parents=tuple(_parent(parent, namespace) for parent in spec.get("parentRefs") or ()),
+            hostnames=tuple(hostname.text for hostname in spec.get("hostnames") or ()),
+            rules=tuple(_rule(rule) for rule in rules) if rules is not None else (RouteRule(),),
+            created=_created(root),
+        ),
+    )
+
+
+def _parent(parent: Node, own_namespace: str) -> ParentRef:
+    def written(field: str, default: str) -> str:
+        node = parent.get(field)
+        return node.text if node is not None else default
+
+    port = parent.get("port")
+    return ParentRef(
+        namespace=written("namespace", own_namespace),
+        name=parent["name"].text,
+        group=written("group", GATEWAY_GROUP),
+        kind=written("kind", "Gateway"),
+        section_name=written("sectionName", "") or None,
+        port=port.number if port is not None else None,
+    )
+
+
+def _rule(rule: Node) -> RouteRule:
+    matches = tuple(_match(match) for match in rule.get("matches") or ())
+    return RouteRule(
+        matches=matches or (RouteMatch(),), filters=tuple(one["type"].text for one in rule.get("filters") or ())
+    )
+
+
+def _match(match: Node) -> RouteMatch:
+    method = match.get("method")
+    return RouteMatch(
+        path=_path(match.get("path")),
+        method=method.text if method is not None else None,
+        headers=tuple(_value(one, one["name"].text.lower()) for one in match.get("headers") or ()),
+        query=tuple(_value(one, one["name"].text) for one in match.get("queryParams") or ()),
+    )
+
+
+def _path(path: Node | None) -> PathMatch:
+    kind, value = (path.get("type"), path.get("value")) if path is not None else (None, None)
+    chosen = PathType(kind.text) if kind is not None else PathType.PREFIX
+    if value is None:
+        return PathMatch(chosen)
+    return PathMatch(chosen, value.text if chosen is PathType.REGEX else comparable_path(value.text))
+
+
+def _value(one: Node, name: str) -> ValueMatch:
+    kind = one.get("type")
+    return ValueMatch(name, one["value"].text, regex=kind is not None and kind.text == PathType.REGEX)

@@ -1,0 +1,164 @@
+"""Which route of a Server a request takes: Linkerd's order, which is not quite that of Gateway API.
+
+The proxy takes the best match: the longest host (exact before a suffix before none), then the most characters of the
+path, then a method, then the most headers, then the most query parameters; what is equal goes to the older route. How
+much of a path is matched depends on the request only for a regular expression, which must span all of it: so does an
+exact path, and a prefix where it is the whole path. Matches of that kind therefore come first, then the longest prefix
+of more, and the order is one that is known before any request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from eastgate.dialects.linkerd.model import GROUP, InboundRoute
+from eastgate.policy import ALWAYS, And, Computed, Is, OneOf, Or, Predicate, Prefix, Suffix, Value
+from eastgate.policy.attributes import HOST, METHOD, PATH, Attribute, header, query
+from eastgate.policy.paths import comparable_host
+from eastgate.world import GrpcMatch, PathMatch, PathType, RouteMatch, ValueMatch, matches_pattern
+
+__all__ = ["Door", "doors", "usable_routes"]
+
+Rank: TypeAlias = tuple[int, ...]  # the smallest is the best
+
+_WHOLE_PATH = 1 << 20  # longer than any path
+_FILTERS = frozenset({"RequestHeaderModifier", "ResponseHeaderModifier", "RequestRedirect"})
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """One way into a route: the requests for which this holds, and for none of the doors before it."""
+
+    when: Predicate
+    route: InboundRoute
+
+
+def usable_routes(routes: Iterable[InboundRoute], server: str, kind: str) -> list[InboundRoute]:
+    """The routes of one kind that are attached to a Server, in Linkerd's order: the oldest first, then by name.
+
+    Those without a time come last. Where a GRPCRoute is attached, an HTTPRoute is not accepted.
+    """
+    attached = [route for route in routes if _is_attached(route, server)]
+    if kind == "HTTPRoute" and any(route.kind == "GRPCRoute" for route in attached):
+        return []
+    chosen = [route for route in attached if route.kind == kind]
+    return sorted(chosen, key=lambda route: (route.created is None, route.created or "", route.name, route.group))
+
+
+def _is_attached(route: InboundRoute, server: str) -> bool:
+    """Linkerd drops all of a route that has one parent it cannot use, or a filter or a match that it does not know."""
+    servers = [parent for parent in route.parents if (parent.group.lower(), parent.kind.lower()) == (GROUP, "server")]
+    if any(parent.port or parent.section_name or parent.namespace != route.namespace for parent in servers):
+        return False
+    filters = {one for rule in route.rules for one in rule.filters}
+    filters |= {one for rule in route.grpc_rules for one in rule.filters}
+    if filters - _FILTERS or any(match.regex for rule in route.grpc_rules for match in rule.matches):
+        return False
+    return any(parent.name == server for parent in servers)
+
+
+def doors(routes: Iterable[InboundRoute]) -> list[Door]:
+    """All ways into these routes, the best first."""
+    found: list[tuple[Rank, Door]] = []
+    for place, route in enumerate(routes):
+        for host_rank, host in _hosts(route.hostnames):
+            for rank, match in _grpc_matches(route) if route.kind == "GRPCRoute" else _http_matches(route):
+                parts = tuple(part for part in (host, match) if part != ALWAYS)
+                found.append(((*host_rank, *rank, place), Door(And(parts), route)))
+    return [door for _, door in sorted(found, key=lambda one: one[0])]
+
+
+def _hosts(hostnames: tuple[str, ...]) -> Iterator[tuple[Rank, Predicate]]:
+    for hostname in hostnames:
+        if hostname.startswith("*."):
+            suffix = comparable_host(hostname[1:])
+            yield (1, -len(suffix)), Is(HOST, Suffix(suffix))
+        else:
+            host = comparable_host(hostname)
+            yield (0, -len(host)), Is(HOST, OneOf(frozenset({host})))
+    if not hostnames:
+        yield (2, 0), ALWAYS
+
+
+# HTTP: path, method, headers, query
+
+
+def _http_matches(route: InboundRoute) -> Iterator[tuple[Rank, Predicate]]:
+    for rule in route.rules:
+        for match in rule.matches:
+            for length, path in _paths(match.path):
+                rank = (-length, -(match.method is not None), -len(match.headers), -len(match.query))
+                yield rank, _all((path, *_rest(match)))
+
+
+def _paths(path: PathMatch) -> Iterator[tuple[int, Predicate]]:
+    match path.type:
+        case PathType.EXACT:
+            yield _WHOLE_PATH, Is(PATH, OneOf(frozenset({path.value})))
+        case PathType.REGEX:
+            yield _WHOLE_PATH, _pattern(PATH, path.value)
+        case PathType.PREFIX:
+            prefix = path.value.rstrip("/")
+            yield _WHOLE_PATH, Is(PATH, OneOf(frozenset({prefix or "/"})))
+            yield len(prefix) or 1, Is(PATH, Prefix(f"{prefix}/")) if prefix else ALWAYS
+
+
+def _rest(match: RouteMatch) -> Iterator[Predicate]:
+    if match.method is not None:
+        yield Is(METHOD, OneOf(frozenset({match.method})))
+    yield from (_value(header(one.name), one) for one in match.headers)
+    yield from (_value(query(one.name), one) for one in match.query)
+
+
+# gRPC: service, method, headers
+
+
+def _grpc_matches(route: InboundRoute) -> Iterator[tuple[Rank, Predicate]]:
+    for rule in route.grpc_rules:
+        for match in rule.matches:
+            rank = (-len(match.service or ""), -len(match.method or ""), -len(match.headers))
+            headers = (_value(header(one.name), one) for one in match.headers)
+            yield rank, _all((Is(METHOD, OneOf(frozenset({"POST"}))), _rpc(match), *headers))
+        if not rule.matches:
+            yield (0, 0, 0), ALWAYS
+
+
+def _rpc(match: GrpcMatch) -> Predicate:
+    """The proxy looks at the first two segments of the path, and wants both to be there."""
+    match match.service, match.method:
+        case str(service), str(method):
+            path = f"/{service}/{method}"
+            return Or((Is(PATH, OneOf(frozenset({path}))), Is(PATH, Prefix(f"{path}/"))))
+        case str(service), None:
+            return Is(PATH, Prefix(f"/{service}/"))
+        case None, str(method):
+            return Computed(f"the gRPC method is {method}", frozenset({PATH}), lambda values: _second(values, method))
+        case _:
+            return Computed("it names a gRPC method", frozenset({PATH}), lambda values: _second(values, None))
+
+
+def _second(values: Mapping[Attribute, Value | None], wanted: str | None) -> bool:
+    segments = str(values[PATH] or "").split("/")
+    return len(segments) > 2 and (wanted is None or segments[2] == wanted)
+
+
+# Values
+
+
+def _value(attribute: Attribute, match: ValueMatch) -> Predicate:
+    return _pattern(attribute, match.value) if match.regex else Is(attribute, OneOf(frozenset({match.value})))
+
+
+def _pattern(attribute: Attribute, pattern: str) -> Predicate:
+    def test(values: Mapping[Attribute, Value | None]) -> bool:
+        value = values[attribute]
+        return isinstance(value, str) and matches_pattern(pattern, value)
+
+    return Computed(f"{attribute} matches {pattern}", frozenset({attribute}), test)
+
+
+def _all(parts: tuple[Predicate, ...]) -> Predicate:
+    asked = tuple(part for part in parts if part != ALWAYS)
+    return asked[0] if len(asked) == 1 else And(asked)

@@ -1,0 +1,83 @@
+"""How much one selection may cost.
+
+Selectors come from policy authors and documents from callers; together they could make small texts grow without
+end (`[@this,@this]|[@this,@this]|...`). Every selection therefore draws on one budget and ends when it is used up.
+"""
+
+from __future__ import annotations
+
+MAX_PATH = 4096
+"""Characters of a path."""
+MAX_TEMPLATE = 65536
+"""Characters of a template."""
+MAX_DEPTH = 100
+"""Levels of nesting: of a path in a path, of the data walked, of the data printed."""
+MAX_TEXT = 1 << 20
+"""Characters of anything that a selection produces."""
+MAX_WORK = 4 << 20
+"""Members visited plus characters read and written, by one selection or one template."""
+
+
+class TooMuch(ValueError):  # noqa: N818 - says what happened to the caller that must now fail closed
+    """A selection went past a bound, or asked for what makes the real implementation panic. Fail closed."""
+
+
+class Budget:
+    """What is left of one selection's work, and how deep it is nested right now."""
+
+    __slots__ = ("_depth", "_left")
+
+    def __init__(self, work: int = MAX_WORK) -> None:
+        self._left = work
+        self._depth = 0
+
+    def spend(self, work: int) -> None:
+        """Take `work` from what is left."""
+        self._left -= work
+        if self._left < 0:
+            raise TooMuch(f"the selection takes more than {MAX_WORK} steps")
+
+    def enter(self) -> None:
+        """Go one level deeper. Not undone when something is raised: nothing catches TooMuch on the way out."""
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise TooMuch(f"the selection is nested deeper than {MAX_DEPTH} levels")
+
+    def leave(self) -> None:
+        """Come back up one level."""
+        self._depth -= 1
+
+    def afford(self, text: str) -> str:
+        """The text, paid for. Refused when it is too long."""
+        if len(text) > MAX_TEXT:
+            raise TooMuch(f"the selection produces more than {MAX_TEXT} characters")
+        self.spend(len(text))
+        return text
+
+
+class Pieces:
+    """A text under construction, whose size is known before it is joined."""
+
+    __slots__ = ("_budget", "_pieces", "_size")
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._pieces: list[str] = []
+        self._size = 0
+
+    def add(self, *pieces: str) -> None:
+        """Append, unless the text gets too long."""
+        size = len(pieces) + sum(map(len, pieces))
+        self._size += size
+        if self._size > MAX_TEXT:
+            raise TooMuch(f"the selection produces more than {MAX_TEXT} characters")
+        self._budget.spend(size)
+        self._pieces += pieces
+
+    def joined(self) -> str:
+        """All pieces as they are."""
+        return "".join(self._pieces)
+
+    def enclosed(self, brackets: str) -> str:
+        """All pieces, separated by commas, between an opening and a closing bracket."""
+        return brackets[0] + ",".join(self._pieces) + brackets[1]

@@ -1,0 +1,113 @@
+"""Whether an element of an array is what a query asks for."""
+
+from __future__ import annotations
+
+from typing import Final, TypeVar
+
+from eastgate.gjson.bounds import Budget
+from eastgate.gjson.globs import glob_matches
+from eastgate.gjson.numbers import to_float
+from eastgate.gjson.paths import Query
+from eastgate.gjson.values import Kind, Value
+
+_Comparable = TypeVar("_Comparable", str, float)
+
+TILDES: Final = ("~true", "~false", "~null", "~*")
+
+
+def query_matches(query: Query, value: Value, budget: Budget) -> bool:
+    """Whether the value at the query's path compares as asked. Without a comparison it only has to exist."""
+    if query.operand.startswith("~"):
+        if query.operand not in TILDES:
+            return False
+        return query.operator == "" or _boolean(_converted(value, query.operand), query.operator, "true")
+    if not value.exists:
+        return False
+    if query.operator == "":
+        return True
+    match value.kind:
+        case Kind.STRING:
+            return _string(value.string, query, budget)
+        case Kind.NUMBER:
+            return _ordered(value.number, query.operator, to_float(query.operand))
+        case Kind.TRUE | Kind.FALSE:
+            return _boolean(value.kind is Kind.TRUE, query.operator, query.operand)
+    return False
+
+
+def is_true(value: Value) -> bool:
+    """What `~true` makes of a value, and what a modifier's argument means where yes or no is asked for."""
+    match value.kind:
+        case Kind.TRUE:
+            return True
+        case Kind.STRING:
+            return value.string.lower() in ("1", "t", "true")
+        case Kind.NUMBER:
+            return value.number != 0
+    return False
+
+
+def _is_false(value: Value) -> bool:
+    match value.kind:
+        case Kind.NULL | Kind.FALSE:
+            return True
+        case Kind.STRING:
+            return value.string.lower() in ("0", "f", "false")
+        case Kind.NUMBER:
+            return value.number == 0
+    return False
+
+
+def _converted(value: Value, tilde: str) -> bool:
+    match tilde:
+        case "~*":
+            return value.exists
+        case "~null":
+            return value.kind is Kind.NULL
+        case "~true":
+            return is_true(value)
+    return _is_false(value)
+
+
+def _string(text: str, query: Query, budget: Budget) -> bool:
+    match query.operator:
+        case "%":
+            return glob_matches(text, query.operand, budget)
+        case "!%":
+            return not glob_matches(text, query.operand, budget)
+    return _ordered(text, query.operator, query.operand)
+
+
+def _ordered(value: _Comparable, operation: str, operand: _Comparable) -> bool:
+    match operation:
+        case "=":
+            return value == operand
+        case "!=":
+            return value != operand
+        case "<":
+            return value < operand
+        case "<=":
+            return value <= operand
+        case ">":
+            return value > operand
+        case ">=":
+            return value >= operand
+    return False
+
+
+def _boolean(value: bool, operation: str, operand: str) -> bool:
+    """True is more than false, and nothing else is comparable with either."""
+    match operation:
+        case "=":
+            return operand == ("true" if value else "false")
+        case "!=":
+            return operand != ("true" if value else "false")
+        case ">":
+            return value and operand == "false"
+        case "<":
+            return not value and operand == "true"
+        case ">=":
+            return value
+        case "<=":
+            return not value
+    return False

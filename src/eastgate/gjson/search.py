@@ -1,0 +1,214 @@
+"""Walking a path through a value: the heart of gjson."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from eastgate.gjson.bounds import Budget, Pieces
+from eastgate.gjson.globs import glob_matches
+from eastgate.gjson.jsontext import is_json, quoted
+from eastgate.gjson.modifiers import MODIFIERS
+from eastgate.gjson.paths import (
+    Query,
+    Step,
+    SubPath,
+    array_step,
+    last_name,
+    literal_at,
+    modifier_at,
+    object_step,
+    split_at_pipe,
+    sub_paths,
+)
+from eastgate.gjson.queries import query_matches
+from eastgate.gjson.values import CONTAINERS, DataValue, Kind, TextValue, Value, missing, parsed
+
+
+def find(value: Value, path: str, budget: Budget) -> Value:
+    """What the path leads to. Each turn of the loop takes what stands before a pipe; nested paths come back here."""
+    budget.enter()
+    rest: str | None = path
+    while rest is not None:
+        budget.spend(1 + len(rest))
+        value, rest = _before_pipe(value, rest, budget)
+    budget.leave()
+    return value
+
+
+def _before_pipe(value: Value, path: str, budget: Budget) -> tuple[Value, str | None]:
+    """The value that the path up to its first pipe leads to, and the path after the pipe, if any."""
+    if len(path) > 1 and path[0] in "@!":
+        made = _modified(value, path, budget) if path[0] == "@" else _literal(path, budget)
+        if made is not None:
+            result, rest = made
+            return result, rest[1:] if rest[:1] in ("|", ".") else None
+    elif len(path) > 1 and path[0] in "[{":
+        brackets = "[]" if path[0] == "[" else "{}"
+        parts, after = sub_paths(path) or ((), "?")
+        if after[:1] in ("", "|", "."):
+            return _multipath(value, parts, brackets, budget), after[1:] if after else None
+        path = after if parts else ""
+    walk = _Walk(budget)
+    if path.startswith(".."):
+        walk.array(value.lines(), path[2:])
+    elif (container := value.container()) is not None:
+        walk.into(container, path)
+    return walk.value, walk.pipe
+
+
+def _modified(value: Value, path: str, budget: Budget) -> tuple[Value, str] | None:
+    found = modifier_at(path)
+    if found is None:
+        return None
+    name, argument, rest = found
+    if name == "dig":
+        return _dug(value, argument, budget), rest
+    result = MODIFIERS[name](value, argument, budget)
+    return (parsed(budget.afford(result), budget) if isinstance(result, str) else result), rest
+
+
+def _literal(path: str, budget: Budget) -> tuple[Value, str] | None:
+    found = literal_at(path)
+    return None if found is None else (parsed(found[0], budget), found[1])
+
+
+def _multipath(value: Value, parts: Iterable[SubPath], brackets: str, budget: Budget) -> Value:
+    pieces = Pieces(budget)
+    for part in parts:
+        result = find(value, part.path, budget)
+        if result.exists:
+            pieces.add((_name(part) + ":" if brackets == "{}" else "") + (result.raw or "null"))
+    return TextValue(Kind.OBJECT if brackets == "{}" else Kind.ARRAY, pieces.enclosed(brackets), budget)
+
+
+def _name(part: SubPath) -> str:
+    if not part.name:
+        return quoted(last_name(part.path))
+    return part.name if part.name[0] == '"' and is_json(part.name) else quoted(part.name)
+
+
+def _dug(value: Value, path: str, budget: Budget) -> Value:
+    """`@dig:path`: what the path leads to from here and from every value within, outermost first."""
+    pieces = Pieces(budget)
+
+    def dig(parent: Value) -> None:
+        budget.enter()
+        found = find(parent, path, budget)
+        if found.exists:
+            pieces.add(found.raw)
+        children = parent.elements() if parent.kind is Kind.ARRAY else (item for _, item in parent.members())
+        for child in children:
+            dig(child)
+        budget.leave()
+
+    dig(TextValue(value.kind, value.raw, budget) if isinstance(value, TextValue) else value)
+    return TextValue(Kind.ARRAY, pieces.enclosed("[]"), budget)
+
+
+class _Walk:
+    """One walk into nested objects and arrays, up to the first pipe.
+
+    `value` and `pipe` are set on the way: what was found last stays, even when the walk then goes on elsewhere.
+    """
+
+    __slots__ = ("_budget", "pipe", "value")
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self.value: Value = missing(budget)
+        self.pipe: str | None = None
+
+    def into(self, container: Value, path: str) -> bool:
+        """Walk on in an object or array; whether it was found there."""
+        self._budget.enter()
+        if container.kind is Kind.OBJECT:
+            found = self._object(container, path)
+        else:
+            found = self.array(container.elements(), path)
+        self._budget.leave()
+        return found
+
+    def _object(self, container: Value, path: str) -> bool:
+        step = object_step(path)
+        self._follow(step)
+        if not step.wild and isinstance(container, DataValue):
+            exact = container.get(step.part)
+            return exact is not None and self._member(exact, step)
+        for key, member in container.members():
+            name = key.string
+            matches = glob_matches(name, step.part, self._budget) if step.wild else name == step.part
+            if matches and self._member(member, step):
+                return True
+        return False
+
+    def _member(self, member: Value, step: Step) -> bool:
+        if step.rest is None:
+            self.value = member
+            return True
+        return member.kind in CONTAINERS and self.into(member, step.rest)
+
+    def _follow(self, step: Step) -> None:
+        if step.pipe is not None:
+            self.pipe = step.pipe
+
+    def array(self, elements: Iterable[Value], path: str) -> bool:
+        """Walk on in the elements of an array; whether it was found there."""
+        step = array_step(path)
+        self._follow(step)
+        if step.query is not None:
+            return self._query(elements, step, step.query)
+        if step.hashed:
+            return step.part == "#" and self._hash(elements, step)
+        if not (step.part.isascii() and step.part.isdigit()):
+            return False
+        index = int(step.part[-20:]) if step.part[:-20].strip("0") == "" else -1
+        for at, element in enumerate(elements):
+            if at == index:
+                return self._member(element, step)
+        return False
+
+    def _hash(self, elements: Iterable[Value], step: Step) -> bool:
+        """`#` counts the elements; `#.path` collects what the path leads to in each of them."""
+        if step.rest is None:
+            self.value = parsed(str(sum(1 for _ in elements)), self._budget)
+            return True
+        path, pipe = split_at_pipe(step.rest)
+        if pipe is not None:
+            self.pipe = pipe
+        pieces = Pieces(self._budget)
+        for element in elements:
+            found = find(element, path, self._budget)
+            if found.exists:
+                pieces.add(found.raw)
+        self.value = TextValue(Kind.ARRAY, pieces.enclosed("[]"), self._budget)
+        return True
+
+    def _query(self, elements: Iterable[Value], step: Step, query: Query) -> bool:
+        """`#(...)` is the first element that matches, `#(...)#` all of them, each with the rest of the path.
+
+        Not finding any does not end the walk: another key may match a wildcard further up.
+        """
+        pieces = Pieces(self._budget)
+        for element in elements:
+            if not self._asked_for(element, query):
+                continue
+            found = element if step.rest is None else self._rest_of(element, step.rest)
+            if not query.every:
+                self.value = found
+                return True
+            if found.raw:
+                pieces.add(found.raw)
+        if query.every and not self.value.exists:
+            self.value = TextValue(Kind.ARRAY, pieces.enclosed("[]"), self._budget)
+        return False
+
+    def _asked_for(self, element: Value, query: Query) -> bool:
+        if element.kind in CONTAINERS:
+            return query_matches(query, find(element, query.path, self._budget), self._budget)
+        return query.path == "" and query_matches(query, element, self._budget)
+
+    def _rest_of(self, element: Value, rest: str) -> Value:
+        path, pipe = split_at_pipe(rest)
+        if pipe is not None:
+            self.pipe = pipe
+        return find(element, path, self._budget)

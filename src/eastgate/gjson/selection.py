@@ -1,0 +1,53 @@
+"""Selecting from a document, the way callers see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eastgate.gjson.bounds import MAX_PATH, Budget, TooMuch
+from eastgate.gjson.search import find
+from eastgate.gjson.values import DataValue, Kind, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What a path leads to. Data that was given is shared, not copied: do not change it."""
+
+    exists: bool
+    """Whether the path leads anywhere; a null exists."""
+    value: object
+    """Plain data; None if it does not exist."""
+    text: str
+    """What Authorino compares and prints: a string itself, a number's digits, JSON for the rest, "" for null."""
+
+    texts: tuple[str, ...]
+    """The texts of `array`, which is what Authorino's `incl` and `excl` compare."""
+
+    @property
+    def array(self) -> list[object]:
+        """The items of an array; a single value as an array of itself; nothing for null and for what is missing."""
+        if self.value is None:
+            return []
+        return list(self.value) if isinstance(self.value, list | tuple) else [self.value]
+
+
+def select(document: object, path: str) -> Selection:
+    """What the path leads to in a document of plain JSON data. Raises TooMuch past a bound: fail closed."""
+    return select_within(Budget(), document, path)
+
+
+def select_within(budget: Budget, document: object, path: str) -> Selection:
+    """Like `select`, on a budget that several selections share."""
+    if len(path) > MAX_PATH:
+        raise TooMuch(f"the path is longer than {MAX_PATH} characters")
+    found = find(DataValue(document, budget), path, budget)
+    return Selection(found.exists, found.plain(), found.string, _texts(found))
+
+
+def _texts(found: Value) -> tuple[str, ...]:
+    match found.kind:
+        case Kind.NULL:
+            return ()
+        case Kind.ARRAY:
+            return tuple(item.string for item in found.items())
+    return (found.string,)
