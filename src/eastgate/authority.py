@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from eastgate import dialects
+from eastgate.answers import with_answers
 from eastgate.decisions import Decision
 from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.dialects import Policy
+from eastgate.dialects.base import Condition
 from eastgate.engine.compiled import compile_layers
 from eastgate.engine.engine import Engine
 from eastgate.policy import OPEN, Attachment, Known, Layer, Request, Stances
@@ -19,6 +21,9 @@ from eastgate.questions import Arrival, Question, arrivals
 from eastgate.settings import Settings
 from eastgate.sources import Document, read
 from eastgate.world import Manifest, Workload, World, WorldObject, interpret
+
+if TYPE_CHECKING:
+    from eastgate.tokens import KeySource
 
 __all__ = ["Authority", "ManifestError", "Manifests", "load", "read_manifests"]
 
@@ -40,6 +45,7 @@ class Manifests:
     reporter: Reporter = field(default_factory=Reporter)
     rejected: list[tuple[Document, list[Diagnostic]]] = field(default_factory=list)
     unused: int = 0
+    _documents: dict[Policy, Document] = field(default_factory=dict)
 
     def add(self, document: Document, settings: Settings) -> None:
         """Take in one document."""
@@ -50,6 +56,7 @@ class Manifests:
                 self.rejected.append((document, found.errors))
             else:
                 self.policies.append(policy)
+                self._documents[policy] = document
         else:
             declared = _declared(document, settings, found)
             if declared is not None:
@@ -57,6 +64,18 @@ class Manifests:
             elif not found.errors:
                 self.unused += 1
         self.reporter.found.extend(self._news(found))
+
+    def settle(self, settings: Settings) -> None:
+        """Everything has been read: what can be said only now."""
+        if not any(dialects.is_examined(policy) for policy in self.policies):
+            return
+        errors: dict[Policy, list[Diagnostic]] = {}
+        for policy, finding in dialects.examine(self.policies, settings, World.of(self.objects)):
+            self.reporter.found.append(finding)
+            if policy is not None and finding.is_error:
+                errors.setdefault(policy, []).append(finding)
+        self.policies = [policy for policy in self.policies if policy not in errors]
+        self.rejected += [(self._documents[policy], found) for policy, found in errors.items()]
 
     def _news(self, found: Reporter) -> list[Diagnostic]:
         """What was found at places that nothing was said of yet: one mistake is told once, by whoever saw it first."""
@@ -89,17 +108,22 @@ def sort_documents(documents: Iterable[Document], settings: Settings, reporter: 
     manifests = Manifests(reporter=reporter)
     for document in documents:
         manifests.add(document, settings)
+    manifests.settle(settings)
     return manifests
 
 
 class Authority:
     """A world, the policies on it, and an engine that decides by them."""
 
-    def __init__(self, manifests: Manifests, settings: Settings | None = None) -> None:
-        """Raises ManifestError where a manifest has errors: a policy that cannot be understood is never ignored."""
+    def __init__(self, manifests: Manifests, settings: Settings | None = None, keys: KeySource | None = None) -> None:
+        """Raises ManifestError where a manifest has errors: a policy that cannot be understood is never ignored.
+
+        `keys` are those of token issuers; without them no token is accepted, and claims stand for one.
+        """
         if manifests.reporter.errors:
             raise ManifestError(manifests.reporter.errors)
         self.settings = settings or Settings()
+        self.keys = keys
         self.warnings = [d for d in manifests.reporter if not d.is_error]
         self.world = World.of(manifests.objects)
         self.engine: Engine[Policy] = Engine(self.world, manifests.policies, self._assemble, self._stances)
@@ -132,7 +156,9 @@ class Authority:
             for point in arrival.points
         ]
         layers = tuple(layer for program in programs for layer in program.layers)
-        arrival = replace(arrival, request=_without_others(arrival.request, question, layers))
+        request = _without_others(arrival.request, question, layers)
+        request = with_answers(request, question, layers, self.world, self.settings, self.keys)
+        arrival = replace(arrival, request=request)
         accepted = OPEN
         for program in programs:
             outcome = program.outcome(program.decide(arrival.request))
@@ -140,7 +166,18 @@ class Authority:
                 accepted = outcome
             if not outcome.allowed:
                 break
-        return Decision(question, arrival, accepted, layers)
+        return Decision(question, arrival, accepted, layers, conditions=self._conditions(arrival))
+
+    def _conditions(self, arrival: Arrival) -> tuple[tuple[str, Condition], ...]:
+        """What the policies on the way would show in their status."""
+        attached = (
+            one.policy for point in arrival.points if isinstance(point, str) for one in self.engine.attached(point)
+        )
+        return tuple(
+            (str(policy.ref), condition)
+            for policy in attached
+            for condition in dialects.conditions(policy, self.policies, self.settings, self.world)
+        )
 
 
 def _without_others(request: Request, question: Question, layers: Sequence[Layer]) -> Request:
@@ -153,6 +190,6 @@ def _without_others(request: Request, question: Question, layers: Sequence[Layer
     return Request({**request.values, **absent}, request.answers) if absent else request
 
 
-def load(*paths: str | PathLike[str], settings: Settings | None = None) -> Authority:
+def load(*paths: str | PathLike[str], settings: Settings | None = None, keys: KeySource | None = None) -> Authority:
     """Read manifests and build an authority on them. Raises ManifestError with everything that is wrong."""
-    return Authority(read_manifests(paths, settings), settings)
+    return Authority(read_manifests(paths, settings), settings, keys)

@@ -10,6 +10,7 @@ from eastgate.diagnostics import Code
 from eastgate.dialects import codes as dialect_codes
 from eastgate.dialects.accesspolicy import codes as accesspolicy_codes
 from eastgate.dialects.gep3779 import codes as gep3779_codes
+from eastgate.dialects.linkerd import codes as linkerd_codes
 from eastgate.schema import codes as schema_codes
 from eastgate.sources import codes as source_codes
 from eastgate.tables import read as table_reading
@@ -24,6 +25,7 @@ CHAPTERS: dict[str, tuple[ModuleType, ...]] = {
     "Policies of any kind": (schema_codes, dialect_codes),
     "GEP-3779": (gep3779_codes,),
     "AccessPolicy": (accesspolicy_codes,),
+    "Linkerd": (linkerd_codes,),
 }
 
 

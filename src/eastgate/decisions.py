@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from eastgate.authconfig.judgement import Judgement
+from eastgate.dialects.base import Condition
 from eastgate.engine.trace import LayerTrace, StageTrace, Trace, trace
 from eastgate.places import Span
-from eastgate.policy import Layer, Origin, Outcome
+from eastgate.policy import Answer, Layer, Origin, Outcome, Ruling
 from eastgate.questions import Arrival, Question
 
 __all__ = ["Decision"]
@@ -16,7 +18,8 @@ __all__ = ["Decision"]
 class Decision:
     """The answer. It is about `arrival`: the first that is denied, or the first of all where all are allowed.
 
-    `ways` are all the places that the question leads to, and whether each allows.
+    `ways` are all the places that the question leads to, and whether each allows. `conditions` are what the policies
+    on the way would show in their status.
     """
 
     question: Question
@@ -24,6 +27,7 @@ class Decision:
     outcome: Outcome
     layers: tuple[Layer, ...]
     ways: tuple[tuple[str, bool], ...] = ()
+    conditions: tuple[tuple[str, Condition], ...] = ()
 
     @property
     def allowed(self) -> bool:
@@ -87,6 +91,7 @@ class Decision:
             "reason": self.reason,
             "at": self.arrival.where,
             "ways": [{"at": where, "verdict": "allow" if allowed else "deny"} for where, allowed in self.ways],
+            "conditions": [{"policy": policy, **condition.to_json()} for policy, condition in self.conditions],
             "trace": trace_to_json(self.trace()),
         }
 
@@ -107,7 +112,7 @@ def _reason(decision: Decision) -> str:
     where = decision.arrival.where
     if outcome.rule is not None:
         does = "allows" if outcome.allowed else "denies"
-        text = f"{outcome.rule.origin} {does} it"
+        text = f"{outcome.rule.origin} {does} it" + _because(last)
     elif outcome.allowed:
         text = f"nothing denies it at {where}" if decision.layers else f"no policy targets {where}"
     elif last is not None and last.exhausted:
@@ -124,6 +129,13 @@ def _reason(decision: Decision) -> str:
     if decision.denied and len(decision.ways) > 1:
         text += f" (denied at {len(decision.denied)} of {len(decision.ways)}: {', '.join(decision.denied)})"
     return text
+
+
+def _because(layer: LayerTrace | None) -> str:
+    """What the auth scheme that denied says about it."""
+    asked = layer.stages[-1].asked if layer is not None and layer.stages else ()
+    refusals = (answer.text for _, answer in asked if isinstance(answer, Ruling) and not answer.allowed)
+    return next((f": {text}" for text in refusals), "")
 
 
 def trace_to_json(told: Trace) -> list[dict[str, object]]:
@@ -163,8 +175,31 @@ def _stage_to_json(stage: StageTrace) -> dict[str, object]:
         "rules": stage.rules,
         **(origin_to_json(stage.rule.origin) if stage.rule else _NO_RULE),
         "observed": [{**origin_to_json(rule.origin), "would": would} for rule, would in stage.observed],
-        "asked": [{"authorizer": authorizer, "answer": answer} for authorizer, answer in stage.asked],
+        "asked": [_answer_to_json(authorizer, answer) for authorizer, answer in stage.asked],
     }
+
+
+def _answer_to_json(authorizer: str, answer: Answer) -> dict[str, object]:
+    told: dict[str, object] = {"authorizer": authorizer, "answer": str(answer)}
+    judged = answer.detail if isinstance(answer, Ruling) else None
+    if isinstance(judged, Judgement):
+        told["status"] = judged.status
+        told["steps"] = [
+            {
+                "kind": str(step.kind),
+                "name": step.name,
+                "verdict": str(step.verdict),
+                "reason": step.reason,
+                "file": step.span.file if step.span else None,
+                "line": step.span.line if step.span else None,
+                "seen": [
+                    {"expression": seen.expression, "saw": seen.saw, "verdict": str(seen.verdict)} for seen in step.seen
+                ],
+            }
+            for step in judged.steps
+        ]
+        told["document"] = judged.document
+    return told
 
 
 def origin_to_json(origin: Origin) -> dict[str, object]:

@@ -9,32 +9,70 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eastgate.policy import AllowAny, Chain, Layer, Refusal, Request
+from eastgate.policy.attributes import PORT
 from eastgate.routing import BackendRef, Routed, possible_routes
-from eastgate.world import Gateway, World
+from eastgate.world import (
+    GATEWAY_GROUP,
+    AllowedRoutes,
+    Gateway,
+    Listener,
+    ParentRef,
+    Route,
+    RoutesFrom,
+    World,
+)
 from eastgate.world.gateways import BACKEND_KINDS
-from eastgate.world.targets import BackendNamed, GatewayNamed
+from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
 
-__all__ = ["Way", "through_gateway"]
+__all__ = ["Way", "through_gateway", "through_route"]
 
 Way = tuple[str, tuple[str | Layer, ...], str | None]  # how to call it, its points in order, and the backend's key
 
 
-def through_gateway(gateway: Gateway, request: Request, world: World, *, any_host: bool = False) -> Iterator[Way]:
+def through_gateway(
+    gateway: Gateway, request: Request, world: World, *, any_host: bool = False, route: Route | None = None
+) -> Iterator[Way]:
     """Every way that the request may take, the likeliest first.
 
     `any_host`: the question is about whichever hosts there are, so that others lead nowhere is not held against it.
+    `route`: it is about the requests that take this route; where it cannot be taken, there is no way.
     """
     entrance = str(GatewayNamed(gateway.namespace, gateway.name))
     seen: set[tuple[str | Layer, ...]] = set()
     routes = possible_routes(world, gateway, request)
     if any_host and any(routed is not None for routed in routes):
         routes = tuple(routed for routed in routes if routed is not None)
+    if route is not None:
+        routes = tuple(routed for routed in routes if routed is not None and routed.route == route) or (None,)
     for routed in routes:
+        taken = () if routed is None else (str(RouteNamed(routed.route.namespace, routed.route.name)),)
         for where, point, backend in _beyond(routed, world):
-            points = (entrance,) if point is None else (entrance, point)
+            points = (entrance, *taken, *(() if point is None else (point,)))
             if (*points, backend or "") not in seen:
                 seen.add((*points, backend or ""))
                 yield f"gateway {gateway.key}{where}", points, backend
+
+
+def through_route(route: Route, request: Request, world: World) -> Iterator[Way]:
+    """Every way on which the request may take a route: through each Gateway that the route is attached to.
+
+    A Gateway that nobody declared is taken for one that lets everything in; of a route that asks for none, only the
+    route itself is known.
+    """
+    parents = [parent for parent in route.parents if (parent.group, parent.kind) == (GATEWAY_GROUP, "Gateway")]
+    for parent in parents:
+        gateway = world.gateways.get(f"{parent.namespace}/{parent.name}") or _assumed(parent, request)
+        yield from through_gateway(gateway, request, world, route=route)
+    if not parents:
+        yield f"route {route.namespace}/{route.name}", (str(RouteNamed(route.namespace, route.name)),), None
+
+
+def _assumed(parent: ParentRef, request: Request) -> Gateway:
+    asked = request.values.get(PORT)
+    port = parent.port or (asked if isinstance(asked, int) else 80)
+    everybody = AllowedRoutes(RoutesFrom.ALL)
+    listener = Listener(parent.section_name or "any", port, "HTTP", allowed_routes=everybody)
+    return Gateway(parent.namespace, parent.name, (listener,))
 
 
 def _beyond(routed: Routed | None, world: World) -> Iterator[tuple[str, str | Layer | None, str | None]]:

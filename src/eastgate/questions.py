@@ -13,7 +13,7 @@ from typing import TypeVar
 from urllib.parse import parse_qsl
 
 from eastgate.diagnostics import Code, Diagnostic, did_you_mean
-from eastgate.journey import through_gateway
+from eastgate.journey import through_gateway, through_route
 from eastgate.policy import Known, Layer, Request
 from eastgate.policy.attributes import (
     ADDRESS,
@@ -36,13 +36,15 @@ from eastgate.policy.attributes import (
 )
 from eastgate.policy.paths import comparable_host, comparable_path
 from eastgate.settings import Settings
-from eastgate.world import Service, Workload, World, service_account_id
+from eastgate.world import Route, Service, Workload, World, service_account_id
 from eastgate.world.targets import BackendNamed
 
 __all__ = ["Arrival", "Question", "QuestionError", "arrivals"]
 
 BAD_SOURCE = Code("EG0101", "source not understood", "A source is sa:, pod:, spiffe://, id:, ip: or anonymous.")
-BAD_DESTINATION = Code("EG0102", "destination not understood", "A destination is pod:, service:, gateway: or backend:.")
+BAD_DESTINATION = Code(
+    "EG0102", "destination not understood", "A destination is pod:, service:, gateway:, route: or backend:."
+)
 NOT_DECLARED = Code(
     "EG0103",
     "not declared",
@@ -55,11 +57,6 @@ NOTHING_BEHIND = Code(
 )
 BAD_ATTRIBUTE = Code(
     "EG0105", "attribute not understood", "An attribute of the question has a value that no request can have."
-)
-NOT_GUARDED = Code(
-    "EG0106",
-    "destination not decided yet",
-    "No dialect that is read guards this kind of destination, so an answer would be a guess.",
 )
 
 
@@ -89,7 +86,9 @@ class Question:
     mcp_method: str | None = None
     tool: str | None = None
     source_ip: str | None = None
-    claims: Mapping[str, str] | None = None
+    claims: Mapping[str, object] | None = None
+    token: str | None = field(default=None, repr=False)
+    certificate: str | None = field(default=None, repr=False)
     external_auth: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -210,18 +209,20 @@ def _destinations(question: Question, asked: Request, world: World) -> Iterator[
         case "gateway":
             gateway = _declared("Gateway", question.to, rest, world.gateways)
             for where, points, routed_to in through_gateway(gateway, asked, world, any_host=question.is_bare_message):
-                yield where, points, {**port, BACKEND: routed_to}
+                yield where, points, {**port, **_handshake(question), BACKEND: routed_to}
         case "backend":
             backend = _declared("Backend", question.to, rest, world.backends)
             point = str(BackendNamed(backend.namespace, backend.name))
             yield f"backend {backend.key}", (point,), {**port, BACKEND: backend.key}
         case "route":
-            raise QuestionError(NOT_GUARDED, "no policy that is read so far guards a route", "ask about its gateway")
+            route = _route(question.to, rest, world)
+            for where, points, routed_to in through_route(route, asked, world):
+                yield where, points, {**port, **_handshake(question), BACKEND: routed_to}
         case _:
             raise QuestionError(
                 BAD_DESTINATION,
                 f"`{question.to}` is not a destination",
-                "write pod:, service:, gateway: or backend:, and <namespace>/<name>",
+                "write pod:, service:, gateway:, route: or backend:, and <namespace>/<name>",
             )
 
 
@@ -231,6 +232,20 @@ def _declared(kind: str, written: str, rest: str, declared: Mapping[str, T]) -> 
     if found is None:
         raise _not_declared(kind, f"{namespace}/{name}", declared)
     return found
+
+
+def _route(written: str, rest: str, world: World) -> Route:
+    namespace, name = _namespaced(written, rest, BAD_DESTINATION)
+    found = world.routes.get(f"HTTPRoute/{namespace}/{name}")
+    if found is None:
+        declared = {f"{one.namespace}/{one.name}": one for one in world.routes.values() if one.kind == "HTTPRoute"}
+        raise _not_declared("HTTPRoute", f"{namespace}/{name}", declared)
+    return found
+
+
+def _handshake(question: Question) -> Values:
+    """The name in the TLS handshake of a request whose host alone is given: there is none, or it is that host."""
+    return {SNI: comparable_host(question.host)} if question.sni is None and question.host is not None else {}
 
 
 def _behind(service: Service, port: int | None, world: World) -> Iterator[tuple[Workload, Values]]:
@@ -304,7 +319,7 @@ _WITH_NAME = ("tools/call", "prompts/get", "resources/read", "resources/subscrib
 
 
 def _tokens(question: Question) -> Values:
-    values: Values = {claim(name): value for name, value in (question.claims or {}).items()}
+    values: Values = {claim(name): one for name, one in (question.claims or {}).items() if isinstance(one, str | int)}
     if question.method in _WITHOUT_BODY and question.mcp_method is None and question.tool is None:
         values |= {MCP_METHOD: None, MCP_TOOL: None}  # no JSON-RPC message
     if question.mcp_method is not None or question.tool is not None:

@@ -100,6 +100,7 @@ class Settings:
     linkerd_default_policy: InboundPolicy = InboundPolicy.ALL_UNAUTHENTICATED
     linkerd_cluster_networks: Networks = _PRIVATE
     linkerd_probe_networks: Networks = _EVERYWHERE
+    authorino_compat: bool = False
 
     def __post_init__(self) -> None:
         if self.service_target is ServiceTarget.TRAFFIC and self.mesh_mode is not MeshMode.AMBIENT:
@@ -144,14 +145,18 @@ def _camel(name: str) -> str:
 _WRITTEN = {_camel(f.name): f.name for f in fields(Settings)}
 
 
-def _written(value: str | Networks) -> str:
+def _written(value: str | bool | Networks) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     return value if isinstance(value, str) else ",".join(str(network) for network in value)
 
 
-def _value(name: str, attribute: str, value: object) -> str | Networks:
+def _value(name: str, attribute: str, value: object) -> str | bool | Networks:
+    default = getattr(Settings(), attribute)
+    if isinstance(default, bool):
+        return _flag(name, value)
     if not isinstance(value, str):
         raise SettingsError(f"setting `{name}` must be a string, not {value!r}")
-    default = getattr(Settings(), attribute)
     if isinstance(default, StrEnum):
         options = [str(option) for option in type(default)]
         if value not in options:
@@ -163,6 +168,12 @@ def _value(name: str, attribute: str, value: object) -> str | Networks:
         what = "a trust domain" if attribute == "trust_domain" else "a name"
         raise SettingsError(f"setting `{name}` must be {what} ([a-z0-9._-]+), not `{value}`")
     return value
+
+
+def _flag(name: str, value: object) -> bool:
+    if value not in (True, False, "true", "false") or (isinstance(value, int | float) and not isinstance(value, bool)):
+        raise SettingsError(f"setting `{name}` is true or false, not `{value}`")
+    return value in (True, "true")
 
 
 def _read_networks(name: str, value: str) -> Networks:

@@ -11,6 +11,7 @@ from eastgate.diagnostics import Code
 from eastgate.dialects import codes as dialects
 from eastgate.dialects.accesspolicy import codes as accesspolicy
 from eastgate.dialects.gep3779 import codes as gep3779
+from eastgate.dialects.linkerd import codes as linkerd
 from eastgate.schema import codes as schema
 from eastgate.sources import codes as sources
 from eastgate.world import codes as world
@@ -111,7 +112,57 @@ ACCESS_FORMS = {
     schema.BAD_MODE: BOTH,
 }
 
-MODULES = [sources, world, schema, dialects, gep3779, accesspolicy]
+# Linkerd: its manifests are in one folder too, and the form is the kind of resource.
+LINKERD = "server serverauthorization authorizationpolicy meshtls network httproute"
+LINKERD_FORMS = {
+    linkerd.SERVICE_TARGET: "authorizationpolicy",
+    linkerd.TARGET_KIND: "authorizationpolicy",
+    linkerd.OTHER_NAMESPACE: "authorizationpolicy",
+    linkerd.TARGET_NOT_IN_LINKERD: "authorizationpolicy",
+    linkerd.SEVERAL_OF_A_KIND: "authorizationpolicy",
+    linkerd.AUTHENTICATION_KIND: "authorizationpolicy",
+    linkerd.IDENTITY: "serverauthorization meshtls",
+    linkerd.IDENTITIES_OR_REFS: "meshtls",
+    linkerd.IDENTITY_REF_KIND: "meshtls",
+    linkerd.NAMESPACE_IN_NAMESPACE: "meshtls",
+    linkerd.NO_NETWORK: "network",
+    linkerd.CIDR: "serverauthorization network",
+    linkerd.NEGATED: "serverauthorization network",
+    linkerd.EXCEPTION_OUTSIDE: "serverauthorization network",
+    linkerd.ACCESS_POLICY: "server",
+    linkerd.PROXY_PROTOCOL: "server",
+    linkerd.ONE_SELECTOR: "server",
+    linkerd.SERVER_PORT: "server",
+    linkerd.LATER_VERSION: "server",
+    linkerd.ILLEGAL_EXPRESSION: "server serverauthorization",
+    linkerd.ONE_SERVER: "serverauthorization",
+    linkerd.UNAUTHENTICATED_MESH: "serverauthorization",
+    linkerd.UNAUTHENTICATED_TLS: "serverauthorization",
+    linkerd.NO_CLIENT: "serverauthorization",
+    linkerd.ROUTE_PARENT: "httproute",
+    linkerd.ROUTE_PATH: "httproute",
+    linkerd.ROUTE_PATTERN: "httproute",
+    linkerd.ROUTE_REDIRECT: "httproute",
+    linkerd.ROUTE_TIMEOUT: "httproute",
+    linkerd.ROUTE_TOO_MANY: "httproute",
+    linkerd.ROUTE_HOST: "httproute",
+    linkerd.DROPPED_ROUTE: "httproute",
+    linkerd.ROUTE_HEADER: "httproute",
+    linkerd.MODE_WITHOUT_EFFECT: "meshtls network httproute",
+    schema.UNKNOWN_FIELD: LINKERD,
+    schema.WRONG_TYPE: LINKERD,
+    schema.MISSING_FIELD: LINKERD,
+    schema.NULL_VALUE: LINKERD,
+    schema.NOT_A_CHOICE: "httproute",
+    schema.OUT_OF_RANGE: "httproute",
+    schema.BAD_NAME: LINKERD,
+    schema.BAD_LABEL: "server",
+    schema.BAD_OPERATOR: "server",
+    schema.BAD_MODE: "server authorizationpolicy meshtls network httproute",
+    dialects.UNKNOWN_VERSION: LINKERD,
+}
+
+MODULES = [sources, world, schema, dialects, gep3779, accesspolicy, linkerd]
 
 
 def codes_of(module: ModuleType) -> set[Code]:
@@ -141,6 +192,7 @@ def test_the_codes_that_no_file_can_show_are_in_no_golden() -> None:
 def test_the_table_of_forms_has_every_code_of_the_dialect() -> None:
     assert codes_of(gep3779) - FORMS.keys() == set()
     assert codes_of(accesspolicy) - ACCESS_FORMS.keys() == set()
+    assert codes_of(linkerd) - LINKERD_FORMS.keys() == set()
 
 
 @pytest.mark.parametrize("form", ALL.split())
@@ -152,6 +204,12 @@ def test_every_code_is_shown_in_every_form_where_it_can_be_reported(form: str) -
 def test_every_code_of_access_policies_is_shown_in_every_form_where_it_can_be_reported(form: str) -> None:
     wanted = {code.id for code, forms in ACCESS_FORMS.items() if form in forms.split()}
     assert wanted - shown("accesspolicy", f"{form}-") == set()
+
+
+@pytest.mark.parametrize("form", LINKERD.split())
+def test_every_code_of_linkerd_is_shown_in_every_resource_where_it_can_be_reported(form: str) -> None:
+    wanted = {code.id for code, forms in LINKERD_FORMS.items() if form in forms.split()}
+    assert wanted - shown("linkerd", f"{form}-") == set()
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)

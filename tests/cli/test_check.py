@@ -110,7 +110,7 @@ def test_paths_may_follow_each_other(cli: Cli, tmp_path: Path) -> None:
         (("--from", "anonymous", "--to", "pod:default/p", "--path", "x"), "write /x"),
         (("--from", "ip:10.0.0.256", "--to", "pod:default/p"), "is not an IP address"),
         (("--from", "anonymous", "--to", "gateway:default/g"), "no manifest declares Gateway default/g"),
-        (("--from", "anonymous", "--to", "route:default/r"), "EG0106"),
+        (("--from", "anonymous", "--to", "route:default/r"), "EG0103"),
         (("--from", "anonymous", "--to", "pod:default/p", "--set", "denyOnly=maybe"), "EG0001"),
         (("--from", "anonymous", "--to", "pod:default/p", "--set", "denyonly=allow"), "did you mean `denyOnly`?"),
         (("--from", "anonymous", "--to", "pod:default/p", "--set", "serviceTarget=traffic"), "needs meshMode: ambient"),

@@ -35,6 +35,7 @@ from eastgate.policy import (
     Refusal,
     Request,
     Rule,
+    Ruling,
     Stage,
     Step,
     Suffix,
@@ -177,7 +178,10 @@ layer = st.builds(
 )
 layers = st.lists(layer, max_size=3)
 
-answers = st.dictionaries(st.sampled_from(["a1", "a2"]), st.sampled_from(["allow", "deny", "error"]))
+answers: st.SearchStrategy[Mapping[str, Answer]] = st.dictionaries(
+    st.sampled_from(["a1", "a2"]),
+    st.sampled_from(["allow", "deny", "error", Ruling(True, 200, "yes"), Ruling(False, 401, "who?")]),
+)
 
 
 @st.composite

@@ -93,6 +93,15 @@ def test_of_a_key_that_a_multipath_makes_twice_the_first_counts() -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "text"),
+    [("*.#(a)#", '[{"a":1}]'), ("*.#(b)#", "[]"), ("*.#(b)", '{"b":2}'), ("*.#(c)", "")],
+)
+def test_a_wildcard_goes_on_to_the_next_key_until_something_exists(path: str, text: str) -> None:
+    """All matches in the first array exist even if there are none; the first match is looked for in each."""
+    assert select({"x": [{"a": 1}], "y": [{"a": 2}, {"b": 2}]}, path).text == text
+
+
+@pytest.mark.parametrize(
     ("pattern", "text", "matches"),
     [
         ("", "", True),

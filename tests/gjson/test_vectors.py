@@ -52,7 +52,7 @@ def _is_json(raw: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("vector", filter(lambda vector: _is_json(vector.raw), VECTORS), ids=_name)
+@pytest.mark.parametrize("vector", [vector for vector in VECTORS if _is_json(vector.raw)], ids=_name)
 def test_the_value_is_what_its_json_means(vector: Vector) -> None:
     selected = select(_RECORDED["documents"][vector.document], vector.path)
     meant = _meaning(vector.raw)

@@ -98,8 +98,8 @@ class Mesh:
         )
         for holder in (pod, namespace):
             written = holder["metadata"].get("annotations", {}).get("config.linkerd.io/default-inbound-policy")
-            if written in ALL_POLICIES:
-                return str(written)
+            if written is not None:  # the injector copies a namespace's annotation to pods that have none
+                return str(written) if written in ALL_POLICIES else self.default
         return self.default
 
     def _default_protocol(self, pod: Manifest, port: int) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
+from eastgate.authconfig.judgement import Judgement
 from eastgate.decisions import Decision, shown
 from eastgate.diagnostics import snippet
 from eastgate.engine.trace import LayerTrace, NearMiss, StageTrace
-from eastgate.policy import Rule
+from eastgate.policy import Rule, Ruling
 
 __all__ = ["explain"]
 
@@ -82,6 +84,20 @@ class _Explanation:
             yield f"    {stage.stage:<9} no match {_of(stage.rules)}"
         for authorizer, answer in stage.asked:
             yield f"      {authorizer}: {answer}"
+            if isinstance(answer, Ruling) and isinstance(answer.detail, Judgement):
+                yield from self.judgement(answer.detail)
+
+    def judgement(self, judged: Judgement) -> Iterator[str]:
+        """What an auth scheme looked at, step by step, and the JSON that it saw."""
+        for step in judged.steps:
+            where = f"  ({step.span.file}:{step.span.line})" if step.span else ""
+            yield f"        {step.kind} {step.name}: {step.verdict}. {step.reason}{where}"
+            for seen in step.seen:
+                saw = "nothing" if seen.saw is None else seen.saw
+                yield f"          {seen.expression}: {seen.verdict}, it saw {saw}"
+        yield "        the authorization JSON:"
+        document = json.dumps(judged.document, indent=2, ensure_ascii=False, default=str)
+        yield from (self.paint(f"          {line}", _DIM) for line in document.splitlines())
 
     def deciding_rule(self, rule: Rule) -> Iterator[str]:
         span = rule.origin.span

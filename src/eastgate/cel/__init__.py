@@ -11,9 +11,18 @@ asks without erring. So an expression has three outcomes, and a rule must say wh
 - a deny rule uses `Expression.lowered_or_error`, which holds where it is true or errs.
 """
 
+from eastgate.cel.documents import DocumentExpression, compile_document_cel
 from eastgate.cel.expression import Expression, compile_cel
 from eastgate.cel.problems import CelProblem
 from eastgate.cel.runtime import CelEvaluationError
 from eastgate.cel.variables import Variables
 
-__all__ = ["CelEvaluationError", "CelProblem", "Expression", "Variables", "compile_cel"]
+__all__ = [
+    "CelEvaluationError",
+    "CelProblem",
+    "DocumentExpression",
+    "Expression",
+    "Variables",
+    "compile_cel",
+    "compile_document_cel",
+]

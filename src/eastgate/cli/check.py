@@ -8,6 +8,7 @@ import click
 
 from eastgate.analysis.explain import explain as explained
 from eastgate.cli.options import (
+    keys_from,
     load_authority,
     manifest_options,
     output_option,
@@ -60,7 +61,8 @@ def _decide(output: str, options: dict[str, object]) -> Decision:
     assert isinstance(files, tuple) and isinstance(more, tuple) and isinstance(written, tuple)  # noqa: S101, PT018
     settings = settings_from(written, config if isinstance(config, str) else None, output)
     question = question_from(options, output)
-    authority = load_authority((*files, *more), settings, output, verbose=bool(options["verbose"]))
+    keys = keys_from(options, output)
+    authority = load_authority((*files, *more), settings, output, verbose=bool(options["verbose"]), keys=keys)
     warn(authority.warnings)
     try:
         return authority.decide(question)

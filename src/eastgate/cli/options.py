@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -19,7 +20,18 @@ from eastgate.diagnostics import Code, Diagnostic
 from eastgate.questions import Question
 from eastgate.settings import BAD_SETTING, Settings, SettingsError
 
-__all__ = ["load_authority", "manifest_options", "output_option", "question_from", "question_options", "settings_from"]
+if TYPE_CHECKING:
+    from eastgate.tokens import KeySource
+
+__all__ = [
+    "keys_from",
+    "load_authority",
+    "manifest_options",
+    "output_option",
+    "question_from",
+    "question_options",
+    "settings_from",
+]
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -81,7 +93,7 @@ def question_options(command: F) -> F:
             required=True,
             metavar="DST",
             shell_complete=complete.destinations,
-            help="pod:NS/NAME, service:NS/NAME, gateway:NS/NAME or backend:NS/NAME.",
+            help="pod:NS/NAME, service:NS/NAME, gateway:NS/NAME, route:NS/NAME or backend:NS/NAME.",
         ),
         click.option("--port", type=int, help="Destination port."),
         click.option("--method", help="HTTP method."),
@@ -91,6 +103,14 @@ def question_options(command: F) -> F:
         click.option("--header", "headers", multiple=True, metavar="K=V", help="A header; may be repeated."),
         click.option("--source-ip", help="Address of the source."),
         click.option("--claim", "claims", multiple=True, metavar="K=V", help="A claim of the verified token."),
+        click.option("--token", metavar="TOKEN|@FILE", help="A token; its issuer's keys verify it."),
+        click.option("--jwks", multiple=True, metavar="ISSUER=FILE", help="Keys of an issuer, instead of asking it."),
+        click.option(
+            "--client-certificate",
+            type=click.Path(exists=True, dir_okay=False),
+            metavar="FILE",
+            help="The client's certificate, in PEM.",
+        ),
         click.option("--mcp-method", help="MCP method."),
         click.option("--tool", help="MCP tool."),
         click.option(
@@ -125,8 +145,53 @@ def settings_from(written: Sequence[str], config: str | None, output: str) -> Se
         fail([Diagnostic(BAD_SETTING, str(error))], output)
 
 
+def _claim(value: str) -> object:
+    """A claim as it is written; lists and objects are JSON."""
+    if value.startswith(("[", "{")):
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _token(written: str | None, output: str) -> str | None:
+    """A token, or `@` and a file that holds it, which keeps it out of the list of processes."""
+    if written is None or not written.startswith("@"):
+        return written
+    try:
+        return Path(written[1:]).read_text("utf-8").strip()
+    except (OSError, ValueError):
+        fail([Diagnostic(BAD_OPTION, f"cannot read the token from `{written[1:]}`")], output)
+
+
+def _file(path: str | None) -> str | None:
+    return Path(path).read_text("utf-8", "replace") if path is not None else None
+
+
+def keys_from(options: dict[str, object], output: str) -> KeySource | None:
+    """The keys of token issuers: those that are given, and where there is a token, those that issuers publish."""
+    written = options["jwks"]
+    files = pairs([str(one) for one in written], "--jwks", output) if isinstance(written, tuple) else {}
+    if not files and options["token"] is None:
+        return None
+    from eastgate.tokens import DiscoveredKeys, KnownKeys  # few questions need it
+
+    try:
+        return (
+            KnownKeys.from_files({issuer: Path(file) for issuer, file in files.items()}) if files else DiscoveredKeys()
+        )
+    except ValueError as error:
+        fail([Diagnostic(BAD_OPTION, str(error), None, "write --jwks <issuer URL>=<file with its JWKS>")], output)
+
+
 def load_authority(
-    files: Sequence[str | os.PathLike[str]], settings: Settings, output: str, *, verbose: bool = False
+    files: Sequence[str | os.PathLike[str]],
+    settings: Settings,
+    output: str,
+    *,
+    verbose: bool = False,
+    keys: KeySource | None = None,
 ) -> Authority:
     """Read the manifests, or say everything that is wrong with them and exit."""
     if not files:
@@ -140,7 +205,7 @@ def load_authority(
             err=True,
         )
     try:
-        return Authority(manifests, settings)
+        return Authority(manifests, settings, keys)
     except ManifestError:
         fail(manifests.reporter, output)
 
@@ -175,6 +240,8 @@ def question_from(options: dict[str, object], output: str) -> Question:
         mcp_method=text("mcp_method"),
         tool=text("tool"),
         source_ip=text("source_ip"),
-        claims=mapping("claims", "--claim") or None,
+        claims={name: _claim(value) for name, value in mapping("claims", "--claim").items()} or None,
+        token=_token(text("token"), output),
+        certificate=_file(text("client_certificate")),
         external_auth=answers,
     )

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from eastgate.diagnostics import Reporter, did_you_mean
+from eastgate.diagnostics import Diagnostic, Reporter, did_you_mean
 from eastgate.dialects import accesspolicy, codes, gep3779, linkerd
-from eastgate.dialects.base import Kind, Scene
+from eastgate.dialects.base import Condition, Kind, Scene
 from eastgate.policy import Attachment, Layer, Stances
 from eastgate.settings import Settings
 from eastgate.sources import Document
 from eastgate.world import Backend, Workload, World
 
-__all__ = ["DIALECTS", "Policy", "assemble", "is_policy", "read_object", "read_policy", "reads", "stances"]
+__all__ = [
+    "DIALECTS",
+    "Policy",
+    "assemble",
+    "conditions",
+    "examine",
+    "is_examined",
+    "is_policy",
+    "read_object",
+    "read_policy",
+    "reads",
+    "stances",
+]
 
 Policy: TypeAlias = gep3779.Policy | accesspolicy.Policy | linkerd.Policy
 
@@ -32,7 +44,6 @@ _BYSTANDERS: frozenset[tuple[str, str]] = frozenset().union(*(dialect.bystanders
 # Authorization policies of systems that have no dialect yet, by group; None stands for every kind of the group.
 _UNREAD: dict[str, frozenset[str] | None] = {
     "security.istio.io": frozenset({"AuthorizationPolicy"}),
-    "apim.kuadrant.io": frozenset({"AuthPolicy"}),
     "kuadrant.io": frozenset({"AuthPolicy"}),
     "gateway.envoyproxy.io": frozenset({"SecurityPolicy"}),
     "cilium.io": frozenset({"CiliumNetworkPolicy", "CiliumClusterwideNetworkPolicy"}),
@@ -109,6 +120,22 @@ def _refuse(document: Document, reporter: Reporter) -> None:
             document.locate("kind"),
             help=f"did you mean {near}?" if near else f"the policies of this group are {', '.join(sorted(kinds))}",
         )
+
+
+def is_examined(policy: Policy) -> bool:
+    """Whether there is more to say of a policy beside everything else that was read."""
+    return any(dialect.examine is not None and isinstance(policy, dialect.model) for dialect in DIALECTS)
+
+
+def examine(policies: Sequence[Policy], settings: Settings, world: World) -> Iterator[tuple[Policy | None, Diagnostic]]:
+    """What can be said of policies only beside everything else that was read."""
+    for dialect in DIALECTS:
+        yield from dialect.findings(policies, settings, world)
+
+
+def conditions(policy: Policy, policies: Sequence[Policy], settings: Settings, world: World) -> list[Condition]:
+    """The conditions that a policy would show in its status."""
+    return [one for dialect in DIALECTS for one in dialect.conditions(policy, policies, settings, world)]
 
 
 def stances(workload: Workload, attached: Sequence[Attachment[Policy]], settings: Settings, world: World) -> Stances:

@@ -7,7 +7,7 @@ and IR), `assemble` (models on a workload to layers). Whoever has read one can w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -19,7 +19,7 @@ from eastgate.sources import Document
 from eastgate.sources.node import Node
 from eastgate.world import Workload, World
 
-__all__ = ["Dialect", "Kind", "Scene", "reader"]
+__all__ = ["Condition", "Dialect", "Kind", "Scene", "reader"]
 
 P = TypeVar("P")
 C = TypeVar("C")
@@ -51,12 +51,28 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition of a resource, as Kubernetes writes it."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+    def to_json(self) -> Mapping[str, str]:
+        """As plain data."""
+        return {"type": self.type, "status": self.status, "reason": self.reason, "message": self.message}
+
+
+@dataclass(frozen=True, slots=True)
 class Dialect(Generic[P]):
     """One policy API.
 
     `layers` is given the policies of this dialect on one point of enforcement. Where the workload itself has a say, in
     its annotations perhaps, `stance` tells all of it that matters, or None; workloads with the same policies and the
-    same stance decide alike. `bystanders` are kinds of its groups that exist and are not for us to read.
+    same stance decide alike. `examine` says what can be said only beside everything else that was read: an error
+    about a policy rejects it. `status` are the conditions that a policy would show. `bystanders` are kinds of its
+    groups that exist and are not for us to read.
     """
 
     name: str
@@ -64,7 +80,26 @@ class Dialect(Generic[P]):
     kinds: tuple[Kind[P], ...]
     layers: Callable[[Sequence[Attachment[P]], Scene], list[Layer]]
     stance: Callable[[Workload, Sequence[Attachment[P]], Scene], Hashable] | None = None
+    examine: Callable[[Sequence[P], Settings, World], Iterable[tuple[P | None, Diagnostic]]] | None = None
+    status: Callable[[P, Sequence[P], Settings, World], Sequence[Condition]] | None = None
     bystanders: frozenset[tuple[str, str]] = field(default_factory=frozenset)
+
+    def findings(
+        self, policies: Sequence[object], settings: Settings, world: World
+    ) -> Iterable[tuple[P | None, Diagnostic]]:
+        """What `examine` says of those policies that are of this dialect."""
+        return self.examine(self._of(policies), settings, world) if self.examine is not None else ()
+
+    def conditions(
+        self, policy: object, policies: Sequence[object], settings: Settings, world: World
+    ) -> Sequence[Condition]:
+        """What a policy would show, if it is of this dialect."""
+        if self.status is None or not isinstance(policy, self.model):
+            return ()
+        return self.status(policy, self._of(policies), settings, world)
+
+    def _of(self, policies: Sequence[object]) -> list[P]:
+        return [policy for policy in policies if isinstance(policy, self.model)]
 
     def stance_of(self, workload: Workload, attached: Sequence[Attachment[object]], scene: Scene) -> Hashable:
         """All that the layers of a workload depend on beside its policies; None where that is nothing."""

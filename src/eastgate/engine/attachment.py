@@ -16,6 +16,7 @@ from eastgate.world import (
     PodsOfAccount,
     PodsOfService,
     PodsOwnedBy,
+    RouteNamed,
     Target,
     Workload,
     World,
@@ -88,7 +89,7 @@ class Attachments(Generic[P]):
         return self._with_references(tuple(found[order] for order in sorted(found)))
 
     def at(self, point: str) -> tuple[Attachment[P], ...]:
-        """What targets a Gateway or a Backend, in the order of the policies' names."""
+        """What targets a Gateway, a route or a Backend, in the order of the policies' names."""
         found = {order: attachment for _, order, attachment in self._shelves.get(point, _EMPTY).values()}
         return self._with_references(tuple(found[order] for order in sorted(found)))
 
@@ -133,7 +134,7 @@ class Attachments(Generic[P]):
         return policy
 
 
-Named = GatewayNamed | BackendNamed  # each is a point of its own
+Named = GatewayNamed | RouteNamed | BackendNamed  # each is a point of its own
 
 # A target is filed under its own name, under its Service, or under a label that all its pods have (None: they need
 # have none) in its namespace (None: it may mean pods of any).
@@ -153,7 +154,7 @@ def _place(target: Target) -> _Place:
             return None, pods.anchor
         case PodsOwnedBy(namespace) | PodsOfAccount(namespace) | PodNamed(namespace) | ExternalsMatching(namespace):
             return namespace, None
-        case GatewayNamed() | BackendNamed():
+        case GatewayNamed() | RouteNamed() | BackendNamed():
             return str(target)  # no Service has such a key, so no workload is asked about it
 
 

@@ -27,6 +27,8 @@ from eastgate.policy import (
     Predicate,
     Request,
     Rule,
+    Ruling,
+    consents,
 )
 from eastgate.policy.attributes import IDENTITY, PORT
 
@@ -224,15 +226,18 @@ def _compile_asks(layer: str, stage: AskAll, verdicts: Verdicts) -> Callable[[Re
     denied = verdicts.of_rules(False, layer, stage.name, stage.refusal, rules)
     accepted = verdicts.of_rules(True, layer, stage.name, None, rules)
     asks = [
-        (compile_condition(ask.rule.when), ask.authorizer, denied[place], ~accepted[place])
+        (compile_condition(ask.rule.when), ask.authorizer, ask.rule, denied[place], ~accepted[place])
         for place, ask in enumerate(stage.asks)
     ]
 
     def ask_all(request: Request) -> int:
         said = _GO_ON
-        for applies, authorizer, denial, acceptance in asks:
+        for applies, authorizer, rule, denial, acceptance in asks:
             if applies(request):
-                if request.answers.get(authorizer) != "allow":
+                answer = request.answers.get(authorizer)
+                if isinstance(answer, Ruling) and not answer.allowed:
+                    return verdicts.of(Outcome(False, layer, stage.name, rule, answer.status))
+                if not consents(answer):
                     return denial
                 said = acceptance
         return said

@@ -31,7 +31,7 @@ from eastgate.policy import (
     atoms,
     rules_of,
 )
-from eastgate.policy.attributes import PATH, PORT, Attribute
+from eastgate.policy.attributes import ADDRESS, PATH, PORT, Attribute
 from eastgate.policy.paths import is_refused
 
 __all__ = ["Completion", "complete"]
@@ -161,7 +161,8 @@ def _representatives(attribute: Attribute, matchers: list[Matcher]) -> list[Know
     if attribute == PORT:
         return list(_ports(matchers))
     if any(isinstance(m, InNetwork) for m in matchers):
-        return [None, *_addresses(m for m in matchers if isinstance(m, InNetwork))]
+        found: list[Known] = list(_addresses(m for m in matchers if isinstance(m, InNetwork)))
+        return found if attribute == ADDRESS else [None, *found]  # every caller has an address
     texts = _texts(matchers)
     if attribute == PATH:  # a path that is refused whatever the policy is says nothing about the policy
         texts = (text for text in texts if not is_refused(text))

@@ -1,8 +1,8 @@
 """The engine: a world and policies in, decisions out.
 
-A point of enforcement is a workload, by its key, or a Gateway or a Backend, by the text of its target. Points that the
-same policies target form a class and share one program. Programs are compiled when they are first needed, or all at
-once by `compile_all`; a change forgets only the programs of the points that it touches.
+A point of enforcement is a workload, by its key, or a Gateway, a route or a Backend, by the text of its target. Points
+that the same policies target form a class and share one program. Programs are compiled when they are first needed, or
+all at once by `compile_all`; a change forgets only the programs of the points that it touches.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Engine"]
 
 P = TypeVar("P", bound=Targeting)
 
-_NAMED = ("Gateway ", "Backend ")  # how the points begin that are no workloads
+_NAMED = ("Gateway ", "HTTPRoute ", "Backend ")  # how the points begin that are no workloads
 
 
 class Engine(Generic[P]):
@@ -58,13 +58,21 @@ class Engine(Generic[P]):
         program = self._programs.get(point)
         if program is None:
             attached = self.attached(point)
-            stances = () if point.startswith(_NAMED) else self._stances(self.world.workloads[point], attached)
-            same = (stances, *(part for one in attached for part in (one.policy, one.service)))
-            program = self._classes.get(same)
-            if program is None:
-                program = self._classes[same] = compile_layers(self._assemble(attached, stances))
+            if point.startswith(_NAMED):
+                program = compile_layers(self._assemble(attached, ()))
+            else:
+                program = self._shared(self.world.workloads[point], attached)
             self._programs[point] = program
             self._finders[point] = program.finder
+        return program
+
+    def _shared(self, workload: Workload, attached: Sequence[Attachment[P]]) -> Program:
+        """The program of a workload's class."""
+        stances = self._stances(workload, attached)
+        same = (stances, *(part for one in attached for part in (one.policy, one.service)))
+        program = self._classes.get(same)
+        if program is None:
+            program = self._classes[same] = compile_layers(self._assemble(attached, stances))
         return program
 
     def compile_all(self) -> int:

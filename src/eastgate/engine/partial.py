@@ -28,7 +28,9 @@ from eastgate.policy import (
     Refusal,
     Request,
     Rule,
+    Ruling,
     Stage,
+    consents,
 )
 from eastgate.policy.attributes import PATH, UNKNOWN
 
@@ -102,7 +104,7 @@ def _pick_without_path(layer: Layer, request: Request) -> Chain | None:
     """The chain of a request whose path says nothing; None where the choice depends on it."""
     pathless = Request({a: v for a, v in request.values.items() if a != PATH}, request.answers, request.assumed)
     for case in layer.cases:
-        held = truth(case.when, pathless)
+        held = truth(case.when, request if case.forgiving else pathless)
         if held is None:
             _sure(case.when, request)  # raises where it is something else that nobody knows
             return None
@@ -140,8 +142,10 @@ def _ask(layer: str, stage: AskAll, request: Request) -> tuple[Outcome, bool]:
     accepted = OPEN
     for ask in stage.asks:
         if _sure(ask.rule.when, request):
-            if request.answers.get(ask.authorizer) != "allow":
-                return Outcome(False, layer, stage.name, ask.rule, stage.refusal), True
+            answer = request.answers.get(ask.authorizer)
+            if not consents(answer):
+                status = answer.status if isinstance(answer, Ruling) else stage.refusal
+                return Outcome(False, layer, stage.name, ask.rule, status), True
             accepted = Outcome(True, layer, stage.name, ask.rule)
     return accepted, False
 

@@ -15,6 +15,7 @@ from eastgate.policy import (
     AccountsOf,
     AllowAny,
     And,
+    Answer,
     AskAll,
     Chain,
     Computed,
@@ -36,6 +37,7 @@ from eastgate.policy import (
     Present,
     Refusal,
     Request,
+    Ruling,
     Stage,
     Suffix,
     Value,
@@ -43,7 +45,7 @@ from eastgate.policy import (
     mentions,
     rules_of,
 )
-from eastgate.policy.attributes import PATH, PORT, Attribute
+from eastgate.policy.attributes import ADDRESS, PATH, PORT, Attribute
 
 __all__ = ["decide", "holds"]
 
@@ -67,7 +69,8 @@ def _layer(layer: Layer, request: Request) -> Outcome:
     refused = Outcome(False, layer.name, None, None, Refusal.BAD_REQUEST)
     chain = layer.otherwise
     for case in layer.cases:
-        possible = _whatever_the_path(case.when, request) if ambiguous else {holds(case.when, request)}
+        anything = ambiguous and not case.forgiving
+        possible = _whatever_the_path(case.when, request) if anything else {holds(case.when, request)}
         if possible == {True, False}:
             return refused
         if possible == {True}:
@@ -121,9 +124,11 @@ def _stage(layer: str, stage: Stage, request: Request) -> tuple[Outcome, bool]:
             return Outcome(rule is not None, layer, name, rule, None if rule else refusal), rule is None
         case AskAll(name, asks, refusal):
             asked = [ask for ask in asks if holds(ask.rule.when, request)]
-            refused = next((ask for ask in asked if request.answers.get(ask.authorizer) != "allow"), None)
+            refused = next((ask for ask in asked if not _lets_through(request.answers.get(ask.authorizer))), None)
             if refused is not None:
-                return Outcome(False, layer, name, refused.rule, refusal), True
+                answer = request.answers.get(refused.authorizer)
+                status = answer.status if isinstance(answer, Ruling) else refusal
+                return Outcome(False, layer, name, refused.rule, status), True
             return (Outcome(True, layer, name, asked[-1].rule) if asked else go_on), False
         case FirstMatch(name, steps, otherwise, refusal):
             step = next((step for step in steps if holds(step.rule.when, request)), None)
@@ -133,6 +138,10 @@ def _stage(layer: str, stage: Stage, request: Request) -> tuple[Outcome, bool]:
             if effect is Effect.DENY:
                 return Outcome(False, layer, name, rule, refusal), True
             return Outcome(True, layer, name, rule), True
+
+
+def _lets_through(answer: Answer | None) -> bool:
+    return answer == "allow" or (isinstance(answer, Ruling) and answer.allowed)
 
 
 def holds(predicate: Predicate, request: Request) -> bool:
@@ -188,7 +197,8 @@ def _domain(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
         free = next((n for n in range(1, 65536) if n not in used), None)
         return [*([free] if free else []), *sorted(used)]
     if any(isinstance(m, InNetwork) for m in matchers):
-        return [None, *_addresses([m for m in matchers if isinstance(m, InNetwork)])]
+        addresses = _addresses([m for m in matchers if isinstance(m, InNetwork)])
+        return [*([None] if attribute != ADDRESS else []), *addresses]
     exact = {str(v) for m in matchers if isinstance(m, OneOf) for v in m.values}
     starts = {m.text for m in matchers if isinstance(m, Prefix)} | {""}
     starts |= {f"{m.stem}/sa/" for m in matchers if isinstance(m, AccountsOf)}

@@ -14,6 +14,7 @@ from eastgate.policy import (
     OPEN,
     AllowAny,
     And,
+    Answer,
     AskAll,
     FirstMatch,
     Known,
@@ -58,7 +59,7 @@ class StageTrace:
     rule: Rule | None
     rules: int
     observed: tuple[tuple[Rule, str], ...] = ()
-    asked: tuple[tuple[str, str], ...] = ()
+    asked: tuple[tuple[str, Answer], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

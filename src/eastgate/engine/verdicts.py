@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from eastgate.policy import Outcome, Refusal, Rule
+from eastgate.policy import Outcome, Rule
 
 __all__ = ["PASSED", "Verdict", "Verdicts"]
 
@@ -27,7 +27,7 @@ class Verdicts:
     def __init__(self) -> None:
         self._end = 1
         self._starts = [0]
-        self._stretches: list[tuple[bool, str | None, str | None, Refusal | None, Sequence[Rule | None]]] = [
+        self._stretches: list[tuple[bool, str | None, str | None, int | None, Sequence[Rule | None]]] = [
             (True, None, None, None, _BY_DEFAULT)
         ]
 
@@ -36,7 +36,7 @@ class Verdicts:
         allowed: bool,
         layer: str | None,
         stage: str | None,
-        refusal: Refusal | None,
+        refusal: int | None,
         rules: Sequence[Rule | None] = _BY_DEFAULT,
     ) -> range:
         """A verdict for each rule of a stage; without rules, the one where none decided."""

@@ -12,8 +12,9 @@ Differences from the original, which is version 1.20.0:
 - Objects and arrays print as Go's encoding/json prints data: compact, `<`, `>` and `&` escaped, 1.0 as 1. Keys keep
   the order of the dict, so a caller who wants Go's order of a map sorts them.
 - Bytes that are not UTF-8, which only `@base64:decode` can produce, become replacement characters.
-- Text that is not valid JSON, which some modifiers produce, is read as forgivingly but after the end of an object
-  or array nothing more is read.
+- Text that is not valid JSON, which `@extract`, `@replace`, `@case` and literals can produce, is read as forgivingly
+  as there with a few exceptions: objects that never close, what follows a closed one, and `@pretty` of such text.
+- `@strip` knows the characters of Python's version of Unicode.
 - A document is one value, so the `..` prefix for JSON Lines sees one line.
 """
 

@@ -13,7 +13,8 @@ from typing import Final
 
 from eastgate.gjson.bounds import MAX_TEXT, Budget, TooMuch
 from eastgate.gjson.jsontext import well_formed
-from eastgate.gjson.values import Value, parsed, whole_number
+from eastgate.gjson.textvalue import parsed
+from eastgate.gjson.values import Value, whole_number
 
 _BASE64_ALPHABET: Final = frozenset(string.ascii_letters + string.digits + "+/")
 

@@ -41,7 +41,7 @@ def glob_matches(text: str, pattern: str, budget: Budget) -> bool:
 
 @lru_cache(maxsize=256)
 def _tokens(pattern: str) -> tuple[str, ...] | None:
-    """The pattern's parts. A backslash at the end stands for itself after a `*`, and otherwise nothing matches: None."""
+    """The pattern's parts; a backslash at the end stands for itself after a `*`, else it matches nothing: None."""
     tokens: list[str] = []
     characters = iter(pattern)
     for character in characters:

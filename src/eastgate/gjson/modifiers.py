@@ -13,7 +13,8 @@ from eastgate.gjson.bounds import Budget, Pieces
 from eastgate.gjson.jsontext import is_json, quoted, without_spaces
 from eastgate.gjson.pretty import pretty
 from eastgate.gjson.queries import is_true
-from eastgate.gjson.values import Kind, TextValue, Value, missing, parsed
+from eastgate.gjson.textvalue import TextValue, missing, parsed
+from eastgate.gjson.values import Kind, Value
 
 Modifier: TypeAlias = Callable[[Value, str, Budget], Value | str]
 

@@ -7,7 +7,8 @@ from typing import Final
 
 from eastgate.gjson.bounds import MAX_TEXT, Budget, TooMuch
 from eastgate.gjson.queries import is_true
-from eastgate.gjson.values import CONTAINERS, Kind, Value, parsed, whole_number
+from eastgate.gjson.textvalue import parsed
+from eastgate.gjson.values import CONTAINERS, Kind, Value, whole_number
 
 _WORDS: Final = {Kind.NULL: "null", Kind.TRUE: "true", Kind.FALSE: "false"}
 

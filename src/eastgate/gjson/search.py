@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from eastgate.gjson.bounds import Budget, Pieces
+from eastgate.gjson.datavalue import DataValue
 from eastgate.gjson.globs import glob_matches
 from eastgate.gjson.jsontext import is_json, quoted
 from eastgate.gjson.modifiers import MODIFIERS
@@ -21,7 +22,8 @@ from eastgate.gjson.paths import (
     sub_paths,
 )
 from eastgate.gjson.queries import query_matches
-from eastgate.gjson.values import CONTAINERS, DataValue, Kind, TextValue, Value, missing, parsed
+from eastgate.gjson.textvalue import TextValue, missing, parsed
+from eastgate.gjson.values import CONTAINERS, Kind, Unterminated, Value
 
 
 def find(value: Value, path: str, budget: Budget) -> Value:
@@ -121,10 +123,8 @@ class _Walk:
     def into(self, container: Value, path: str) -> bool:
         """Walk on in an object or array; whether it was found there."""
         self._budget.enter()
-        if container.kind is Kind.OBJECT:
-            found = self._object(container, path)
-        else:
-            found = self.array(container.elements(), path)
+        is_object = container.kind is Kind.OBJECT
+        found = self._object(container, path) if is_object else self.array(container.walked(), path)
         self._budget.leave()
         return found
 
@@ -155,6 +155,12 @@ class _Walk:
         """Walk on in the elements of an array; whether it was found there."""
         step = array_step(path)
         self._follow(step)
+        try:
+            return self._array(elements, step)
+        except Unterminated:
+            return False
+
+    def _array(self, elements: Iterable[Value], step: Step) -> bool:
         if step.query is not None:
             return self._query(elements, step, step.query)
         if step.hashed:

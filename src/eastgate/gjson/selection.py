@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from eastgate.gjson.bounds import MAX_PATH, Budget, TooMuch
+from eastgate.gjson.datavalue import DataValue
 from eastgate.gjson.search import find
-from eastgate.gjson.values import DataValue, Kind, Value
+from eastgate.gjson.values import Kind, Value
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from eastgate.policy.attachments import Attachment, Stances
 from eastgate.policy.matchers import AccountsOf, InNetwork, Matcher, OneOf, Prefix, Present, Suffix, Value
 from eastgate.policy.outcomes import OPEN, Outcome
 from eastgate.policy.predicates import ALWAYS, NEVER, And, Computed, Is, Not, Or, Predicate, atoms, mentions
-from eastgate.policy.requests import Answer, Known, Request
+from eastgate.policy.requests import Answer, Known, Request, Ruling, consents
 from eastgate.policy.rules import (
     AllowAny,
     Ask,
@@ -60,12 +60,14 @@ __all__ = [
     "Refusal",
     "Request",
     "Rule",
+    "Ruling",
     "Stage",
     "Stances",
     "Step",
     "Suffix",
     "Value",
     "atoms",
+    "consents",
     "mentions",
     "rules_of",
 ]

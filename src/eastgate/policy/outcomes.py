@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eastgate.policy.rules import Refusal, Rule
+from eastgate.policy.rules import Rule
 
 __all__ = ["OPEN", "Outcome"]
 
@@ -17,7 +17,7 @@ class Outcome:
     layer: str | None = None
     stage: str | None = None
     rule: Rule | None = None
-    refusal: Refusal | None = None
+    refusal: int | None = None
 
     @property
     def status(self) -> int:

@@ -10,10 +10,30 @@ from eastgate.policy.matchers import Value
 from eastgate.policy.paths import is_refused
 from eastgate.policy.predicates import Computed
 
-__all__ = ["Answer", "Known", "Request"]
+__all__ = ["Answer", "Known", "Request", "Ruling", "consents"]
 
 Known = Value | None
-Answer = str  # "allow", "deny" or "error": what an external authorizer says
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What an authorizer says that we run ourselves: also what a denied client is to see, and how it came about."""
+
+    allowed: bool
+    status: int
+    text: str
+    detail: object = field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"{'allow' if self.allowed else 'deny'}: {self.text}"
+
+
+Answer = str | Ruling  # "allow", "deny" or "error": what an external authorizer says
+
+
+def consents(answer: Answer | None) -> bool:
+    """Whether an authorizer lets a request through. An error and no answer at all do not."""
+    return answer.allowed if isinstance(answer, Ruling) else answer == "allow"
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,10 +127,14 @@ class AllowAny:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One external authorizer, asked about the requests that the rule matches."""
+    """One external authorizer, asked about the requests that the rule matches.
+
+    `scheme` is what answers, where that is for us to evaluate and not for a service elsewhere.
+    """
 
     rule: Rule
     authorizer: str
+    scheme: object = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,10 +212,11 @@ def _looked_at(stages: tuple[Stage, ...]) -> frozenset[Attribute]:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One line of a layer's selector."""
+    """One line of a layer's selector. `forgiving`: nobody wrote it, so that a path which is refused just misses it."""
 
     when: Predicate
     chain: Chain
+    forgiving: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from eastgate.places import Span
@@ -15,7 +16,10 @@ __all__ = ["Case", "Rejection", "Table"]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One question. `by` names the policy that must have decided, or `none` for a default; None: whichever."""
+    """One question. `by` names the policy that must have decided, or `none` for a default; None: whichever.
+
+    `status` is what the client must see; None: whatever.
+    """
 
     name: str
     question: Question
@@ -23,6 +27,7 @@ class Case:
     by: str | None
     cites: str | None
     span: Span
+    status: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +51,4 @@ class Table:
     objects: Node | None
     cases: tuple[Case, ...]
     rejects: tuple[Rejection, ...] = ()
+    jwks: Mapping[str, Path] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from eastgate.questions import Question
 from eastgate.schema import Check, check
 from eastgate.settings import BAD_SETTING, Settings, SettingsError
 from eastgate.sources import files_of, read_nodes
-from eastgate.sources.node import Node
+from eastgate.sources.node import Node, Plain
 from eastgate.tables.model import Case, Rejection, Table
 from eastgate.tables.shapes import API_VERSION, DECISION_TEST, KIND
 
@@ -51,7 +51,7 @@ def _table(node: Node, file: Path, base: Settings, reporter: Reporter) -> Iterat
     spec = node["spec"]
     written = spec.get("settings")
     try:
-        settings = Settings.of({name: one.value for name, one in written.items()} if written else {}, base)
+        settings = Settings.of({name: one.plain() for name, one in written.items()} if written else {}, base)
     except SettingsError as error:
         reporter.report(BAD_SETTING, str(error), written.span if written else node.span)
         return
@@ -63,6 +63,7 @@ def _table(node: Node, file: Path, base: Settings, reporter: Reporter) -> Iterat
         settings=settings,
         manifests=tuple(file.parent / one.text for one in spec.get("manifests") or ()),
         objects=spec.get("objects"),
+        jwks={issuer: file.parent / one.text for issuer, one in jwks.items()} if (jwks := spec.get("jwks")) else {},
         cases=tuple(_case(one, index, external) for index, one in enumerate(spec.get("cases") or ())),
         rejects=tuple(
             Rejection(one["policy"].text, _text(one, "code"), _text(one, "cites"), one.span)
@@ -86,16 +87,30 @@ def _case(node: Node, index: int, external: dict[str, str]) -> Case:
         mcp_method=_text(mcp, "method"),
         tool=_text(mcp, "tool"),
         source_ip=_text(node, "sourceIP"),
-        claims=_texts(node, "claims"),
+        claims=_plain(node, "claims"),
         external_auth=external,
     )
     name = _text(node, "name") or f"case {index}: {question}"
-    return Case(name, question, node["expect"].text, _text(node, "by"), _text(node, "cites"), node.span)
+    status = node.get("status")
+    return Case(
+        name,
+        question,
+        node["expect"].text,
+        _text(node, "by"),
+        _text(node, "cites"),
+        node.span,
+        status.number if status is not None else None,
+    )
 
 
 def _text(node: Node | None, key: str) -> str | None:
     found = node.get(key) if node is not None else None
     return found.text if found is not None else None
+
+
+def _plain(node: Node, key: str) -> dict[str, Plain] | None:
+    found = node.get(key)
+    return {name: one.plain() for name, one in found.items()} if found is not None else None
 
 
 def _texts(node: Node | None, key: str) -> dict[str, str] | None:

@@ -17,6 +17,7 @@ from eastgate.settings import Settings
 from eastgate.sources import Document, read, read_objects
 from eastgate.tables.coverage import Coverage
 from eastgate.tables.model import Case, Rejection, Table
+from eastgate.tokens import KnownKeys
 
 __all__ = ["Result", "Run", "run_tables"]
 
@@ -75,7 +76,12 @@ def run_tables(
             continue
         if not table.cases:
             continue
-        authority = Authority(manifests, table.settings)
+        try:
+            keys = KnownKeys.from_files(table.jwks) if table.jwks else None
+        except ValueError as error:
+            run.results.append(Result(table, "its keys can be read", table.span, str(error)))
+            continue
+        authority = Authority(manifests, table.settings, keys)
         if run.coverage is not None:
             run.coverage.add_policies(authority.policies)
         for case in table.cases:
@@ -125,6 +131,8 @@ def _difference(case: Case, decision: Decision) -> str | None:
         return f"expected {case.expect}, got {decision.verdict}: {decision.reason}"
     if case.by is not None and case.by not in _names(decision):
         return f"expected it to be decided by {case.by}, was {decision.policy or 'none'}: {decision.reason}"
+    if case.status is not None and case.status != decision.status:
+        return f"expected status {case.status}, got {decision.status}: {decision.reason}"
     return None
 
 

@@ -29,9 +29,10 @@ _case: Record[None] = Record(
         "sni": Field(_text),
         "mcp": Field(Record("mcp", {"method": Field(_text), "tool": Field(_text)})),
         "sourceIP": Field(_text),
-        "claims": Field(_texts),
+        "claims": Field(MapOf(Anything(), "a mapping of claims")),
         "expect": Field(Choice(("allow", "deny")), required=True, help="write expect: allow, or expect: deny"),
         "by": Field(Text("Kind/namespace/name, or none")),
+        "status": Field(Whole(0, 599, what="an HTTP status, or 0 for a closed connection,")),
         "cites": Field(_text),
     },
 )
@@ -43,7 +44,8 @@ DECISION_TEST: Record[None] = resource(
         {
             "manifests": Field(ListOf(Text("a file or folder"), "a list of files and folders")),
             "objects": Field(ListOf(Anything(), "a list of objects")),
-            "settings": Field(_texts),
+            "settings": Field(MapOf(Anything(), "a mapping of settings")),
+            "jwks": Field(MapOf(Text("a file"), "a mapping of issuers to files with their keys")),
             "externalAuth": Field(MapOf(Choice(("allow", "deny", "error")), "a mapping of answers")),
             "cases": Field(ListOf(_case, "a list of cases")),
             "rejects": Field(

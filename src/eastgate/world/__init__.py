@@ -39,6 +39,7 @@ from eastgate.world.routes import (
     RouteRule,
     ValueMatch,
 )
+from eastgate.world.secrets import Secret
 from eastgate.world.targets import (
     BackendNamed,
     ExternalsMatching,
@@ -49,6 +50,7 @@ from eastgate.world.targets import (
     PodsOfAccount,
     PodsOfService,
     PodsOwnedBy,
+    RouteNamed,
     Target,
 )
 from eastgate.world.world import World
@@ -94,8 +96,10 @@ __all__ = [
     "Route",
     "RouteBackend",
     "RouteMatch",
+    "RouteNamed",
     "RouteRule",
     "RoutesFrom",
+    "Secret",
     "Selector",
     "Service",
     "ServiceAccount",

@@ -92,3 +92,9 @@ BAD_CALL = Code(
     "The name of a gRPC service is made of letters, digits, `_` and dots, that of a method of letters, digits and `_`: "
     "no call could match another. The object was left out.",
 )
+BAD_SECRET = Code(
+    "EG1114",
+    "Secret not understood",
+    "The data of a Secret is base64, and its stringData are strings. What is written is not shown. The Secret was left "
+    "out.",
+)

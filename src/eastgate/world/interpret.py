@@ -21,6 +21,7 @@ from eastgate.world.read_containers import read_protocol
 from eastgate.world.read_externals import read_external
 from eastgate.world.read_gateways import read_gateway, read_grant, read_route
 from eastgate.world.read_pods import read_controller, read_pod
+from eastgate.world.secrets import read_secret
 
 __all__ = ["interpret"]
 
@@ -50,6 +51,8 @@ def _read(root: Section, identity: ObjectId, span: Span | None) -> WorldObject:
             return read_external(root, namespace, name, span)
         case "Service":
             return _service(root, namespace, name, span)
+        case "Secret":
+            return read_secret(root, namespace, name, span)
         case "ServiceAccount":
             return ServiceAccount(namespace, name, span)
         case "Namespace":

@@ -20,6 +20,7 @@ from eastgate.world.membership import Membership
 from eastgate.world.objects import Namespace, ObjectId, Service, ServiceAccount
 from eastgate.world.ownership import Ownership, Slot
 from eastgate.world.pods import Controller, Pod, Workload
+from eastgate.world.secrets import Secret
 from eastgate.world.workload_index import WorkloadIndex
 
 __all__ = ["Inventory"]
@@ -57,6 +58,7 @@ class Inventory:
         "namespaces",
         "objects",
         "routes",
+        "secrets",
         "service_accounts",
     )
 
@@ -67,6 +69,7 @@ class Inventory:
         self.routes: dict[str, Route] = {}
         self.backends: dict[str, Backend] = {}
         self.service_accounts: dict[str, ServiceAccount] = {}
+        self.secrets: dict[str, Secret] = {}
         self.grants: dict[str, dict[str, ReferenceGrant]] = {}  # by namespace, then by name
         self.index = WorkloadIndex()
         self.membership = Membership()
@@ -130,6 +133,8 @@ class Inventory:
                 _keep(self.routes, declared.key, declared, present=present)
             case Backend():
                 self._declare_backend(declared, present=present)
+            case Secret():
+                _keep(self.secrets, declared.key, declared, present=present)
             case ServiceAccount():
                 _keep(self.service_accounts, declared.key, declared, present=present)
             case ReferenceGrant():

@@ -8,6 +8,7 @@ from eastgate.world.externals import EXTERNAL_GROUP, ExternalWorkload
 from eastgate.world.gateways import GATEWAY_GROUP, ROUTE_KINDS, Backend, Gateway, ReferenceGrant, Route
 from eastgate.world.objects import Namespace, ObjectId, Service, ServiceAccount
 from eastgate.world.pods import CONTROLLER_KINDS, Controller, Pod
+from eastgate.world.secrets import Secret
 
 __all__ = ["WorldObject", "canonical_group", "group_of", "object_id", "uses"]
 
@@ -18,6 +19,7 @@ WorldObject: TypeAlias = (
     | ExternalWorkload
     | Service
     | ServiceAccount
+    | Secret
     | Gateway
     | Route
     | ReferenceGrant
@@ -26,7 +28,7 @@ WorldObject: TypeAlias = (
 """Anything that can be declared to a world. A Backend is declared by the dialect whose kind it is."""
 
 _KINDS = {
-    **dict.fromkeys(("Namespace", "Pod", "Service", "ServiceAccount"), ""),
+    **dict.fromkeys(("Namespace", "Pod", "Secret", "Service", "ServiceAccount"), ""),
     **CONTROLLER_KINDS,
     "ExternalWorkload": EXTERNAL_GROUP,
     **dict.fromkeys(("Gateway", "ReferenceGrant", *ROUTE_KINDS), GATEWAY_GROUP),

@@ -1,4 +1,4 @@
-"""What a policy is about: workloads, as the world can select them, or one gateway or backend by its name."""
+"""What a policy is about: workloads, as the world can select them, or one gateway, route or backend by its name."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ __all__ = [
     "PodsOfAccount",
     "PodsOfService",
     "PodsOwnedBy",
+    "RouteNamed",
     "Target",
 ]
 
@@ -111,6 +112,17 @@ class GatewayNamed:
 
 
 @dataclass(frozen=True, slots=True)
+class RouteNamed:
+    """One HTTPRoute. It is no workload, and selects none."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"HTTPRoute {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class BackendNamed:
     """One backend behind a gateway. It is no workload, and selects none."""
 
@@ -130,5 +142,6 @@ Target: TypeAlias = (
     | PodNamed
     | ExternalsMatching
     | GatewayNamed
+    | RouteNamed
     | BackendNamed
 )

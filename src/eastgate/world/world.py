@@ -16,6 +16,7 @@ from eastgate.world.inventory import Inventory
 from eastgate.world.kinds import WorldObject
 from eastgate.world.objects import Namespace, ObjectId, Service, ServiceAccount
 from eastgate.world.pods import Owner, Workload
+from eastgate.world.secrets import Secret
 from eastgate.world.targets import (
     BackendNamed,
     ExternalsMatching,
@@ -26,6 +27,7 @@ from eastgate.world.targets import (
     PodsOfAccount,
     PodsOfService,
     PodsOwnedBy,
+    RouteNamed,
     Target,
 )
 
@@ -101,6 +103,11 @@ class World:
         """The declared service accounts by `namespace/name`."""
         return MappingProxyType(self._has.service_accounts)
 
+    @property
+    def secrets(self) -> Mapping[str, Secret]:
+        """The Secrets by `namespace/name`."""
+        return MappingProxyType(self._has.secrets)
+
     def namespace(self, name: str) -> Namespace:
         """A namespace. One that nobody declared exists, with no label but that of its name."""
         return self._has.namespace(name)
@@ -136,7 +143,7 @@ class World:
                 return self._meant(target, self.find_workloads(namespace, name))
             case ExternalsMatching(namespace, selector):
                 return index.select_externals(namespace, selector)
-            case GatewayNamed() | BackendNamed():
+            case GatewayNamed() | RouteNamed() | BackendNamed():
                 return frozenset()
 
     def target_matches(self, target: Target, workload: Workload) -> bool:
@@ -160,7 +167,7 @@ class World:
                 return workload.namespace == namespace and workload.service_account == account
             case PodNamed(namespace, name):
                 return not workload.derived and (workload.namespace, workload.name) == (namespace, name)
-            case ExternalsMatching() | GatewayNamed() | BackendNamed():
+            case ExternalsMatching() | GatewayNamed() | RouteNamed() | BackendNamed():
                 return False
 
     def _meant(self, target: Target, among: Iterable[Workload]) -> frozenset[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from eastgate.dialects.base import Dialect, Kind, Read, reader
-from eastgate.dialects.linkerd import meaning, shapes
+from eastgate.dialects.linkerd import meaning, route_meaning, route_shapes, shapes
 from eastgate.dialects.linkerd.assemble import layers
 from eastgate.dialects.linkerd.model import GROUP, Resource
 from eastgate.dialects.linkerd.stance import stance_of
@@ -24,7 +24,7 @@ def _read(shape: Record[Settings], mean: Callable[[Document, Node, Settings], Re
 
 
 _old_server = _read(shapes.server(access_policy=False, external_workloads=False), meaning.server)
-_route = _read(shapes.HTTP_ROUTE, meaning.http_route)
+_route = _read(route_shapes.HTTP_ROUTE, route_meaning.http_route)
 _server_authorization = _read(shapes.SERVER_AUTHORIZATION, meaning.server_authorization)
 
 DIALECT: Dialect[Resource] = Dialect(

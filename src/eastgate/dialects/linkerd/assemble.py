@@ -94,15 +94,14 @@ class _Inbound:
         ports: dict[_Port, list[int]] = {}
         for number in sorted(self._special_ports()):
             ports.setdefault(self._port(number), []).append(number)
-        *cases, (_, otherwise) = [
-            *(
-                (And((Is(PORT, OneOf(frozenset(numbers))), *when)), chain)
-                for port, numbers in ports.items()
-                for when, chain in self._cases(port)
-            ),
-            *((And(when), chain) for when, chain in self._cases(_Port(None, (), Protocol.UNKNOWN, False, ()))),
+        cases = [
+            Case(And((Is(PORT, OneOf(frozenset(numbers))), *when)), chain)
+            for port, numbers in ports.items()
+            for when, chain in self._cases(port)
         ]
-        return Layer("workload/inbound", otherwise, tuple(Case(when, chain) for when, chain in cases))
+        *others, (_, otherwise) = self._cases(_Port(None, (), Protocol.UNKNOWN, False, ()))
+        cases += [Case(And(when), chain) for when, chain in others]
+        return Layer("workload/inbound", otherwise, tuple(cases))
 
     # Ports
 

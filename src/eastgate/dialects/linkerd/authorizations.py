@@ -21,19 +21,8 @@ from eastgate.policy import NEVER, And, PolicyRef, Predicate, Rule
 from eastgate.policy.attributes import ADDRESS, MESH_NAME, Attribute
 from eastgate.world import Selector
 
-__all__ = ["WORKLOAD_KINDS", "Authorizations"]
+__all__ = ["Authorizations"]
 
-WORKLOAD_KINDS = frozenset(
-    {
-        ("", "Pod"),
-        ("", "ServiceAccount"),
-        ("apps", "DaemonSet"),
-        ("apps", "Deployment"),
-        ("apps", "ReplicaSet"),
-        ("apps", "StatefulSet"),
-        ("batch", "Job"),
-    }
-)
 _Part = tuple[Attribute, Span]
 
 
@@ -71,7 +60,7 @@ class Authorizations:
     def on_workload(self, *, audit: bool) -> Iterator[Rule]:
         """Of those that target the workload itself: they are attached to no other."""
         for policy in self._policies:
-            if (policy.target.group, policy.target.kind) in WORKLOAD_KINDS and policy.audit is audit:
+            if policy.target.is_workload and policy.audit is audit:
                 yield self._rule(policy)
 
     def _rule(self, policy: AuthorizationPolicy) -> Rule:

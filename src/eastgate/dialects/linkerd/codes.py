@@ -65,8 +65,8 @@ EXCEPTION_OUTSIDE = Code(
 ACCESS_POLICY = Code(
     "EG4015",
     "invalid accessPolicy",
-    "The accessPolicy is all-authenticated, all-unauthenticated, cluster-authenticated, cluster-unauthenticated, deny "
-    "or audit.",
+    "In the words of Linkerd: Invalid 'accessPolicy' field. It is all-authenticated, all-unauthenticated, "
+    "cluster-authenticated, cluster-unauthenticated, deny or audit.",
 )
 PROXY_PROTOCOL = Code(
     "EG4016", "invalid proxyProtocol", "The proxyProtocol is unknown, HTTP/1, HTTP/2, gRPC, opaque or TLS."
@@ -78,7 +78,7 @@ ILLEGAL_EXPRESSION = Code(
     "EG4020",
     "illegal match expression",
     "Linkerd takes In and NotIn without values, and Exists and DoesNotExist with any, for an expression that matches "
-    "nothing.",
+    "nothing; In of the empty list matches nothing, and NotIn of it everything.",
     Severity.WARNING,
 )
 ONE_SERVER = Code(
@@ -99,7 +99,11 @@ NO_CLIENT = Code(
     Severity.WARNING,
 )
 ROUTE_PARENT = Code("EG4025", "parent of a route", "A route cannot target an EgressNetwork without specifying a port.")
-ROUTE_PATH = Code("EG4026", "invalid path of a route", "HttpPathMatch paths must be absolute (begin with `/`).")
+ROUTE_PATH = Code(
+    "EG4026",
+    "invalid path of a route",
+    "HttpPathMatch paths must be absolute (begin with `/`), and such as a request can have them.",
+)
 ROUTE_PATTERN = Code("EG4027", "invalid regular expression", "A regular expression is one in the syntax of RE2.")
 ROUTE_REDIRECT = Code("EG4028", "invalid redirect", "A redirect path is absolute, and is either full or a prefix.")
 ROUTE_TIMEOUT = Code(
@@ -113,6 +117,14 @@ DROPPED_ROUTE = Code(
     "EG4032",
     "route that Linkerd drops",
     "Linkerd accepts the route and then ignores all of it, since a parent that is a Server must be of the route's own "
-    "namespace, without port and sectionName.",
+    "namespace and of the group policy.linkerd.io, without port and sectionName.",
+    Severity.WARNING,
+)
+ROUTE_HEADER = Code("EG4033", "invalid name of a header", "A header has a name of letters, digits and dashes, say.")
+MODE_WITHOUT_EFFECT = Code(
+    "EG4034",
+    "mode without effect",
+    "An authentication and a route decide nothing by themselves, so that they cannot be audited; what refers to an "
+    "authentication can.",
     Severity.WARNING,
 )

@@ -8,8 +8,6 @@ from eastgate.dialects.linkerd import clients
 from eastgate.dialects.linkerd.model import (
     GROUP,
     AuthorizationPolicy,
-    HttpRoute,
-    InboundRoute,
     MeshTLSAuthentication,
     NetworkAuthentication,
     Protocol,
@@ -22,27 +20,19 @@ from eastgate.dialects.linkerd.refs import canonical
 from eastgate.dialects.linkerd.values import network_of
 from eastgate.policy import ALWAYS, NEVER, And, Is, Origin, PolicyRef, Predicate, Present, Rule
 from eastgate.policy.attributes import ADDRESS, MESH_NAME, Attribute
-from eastgate.policy.paths import comparable_path
 from eastgate.schema.kubernetes import is_audit, selector_of
 from eastgate.settings import InboundPolicy, Settings
 from eastgate.sources import Document
 from eastgate.sources.node import Node
 from eastgate.world import (
-    GATEWAY_GROUP,
     ExternalsMatching,
     Operator,
-    ParentRef,
-    PathMatch,
-    PathType,
     PodNamed,
     PodsMatching,
     PodsOfAccount,
     PodsOwnedBy,
-    RouteMatch,
-    RouteRule,
     Selector,
     Target,
-    ValueMatch,
 )
 from eastgate.world import (
     Requirement as LabelRequirement,
@@ -50,26 +40,30 @@ from eastgate.world import (
 
 __all__ = [
     "authorization_policy",
-    "http_route",
+    "created",
+    "everywhere_in",
     "mesh_tls_authentication",
     "network_authentication",
+    "ref_of",
     "server",
     "server_authorization",
 ]
 
 
-def _ref(document: Document) -> PolicyRef:
+def ref_of(document: Document) -> PolicyRef:
+    """The name of what a document describes."""
     return PolicyRef(document.kind, document.namespace or "default", document.name, GROUP)
 
 
-def _everywhere_in(namespace: str) -> tuple[Target, ...]:
+def everywhere_in(namespace: str) -> tuple[Target, ...]:
     """What concerns Servers or routes of a namespace: which workloads those are of is for `assemble` to see."""
     return PodsMatching(namespace, Selector.of()), ExternalsMatching(namespace, Selector.of())
 
 
-def _created(root: Node) -> str | None:
-    created = root["metadata"].get("creationTimestamp")
-    return created.value if created is not None and isinstance(created.value, str) else None
+def created(root: Node) -> str | None:
+    """When the API server took it in; None where it has not."""
+    written = root["metadata"].get("creationTimestamp")
+    return written.value if written is not None and isinstance(written.value, str) else None
 
 
 def _labels(root: Node) -> dict[str, str]:
@@ -94,7 +88,7 @@ def _is_legal(expression: Node) -> bool:
 
 def server(document: Document, root: Node, _settings: Settings) -> Server:
     """A Server."""
-    spec, ref = root["spec"], _ref(document)
+    spec, ref = root["spec"], ref_of(document)
     external = "externalWorkloadSelector" in spec
     selector = _selector(spec["externalWorkloadSelector" if external else "podSelector"])
     port, protocol, access = spec["port"].value, spec.get("proxyProtocol"), spec.get("accessPolicy")
@@ -111,24 +105,25 @@ def server(document: Document, root: Node, _settings: Settings) -> Server:
         access_span=access.span if access is not None else document.span,
         external=external,
         labels=_labels(root),
-        created=_created(root),
+        created=created(root),
     )
 
 
 def server_authorization(document: Document, root: Node, settings: Settings) -> ServerAuthorization:
-    """A ServerAuthorization. Without networks it means those of the cluster."""
-    spec, ref = root["spec"], _ref(document)
+    """A ServerAuthorization. Without networks, be they left out or none, it means those of the cluster."""
+    spec, ref = root["spec"], ref_of(document)
     chosen, client = spec["server"], spec["client"]
     name, networks = chosen.get("name"), client.get("networks")
-    where = _networks(networks) if networks is not None else clients.in_networks(settings.linkerd_cluster_networks)
-    who, parts = _client(client, ref.namespace or "", settings), [(ADDRESS, networks.span)] if networks else []
-    if (mesh := client.get("meshTLS")) is not None:
-        parts.append((MESH_NAME, mesh.span))
-    origin = Origin(ref, 0, client.span, tuple(parts))
+    who = _client(client, ref.namespace or "", settings)
+    cluster = clients.in_networks(settings.linkerd_cluster_networks)
+    where = _networks(networks) if networks is not None and list(networks) else cluster
+    looked_at = ((ADDRESS, networks), (MESH_NAME, client.get("meshTLS")))
+    parts = tuple((attribute, node.span) for attribute, node in looked_at if node is not None)
+    origin = Origin(ref, 0, client.span, parts)
     return ServerAuthorization(
         ref=ref,
         span=document.span,
-        targets=_everywhere_in(ref.namespace or ""),
+        targets=everywhere_in(ref.namespace or ""),
         audit=is_audit(root),
         server=name.text if name is not None else _selector(chosen["selector"]),
         rule=Rule(_all([who, where]), origin),
@@ -157,7 +152,7 @@ def _account(account: Node, own_namespace: str, settings: Settings) -> str:
 
 def authorization_policy(document: Document, root: Node, settings: Settings) -> AuthorizationPolicy:
     """An AuthorizationPolicy."""
-    spec, ref = root["spec"], _ref(document)
+    spec, ref = root["spec"], ref_of(document)
     namespace = ref.namespace or ""
     written = spec["requiredAuthenticationRefs"]
     requirements = tuple(_requirement(one, namespace, settings) for one in written)
@@ -182,7 +177,7 @@ def _targets(target: TargetRef, namespace: str) -> tuple[Target, ...]:
         case "ServiceAccount":
             return (PodsOfAccount(namespace, target.name),)
         case "Server" | "Namespace" | "HTTPRoute" | "GRPCRoute":
-            return _everywhere_in(namespace)
+            return everywhere_in(namespace)
         case kind:
             return (PodsOwnedBy(namespace, kind, target.name),)
 
@@ -202,7 +197,7 @@ def _requirement(ref: Node, own_namespace: str, settings: Settings) -> Requireme
 
 def mesh_tls_authentication(document: Document, root: Node, settings: Settings) -> MeshTLSAuthentication:
     """A MeshTLSAuthentication."""
-    spec, ref = root["spec"], _ref(document)
+    spec, ref = root["spec"], ref_of(document)
     refs = spec.get("identityRefs")
     written = spec["identities"] if refs is None else refs
     if refs is None:
@@ -223,7 +218,7 @@ def network_authentication(document: Document, root: Node, _settings: Settings) 
     """A NetworkAuthentication."""
     networks = root["spec"]["networks"]
     return NetworkAuthentication(
-        ref=_ref(document), span=document.span, where=_networks(networks), where_span=networks.span
+        ref=ref_of(document), span=document.span, where=_networks(networks), where_span=networks.span
     )
 
 
@@ -244,74 +239,3 @@ def _networks(networks: Node) -> Predicate:
 def _all(parts: Iterable[Predicate]) -> Predicate:
     asked = [part for part in parts if part != ALWAYS]
     return asked[0] if len(asked) == 1 else And(tuple(asked))
-
-
-# HTTPRoute
-
-
-def http_route(document: Document, root: Node, _settings: Settings) -> HttpRoute:
-    """Linkerd's own HTTPRoute."""
-    spec, ref = root["spec"], _ref(document)
-    namespace = ref.namespace or ""
-    rules = spec.get("rules")
-    return HttpRoute(
-        ref=ref,
-        span=document.span,
-        targets=_everywhere_in(namespace),
-        route=InboundRoute(
-            group=GROUP,
-            kind="HTTPRoute",
-            namespace=namespace,
-            name=document.name,
-            parents=tuple(_parent(parent, namespace) for parent in spec.get("parentRefs") or ()),
-            hostnames=tuple(hostname.text for hostname in spec.get("hostnames") or ()),
-            rules=tuple(_rule(rule) for rule in rules) if rules is not None else (RouteRule(),),
-            created=_created(root),
-        ),
-    )
-
-
-def _parent(parent: Node, own_namespace: str) -> ParentRef:
-    def written(field: str, default: str) -> str:
-        node = parent.get(field)
-        return node.text if node is not None else default
-
-    port = parent.get("port")
-    return ParentRef(
-        namespace=written("namespace", own_namespace),
-        name=parent["name"].text,
-        group=written("group", GATEWAY_GROUP),
-        kind=written("kind", "Gateway"),
-        section_name=written("sectionName", "") or None,
-        port=port.number if port is not None else None,
-    )
-
-
-def _rule(rule: Node) -> RouteRule:
-    matches = tuple(_match(match) for match in rule.get("matches") or ())
-    return RouteRule(
-        matches=matches or (RouteMatch(),), filters=tuple(one["type"].text for one in rule.get("filters") or ())
-    )
-
-
-def _match(match: Node) -> RouteMatch:
-    method = match.get("method")
-    return RouteMatch(
-        path=_path(match.get("path")),
-        method=method.text if method is not None else None,
-        headers=tuple(_value(one, one["name"].text.lower()) for one in match.get("headers") or ()),
-        query=tuple(_value(one, one["name"].text) for one in match.get("queryParams") or ()),
-    )
-
-
-def _path(path: Node | None) -> PathMatch:
-    kind, value = (path.get("type"), path.get("value")) if path is not None else (None, None)
-    chosen = PathType(kind.text) if kind is not None else PathType.PREFIX
-    if value is None:
-        return PathMatch(chosen)
-    return PathMatch(chosen, value.text if chosen is PathType.REGEX else comparable_path(value.text))
-
-
-def _value(one: Node, name: str) -> ValueMatch:
-    kind = one.get("type")
-    return ValueMatch(name, one["value"].text, regex=kind is not None and kind.text == PathType.REGEX)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from eastgate.places import Span
 from eastgate.policy import Origin, PolicyRef, Predicate, Rule
@@ -16,6 +15,7 @@ from eastgate.world.targets import Target
 
 __all__ = [
     "GROUP",
+    "WORKLOAD_KINDS",
     "AuthorizationPolicy",
     "HttpRoute",
     "InboundRoute",
@@ -30,6 +30,17 @@ __all__ = [
 ]
 
 GROUP = "policy.linkerd.io"
+
+# The targets of the proposal, by group and kind, that are workloads or choose some.
+WORKLOAD_KINDS = (
+    ("", "ServiceAccount"),
+    ("", "Pod"),
+    ("apps", "Deployment"),
+    ("apps", "StatefulSet"),
+    ("apps", "DaemonSet"),
+    ("apps", "ReplicaSet"),
+    ("batch", "Job"),
+)
 
 
 class Protocol(enum.StrEnum):
@@ -102,6 +113,11 @@ class TargetRef:
     kind: str
     name: str
 
+    @property
+    def is_workload(self) -> bool:
+        """Whether it is about workloads themselves, and so about all of their ports."""
+        return (self.group, self.kind) in WORKLOAD_KINDS
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class AuthorizationPolicy(Resource):
@@ -161,6 +177,3 @@ class HttpRoute(Resource):
     """Linkerd's own HTTPRoute."""
 
     route: InboundRoute
-
-
-Policy: TypeAlias = Resource

@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeAlias
 
-from eastgate.dialects.linkerd.authorizations import WORKLOAD_KINDS
-from eastgate.dialects.linkerd.model import GROUP
+from eastgate.dialects.linkerd.model import GROUP, WORKLOAD_KINDS
 from eastgate.sources.node import Node
-from eastgate.world import GATEWAY_GROUP
+from eastgate.world import GATEWAY_GROUP, dns_label_problem
 
-__all__ = ["AUTHENTICATIONS", "IDENTITIES", "TARGETS", "Kind", "canonical", "known"]
+__all__ = [
+    "AUTHENTICATIONS",
+    "IDENTITIES",
+    "TARGETS",
+    "TARGETS_TODAY",
+    "Kind",
+    "canonical",
+    "home",
+    "shown",
+    "written_kind",
+]
 
 Kind: TypeAlias = tuple[str, str]  # group and kind, as they are properly spelt
 
 
-@dataclass(frozen=True, slots=True)
-class Support:
-    """Who supports a target: Linkerd as it runs, or only the proposal."""
-
-    only_proposed: bool
-
-
-TARGETS: dict[Kind, Support] = {
-    (GROUP, "Server"): Support(False),
-    ("", "Namespace"): Support(False),
-    (GROUP, "HTTPRoute"): Support(False),
-    (GATEWAY_GROUP, "HTTPRoute"): Support(False),
-    (GATEWAY_GROUP, "GRPCRoute"): Support(False),
-    **dict.fromkeys(sorted(WORKLOAD_KINDS), Support(True)),
-}
+TARGETS_TODAY: tuple[Kind, ...] = (
+    (GROUP, "Server"),
+    ("", "Namespace"),
+    (GROUP, "HTTPRoute"),
+    (GATEWAY_GROUP, "HTTPRoute"),
+    (GATEWAY_GROUP, "GRPCRoute"),
+)
+TARGETS: tuple[Kind, ...] = (*TARGETS_TODAY, *WORKLOAD_KINDS)  # with those that only the proposal has
 IDENTITIES: tuple[Kind, ...] = (("", "ServiceAccount"), ("", "Namespace"))
 AUTHENTICATIONS: tuple[Kind, ...] = (
     (GROUP, "MeshTLSAuthentication"),
@@ -51,6 +51,21 @@ def canonical(ref: Node) -> Kind:
     return _PROPER.get((home.lower(), ref["kind"].text.lower()), (home, ref["kind"].text))
 
 
-def known(kinds: Iterable[Kind]) -> list[str]:
-    """The kinds, for a sentence."""
-    return list(dict.fromkeys(f"{kind}.{group}" if group else kind for group, kind in kinds))
+def written_kind(ref: Node) -> Kind | None:
+    """The same of a reference in which anything may be wrong; None where it has no group and kind to speak of."""
+    group, kind = ref.get("group"), ref.get("kind")
+    texts = [node.value for node in (group, kind) if node is not None]
+    return canonical(ref) if kind is not None and all(isinstance(text, str) for text in texts) else None
+
+
+def home(document: Node) -> str | None:
+    """The namespace of a document in which anything may be wrong; None where that is none."""
+    namespace = document["metadata"].get("namespace")
+    written = namespace.value if namespace is not None else "default"
+    return written if isinstance(written, str) and dns_label_problem(written) is None else None
+
+
+def shown(kind: Kind) -> str:
+    """The kind for a sentence, as Linkerd writes it."""
+    group, name = kind
+    return f"{name}.{group}" if group else name or '""'

@@ -47,44 +47,56 @@ class Stance:
 
 def stance_of(workload: Workload, attached: Sequence[Attachment[Resource]], scene: Scene) -> Stance | None:
     """The stance of a workload; None where Linkerd has no say: nobody mentions it, and its default lets all in."""
-    default = _default(workload, scene)
-    if not attached and default.policy is InboundPolicy.ALL_UNAUTHENTICATED:
+    default, identity_required = _default(workload, scene), _ports(workload, _IDENTITY_PORTS, scene)
+    if not attached and not identity_required and default.policy is InboundPolicy.ALL_UNAUTHENTICATED:
         return None
     return Stance(
         default=default,
         names=tuple(_names(workload)),
         probes=tuple(probe for probe in workload.probes if probe.rooted),  # Linkerd reads any other path as a host
         opaque=_ports(workload, _OPAQUE_PORTS, scene),
-        identity_required=_ports(workload, _IDENTITY_PORTS, scene),
+        identity_required=identity_required,
         routes=tuple(_routes(workload.namespace, scene)),
     )
 
 
 def _names(workload: Workload) -> Iterator[tuple[str, int]]:
-    for port in (*workload.ports, *workload.init_ports):
-        if port.name and port.protocol == "TCP":
-            yield port.name, port.number
+    names = {port.name for port in (*workload.ports, *workload.init_ports) if port.name}
+    for name in sorted(names):
+        yield from ((name, number) for number in sorted(workload.ports_named(name)))
 
 
 def _default(workload: Workload, scene: Scene) -> Default:
-    """The pod's own annotation, else that of its namespace, else the setting; one that is none counts as absent."""
-    namespace = scene.world.namespace(workload.namespace)
-    for holder, what in ((workload, "the pod"), (namespace, f"namespace {namespace.name}")):
-        written = holder.annotations.get(_DEFAULT_POLICY)
-        if written in set(InboundPolicy):
-            return Default(InboundPolicy(written), f"annotation {_DEFAULT_POLICY} of {what}", holder.span)
+    """The annotation, else the setting. One that is no policy is ignored as Linkerd does: then the setting counts."""
+    written = _annotation(workload, _DEFAULT_POLICY, scene)
+    if written is not None and written.text in set(InboundPolicy):
+        source = f"annotation {_DEFAULT_POLICY} of {written.holder}"
+        return Default(InboundPolicy(written.text), source, written.span)
     return Default(scene.settings.linkerd_default_policy, "setting linkerdDefaultPolicy")
 
 
-def _annotation(workload: Workload, name: str, scene: Scene) -> str:
+@dataclass(frozen=True, slots=True)
+class _Annotation:
+    text: str
+    holder: str
+    span: Span | None
+
+
+def _annotation(workload: Workload, name: str, scene: Scene) -> _Annotation | None:
+    """The pod's own, else that of its namespace, from which the injector copies it into pods that have none."""
     namespace = scene.world.namespace(workload.namespace)
-    return workload.annotations.get(name) or namespace.annotations.get(name) or ""
+    if name in workload.annotations:
+        return _Annotation(workload.annotations[name], "the pod", workload.span)
+    if name in namespace.annotations:
+        return _Annotation(namespace.annotations[name], f"namespace {namespace.name}", namespace.span)
+    return None
 
 
 def _ports(workload: Workload, annotation: str, scene: Scene) -> frozenset[int]:
     """Numbers, ranges such as 8000-8010, and names of ports, separated by commas; what is none of these is skipped."""
     found: set[int] = set()
-    for part in (one.strip() for one in _annotation(workload, annotation, scene).split(",")):
+    written = _annotation(workload, annotation, scene)
+    for part in (one.strip() for one in written.text.split(",")) if written is not None else ():
         first, dash, last = part.partition("-")
         if _is_port(first) and (_is_port(last) if dash else not last):
             found.update(range(int(first), int(last or first) + 1))

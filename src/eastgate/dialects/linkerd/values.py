@@ -1,4 +1,4 @@
-"""What may be written as an identity, a network, a duration."""
+"""What may be written as an identity, a network, a port, a duration."""
 
 from __future__ import annotations
 
@@ -6,86 +6,186 @@ import re
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from eastgate.dialects.linkerd import codes
-from eastgate.schema import Check, quoted
+from eastgate.schema import Check, Text, quoted
+from eastgate.schema.codes import BAD_NAME
 from eastgate.settings import Settings
 from eastgate.sources.node import Node
+from eastgate.world.names import dns_label_problem, dns_subdomain_problem
 
-__all__ = ["identity", "milliseconds", "network", "network_of"]
+__all__ = ["dns_identity", "identity", "milliseconds", "network", "network_of", "port_problem", "referred"]
 
 Network = IPv4Network | IPv6Network
 Checking = Check[Settings]
+Problem = tuple[str, str]  # what is wrong, and what to write instead
+
+
+# Names
+
+
+def referred(name: Text[Settings]) -> Text[Settings]:
+    """A name beside which there is a field for the namespace: the two are not written as one."""
+
+    def rule(node: Node, to: Checking) -> None:
+        namespace, slash, rest = node.text.partition("/")
+        if slash and dns_label_problem(namespace) is None and dns_subdomain_problem(rest) is None:
+            message = f"{quoted(node.text)} is not a valid name: the namespace is a field of its own"
+            to.report(BAD_NAME, message, node, help=f"write name: {rest}, namespace: {namespace}")
+        elif name.rule is not None:
+            name.rule(node, to)
+
+    return Text(name.what, rule)
+
+
+# Identities
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DNS = re.compile(rf"(\*|{_LABEL})(\.{_LABEL})*")
 _SPIFFE = "spiffe://"
 _TRUST_DOMAIN = re.compile(r"[-a-z0-9._]+")
 _SEGMENT = re.compile(r"[-A-Za-z0-9._]+")
+_FORMS = "write a DNS name in lower case, `*.` and a DNS name, `*` for everybody"
 
 
 def identity(node: Node, to: Checking) -> None:
-    """The grammar of Linkerd's webhook."""
-    problem = _identity_problem(node.text)
+    """A DNS name or a SPIFFE ID: the grammar of Linkerd's webhook, and its words."""
+    spiffe = node.text.startswith(_SPIFFE)
+    problem = _spiffe_problem(node.text.removeprefix(_SPIFFE)) if spiffe else _dns_problem(node.text, "identityRefs")
+    _invalid(node, problem, to)
+
+
+def dns_identity(node: Node, to: Checking) -> None:
+    """A DNS name: the grammar of the CRD of a ServerAuthorization, which is older than SPIFFE IDs in Linkerd."""
+    problem = _dns_problem(node.text, "serviceAccounts")
+    if node.text.startswith(_SPIFFE):
+        problem = "a ServerAuthorization has DNS names only", "name it in a MeshTLSAuthentication instead"
+    _invalid(node, problem, to)
+
+
+def _invalid(node: Node, problem: Problem | None, to: Checking) -> None:
     if problem is not None:
         said, way_out = problem
         to.report(codes.IDENTITY, f"id {quoted(node.text)} is invalid: {said}", node, help=way_out)
 
 
-_FORMS = "write a DNS name in lower case, `*`, `*.` and a DNS name, or a SPIFFE ID"
-
-
-def _identity_problem(text: str) -> tuple[str, str] | None:
-    if text.startswith(_SPIFFE):
-        return _spiffe_problem(text.removeprefix(_SPIFFE))
+def _dns_problem(text: str, accounts: str) -> Problem | None:
+    """`accounts` is the field in which service accounts may be named instead."""
     if _DNS.fullmatch(text):
         return None
-    if _DNS.fullmatch(text.lower()):
-        return "it has upper-case letters", f"write {text.lower()}"
-    if _DNS.fullmatch(text.rstrip(".")):
-        return "it ends with a dot", f"write {text.rstrip('.')}"
-    return "it is not a DNS name", _FORMS
+    for near in (text.lower(), text.strip().rstrip("."), f"*.{text.removeprefix('*').lstrip('.')}"):
+        if _DNS.fullmatch(near) and near.count("*") == text.count("*"):
+            way_out = f"write {near}" if "*" not in near else f'write "{near}"'
+            break
+    else:
+        way_out = _FORMS + (", or a SPIFFE ID" if accounts == "identityRefs" else "")
+        if "*" in text:
+            way_out = "write `*` alone, or `*.` first: it stands for whatever is before a suffix"
+        elif text.lower().startswith(_SPIFFE):
+            way_out = f"write {_SPIFFE} in lower case"
+        elif "/" in text or ":" in text:
+            way_out += f"; a service account goes into `{accounts}`"
+    return "identity must be a valid SPIFFE id or a DNS SAN", way_out
 
 
-def _spiffe_problem(text: str) -> tuple[str, str] | None:
+def _spiffe_problem(text: str) -> Problem | None:
     domain, *segments = text.split("/")
     if not domain:
-        return "its trust domain is missing", "write spiffe://<trust domain>/<path>"
+        return "SPIFFE trust domain is missing", "write spiffe://<trust domain>/<path>"
     if not _TRUST_DOMAIN.fullmatch(domain):
-        return "its trust domain has a character other than a-z 0-9 - . _", "write the trust domain as it is"
-    if segments and not segments[-1]:
-        return "it ends with a slash", "remove the slash"
-    for segment in segments:
+        limits = "lowercase letters, numbers, dots, dashes, and underscores"
+        lower = _TRUST_DOMAIN.fullmatch(domain.lower())
+        way_out = f"write {_SPIFFE}{domain.lower()}/.." if lower else "write the trust domain alone, without a port"
+        return f"SPIFFE trust domain characters are limited to {limits}", way_out
+    for segment in segments[:-1]:
         if not segment:
-            return "it has an empty segment", "write each / once"
-        if segment in (".", ".."):
-            return "it has a dot segment", "write the path without . and .."
-        if not _SEGMENT.fullmatch(segment):
-            return "a segment has a character other than A-Z a-z 0-9 - . _", "write the path as the certificate has it"
+            return "SPIFFE path cannot contain empty segments", "write each / once"
+    if segments and not segments[-1]:
+        return "SPIFFE path cannot have a trailing slash", f"write {_SPIFFE}{text.rstrip('/')}"
+    if {".", ".."} & set(segments):
+        return "SPIFFE path cannot contain dot segments", "write the path without . and .."
+    if not all(_SEGMENT.fullmatch(segment) for segment in segments):
+        limits = "letters, numbers, dots, dashes, and underscores"
+        way_out = "write all of it as the certificate has it: there is no wildcard in a SPIFFE ID"
+        return f"SPIFFE path segment characters are limited to {limits}", way_out
     return None
+
+
+# Networks
+
+_PREFIX = re.compile(r"/[0-9]{1,3}")
 
 
 def network(node: Node, to: Checking) -> None:
     """A CIDR or one address."""
     if network_of(node) is None:
-        to.report(codes.CIDR, f"{quoted(node.text)} is not a network", node, help="write a CIDR such as 10.0.0.0/8")
+        said, way_out = _network_problem(node.text)
+        to.report(codes.CIDR, f"{quoted(node.text)} is not a network{said}", node, help=way_out)
 
 
 def network_of(node: Node) -> Network | None:
     """The network that is written; bits behind its prefix do not count."""
+    slash = node.text.find("/")
+    if "%" in node.text or (slash >= 0 and not _PREFIX.fullmatch(node.text[slash:])):
+        return None  # a zone or a mask, which Python takes and Linkerd does not
+    return _parsed(node.text)
+
+
+def _parsed(text: str) -> Network | None:
     try:
-        return ip_network(node.text, strict=False)
+        return ip_network(text, strict=False)
     except ValueError:
         return None
 
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|us|ns|m|s)")
-_UNITS = {"h": 3_600_000.0, "m": 60_000.0, "s": 1000.0, "ms": 1.0, "us": 0.001, "ns": 0.000001}
+def _network_problem(text: str) -> Problem:
+    address, slash, prefix = text.strip().partition("/")
+    alone = _parsed(address)
+    if text.strip() in ("*", "any", "all"):
+        return "", "for every address write two networks, 0.0.0.0/0 and ::/0"
+    if alone is None:
+        way_out = "write a CIDR such as 10.0.0.0/8 or fd00::/8, or an address such as 10.0.0.1"
+        return f": {quoted(address)} is not an IP address" if slash else "", way_out
+    masked = _parsed(f"{address}/{prefix}")
+    if masked is not None and "%" not in text:
+        return ": its prefix is a number of bits" if slash and not prefix.isdigit() else "", f"write {masked}"
+    if "%" in text:
+        return ": it has a zone", f"write {address.partition('%')[0]}{slash}{prefix}"
+    return f": the prefix is not between 0 and {alone.max_prefixlen}", f"write {address}/{alone.max_prefixlen} or less"
+
+
+# Ports
+
+_PORT_NAME = re.compile(r"(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_LONGEST_PORT_NAME = 15
+
+
+def port_problem(name: str) -> Problem | None:
+    """Why no port of a pod can have this name, as Kubernetes names ports."""
+    if name.isascii() and name.isdigit():
+        return "it is a number in quotes", f"write {name} without quotes"
+    if re.fullmatch(r"[0-9]+ *[-:,] *[0-9]+", name):
+        return "a Server is about one port", "write a Server for each port"
+    if not _PORT_NAME.fullmatch(name):
+        near = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+        good = _PORT_NAME.fullmatch(near) and len(near) <= _LONGEST_PORT_NAME
+        way_out = f"write {near}, and call the port so" if good else "write the number of the port"
+        return "a name of a port is of lower-case letters, digits and single dashes", way_out
+    if len(name) > _LONGEST_PORT_NAME:
+        return f"a name of a port has at most {_LONGEST_PORT_NAME} characters", "write the number of the port"
+    return None
+
+
+# Durations
+
+_DURATION = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(h|ms|us|µs|μs|ns|m|s)")
+_UNITS = {"h": 3_600_000.0, "m": 60_000.0, "s": 1000.0, "ms": 1.0, "ns": 0.000001}
 
 
 def milliseconds(text: str) -> float | None:
-    """A duration such as 1m30s; None where it is none."""
-    if text == "0":
+    """A duration such as 1m30s, which is not negative; None where it is none."""
+    positive = text.removeprefix("+")
+    if positive == "0":
         return 0.0
-    parts = _DURATION.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
+    parts = _DURATION.findall(positive)
+    if not parts or "".join(number + unit for number, unit in parts) != positive:
         return None
-    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+    return sum(float(number) * _UNITS.get(unit, 0.001) for number, unit in parts)

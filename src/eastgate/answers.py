@@ -1,0 +1,154 @@
+"""Auth schemes, answered for a question: what their evaluator needs to know, and whom it may ask.
+
+A scheme is evaluated when the engine asks for its answer, and only then. What the question leaves out is unknown to it
+as well, and then it does not allow.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from eastgate.authconfig.facts import RequestFacts, Secret, Services
+from eastgate.authconfig.model import Credentials, Introspection, Jwt, Scheme, TokenReview, Where
+from eastgate.policy import Answer, AskAll, Layer, Request, Ruling
+from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, UNKNOWN, Attribute, Unknown
+from eastgate.questions import Question
+from eastgate.settings import Settings
+from eastgate.world import Selector, World
+from eastgate.world import secrets as world_secrets
+
+if TYPE_CHECKING:
+    from eastgate.tokens import KeySource
+
+__all__ = ["with_answers"]
+
+
+def with_answers(
+    request: Request,
+    question: Question,
+    layers: Sequence[Layer],
+    world: World,
+    settings: Settings,
+    keys: KeySource | None,
+) -> Request:
+    """The request, with an answer from each scheme that the layers may ask; they are worked out when asked for."""
+    schemes = {
+        ask.authorizer: ask.scheme
+        for layer in layers
+        for chain in layer.chains
+        for stage in chain.stages
+        if isinstance(stage, AskAll)
+        for ask in stage.asks
+        if isinstance(ask.scheme, Scheme)
+    }
+    if not schemes:
+        return request
+    services = _services(world, settings, keys)
+    facts = _facts(request, question)
+
+    def answer(name: str) -> Ruling:
+        from eastgate.authconfig.evaluate import evaluate  # few questions need it
+
+        scheme = schemes[name]
+        judged = evaluate(scheme, _with_token(facts, scheme, question.token), services)
+        return Ruling(judged.allowed, judged.status, judged.reason, judged)
+
+    return Request(request.values, _Answers(request.answers, frozenset(schemes), answer), request.assumed)
+
+
+class _Answers(Mapping[str, Answer]):
+    """The answers that were given, and those of schemes, each worked out once."""
+
+    def __init__(self, given: Mapping[str, Answer], schemes: frozenset[str], answer: Callable[[str], Ruling]) -> None:
+        self._known = dict(given)
+        self._schemes = schemes
+        self._answer = answer
+
+    def __getitem__(self, name: str) -> Answer:
+        if name not in self._known and name in self._schemes:
+            self._known[name] = self._answer(name)
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({*self._known, *self._schemes})
+
+    def __len__(self) -> int:
+        return len({*self._known, *self._schemes})
+
+
+# What is known of the request
+
+
+def _facts(request: Request, question: Question) -> RequestFacts:
+    headers = question.headers
+    return RequestFacts(
+        time=time.time(),
+        host=question.host or _text(request, HOST),
+        method=_text(request, METHOD),
+        path=question.path or _text(request, PATH),
+        headers={name.lower(): value for name, value in headers.items()} if headers is not None else UNKNOWN,
+        principal=_peer(request, IDENTITY),
+        address=_peer(request, ADDRESS),
+        certificate=question.certificate or (None if request.get(IDENTITY) is None else UNKNOWN),
+        claims=question.claims,
+    )
+
+
+def _text(request: Request, attribute: Attribute) -> str | Unknown:
+    found = request.get(attribute)
+    return UNKNOWN if found is None or found is UNKNOWN else str(found)
+
+
+def _peer(request: Request, attribute: Attribute) -> str | Unknown | None:
+    """What is known of the peer: also that there is nothing."""
+    found = request.get(attribute)
+    return found if found is None or found is UNKNOWN else str(found)
+
+
+def _with_token(facts: RequestFacts, scheme: Scheme, token: str | None) -> RequestFacts:
+    """The request with a token wherever the scheme looks for one."""
+    places = {one.credentials for one in scheme.identities if isinstance(one.method, Jwt | TokenReview | Introspection)}
+    for place in places if token is not None else ():
+        facts = _carrying(facts, place, token or "")
+    return facts
+
+
+def _carrying(facts: RequestFacts, place: Credentials, token: str) -> RequestFacts:
+    headers = {} if facts.headers is UNKNOWN else dict(facts.headers)
+    match place.where:
+        case Where.AUTHORIZATION_HEADER:
+            return replace(facts, headers={**headers, "authorization": f"{place.key} {token}"})
+        case Where.CUSTOM_HEADER:
+            return replace(facts, headers={**headers, place.key.lower(): token})
+        case Where.COOKIE:
+            cookies = "; ".join(part for part in (headers.get("cookie"), f"{place.key}={token}") if part)
+            return replace(facts, headers={**headers, "cookie": cookies})
+        case Where.QUERY:
+            path = "/" if facts.path is UNKNOWN else facts.path
+            return replace(facts, path=f"{path}{'&' if '?' in path else '?'}{quote(place.key)}={quote(token)}")
+
+
+# Whom to ask
+
+
+def _services(world: World, settings: Settings, keys: KeySource | None) -> Services:
+    def secrets(namespace: str, selector: Selector) -> Iterator[Secret]:
+        for one in world.secrets.values():
+            if one.namespace == namespace and selector.matches(one.labels):
+                yield _secret(one)
+
+    def secret(namespace: str, name: str) -> Secret | None:
+        found = world.secrets.get(f"{namespace}/{name}")
+        return _secret(found) if found is not None else None
+
+    return Services(
+        secrets=secrets, secret=secret, keys=keys, key_sets=keys, authorino_compat=settings.authorino_compat
+    )
+
+
+def _secret(one: world_secrets.Secret) -> Secret:
+    return Secret(one.name, one.namespace, one.labels, one.annotations, one.data)

@@ -1,0 +1,62 @@
+"""What the API server would let a user do (SubjectAccessReview)."""
+
+from __future__ import annotations
+
+from eastgate.authconfig.context import Evaluation
+from eastgate.authconfig.facts import Unavailable
+from eastgate.authconfig.findings import Broken, Finding, Found, NotKnown, Refused
+from eastgate.authconfig.model import SubjectAccess, Value
+from eastgate.authconfig.values import resolve, stringified
+from eastgate.policy.attributes import UNKNOWN
+
+__all__ = ["by_access_review"]
+
+
+def by_access_review(access: SubjectAccess, evaluation: Evaluation) -> Finding:
+    """Whether the API server would let this user do it."""
+    spec = _spec(access, evaluation)
+    if not isinstance(spec, dict):
+        return spec
+    if evaluation.services.reviewer is None:
+        return NotKnown("what an API server would say about the access")
+    try:
+        answer = evaluation.services.reviewer.access(spec)
+    except Unavailable as problem:
+        return Broken(f"The API server cannot be asked about the access: {problem}.")
+    if answer.granted:
+        return Found(True, True, "The API server grants the access.")
+    return Refused(f"not authorized: {answer.reason or 'unknown reason'}")
+
+
+def _spec(access: SubjectAccess, evaluation: Evaluation) -> dict[str, object] | NotKnown | Broken:
+    user = _text(access.user, evaluation)
+    if not isinstance(user, str):
+        return user
+    if not user and not access.groups:
+        return Broken("There is no user to ask the API server about.")
+    spec: dict[str, object] = {"user": user}
+    if access.groups:
+        spec["groups"] = list(access.groups)
+    if access.resource is None:
+        request = evaluation.request
+        if request.path is UNKNOWN:
+            return NotKnown("the path")
+        if request.method is UNKNOWN:
+            return NotKnown("the method")
+        spec["nonResourceAttributes"] = {"path": request.path, "verb": request.method.lower()}
+        return spec
+    attributes: dict[str, str] = {}
+    for name, value in access.resource.items():
+        text = _text(value, evaluation)
+        if not isinstance(text, str):
+            return text
+        attributes[name] = text
+    spec["resourceAttributes"] = attributes
+    return spec
+
+
+def _text(value: Value | None, evaluation: Evaluation) -> str | NotKnown | Broken:
+    if value is None:
+        return ""
+    found = resolve(value, evaluation.document)
+    return stringified(found.value) if isinstance(found, Found) else found

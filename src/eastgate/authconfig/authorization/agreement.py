@@ -1,0 +1,50 @@
+"""One authorization rule of a scheme, asked about one request."""
+
+from __future__ import annotations
+
+from eastgate.authconfig.authorization.access import by_access_review
+from eastgate.authconfig.authorization.rego import by_rego
+from eastgate.authconfig.caching import cached
+from eastgate.authconfig.conditions import Looked, look
+from eastgate.authconfig.context import Evaluation
+from eastgate.authconfig.findings import Broken, Finding, Found, NotKnown, Refused
+from eastgate.authconfig.judgement import Seen
+from eastgate.authconfig.model import Authorization, PatternRules, Rego, SubjectAccess
+from eastgate.authconfig.outcomes import ERRS, FAILS, HOLDS
+
+__all__ = ["agreed"]
+
+
+def agreed(authorization: Authorization, evaluation: Evaluation) -> tuple[Finding, tuple[Seen, ...]]:
+    """Whether the rule agrees, and what its patterns saw."""
+    seen: list[Seen] = []
+    found = cached(
+        evaluation.services.cache,
+        authorization.cache,
+        (evaluation.scheme, authorization),
+        evaluation.document,
+        lambda: _asked(authorization, evaluation, seen),
+    )
+    return found, tuple(seen)
+
+
+def _asked(authorization: Authorization, evaluation: Evaluation, seen: list[Seen]) -> Finding:
+    match authorization.rule:
+        case PatternRules(condition):
+            looked = look(condition, evaluation.document)
+            seen += looked.seen
+            return _by_patterns(looked)
+        case Rego() as rego:
+            return by_rego(rego, evaluation)
+        case SubjectAccess() as access:
+            return by_access_review(access, evaluation)
+
+
+def _by_patterns(looked: Looked) -> Finding:
+    if looked.outcomes == HOLDS:
+        return Found(True, True, "Its conditions hold.")
+    if looked.outcomes == FAILS:
+        return Refused(looked.reason or "Its conditions do not hold.")
+    if looked.outcomes == ERRS:
+        return Broken(looked.reason)
+    return NotKnown(looked.unknown)

@@ -1,0 +1,66 @@
+"""Evaluates Rego in a process of its own, so that whatever a module does to the engine ends with that process.
+
+The engine has no limit of time or memory, and some texts crash it. This file is run as a script: it imports nothing
+of Eastgate, reads one JSON object per line and answers with one JSON object per line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+from collections import OrderedDict
+from typing import Any
+
+MEMORY = 1 << 30
+KEPT = 256
+
+
+def compiled(engine: Any, module: str, query: str) -> tuple[Any, Any]:
+    """An interpreter with the module in it, and the query ready to run. Raises where the module is none."""
+    interpreter = engine.Interpreter()
+    interpreter.log_level = engine.LogLevel.NONE
+    interpreter.add_module("module.rego", module)
+    bundle = interpreter.build(query, [])
+    if not bundle.ok():
+        raise ValueError("it does not compile")
+    return interpreter, bundle
+
+
+def answer(engine: Any, held: OrderedDict[tuple[str, str], tuple[Any, Any]], asked: dict[str, Any]) -> object:
+    """The bindings of the query; without an input the module is compiled and run on an empty one."""
+    key = (asked["module"], asked["query"])
+    ready = held.pop(key, None) or compiled(engine, *key)
+    interpreter, bundle = ready
+    interpreter.set_input_term(json.dumps(asked["input"], ensure_ascii=True))
+    output = interpreter.query_bundle(bundle)
+    if not output.ok():
+        raise ValueError("it has no single answer")
+    bindings = output.results[0].bindings if output.results else {}
+    held[key] = ready
+    while len(held) > KEPT:
+        held.popitem(last=False)
+    return bindings
+
+
+def main() -> None:
+    """Answer until there is no more input."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # the engine prints; only answers may be read as such
+    import regopy as engine  # type: ignore[import-untyped]
+
+    held: OrderedDict[tuple[str, str], tuple[Any, Any]] = OrderedDict()
+    for line in sys.stdin:
+        try:
+            said: dict[str, object] = {"bindings": answer(engine, held, json.loads(line))}
+        except Exception as error:  # all of it means that there is no answer
+            said = {"error": f"{type(error).__name__}: {error}"[:2000]}
+        answers.write(json.dumps(said) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

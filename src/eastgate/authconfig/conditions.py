@@ -1,0 +1,169 @@
+"""Conditions on the authorization JSON: patterns and CEL predicates, exactly as Authorino compares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from eastgate.authconfig.document import Document
+from eastgate.authconfig.judgement import Seen, Verdict
+from eastgate.authconfig.model import All, AnyOf, Condition, Operator, Pattern, Predicate
+from eastgate.authconfig.outcomes import ANYTHING, EITHER, ERRS, FAILS, HOLDS, Outcomes, all_hold, any_holds
+from eastgate.authconfig.paths import is_plain, lead, touched
+from eastgate.authconfig.secrecy import MASK
+from eastgate.cel import CelEvaluationError, CelProblem, compile_document_cel
+from eastgate.gjson import Selection, TooMuch, select
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Looked", "look", "regex_problem"]
+
+_SHOWN = 200  # characters of what a pattern saw
+
+_VERDICTS = {HOLDS: Verdict.ACCEPTED, FAILS: Verdict.REFUSED, ERRS: Verdict.ERROR}
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """How a condition can come out, and what was looked at on the way."""
+
+    outcomes: Outcomes
+    seen: tuple[Seen, ...]
+    unknown: str = ""
+    """The first thing that it depends on and that nobody knows."""
+
+    @property
+    def reason(self) -> str:
+        """What was the matter with the last thing looked at, which is the one that decided."""
+        return next((seen.reason for seen in reversed(self.seen) if seen.reason), "")
+
+
+def look(condition: Condition, document: Document) -> Looked:
+    """Evaluate a condition, from left to right and no further than needed."""
+    seen: list[Seen] = []
+    unknown: list[str] = []
+    outcomes = _outcomes(condition, document, seen, unknown)
+    return Looked(outcomes, tuple(seen), next(iter(unknown), ""))
+
+
+@dataclass(frozen=True, slots=True)
+class _One:
+    """One pattern or predicate: how it comes out, what its selector found (masked), and what there is to say."""
+
+    outcomes: Outcomes
+    reason: str = ""
+    saw: str | None = None
+    unknown: str = ""
+
+
+def _outcomes(condition: Condition, document: Document, seen: list[Seen], unknown: list[str]) -> Outcomes:
+    match condition:
+        case All(parts):
+            return all_hold(_outcomes(part, document, seen, unknown) for part in parts)
+        case AnyOf(parts):
+            return any_holds(_outcomes(part, document, seen, unknown) for part in parts)
+        case Pattern():
+            one = _pattern(condition, document)
+            text = f"{condition.selector} {condition.operator} {condition.value}"
+        case Predicate(text):
+            one = _predicate(condition, document)
+    seen.append(Seen(text, one.saw, _VERDICTS.get(one.outcomes, Verdict.UNKNOWN), one.reason, condition.span))
+    if one.unknown:
+        unknown.append(one.unknown)
+    return one.outcomes
+
+
+# Patterns
+
+
+def _pattern(pattern: Pattern, document: Document) -> _One:
+    if pattern.operator is Operator.MATCHES and (problem := regex_problem(pattern.value)):
+        return _One(ERRS, f"{pattern.value!r} is not a regular expression: {problem}.")
+    path = lead(pattern.selector)
+    if unknown := touched((path,), document.unknown):
+        possible = EITHER if is_plain(pattern.selector) else ANYTHING
+        return _One(possible, f"{pattern.selector} depends on {unknown}, which is not known.", unknown=unknown)
+    try:
+        found = select(document.plain, pattern.selector)
+    except TooMuch:
+        return _One(ERRS, f"{pattern.selector} takes too long on this request.")
+    saw = _shown(found) if not touched((path,), document.hidden) else _masked(pattern.selector, document)
+    if _holds(pattern, found):
+        return _One(HOLDS, saw=saw)
+    said = "found nothing" if saw is None else f"found {saw!r}"
+    return _One(FAILS, f"{pattern.selector} {pattern.operator} {pattern.value!r} does not hold: it {said}.", saw)
+
+
+def _holds(pattern: Pattern, found: Selection) -> bool:
+    match pattern.operator:
+        case Operator.EQ:
+            return found.text == pattern.value
+        case Operator.NEQ:
+            return found.text != pattern.value
+        case Operator.INCL:
+            return pattern.value in found.texts
+        case Operator.EXCL:
+            return pattern.value not in found.texts
+        case Operator.MATCHES:
+            search = _compiled(pattern.value)
+            return not isinstance(search, str) and search(_bytes(found.text)) is not None
+
+
+def _shown(found: Selection) -> str | None:
+    return found.text[:_SHOWN] if found.exists else None
+
+
+def _masked(selector: str, document: Document) -> str | None:
+    try:
+        return _shown(select(document.masked, selector))
+    except TooMuch:
+        return MASK
+
+
+def regex_problem(expression: str) -> str | None:
+    """What keeps a text from being an RE2 expression."""
+    found = _compiled(expression)
+    return found if isinstance(found, str) else None
+
+
+@lru_cache(maxsize=4096)
+def _compiled(expression: str) -> Callable[[bytes], object | None] | str:
+    """RE2, as in Go: no expression can make it take long. It searches anywhere in the text."""
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = 8 << 20
+    try:
+        search: Callable[[bytes], object | None] = re2.compile(_bytes(expression), options).search
+    except re2.error as problem:
+        (said,) = problem.args
+        return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+    return search
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+# Predicates
+
+
+def _predicate(predicate: Predicate, document: Document) -> _One:
+    expression = compile_document_cel(predicate.text)
+    if isinstance(expression, CelProblem):
+        return _One(ERRS, f"The expression cannot be understood: {expression.message}.")
+    if unknown := touched(expression.mentions, document.unknown):
+        return _One(ANYTHING, f"The expression depends on {unknown}, which is not known.", unknown=unknown)
+    try:
+        answer = expression.evaluate(document.plain)
+    except CelEvaluationError as error:
+        hidden = touched(expression.mentions, document.hidden)
+        return _One(ERRS, "The expression has no answer." if hidden else f"The expression has no answer: {error}.")
+    if answer is True:
+        return _One(HOLDS)
+    if answer is False:
+        return _One(FAILS, f"The expression {predicate.text!r} is false.")
+    return _One(ERRS, "The expression gives something that is neither true nor false.")

@@ -1,0 +1,23 @@
+"""What every evaluator of one request shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eastgate.authconfig.document import Document
+from eastgate.authconfig.facts import RequestFacts, Services
+from eastgate.authconfig.model import Scheme
+from eastgate.authconfig.secrecy import Secrets
+
+__all__ = ["Evaluation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """One request on its way through one scheme."""
+
+    scheme: Scheme
+    request: RequestFacts
+    services: Services
+    document: Document
+    secrets: Secrets

@@ -1,0 +1,5 @@
+"""Recognizing a caller: one module for each way to do it."""
+
+from eastgate.authconfig.identity.recognition import recognized
+
+__all__ = ["recognized"]

@@ -1,0 +1,102 @@
+"""One identity of a scheme, asked about one request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from eastgate.authconfig.caching import cached
+from eastgate.authconfig.context import Evaluation
+from eastgate.authconfig.findings import Broken, Finding, Found, NotKnown, Refused
+from eastgate.authconfig.identity.api_keys import by_api_key
+from eastgate.authconfig.identity.certificates import by_certificate
+from eastgate.authconfig.identity.introspection import by_introspection
+from eastgate.authconfig.identity.json_web_tokens import by_token
+from eastgate.authconfig.identity.reviews import by_review
+from eastgate.authconfig.model import (
+    X509,
+    Anonymous,
+    ApiKeys,
+    Identity,
+    Introspection,
+    Jwt,
+    Plain,
+    Selected,
+    TokenReview,
+)
+from eastgate.authconfig.values import resolve
+
+__all__ = ["recognized"]
+
+
+def recognized(identity: Identity, evaluation: Evaluation) -> Finding:
+    """Who the caller is, with the properties that the scheme adds. Leaves the document as it was unless found."""
+    found = cached(
+        evaluation.services.cache,
+        identity.cache,
+        (evaluation.scheme, identity),
+        evaluation.document,
+        lambda: _asked(identity, evaluation),
+        lambda answer: _time_left(answer, evaluation),
+    )
+    return _extended(identity, found, evaluation) if isinstance(found, Found) else found
+
+
+def _asked(identity: Identity, evaluation: Evaluation) -> Finding:
+    match identity.method:
+        case Jwt() as jwt:
+            return by_token(jwt, identity.credentials, evaluation)
+        case ApiKeys() as keys:
+            return by_api_key(keys, identity.credentials, evaluation)
+        case X509() as authorities:
+            return by_certificate(authorities, evaluation)
+        case TokenReview() as review:
+            return by_review(review, identity.credentials, evaluation)
+        case Introspection() as introspection:
+            return by_introspection(introspection, identity.credentials, evaluation)
+        case Plain(selector):
+            return _plain(selector, evaluation)
+        case Anonymous():
+            return Found({"anonymous": True}, {"anonymous": True}, "Everybody is accepted.")
+
+
+def _plain(selector: str, evaluation: Evaluation) -> Finding:
+    found = resolve(Selected(selector), evaluation.document)
+    if isinstance(found, Found) and found.value is None:
+        return Refused(f"{selector} selects nothing.")
+    return found
+
+
+def _time_left(answer: Found, evaluation: Evaluation) -> float | None:
+    """An answer about a token is never kept past the end of the token."""
+    if not isinstance(answer.value, Mapping):
+        return None
+    expires = answer.value.get("exp")
+    if isinstance(expires, bool) or not isinstance(expires, int | float):
+        return None
+    return expires + evaluation.services.leeway - evaluation.request.time
+
+
+def _extended(identity: Identity, found: Found, evaluation: Evaluation) -> Finding:
+    """The identity with its properties. All of them are resolved on the identity as it was before the first."""
+    document = evaluation.document
+    if not identity.properties:
+        document.learn("identity", None, found.value, found.masked)
+        return found
+    if not isinstance(found.value, Mapping) or not isinstance(found.masked, Mapping):
+        return Refused("The identity is not an object, so no properties can be added to it.")
+    before = document.copied()
+    before.learn("identity", None, found.value, found.masked)
+    plain, masked = dict(found.value), dict(found.masked)
+    for each in identity.properties:
+        if each.name in plain and not each.overwrite:
+            continue
+        resolved = resolve(each.value, before)
+        match resolved:
+            case Found(value, twin):
+                plain[each.name], masked[each.name] = value, twin
+            case NotKnown(what):
+                return NotKnown(f"{what} (for the property {each.name})")
+            case Broken(reason):
+                return Refused(f"The property {each.name} of the identity cannot be had. {reason}")
+    document.learn("identity", None, plain, masked)
+    return Found(plain, masked, found.reason)

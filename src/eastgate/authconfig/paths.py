@@ -1,0 +1,74 @@
+"""Which parts of the authorization JSON an expression can look at, found before it is evaluated.
+
+What is unknown must not decide, and what is secret must not be shown. Both are places in the document, and whatever
+may look at such a place is treated as if it did: a selector that is more than names with dots between them counts as
+looking at everything below the names that it starts with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import TypeAlias
+
+__all__ = ["Path", "is_plain", "lead", "rego_mentions", "template_mentions", "touched"]
+
+Path: TypeAlias = tuple[str, ...]
+
+_NAME = re.compile(r"([\w:/-]+)(?:[.|]|$)", re.ASCII)
+_INPUT = re.compile(r"(?<![\w.])input((?:\.[A-Za-z_]\w*|\[\"[^\"\\]*\"\])*)", re.ASCII)
+_INPUT_KEY = re.compile(r"\.(\w+)|\[\"([^\"\\]*)\"\]", re.ASCII)
+
+
+@lru_cache(maxsize=4096)
+def lead(selector: str) -> Path:
+    """The names that a selector starts with, up to the first component that is something else."""
+    return tuple(_names(selector))
+
+
+def _names(selector: str) -> Iterator[str]:
+    at = 0
+    while at < len(selector) and (name := _NAME.match(selector, at)):
+        yield name[1]
+        at = name.end()
+
+
+@lru_cache(maxsize=4096)
+def is_plain(selector: str) -> bool:
+    """Whether a selector is nothing but names, so that it cannot fail whatever it finds."""
+    return sum(map(len, lead(selector))) + len(lead(selector)) - 1 == len(selector)
+
+
+@lru_cache(maxsize=4096)
+def template_mentions(template: str) -> tuple[Path, ...]:
+    """What the selectors in braces of a template start with. Escaped braces count too, which errs on the safe side."""
+    mentions: list[Path] = []
+    depth = start = 0
+    for at, character in enumerate(template):
+        if character == "{":
+            depth += 1
+            start = at + 1 if depth == 1 else start
+        elif character == "}" and depth:
+            depth -= 1
+            if depth == 0:
+                mentions.append(lead(template[start:at]))
+    return (*mentions, ()) if depth or "\\" in template else tuple(mentions)
+
+
+@lru_cache(maxsize=256)
+def rego_mentions(module: str) -> tuple[Path, ...]:
+    """The paths under `input` that a Rego module spells out; `input` by itself is everything."""
+    return tuple(tuple(key[1] or key[2] for key in _INPUT_KEY.finditer(found[1])) for found in _INPUT.finditer(module))
+
+
+def touched(mentions: Iterable[Path], places: Mapping[Path, str]) -> str | None:
+    """What is at the first of the places that is inside, or around, something mentioned."""
+    if not places:
+        return None
+    for mention in mentions:
+        for place, name in places.items():
+            shorter = min(len(mention), len(place))
+            if mention[:shorter] == place[:shorter]:
+                return name
+    return None

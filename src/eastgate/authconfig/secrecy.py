@@ -1,0 +1,91 @@
+"""Keeping secrets out of what is said about an evaluation.
+
+There are two kinds, and they are treated differently on purpose:
+
+- What a request carries where credentials are, is masked by its *place*: in the twin of the document that all
+  answers and explanations are made from. Masking it wherever its text occurs would let a caller blank out a header
+  that the service behind relies on, by sending that header's value as a credential.
+- What an operator keeps in a Secret, and a credential that was found good, is masked by its *text*, everywhere.
+
+Explanations are for reading only, so there both kinds are masked by text as well.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping
+from urllib.parse import quote, quote_plus, unquote_plus
+
+__all__ = ["MASK", "Secrets"]
+
+MASK = "***"
+
+_SHORTEST = 5  # a shorter text is masked only where it is all there is: it occurs in too much else
+
+
+class Secrets:
+    """The texts that must not be shown: `proven` nowhere, `claimed` not in explanations."""
+
+    __slots__ = ("_claimed", "_proven")
+
+    def __init__(self) -> None:
+        self._claimed: set[str] = set()
+        self._proven: set[str] = set()
+
+    def claimed(self, *texts: str) -> None:
+        """Texts that the caller sent as credentials, whatever they are worth."""
+        for text in texts:
+            self._claimed.update(_spellings(text))
+
+    def proven(self, *texts: str) -> None:
+        """Texts that are secrets for sure: nobody outside chooses them."""
+        for text in texts:
+            self._proven.update(_spellings(text))
+
+    def explained(self, value: object) -> object:
+        """The value for an explanation."""
+        return _masked(value, _longest_first(self._claimed | self._proven))
+
+    def said(self, text: str) -> str:
+        """A text for an explanation."""
+        return _masked_text(text, _longest_first(self._claimed | self._proven))
+
+    def answered(self, value: object) -> object:
+        """The value for an answer."""
+        return _masked(value, _longest_first(self._proven)) if self._proven else value
+
+
+def _spellings(text: str) -> Iterable[str]:
+    """The text as it may occur: as it is, in a URL, in Base64."""
+    if not text:
+        return ()
+    encoded = base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()
+    spelled = {text, text.strip(), unquote_plus(text), encoded}
+    if not text.isalnum():
+        bytes_ = text.encode("utf-8", "surrogatepass")
+        spelled |= {quote(bytes_), quote(bytes_, safe=""), quote_plus(bytes_)}
+    return spelled - {""}
+
+
+def _longest_first(texts: Iterable[str]) -> list[str]:
+    return sorted(texts, key=len, reverse=True)
+
+
+def _masked(value: object, texts: list[str]) -> object:
+    match value:
+        case str():
+            return _masked_text(value, texts)
+        case Mapping():
+            return {_masked_text(str(key), texts): _masked(item, texts) for key, item in value.items()}
+        case list() | tuple():
+            return [_masked(item, texts) for item in value]
+    return value
+
+
+def _masked_text(text: str, texts: list[str]) -> str:
+    for secret in texts:
+        if text == secret:
+            return MASK
+        if len(secret) >= _SHORTEST and secret in text:
+            text = text.replace(secret, MASK)
+    return text

@@ -1,0 +1,86 @@
+"""Values that a scheme selects from the authorization JSON, each with its twin without secrets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from eastgate.authconfig.document import Document
+from eastgate.authconfig.findings import Broken, Found, NotKnown
+from eastgate.authconfig.model import Celled, Literal, Property, Selected, Value
+from eastgate.authconfig.paths import Path, lead, template_mentions, touched
+from eastgate.cel import CelEvaluationError, CelProblem, compile_document_cel
+from eastgate.gjson import TooMuch, fill, is_template, select
+
+__all__ = ["properties", "resolve", "stringified"]
+
+_Evaluate: TypeAlias = Callable[[dict[str, object]], object]
+
+
+def resolve(value: Value, document: Document) -> Found | NotKnown | Broken:
+    """The value in this document."""
+    match value:
+        case Literal(written):
+            return Found(written, written)
+        case Selected(path):
+            template = is_template(path)
+            mentions = template_mentions(path) if template else (lead(path),)
+            return _both(mentions, document, lambda data: fill(path, data) if template else _selected(path, data))
+        case Celled(text):
+            expression = compile_document_cel(text)
+            if isinstance(expression, CelProblem):
+                return Broken(f"The expression cannot be understood: {expression.message}.")
+            return _both(expression.mentions, document, expression.evaluate)
+
+
+def _selected(path: str, data: dict[str, object]) -> object:
+    return select(data, path).value
+
+
+def _both(mentions: Iterable[Path], document: Document, evaluate: _Evaluate) -> Found | NotKnown | Broken:
+    if unknown := touched(mentions, document.unknown):
+        return NotKnown(unknown)
+    hidden = touched(mentions, document.hidden)
+    try:
+        found = evaluate(document.plain)
+    except TooMuch:
+        return Broken("The selector takes too long on this request.")
+    except CelEvaluationError as error:
+        return Broken("The expression has no answer." if hidden else f"The expression has no answer: {error}.")
+    return Found(found, found if not hidden else _twin(document, evaluate))
+
+
+def _twin(document: Document, evaluate: _Evaluate) -> object:
+    try:
+        return evaluate(document.masked)
+    except (TooMuch, CelEvaluationError):
+        return "***"
+
+
+def properties(listed: Iterable[Property], document: Document) -> Found | NotKnown | Broken:
+    """An object of several values, all of which must be there to be had."""
+    plain: dict[str, object] = {}
+    masked: dict[str, object] = {}
+    for each in listed:
+        found = resolve(each.value, document)
+        if not isinstance(found, Found):
+            return found
+        plain[each.name], masked[each.name] = found.value, found.masked
+    return Found(plain, masked)
+
+
+def stringified(value: object) -> str:
+    """A value as text, the way Authorino prints it: a text as it is, nothing for null, JSON for the rest."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        value = int(value)
+    return "" if value is None else json.dumps(_go_order(value), separators=(",", ":"), ensure_ascii=False)
+
+
+def _go_order(value: object) -> object:
+    """Go prints the keys of a map in their order."""
+    if isinstance(value, dict):
+        return {key: _go_order(value[key]) for key in sorted(value)}
+    return [_go_order(item) for item in value] if isinstance(value, list | tuple) else value

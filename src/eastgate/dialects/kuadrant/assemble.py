@@ -1,0 +1,117 @@
+"""From the AuthPolicies on a Gateway or a route to its layer.
+
+    [Observe(audit), Deny(what is selected and has no scheme), AskAll]
+
+The rules select what is sent to authorization; the rest is untouched. Of the policies on one target the oldest is in
+force. Of its schemes the one with the closest host answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from eastgate.dialects.kuadrant import hosts
+from eastgate.dialects.kuadrant.model import HttpRule, Policy
+from eastgate.policy import (
+    ALWAYS,
+    And,
+    Ask,
+    AskAll,
+    Attachment,
+    Chain,
+    Deny,
+    Is,
+    Layer,
+    Not,
+    Observe,
+    OneOf,
+    Or,
+    Origin,
+    Predicate,
+    Prefix,
+    Refusal,
+    Rule,
+    Stage,
+    Suffix,
+)
+from eastgate.policy.attributes import METHOD, PATH
+from eastgate.world.targets import GatewayNamed
+
+__all__ = ["in_force", "layers"]
+
+
+def in_force(policies: Iterable[Policy]) -> Policy | None:
+    """Which of the policies on one target counts: the oldest, then the first by name; never one that only audits."""
+    enforced = [policy for policy in policies if not policy.audit]
+    return min(
+        enforced, key=lambda policy: (policy.created is None, policy.created or "", policy.ref.name), default=None
+    )
+
+
+def layers(attached: Sequence[Attachment[Policy]]) -> list[Layer]:
+    """The layer of a Gateway or of a route."""
+    policies = sorted((one.policy for one in attached), key=lambda policy: policy.ref)
+    name = "gateway/auth" if isinstance(policies[0].target, GatewayNamed) else "route/auth"
+    stages: list[Stage] = []
+    if audited := [rule for policy in policies if policy.audit for rule in _selecting(policy)]:
+        stages.append(Observe("audit", tuple(audited), ("ask",) * len(audited)))
+    chosen = in_force(policies)
+    if chosen is not None:
+        stages += _stages(chosen)
+    return [Layer(name, Chain(tuple(stages)))]
+
+
+def _selecting(policy: Policy) -> list[Rule]:
+    """One rule for each that is written; where none is, all of the target's traffic."""
+    whole = [Rule(ALWAYS, Origin(policy.ref, 0, policy.span))]
+    written = [Rule(_selected(rule), Origin(policy.ref, place, rule.span)) for place, rule in enumerate(policy.rules)]
+    return written or whole
+
+
+def _stages(policy: Policy) -> list[Stage]:
+    selected = [rule.when for rule in _selecting(policy)]
+    when = selected[0] if len(selected) == 1 else Or(tuple(selected))
+    every_host = [host for scheme in policy.schemes for host in scheme.hosts]
+    covered = Or(tuple(hosts.matches(host) for host in every_host))
+    asks = [
+        Ask(
+            Rule(_both(when, hosts.nearest(scheme.hosts, every_host)), policy.origin(place)),
+            f"{policy.ref} auth scheme {place + 1}",
+            scheme,
+        )
+        for place, scheme in enumerate(policy.schemes)
+    ]
+    nowhere = replace(Origin(policy.ref, 0, policy.span), label="has no auth scheme for this host, and")
+    stages: list[Stage] = []
+    if hosts.ANY not in every_host:
+        refuse = Rule(_both(when, Not(covered)), nowhere)
+        stages.append(Deny("no-scheme", (refuse,), Refusal.NOT_FOUND))
+    if asks:
+        stages.append(AskAll("auth", tuple(asks)))
+    return stages
+
+
+def _selected(rule: HttpRule) -> Predicate:
+    """ALL that is written. Without hosts it means those of the target, which are all that get here."""
+    parts: list[Predicate] = []
+    if rule.hosts is not None:
+        parts.append(hosts.selects(rule.hosts))
+    if rule.methods is not None and "*" not in rule.methods:
+        parts.append(Is(METHOD, OneOf(frozenset(rule.methods))))
+    if rule.paths is not None and "*" not in rule.paths:
+        parts.append(_paths(rule.paths))
+    asked = tuple(part for part in parts if part != ALWAYS)
+    return asked[0] if len(asked) == 1 else And(asked)
+
+
+def _paths(paths: Sequence[str]) -> Predicate:
+    exact = frozenset(path for path in paths if "*" not in path)
+    parts: list[Predicate] = [Is(PATH, OneOf(exact))] if exact else []
+    parts += [Is(PATH, Prefix(path[:-1]) if path.endswith("*") else Suffix(path[1:])) for path in paths if "*" in path]
+    return parts[0] if len(parts) == 1 else Or(tuple(parts))
+
+
+def _both(first: Predicate, second: Predicate) -> Predicate:
+    parts = tuple(part for part in (first, second) if part != ALWAYS)
+    return parts[0] if len(parts) == 1 else And(parts)

@@ -1,0 +1,52 @@
+"""Codes of what an AuthPolicy can get wrong. Those of the auth schemes in it are in `schemes`."""
+
+from eastgate.diagnostics import Code, Severity
+
+TARGET_GROUP = Code("EG5001", "wrong target group", "“Only valid option is gateway.networking.k8s.io.”")
+TARGET_KIND = Code("EG5002", "unsupported target kind", "“Only valid options are HTTPRoute and Gateway.”")
+OTHER_NAMESPACE = Code(
+    "EG5003",
+    "a target in another namespace",
+    "“Currently only local objects can be referred”: the target is in the policy's own namespace.",
+)
+EMPTY_LIST = Code(
+    "EG5004",
+    "empty list in a rule",
+    "Inner fields follow OR semantics, so an empty list would match nothing, and look like no restriction.",
+)
+HOST = Code("EG5005", "invalid host", "A host is a DNS name, `*.` and a DNS name, or `*`, without port and path.")
+METHOD = Code("EG5006", "invalid method", "A method is an HTTP method in capitals, such as DELETE.")
+PATH = Code("EG5007", "invalid path", "A path begins with `/`; it may end, or begin, with one `*`.")
+RULE_HOST = Code(
+    "EG5008",
+    "rule host outside of the route",
+    "“Each rule's host in a route level policy must match at least one hostname regex described in HTTPRoute's "
+    "hostnames”.",
+)
+SCHEME_HOST = Code(
+    "EG5009",
+    "scheme host outside of the rules",
+    "“Following the heirarchial constraints, spec.AuthSchemes.Hosts must match at least one spec.Hosts for AuthPolicy "
+    "to be validated”, which are the hosts of its rules.",
+)
+SAME_HOST = Code(
+    "EG5010", "two schemes for one host", "A host has one auth scheme: two would leave open which one decides."
+)
+NO_SCHEME = Code(
+    "EG5011",
+    "no auth scheme",
+    "What the rules select is sent to authorization. Without a scheme nothing there lets it in: it is denied (404).",
+    Severity.WARNING,
+)
+TARGET_NOT_FOUND = Code(
+    "EG5012",
+    "target that no manifest declares",
+    "The policy guards nothing, and the hosts of its rules cannot be compared with those of its target.",
+    Severity.WARNING,
+)
+CONFLICTED = Code(
+    "EG5013",
+    "two policies on one target",
+    "The older one is in force, and the other one is not. Where no creation time tells, the first by name is the older.",
+    Severity.WARNING,
+)

@@ -1,0 +1,60 @@
+"""Hosts with wildcards: which are inside which, and which requests they mean. Always by whole labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from eastgate.policy import ALWAYS, And, Is, Not, OneOf, Or, Predicate, Suffix
+from eastgate.policy.attributes import HOST, SNI, Attribute
+
+__all__ = ["ANY", "host_problem", "is_inside", "matches", "nearest", "selects"]
+
+ANY = "*"
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_HOST = re.compile(rf"(\*\.)?{_LABEL}(\.{_LABEL})*")
+
+
+def host_problem(host: str) -> tuple[str, str] | None:
+    """What keeps a text from being a host, and what to write."""
+    if host == ANY or _HOST.fullmatch(host):
+        return None
+    if _HOST.fullmatch(host.lower()):
+        return "it has upper-case letters", f"write {host.lower()}"
+    bare = re.sub(r"^[a-z]+://", "", host.lower()).split("/")[0].partition(":")[0].rstrip(".")
+    way_out = f"write {bare}" if _HOST.fullmatch(bare) else "write a name such as www.example.com or *.example.com"
+    return "it is not a DNS name", way_out
+
+
+def is_inside(inner: str, outer: str) -> bool:
+    """Whether every host that one means is meant by the other; `*.foo.com` means neither evilfoo.com nor foo.com."""
+    if outer == ANY or inner == outer:
+        return True
+    if inner == ANY or not outer.startswith("*."):
+        return False
+    return inner.removeprefix("*").endswith(outer[1:]) and inner != outer[2:]
+
+
+def matches(host: str, attribute: Attribute = HOST) -> Predicate:
+    """Requests to a host."""
+    if host == ANY:
+        return ALWAYS
+    return Is(attribute, Suffix(host[1:]) if host.startswith("*.") else OneOf(frozenset({host})))
+
+
+def selects(hosts: Iterable[str]) -> Predicate:
+    """Requests to ANY of these hosts, by their header or by the name in the TLS handshake: either one is enough."""
+    chosen = list(hosts)
+    if ANY in chosen:
+        return ALWAYS
+    return Or(tuple(matches(host, attribute) for attribute in (HOST, SNI) for host in chosen))
+
+
+def nearest(hosts: Iterable[str], others: Iterable[str]) -> Predicate:
+    """Requests to ANY of these hosts for which none of the others is a closer match."""
+    rivals = list(others)
+    parts: list[Predicate] = []
+    for host in hosts:
+        closer = tuple(matches(rival) for rival in rivals if rival != host and is_inside(rival, host))
+        parts.append(And((matches(host), Not(Or(closer)))) if closer else matches(host))
+    return parts[0] if len(parts) == 1 else Or(tuple(parts))

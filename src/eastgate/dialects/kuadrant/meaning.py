@@ -1,0 +1,51 @@
+"""From a checked document to its meaning."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from eastgate.dialects.kuadrant.model import HttpRule, Policy
+from eastgate.dialects.kuadrant.schemes import read_scheme
+from eastgate.policy import PolicyRef
+from eastgate.schema.kubernetes import is_audit
+from eastgate.settings import Settings
+from eastgate.sources import Document
+from eastgate.sources.node import Node
+from eastgate.world.targets import GatewayNamed, RouteNamed
+
+__all__ = ["auth_policy"]
+
+
+def auth_policy(document: Document, root: Node, _settings: Settings) -> Policy:
+    """An AuthPolicy."""
+    spec, namespace = root["spec"], document.namespace or "default"
+    target = spec["targetRef"]
+    named = RouteNamed if target["kind"].text == "HTTPRoute" else GatewayNamed
+    schemes = list(spec.get("authSchemes") or ())
+    created = root["metadata"].get("creationTimestamp")
+    return Policy(
+        ref=PolicyRef(document.kind, namespace, document.name, document.group),
+        span=document.span,
+        target=named(namespace, target["name"].text),
+        target_span=target["name"].span,
+        rules=tuple(_rule(rule) for rule in spec.get("rules") or ()),
+        schemes=tuple(replace(read_scheme(scheme, namespace), span=scheme.span) for scheme in schemes),
+        scheme_spans=tuple((scheme.span, tuple(host.span for host in scheme["hosts"])) for scheme in schemes),
+        created=created.value if created is not None and isinstance(created.value, str) else None,
+        audit=is_audit(root),
+    )
+
+
+def _rule(rule: Node) -> HttpRule:
+    hosts = rule.get("hosts")
+    return HttpRule(
+        hosts=_texts(hosts),
+        methods=_texts(rule.get("methods")),
+        paths=_texts(rule.get("paths")),
+        span=rule.span,
+        host_spans=tuple(host.span for host in hosts or ()),
+    )
+
+
+def _texts(node: Node | None) -> tuple[str, ...] | None:
+    return tuple(one.text for one in node) if node is not None else None

@@ -1,0 +1,56 @@
+"""An AuthPolicy, as it is once it has been read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from eastgate.authconfig.model import Scheme
+from eastgate.places import Span
+from eastgate.policy import Origin, PolicyRef
+from eastgate.world.targets import GatewayNamed, RouteNamed
+
+__all__ = ["HttpRule", "Policy"]
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRule:
+    """Requests that are sent to authorization: ALL that is written fits, of each list ANY. None asks nothing."""
+
+    hosts: tuple[str, ...] | None
+    methods: tuple[str, ...] | None
+    paths: tuple[str, ...] | None
+    span: Span
+    host_spans: tuple[Span, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Policy:
+    """One policy. Two policies are the same only if they are the same object: a changed one is another."""
+
+    ref: PolicyRef
+    span: Span
+    target: RouteNamed | GatewayNamed
+    target_span: Span
+    rules: tuple[HttpRule, ...]
+    schemes: tuple[Scheme, ...]
+    scheme_spans: tuple[tuple[Span, tuple[Span, ...]], ...]  # of each scheme, and of each of its hosts
+    created: str | None = None
+    audit: bool = False
+
+    references: ClassVar[tuple[PolicyRef, ...]] = ()
+
+    @property
+    def targets(self) -> tuple[RouteNamed | GatewayNamed, ...]:
+        """What it applies to."""
+        return (self.target,)
+
+    @property
+    def origins(self) -> Iterator[Origin]:
+        """Where its schemes are written."""
+        return (self.origin(place) for place in range(len(self.schemes)))
+
+    def origin(self, place: int) -> Origin:
+        """Where one of its schemes is written."""
+        return Origin(self.ref, place, self.scheme_spans[place][0], label=f"auth scheme {place + 1}")

@@ -1,0 +1,104 @@
+"""Demands that many parts of a scheme have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from eastgate.diagnostics import Code
+from eastgate.dialects.kuadrant.schemes import codes
+from eastgate.schema import Anything, Check, Field, Record, enumerated, quoted
+from eastgate.settings import Settings
+from eastgate.sources.node import Node
+
+__all__ = ["Checking", "Demand", "exactly_one", "named", "needs", "record", "some", "unique_names"]
+
+Checking = Check[Settings]
+Demand = Callable[[Node, Checking], None]
+
+
+def record(
+    what: str,
+    fields: Mapping[str, Field[Settings]],
+    *rules: Demand,
+    unsupported: tuple[str, ...] = (),
+    renamed: Mapping[str, str] | None = None,
+    misspelt: Mapping[str, str] | None = None,
+    advice: Mapping[str, str] | None = None,
+) -> Record[Settings]:
+    """A mapping with known fields.
+
+    `unsupported` are fields that Authorino has and `unsupported.py` reports; nobody is told to write them. `renamed`
+    are fields of the other style, with what to write instead.
+    """
+    taken = ", ".join(f"`{name}`" for name in fields)
+    return Record(
+        what,
+        {**fields, **{name: Field(Anything()) for name in unsupported}},
+        rules=rules,
+        misspelt=misspelt or {},
+        advice=advice or {},
+        foreign={name: (codes.MIXED_VERSIONS, instead) for name, instead in (renamed or {}).items()},
+        otherwise=f"the fields here are {taken}" if fields else "it has no fields: write {}",
+    )
+
+
+def exactly_one(code: Code, what: str, names: tuple[str, ...], reported: tuple[str, ...] = ()) -> Demand:
+    """One of several fields; those that are reported already count, and are not spoken of again."""
+
+    def rule(node: Node, to: Checking) -> None:
+        written = [key for key, value in node.items() if key in names and value.value is not None]
+        others = [key for key in reported if key in node]
+        if len(written) > 1:
+            message = f"{what} has one of `{written[0]}` and `{written[1]}`, not both"
+            to.report(code, message, node.key_span(written[1]), help="remove one of them")
+        elif not written and not others:
+            words = enumerated([f"`{name}`" for name in names], "or")
+            to.report(code, f"{what} needs {words}", node, help="write one of them")
+
+    return rule
+
+
+def needs(code: Code, what: str, name: str, example: str, *reported: str) -> Demand:
+    """A field that must be there, unless something in its place is reported already."""
+
+    def rule(node: Node, to: Checking) -> None:
+        if not any(key in node for key in (name, *reported)):
+            to.report(code, f"{what} needs `{name}`", node, help=f"write {name}: {example}")
+
+    return rule
+
+
+def some(code: Code, message: str, way_out: str) -> Demand:
+    """A list with at least one entry."""
+
+    def rule(node: Node, to: Checking) -> None:
+        if not list(node):
+            to.report(code, message, node, help=way_out)
+
+    return rule
+
+
+def unique_names(what: str, *, fold: bool = False) -> Demand:
+    """No name twice; `fold`: in whatever letters."""
+
+    def rule(node: Node, to: Checking) -> None:
+        seen: set[str] = set()
+        names = list(node.keys.values()) if isinstance(node.value, dict) else _names(node)
+        for name in names:
+            word = name.text.lower() if fold else name.text
+            if word in seen:
+                message = f"there are two {what} named {quoted(name.text)}"
+                to.report(codes.DUPLICATE_NAME, message, name, help="write another name, or remove one of them")
+            seen.add(word)
+
+    return rule
+
+
+def _names(items: Node) -> list[Node]:
+    return [name for item in items if (name := item.get("name")) is not None and isinstance(name.value, str)]
+
+
+def named(node: Node, to: Checking) -> None:
+    """A name that something can refer to."""
+    if not node.text.strip():
+        to.report(codes.NAME, "the name is empty", node, help="write a name")

@@ -1,0 +1,133 @@
+"""Codes of what an embedded auth scheme can get wrong."""
+
+from eastgate.diagnostics import Code
+
+MIXED_VERSIONS = Code(
+    "EG5101",
+    "names of two versions in one auth scheme",
+    "An auth scheme is written as in AuthConfig v1beta1 (lists, `identity`, `denyWith`) or as in v1beta2 and v1beta3 "
+    "(mappings, `authentication`, `response.unauthorized`). One that mixes them would be read in part by either "
+    "version, and the rest dropped.",
+)
+ONE_METHOD = Code(
+    "EG5102",
+    "not exactly one method",
+    "An entry has a name and exactly one method. Of two, Authorino would take the one that it looks for first.",
+)
+DUPLICATE_NAME = Code(
+    "EG5103",
+    "name used twice",
+    "Entries are known by their names: `auth.metadata.<name>` is one of them, and so is a header or a property.",
+)
+NO_SUCH_PATTERN = Code(
+    "EG5104",
+    "patternRef leads nowhere",
+    "`patternRef` names a set of patterns in `patterns` of the same scheme. One that is not there can never hold.",
+)
+CONDITION = Code(
+    "EG5105",
+    "invalid condition",
+    "A condition is a selector with an operator and a value, or one of `patternRef`, `predicate`, `all` and `any`. A "
+    "list without conditions would always hold, or never.",
+)
+OPERATOR = Code("EG5106", "unknown operator", "A pattern compares with eq, neq, incl, excl or matches.")
+REGEX = Code(
+    "EG5107",
+    "invalid regular expression",
+    "`matches` takes an RE2 expression. One that cannot be compiled matches nothing, and Authorino denies every "
+    "request because of it.",
+)
+SELECTOR = Code(
+    "EG5108",
+    "invalid selector",
+    "A selector is a GJSON path into the authorization JSON, with Authorino's modifiers; a value may also be a text "
+    "with selectors in braces. A path with a mistake selects nothing, and nothing is also a value to compare with.",
+)
+CEL = Code(
+    "EG5109",
+    "invalid CEL expression in an auth scheme",
+    "The expression cannot be compiled, or looks at something that the authorization JSON does not have.",
+)
+REGO = Code(
+    "EG5110",
+    "invalid Rego policy",
+    "The policy cannot be compiled. It has rules, among them `allow`, and needs no `package`.",
+)
+VALUE = Code(
+    "EG5111",
+    "not exactly one value",
+    "A value is written out, or selected from the authorization JSON. Of both, one would be ignored.",
+)
+URL = Code(
+    "EG5112",
+    "invalid URL",
+    "Whom a scheme asks is an absolute http or https URL. Its host is written out, so that no request can choose it, "
+    "and passwords belong in a Secret.",
+)
+TTL = Code("EG5113", "invalid time to live", "How long something is kept, in whole seconds.")
+SECRETS = Code(
+    "EG5114",
+    "Secrets not selected",
+    "API keys and certificate authorities are in Secrets that labels select. Without any label, every Secret of the "
+    "namespace would be one.",
+)
+CREDENTIALS = Code(
+    "EG5115",
+    "invalid credentials",
+    "A credential is in the Authorization header, after a prefix, or in a header, a query parameter or a cookie, "
+    "which need a name.",
+)
+STATUS = Code("EG5116", "invalid status of a denial", "A denial has a status from 300 to 599: any other would let in.")
+HEADER = Code("EG5117", "invalid header", "A header that HTTP does not allow is dropped on its way, or breaks it.")
+NO_HOST = Code("EG5118", "auth scheme without hosts", "A scheme is found by the host of a request; without one, never.")
+HTTP_CALL = Code(
+    "EG5119",
+    "parts of an HTTP request that do not fit",
+    "A request has `body` or `bodyParameters`, and a GET has neither: what does not fit would not be sent.",
+)
+ISSUER = Code(
+    "EG5120",
+    "token without an issuer",
+    "The keys that sign tokens are found at their issuer, or at the URL of a key set.",
+)
+SUBJECT = Code("EG5121", "review without a subject", "The API server is asked about a user, about groups, or both.")
+NAME = Code(
+    "EG5122", "empty name", "What an entry finds out is known by its name; without one nothing can refer to it."
+)
+ALL_NAMESPACES = Code(
+    "EG5131",
+    "Secrets of all namespaces",
+    "Eastgate looks Secrets up in the namespace of the policy only: otherwise whoever may create a Secret anywhere "
+    "could give himself a key.",
+)
+IDENTITY_UNSUPPORTED = Code(
+    "EG5132",
+    "identity that is not evaluated",
+    "Authorino has, or plans, this way to recognize a caller, and Eastgate does not. Left out, nobody would be "
+    "recognized by it; it is an error, so that nobody relies on it.",
+)
+METADATA_UNSUPPORTED = Code(
+    "EG5133",
+    "metadata that is not evaluated",
+    "Authorino can fetch this, and Eastgate cannot. Rules that look at it would find nothing.",
+)
+AUTHORIZATION_UNSUPPORTED = Code(
+    "EG5134",
+    "authorization that is not evaluated",
+    "Authorino can check this, and Eastgate cannot. A check that is left out lets everybody in.",
+)
+RESPONSE_UNSUPPORTED = Code(
+    "EG5135",
+    "response that is not evaluated",
+    "Authorino can issue tokens, called wristbands. Eastgate issues none: it has no keys of its own.",
+)
+CALLBACKS = Code(
+    "EG5136",
+    "callbacks are not made",
+    "Authorino can call other services once it has decided. Eastgate decides, and calls nobody afterwards.",
+)
+METRICS = Code(
+    "EG5137",
+    "metrics of one entry",
+    "Authorino can keep metrics of a single entry. Eastgate does not, and says so rather than ignoring a line.",
+)

@@ -1,0 +1,157 @@
+"""Conditions: patterns, named sets of them, CEL predicates, and ALL or ANY of these.
+
+Both styles have the same conditions; the first versions of v1beta1 lack `all`, `any` and `predicate`, and nothing
+is lost by taking them there too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eastgate.authconfig.model import Operator
+from eastgate.diagnostics import did_you_mean
+from eastgate.dialects.kuadrant.schemes import codes
+from eastgate.dialects.kuadrant.schemes.checking import Checking, some
+from eastgate.dialects.kuadrant.schemes.expressions import cel_condition, regular_expression
+from eastgate.dialects.kuadrant.schemes.values import PATH
+from eastgate.schema import Choice, Field, ListOf, MapOf, Record, Text, quoted
+from eastgate.settings import Settings
+from eastgate.sources.node import Node
+
+__all__ = ["NAMED_PATTERNS", "RULES", "WHEN", "no_dangling_references"]
+
+_EXAMPLE = "write {selector: .., operator: .., value: ..}"
+_FORMS = ("patternRef", "predicate", "all", "any")
+_OF_A_PATTERN = ("selector", "operator", "value")
+
+_NEAR = {
+    **dict.fromkeys(("=", "==", "===", "EQUAL", "EQUALS", "IS"), "eq"),
+    **dict.fromkeys(("!=", "<>", "NE", "NOT", "NOTEQUAL", "NOTEQUALS"), "neq"),
+    **dict.fromkeys(("CONTAINS", "HAS", "INCLUDES"), "incl"),
+    **dict.fromkeys(("NOTCONTAINS", "EXCLUDES"), "excl"),
+    **dict.fromkeys(("=~", "~", "REGEX", "MATCH", "REGEXP"), "matches"),
+}
+_OPERATOR = Choice(
+    tuple(Operator),
+    codes.OPERATOR,
+    reasons={word: (codes.OPERATOR, f"write {operator}") for word, operator in _NEAR.items()}
+    | {
+        word: (codes.OPERATOR, f"write a pattern for each value: `{operator}` asks whether a selected list has one")
+        for word, operator in (("IN", "incl"), ("NOTIN", "excl"))
+    },
+)
+
+
+def _one_form(node: Node, to: Checking) -> None:
+    """A pattern, or one of the other forms."""
+    forms = [name for name in _FORMS if name in node]
+    parts = [name for name in _OF_A_PATTERN if name in node]
+    if len(forms) > 1 or (forms and parts):
+        first, second = (*forms, *parts)[:2]
+        message = f"a condition has one of `{first}` and `{second}`, not both"
+        to.report(codes.CONDITION, message, node.key_span(second), help="write a condition for each")
+    elif not forms:
+        _pattern(node, to)
+
+
+def _pattern(node: Node, to: Checking) -> None:
+    """A selector, an operator and a value."""
+    operator, value = node.get("operator"), node.get("value")
+    missing = [f"`{name}`" for name in ("selector", "operator") if name not in node]
+    if missing:
+        message = f"a condition needs {' and '.join(missing)}"
+        to.report(codes.CONDITION, message, node, help=_EXAMPLE)
+    elif operator is not None and value is None and operator.text not in (Operator.EQ, Operator.NEQ):
+        # without a value the others would hold for anything, or for nothing
+        message = f"`{operator.text}` needs `value`"
+        to.report(codes.CONDITION, message, operator, help="write value: ..")
+    elif operator is not None and value is not None and operator.text == Operator.MATCHES:
+        regular_expression(value, to)
+
+
+_SOME = some(codes.CONDITION, "there is no condition in the list", _EXAMPLE)
+_ADVICE = {
+    "and": "write all: [..]",
+    "or": "write any: [..]",
+    "not": "write the opposite operator: neq for eq, excl for incl",
+    "key": "write selector: ..",
+    "values": "write a pattern for each value, in any: [..]",
+    "expression": "write predicate: ..",
+    "cel": "write predicate: ..",
+}
+_MISSPELT = {
+    "and": "all",
+    "or": "any",
+    "not": "operator",
+    "key": "selector",
+    "values": "value",
+    "expression": "predicate",
+    "cel": "predicate",
+    "authJSON": "selector",
+    "pattern": "patternRef",
+    "allOf": "all",
+    "anyOf": "any",
+    "name": "patternRef",
+    "ref": "patternRef",
+}
+_PATTERN_FIELDS: dict[str, Field[Settings]] = {
+    "selector": Field(PATH),
+    "operator": Field(_OPERATOR),
+    "value": Field(Text("a value to compare with")),
+}
+_PREDICATE: Field[Settings] = Field(Text("a CEL expression", cel_condition))
+
+_fields: dict[str, Field[Settings]] = {
+    **_PATTERN_FIELDS,
+    "patternRef": Field(Text("the name of a set of patterns")),
+    "predicate": _PREDICATE,
+}
+_condition: Record[Settings] = Record(
+    "a condition", _fields, rules=(_one_form,), misspelt=_MISSPELT, advice=_ADVICE
+)  # and, in it, more of its kind:
+_fields["all"] = Field(ListOf(_condition, "a list of conditions", _SOME))
+_fields["any"] = Field(ListOf(_condition, "a list of conditions", _SOME))
+
+WHEN: Field[Settings] = Field(ListOf(_condition, "a list of conditions"))
+RULES: ListOf[Settings] = ListOf(_condition, "a list of conditions", _SOME)
+
+_named_condition: Record[Settings] = Record(
+    "a named pattern",
+    {**_PATTERN_FIELDS, "predicate": _PREDICATE},
+    rules=(_one_form,),
+    misspelt={name: near for name, near in _MISSPELT.items() if near in ("selector", "operator", "value", "predicate")},
+    advice=_ADVICE
+    | dict.fromkeys(("patternRef", "all", "any"), "write the patterns out: a set of patterns is all of them"),
+)
+NAMED_PATTERNS: MapOf[Settings] = MapOf(
+    ListOf(_named_condition, "a list of patterns", _SOME), "a mapping of sets of patterns"
+)
+
+
+# References
+
+
+def no_dangling_references(scheme: Node, to: Checking) -> None:
+    """Each patternRef is the name of a set of patterns of the same scheme."""
+    patterns = scheme.get("patterns")
+    names = [name for name, _ in patterns.items()] if patterns is not None else []
+    refs = (ref for key, section in scheme.items() if key != "patterns" for ref in _references(section))
+    for ref in refs:
+        if ref.text in names:
+            continue
+        near = did_you_mean(ref.text, names)
+        way_out = (
+            f"did you mean `{near}`?" if near else f"write patterns: {{{ref.text or '<name>'}: [..]}} into the scheme"
+        )
+        to.report(codes.NO_SUCH_PATTERN, f"there are no patterns named {quoted(ref.text)}", ref, help=way_out)
+
+
+def _references(node: Node) -> Iterator[Node]:
+    """Wherever a condition may stand; a value that is written out has none in it, whatever it looks like."""
+    for item in node:
+        yield from _references(item)
+    for key, value in node.items():
+        if key == "patternRef" and isinstance(value.value, str):
+            yield value
+        elif key != "value":
+            yield from _references(value)

@@ -1,0 +1,83 @@
+"""What the entries of all sections have in common: a name, a priority, conditions, a cache, and one method."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from eastgate.dialects.kuadrant.schemes import codes
+from eastgate.dialects.kuadrant.schemes.checking import Checking, Demand, exactly_one, named, record, unique_names
+from eastgate.dialects.kuadrant.schemes.conditions import WHEN
+from eastgate.dialects.kuadrant.schemes.styles import Style
+from eastgate.dialects.kuadrant.schemes.values import KEPT_SECONDS, value
+from eastgate.schema import Field, Flag, ListOf, MapOf, Record, Text, Whole
+from eastgate.settings import Settings
+from eastgate.sources.node import Node
+
+__all__ = ["entry", "section"]
+
+_PRIORITY = Whole(-(2**31), 2**31 - 1, what="a priority")
+
+
+def _common(style: Style) -> dict[str, Field[Settings]]:
+    key = Field(value(style, "key"), required=True, help=f"write key: {_selected_as(style)}")
+    common: dict[str, Field[Settings]] = {
+        "priority": Field(_PRIORITY),
+        "when": WHEN,
+        "cache": Field(record("cache", {"key": key, "ttl": Field(KEPT_SECONDS)})),
+        "metrics": Field(Flag()),
+    }
+    if style is Style.OLD:
+        return {"name": Field(Text("a name", named), required=True, help="write name: .."), **common}
+    return common
+
+
+def _selected_as(style: Style) -> str:
+    return style.pick("{valueFrom: {authJSON: ..}}", "{selector: ..}")
+
+
+def entry(
+    style: Style,
+    what: str,
+    methods: Mapping[str, Field[Settings]],
+    *rules: Demand,
+    extra: Mapping[str, Field[Settings]] | None = None,
+    unsupported: tuple[str, ...] = (),
+    renamed: Mapping[str, str] | None = None,
+    moved: Mapping[str, str] | None = None,
+    misspelt: Mapping[str, str] | None = None,
+) -> Record[Settings]:
+    """One entry of a section: `methods` are the fields of which it has exactly one.
+
+    `renamed` are methods of the other style, and `moved` its other fields, each with what to write instead.
+    """
+    one = exactly_one(codes.ONE_METHOD, what, tuple(methods), (*unsupported, *(renamed or {})))
+    by_key = {"name": "remove it: here the key of an entry is its name"} if style is Style.NEW else {}
+    return record(
+        what,
+        {**_common(style), **(extra or {}), **methods},
+        one,
+        *rules,
+        unsupported=unsupported,
+        renamed={**(renamed or {}), **(moved or {}), **by_key},
+        misspelt={"conditions": "when", **(misspelt or {})},
+    )
+
+
+def section(style: Style, what: str, item: Record[Settings], *rules: Demand) -> Field[Settings]:
+    """A list of entries with names, or a mapping by name."""
+    if style is Style.OLD:
+        return Field(ListOf(item, f"a list of {what}", _all_of(unique_names(what), *rules)))
+    return Field(MapOf(item, f"a mapping of {what} by name", _all_of(_named_keys, *rules)))
+
+
+def _all_of(*demands: Demand) -> Demand:
+    def rule(node: Node, to: Checking) -> None:
+        for demand in demands:
+            demand(node, to)
+
+    return rule
+
+
+def _named_keys(node: Node, to: Checking) -> None:
+    for key in node.keys.values():
+        named(key, to)

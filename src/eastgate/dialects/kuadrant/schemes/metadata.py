@@ -1,0 +1,91 @@
+"""`metadata`: what is fetched from elsewhere with an HTTP request."""
+
+from __future__ import annotations
+
+from eastgate.dialects.kuadrant.schemes import codes
+from eastgate.dialects.kuadrant.schemes.checking import Checking, needs, record
+from eastgate.dialects.kuadrant.schemes.credentials import credentials
+from eastgate.dialects.kuadrant.schemes.entries import entry, section
+from eastgate.dialects.kuadrant.schemes.styles import Style
+from eastgate.dialects.kuadrant.schemes.values import TEMPLATE_URL, named_values, value
+from eastgate.schema import Choice, Field, Record, Text, quoted
+from eastgate.schema.kubernetes import dns_subdomain
+from eastgate.settings import Settings
+from eastgate.sources.node import Node
+
+__all__ = ["metadata"]
+
+_METHODS = {
+    Style.OLD: ("GET", "POST"),
+    Style.NEW: ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"),
+}
+_BODIES = ("body", "bodyParameters")
+_WITHOUT_BODY = ("GET", "HEAD", "OPTIONS")
+
+
+def _secret_key(node: Node, to: Checking) -> None:
+    if not node.text:
+        to.report(codes.NAME, f"{quoted(node.text)} is not a key of a Secret", node, help="write the key of the value")
+
+
+_SHARED_SECRET: Record[Settings] = record(
+    "sharedSecretRef",
+    {
+        "name": Field(dns_subdomain("a name"), required=True, help="write name: <a Secret>"),
+        "key": Field(Text("a key", _secret_key), required=True, help="write key: <the key of the value in the Secret>"),
+    },
+)
+
+
+def _one_body(node: Node, to: Checking) -> None:
+    """`body` or `bodyParameters`, and only where the method takes one."""
+    written = [name for name in _BODIES if name in node]
+    method = node["method"].text if "method" in node else "GET"
+    if len(written) > 1:
+        message = "`body` and `bodyParameters` cannot both be sent"
+        to.report(codes.HTTP_CALL, message, node.key_span("bodyParameters"), help="remove one of them")
+    elif written and method in _WITHOUT_BODY:
+        message = f"a {method} request has no body"
+        to.report(codes.HTTP_CALL, message, node.key_span(written[0]), help="write method: POST, or remove it")
+    elif "contentType" in node and method in _WITHOUT_BODY:
+        message = f"a {method} request has no body"
+        to.report(codes.HTTP_CALL, message, node.key_span("contentType"), help="write method: POST, or remove it")
+
+
+def _credentials_of_a_secret(node: Node, to: Checking) -> None:
+    if "credentials" in node and "sharedSecretRef" not in node and "oauth2" not in node:
+        message = "there is no secret to send as `credentials`"
+        way_out = "write sharedSecretRef: {name: .., key: ..}, or remove `credentials`"
+        to.report(codes.CREDENTIALS, message, node.key_span("credentials"), help=way_out)
+
+
+def _http(style: Style) -> Record[Settings]:
+    mine, other = ("endpoint", "url") if style is Style.OLD else ("url", "endpoint")
+
+    return record(
+        "http",
+        {
+            mine: Field(TEMPLATE_URL),
+            "method": Field(Choice(_METHODS[style])),
+            "body": Field(value(style, "body")),
+            "bodyParameters": Field(named_values(style, "a mapping of parameters")),
+            "contentType": Field(Choice(("application/x-www-form-urlencoded", "application/json"))),
+            "headers": Field(named_values(style, "a mapping of headers", headers=True)),
+            "sharedSecretRef": Field(_SHARED_SECRET),
+            "credentials": Field(credentials(style)),
+        },
+        needs(codes.URL, "http", mine, "<a URL>", other, "urlExpression"),
+        _one_body,
+        _credentials_of_a_secret,
+        unsupported=("oauth2", "urlExpression"),
+        renamed={other: f"write {mine}: .."},
+        misspelt={"uri": mine, "sharedSecret": "sharedSecretRef"},
+    )
+
+
+def metadata(style: Style) -> Field[Settings]:
+    """All sources of metadata."""
+    method = {"http": Field(_http(style), help=f"write http: {{{style.pick('endpoint', 'url')}: ..}}")}
+    return section(
+        style, "sources of metadata", entry(style, "a source of metadata", method, unsupported=("userInfo", "uma"))
+    )

@@ -1,0 +1,253 @@
+"""From a checked auth scheme to its model: the same model, in whichever style it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eastgate.authconfig.model import (
+    X509,
+    Anonymous,
+    ApiKeys,
+    Authorization,
+    Cache,
+    Condition,
+    Denial,
+    HttpCall,
+    Identity,
+    Introspection,
+    Json,
+    Jwt,
+    Metadata,
+    Method,
+    PatternRules,
+    Plain,
+    PlainResponse,
+    Property,
+    Rego,
+    Response,
+    Rule,
+    Scheme,
+    SecretRef,
+    SubjectAccess,
+    TokenReview,
+)
+from eastgate.dialects.kuadrant.schemes.authorizations import ATTRIBUTES
+from eastgate.dialects.kuadrant.schemes.credentials import read_credentials
+from eastgate.dialects.kuadrant.schemes.identities import secrets_of
+from eastgate.dialects.kuadrant.schemes.reading_values import (
+    Patterns,
+    all_of,
+    named_patterns,
+    optional_value,
+    properties,
+    texts,
+    value_of,
+)
+from eastgate.dialects.kuadrant.schemes.responses import HEADER_WRAPPER, METADATA_FIELDS
+from eastgate.dialects.kuadrant.schemes.styles import entries
+from eastgate.sources.node import Node
+
+__all__ = ["read_scheme"]
+
+
+def read_scheme(node: Node, namespace: str) -> Scheme:
+    """The scheme that a checked node describes. `namespace` is where its Secrets are: the one of the policy."""
+    patterns = named_patterns(node.get("patterns"))
+    deny_with, response = node.get("denyWith"), node.get("response")
+    denials = response if response is not None and isinstance(response.value, dict) else deny_with
+    return Scheme(
+        namespace=namespace,
+        hosts=texts(node["hosts"]),
+        identities=tuple(_identities(_first(node, "identity", "authentication"), patterns)),
+        metadata=tuple(_metadata(node.get("metadata"), patterns)),
+        authorizations=tuple(_authorizations(node.get("authorization"), patterns)),
+        responses=tuple(_responses(response, patterns)),
+        when=all_of(node.get("when"), patterns),
+        unauthenticated=_denial(denials.get("unauthenticated") if denials is not None else None),
+        unauthorized=_denial(denials.get("unauthorized") if denials is not None else None),
+        span=node.span,
+    )
+
+
+def _first(node: Node, *names: str) -> Node | None:
+    """The field under whichever of its names it is written."""
+    return next((node[name] for name in names if name in node), None)
+
+
+def _text(node: Node | None, otherwise: str = "") -> str:
+    return node.text if node is not None else otherwise
+
+
+def _is_set(node: Node | None) -> bool:
+    return node is not None and node.value is True
+
+
+# What all entries have
+
+
+def _priority(entry: Node) -> int:
+    priority = entry.get("priority")
+    return priority.number if priority is not None else 0
+
+
+def _cache(entry: Node) -> Cache | None:
+    cache = entry.get("cache")
+    if cache is None:
+        return None
+    key, ttl = value_of(cache["key"]), cache.get("ttl")
+    return Cache(key, ttl.number) if ttl is not None else Cache(key)
+
+
+# Identity
+
+
+def _identities(section: Node | None, patterns: Patterns) -> Iterator[Identity]:
+    for name, entry in entries(section):
+        yield Identity(
+            name,
+            _method(entry),
+            read_credentials(entry.get("credentials")),
+            _priority(entry),
+            all_of(entry.get("when"), patterns),
+            (
+                *properties(entry.get("extendedProperties")),
+                *properties(entry.get("defaults")),
+                *properties(entry.get("overrides"), overwrite=True),
+            ),
+            _cache(entry),
+            entry.span,
+        )
+
+
+def _method(entry: Node) -> Method:
+    (name,) = _METHODS.keys() & {key for key, _ in entry.items()}
+    method = entry[name]
+    match _METHODS[name]:
+        case "jwt":
+            keys = method.get("jwksUrl")
+            issuer = _first(method, "endpoint", "issuerUrl")
+            return Jwt(
+                issuer.text if issuer is not None else None,
+                keys.text if keys is not None else None,
+                frozenset(texts(method.get("audiences"))),
+            )
+        case "apiKey":
+            return ApiKeys(secrets_of(method))
+        case "x509":
+            return X509(secrets_of(method))
+        case "review":
+            return TokenReview(texts(method.get("audiences")))
+        case "introspection":
+            return Introspection(
+                _text(_first(method, "tokenIntrospectionUrl", "endpoint")),
+                _text(method.get("tokenTypeHint"), "access_token"),
+                method["credentialsRef"]["name"].text,
+            )
+        case "plain":
+            return Plain(_text(_first(method, "authJSON", "selector")))
+        case _:
+            return Anonymous()
+
+
+_METHODS = {
+    **dict.fromkeys(("oidc", "jwt"), "jwt"),
+    **dict.fromkeys(("mtls", "x509"), "x509"),
+    **dict.fromkeys(("kubernetes", "kubernetesTokenReview"), "review"),
+    **dict.fromkeys(("oauth2", "oauth2Introspection"), "introspection"),
+    **{name: name for name in ("apiKey", "plain", "anonymous")},
+}
+
+
+# Metadata
+
+
+def _metadata(section: Node | None, patterns: Patterns) -> Iterator[Metadata]:
+    for name, entry in entries(section):
+        when = all_of(entry.get("when"), patterns)
+        yield Metadata(name, _http(entry["http"]), _priority(entry), when, _cache(entry), entry.span)
+
+
+def _http(node: Node) -> HttpCall:
+    secret = node.get("sharedSecretRef")
+    return HttpCall(
+        url=_text(_first(node, "endpoint", "url")),
+        method=_text(node.get("method"), "GET"),
+        headers=properties(node.get("headers")),
+        body=optional_value(node.get("body")),
+        body_parameters=properties(node.get("bodyParameters")),
+        content_type=_text(node.get("contentType"), "application/x-www-form-urlencoded"),
+        shared_secret=SecretRef(secret["name"].text, secret["key"].text) if secret is not None else None,
+        credentials=read_credentials(node.get("credentials")),
+    )
+
+
+# Authorization
+
+
+def _authorizations(section: Node | None, patterns: Patterns) -> Iterator[Authorization]:
+    for name, entry in entries(section):
+        when = all_of(entry.get("when"), patterns)
+        yield Authorization(name, _rule(entry, patterns), _priority(entry), when, _cache(entry), entry.span)
+
+
+def _rule(entry: Node, patterns: Patterns) -> Rule:
+    matching = _first(entry, "json", "patternMatching")
+    if matching is not None:
+        condition: Condition | None = all_of(_first(matching, "rules", "patterns"), patterns)
+        assert condition is not None  # noqa: S101 - an empty list is an error
+        return PatternRules(condition)
+    opa = entry.get("opa")
+    if opa is not None:
+        version = 1 if _text(opa.get("version")) == "v1" else 0
+        return Rego(_text(_first(opa, "inlineRego", "rego")), _is_set(opa.get("allValues")), version)
+    review = _first(entry, "kubernetes", "kubernetesSubjectAccessReview")
+    assert review is not None  # noqa: S101 - every entry has a method
+    attributes = review.get("resourceAttributes")
+    resource = (
+        {name: value_of(attributes[name]) for name in ATTRIBUTES if name in attributes}
+        if attributes is not None
+        else None
+    )
+    return SubjectAccess(optional_value(review.get("user")), texts(review.get("groups")), resource)
+
+
+# Response
+
+
+def _responses(section: Node | None, patterns: Patterns) -> Iterator[Response]:
+    """A list, each with its wrapper; or what is told on success, in headers and in metadata."""
+    if section is None or isinstance(section.value, list):
+        for name, entry in entries(section):
+            yield _response(name, entry, patterns, _text(entry.get("wrapper"), HEADER_WRAPPER) == HEADER_WRAPPER)
+        return
+    success = section.get("success")
+    for place in ("headers", *METADATA_FIELDS):
+        for name, entry in entries(success.get(place) if success is not None else None):
+            yield _response(name, entry, patterns, place == "headers")
+
+
+def _response(name: str, entry: Node, patterns: Patterns, in_header: bool) -> Response:
+    plain = entry.get("plain")
+    return Response(
+        name,
+        PlainResponse(value_of(plain)) if plain is not None else Json(properties(entry["json"]["properties"])),
+        _text(_first(entry, "wrapperKey", "key"), name),
+        in_header,
+        _priority(entry),
+        all_of(entry.get("when"), patterns),
+        _cache(entry),
+        entry.span,
+    )
+
+
+def _denial(node: Node | None) -> Denial:
+    if node is None:
+        return Denial()
+    code = node.get("code")
+    headers: tuple[Property, ...] = properties(node.get("headers"))
+    return Denial(
+        code.number if code is not None else None,
+        optional_value(node.get("message")),
+        headers,
+        optional_value(node.get("body")),
+    )

@@ -1,0 +1,126 @@
+"""`response` and `denyWith`: what the service behind is told about an admitted caller, and a client who is denied."""
+
+from __future__ import annotations
+
+from eastgate.dialects.kuadrant.schemes import codes
+from eastgate.dialects.kuadrant.schemes.checking import Checking, exactly_one, record
+from eastgate.dialects.kuadrant.schemes.entries import entry, section
+from eastgate.dialects.kuadrant.schemes.styles import Style
+from eastgate.dialects.kuadrant.schemes.values import header_name, named_values, value
+from eastgate.schema import Choice, Field, Record, Text, Whole
+from eastgate.settings import Settings
+from eastgate.sources.node import Node
+
+__all__ = ["HEADER_WRAPPER", "METADATA_FIELDS", "denials", "new_response", "old_responses"]
+
+HEADER_WRAPPER = "httpHeader"
+METADATA_FIELDS = ("dynamicMetadata", "filters")  # AuthConfig's word, and AuthPolicy's
+
+
+def _key(node: Node, to: Checking) -> None:
+    if not node.text:
+        to.report(codes.NAME, "the key is empty", node, help="write a key, or leave it out: it is the name then")
+
+
+def _json(style: Style) -> Field[Settings]:
+    properties = named_values(style, "a mapping of properties")
+    example = style.pick("[{name: .., value: ..}]", "{<name>: {selector: ..}}")
+    return Field(record("json", {"properties": Field(properties, required=True, help=f"write properties: {example}")}))
+
+
+def _methods(style: Style) -> dict[str, Field[Settings]]:
+    return {"plain": Field(value(style, "plain")), "json": _json(style)}
+
+
+# Denials
+
+
+def denials(style: Style) -> dict[str, Field[Settings]]:
+    """What a client gets who is not recognized, or not allowed."""
+    denial: Record[Settings] = record(
+        "a denial",
+        {
+            "code": Field(Whole(300, 599, codes.STATUS, "a status")),
+            "message": Field(value(style, "message")),
+            "headers": Field(named_values(style, "a mapping of headers", headers=True)),
+            "body": Field(value(style, "body")),
+        },
+        misspelt={"status": "code", "statusCode": "code"},
+    )
+    return {"unauthenticated": Field(denial), "unauthorized": Field(denial)}
+
+
+# As in v1beta1
+
+
+def _wrapped_in_a_header(node: Node, to: Checking) -> None:
+    wrapper, key = node.get("wrapper"), node.get("wrapperKey") or node["name"]
+    if (wrapper is None or wrapper.text == HEADER_WRAPPER) and key.text:
+        header_name(key, to)
+
+
+def old_responses() -> Field[Settings]:
+    """A list of what is told, in headers or in metadata."""
+    item = entry(
+        Style.OLD,
+        "a response",
+        _methods(Style.OLD),
+        _wrapped_in_a_header,
+        extra={
+            "wrapper": Field(Choice((HEADER_WRAPPER, "envoyDynamicMetadata"))),
+            "wrapperKey": Field(Text("a key", _key)),
+        },
+        unsupported=("wristband",),
+        moved={"key": "write wrapperKey: .."},
+    )
+    return section(Style.OLD, "responses", item)
+
+
+# As in v1beta2
+
+
+def _header_keys(items: Node, to: Checking) -> None:
+    """Where an item has no key, its name is the name of the header."""
+    for name, item in items.items():
+        key = item.get("key")
+        if key is not None and isinstance(key.value, str):
+            if key.text:
+                header_name(key, to)
+        elif key is None and name.strip():
+            header_name(items.keys[name], to)
+
+
+def new_response() -> Field[Settings]:
+    """What is told on success, and the denials."""
+    item = entry(
+        Style.NEW,
+        "a response",
+        _methods(Style.NEW),
+        extra={"key": Field(Text("a key", _key))},
+        unsupported=("wristband",),
+        moved={
+            "wrapperKey": "write key: ..",
+            "wrapper": "write it in headers: {..} or in dynamicMetadata: {..}",
+        },
+    )
+    success: Record[Settings] = record(
+        "success",
+        {
+            "headers": section(Style.NEW, "responses", item, _header_keys),
+            **{name: section(Style.NEW, "responses", item) for name in METADATA_FIELDS},
+        },
+        _one_word_for_metadata,
+        misspelt={"metadata": "dynamicMetadata"},
+    )
+    return Field(
+        record(
+            "response",
+            {**denials(Style.NEW), "success": Field(success)},
+            misspelt=dict.fromkeys(("headers", *METADATA_FIELDS), "success"),
+        )
+    )
+
+
+def _one_word_for_metadata(node: Node, to: Checking) -> None:
+    if all(name in node for name in METADATA_FIELDS):
+        exactly_one(codes.MIXED_VERSIONS, "success", METADATA_FIELDS)(node, to)

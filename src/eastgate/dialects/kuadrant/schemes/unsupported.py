@@ -1,0 +1,179 @@
+"""What Authorino can do and Eastgate does not evaluate. It is never ignored: each is an error that says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from eastgate.diagnostics import Code
+from eastgate.dialects.kuadrant.schemes import codes
+from eastgate.dialects.kuadrant.schemes.checking import Checking
+from eastgate.dialects.kuadrant.schemes.responses import METADATA_FIELDS
+from eastgate.dialects.kuadrant.schemes.styles import entries
+from eastgate.sources.node import Node
+
+__all__ = ["FEATURES", "Feature", "report_unsupported"]
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A field at a path in an entry. A flag counts only where it is true."""
+
+    path: tuple[str, ...]
+    code: Code
+    message: str
+    help: str
+    flag: bool = False
+
+
+_REMOVE_METRICS = Feature(
+    ("metrics",), codes.METRICS, "there are no metrics of one entry", "remove `metrics`", flag=True
+)
+_ALL_NAMESPACES = [
+    Feature(
+        (method, "allNamespaces"),
+        codes.ALL_NAMESPACES,
+        "Secrets are looked up in the namespace of the policy only",
+        "remove it, and keep the Secrets beside the policy",
+        flag=True,
+    )
+    for method in ("apiKey", "mtls", "x509")
+]
+_TELL = "remove it: a decision is told to the proxy, and to nobody else"
+
+FEATURES: dict[str, tuple[Feature, ...]] = {
+    "identity": (
+        _REMOVE_METRICS,
+        *_ALL_NAMESPACES,
+        Feature(
+            ("hmac",),
+            codes.IDENTITY_UNSUPPORTED,
+            "signatures with a shared secret (HMAC) are not evaluated",
+            "recognize callers by API keys, by tokens or by client certificates",
+        ),
+        Feature(
+            ("openshift",),
+            codes.IDENTITY_UNSUPPORTED,
+            "OpenShift's own tokens are not evaluated",
+            "let the API server review them: `kubernetes` in v1beta1, `kubernetesTokenReview` in v1beta2",
+        ),
+        Feature(
+            ("apiKey", "keySelector"),
+            codes.IDENTITY_UNSUPPORTED,
+            "an API key is under `api_key` in its Secret, and nowhere else",
+            "remove `keySelector`, and write a Secret with `api_key` for each key",
+        ),
+        Feature(
+            ("x509", "source"),
+            codes.IDENTITY_UNSUPPORTED,
+            "only the certificate of the connection is evaluated",
+            "remove `source`: a certificate in a header is only a claim",
+        ),
+        Feature(
+            ("plain", "expression"),
+            codes.IDENTITY_UNSUPPORTED,
+            "a plain identity is selected, not computed",
+            "write a selector: `authJSON` in v1beta1, `selector` in v1beta2",
+        ),
+    ),
+    "metadata": (
+        _REMOVE_METRICS,
+        Feature(
+            ("userInfo",),
+            codes.METADATA_UNSUPPORTED,
+            "UserInfo of OpenID Connect is not fetched",
+            "fetch it with `http` from the issuer's userinfo endpoint, and pass the token on in `headers`",
+        ),
+        Feature(
+            ("uma",),
+            codes.METADATA_UNSUPPORTED,
+            "resources are not fetched by User-Managed Access (UMA)",
+            "fetch the resource with `http`",
+        ),
+        Feature(
+            ("http", "oauth2"),
+            codes.METADATA_UNSUPPORTED,
+            "Eastgate does not log in (OAuth2 client credentials) to fetch metadata",
+            "write sharedSecretRef: {name: .., key: ..}, with a token that the service takes",
+        ),
+        Feature(
+            ("http", "urlExpression"),
+            codes.METADATA_UNSUPPORTED,
+            "a URL is not computed with CEL",
+            "write url: .., with selectors in braces",
+        ),
+    ),
+    "authorization": (
+        _REMOVE_METRICS,
+        *(
+            Feature(
+                (name,),
+                codes.AUTHORIZATION_UNSUPPORTED,
+                "SpiceDB is not asked",
+                "ask its HTTP API in `metadata`, and compare the answer in an authorization",
+            )
+            for name in ("authzed", "spicedb")
+        ),
+        *(
+            Feature(
+                ("opa", name),
+                codes.AUTHORIZATION_UNSUPPORTED,
+                "Rego policies are not fetched from elsewhere",
+                f"write the policy itself: `{inline}`",
+            )
+            for name, inline in (("externalRegistry", "inlineRego"), ("externalPolicy", "rego"))
+        ),
+        *(
+            Feature(
+                (name, "authorizationGroups"),
+                codes.AUTHORIZATION_UNSUPPORTED,
+                "groups are not selected from the request",
+                "write groups: [..]",
+            )
+            for name in ("kubernetes", "kubernetesSubjectAccessReview")
+        ),
+    ),
+    "response": (
+        _REMOVE_METRICS,
+        Feature(
+            ("wristband",),
+            codes.RESPONSE_UNSUPPORTED,
+            "no tokens (festival wristbands) are issued",
+            "tell the service what it needs in a `json` response",
+        ),
+    ),
+    "": (
+        Feature(("callbacks",), codes.CALLBACKS, "nobody is called back after a decision", _TELL),
+        Feature(("notify",), codes.CALLBACKS, "nobody is notified of a decision", _TELL),
+    ),
+}
+
+
+def report_unsupported(scheme: Node, to: Checking) -> None:
+    """Report each feature where it is asked for."""
+    for section, features in FEATURES.items():
+        for entry in _entries(scheme, section):
+            for feature in features:
+                _report(feature, entry, to)
+
+
+def _entries(scheme: Node, section: str) -> Iterator[Node]:
+    if not section:
+        yield scheme
+    for name in ("identity", "authentication") if section == "identity" else (section,):
+        yield from (entry for _, entry in entries(scheme.get(name)))
+    success = scheme.nearest("response", "success") if section == "response" else None
+    for name in ("headers", *METADATA_FIELDS):
+        if success is not None:
+            yield from (entry for _, entry in entries(success.get(name)))
+
+
+def _report(feature: Feature, entry: Node, to: Checking) -> None:
+    *way, last = feature.path
+    node: Node | None = entry
+    for step in way:
+        node = node.get(step) if node is not None else None
+    asked = node.get(last) if node is not None else None
+    if node is None or asked is None or (feature.flag and asked.value is not True):
+        return
+    to.report(feature.code, feature.message, node.key_span(last), help=feature.help)

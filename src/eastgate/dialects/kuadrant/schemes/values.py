@@ -1,0 +1,214 @@
+"""Values, written out or selected, and single texts: selectors, expressions, URLs and names of headers."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+from eastgate.dialects.kuadrant.schemes import codes
+from eastgate.dialects.kuadrant.schemes.checking import Checking, Demand, exactly_one, named, record, unique_names
+from eastgate.dialects.kuadrant.schemes.expressions import cel_value
+from eastgate.dialects.kuadrant.schemes.styles import Style
+from eastgate.gjson import is_template, path_problem
+from eastgate.schema import Anything, Field, Flag, ListOf, MapOf, Record, Text, Whole, quoted
+from eastgate.settings import Settings
+from eastgate.sources.node import Node
+
+__all__ = [
+    "KEPT_SECONDS",
+    "LONGEST_KEPT",
+    "PATH",
+    "SELECTED",
+    "TEMPLATE_URL",
+    "URL",
+    "header_name",
+    "named_values",
+    "value",
+]
+
+LONGEST_KEPT = 31_536_000  # seconds: a year
+KEPT_SECONDS = Whole(1, LONGEST_KEPT, codes.TTL, "a number of seconds")
+
+
+# Selectors
+
+_SELECTOR_HELP = "write a path such as auth.identity.sub, or request.headers.x-team"
+
+
+def _path(node: Node, to: Checking) -> None:
+    _report_path(node.text, node, to)
+
+
+def _report_path(path: str, node: Node, to: Checking) -> None:
+    problem = path_problem(path)
+    if problem is not None:
+        message = f"{quoted(path)} is not a selector: {problem}"
+        to.report(codes.SELECTOR, message, node, help=_SELECTOR_HELP)
+
+
+def _selected(node: Node, to: Checking) -> None:
+    """A path, or a text with paths in braces."""
+    if not is_template(node.text):
+        _report_path(node.text, node, to)
+        return
+    paths = _placeholders(node.text)
+    if paths is None:
+        message = f"a brace in {quoted(node.text)} is never closed"
+        to.report(codes.SELECTOR, message, node, help="write } after the selector, or \\{ for a brace in the text")
+        return
+    for path in paths:
+        if path_problem(path) is not None:
+            _report_path(path, node, to)
+            return
+
+
+def _placeholders(template: str) -> list[str] | None:
+    """The selectors in the braces of a template; None where a brace is never closed."""
+    found: list[str] = []
+    at = 0
+    while at < len(template):
+        if template[at] == "{":
+            end = _closing(template, at)
+            if end is None:
+                return None
+            found.append(template[at + 1 : end])
+            at = end
+        at += 2 if template[at] == "\\" else 1
+    return found
+
+
+def _closing(template: str, opening: int) -> int | None:
+    """Braces nest, as in the argument of a modifier."""
+    depth = 0
+    for place in range(opening, len(template)):
+        depth += {"{": 1, "}": -1}.get(template[place], 0)
+        if depth == 0:
+            return place
+    return None
+
+
+PATH: Text[Settings] = Text("a selector", _path)
+SELECTED: Text[Settings] = Text("a selector", _selected)
+
+
+# Values
+
+_VALUE_FROM: Record[Settings] = record(
+    "valueFrom",
+    {"authJSON": Field(SELECTED, required=True, help="write authJSON: <a selector>")},
+    renamed={"selector": "write authJSON: .."},
+)
+
+
+def _one_value(*names: str, renamed: tuple[str, ...]) -> Demand:
+    one = exactly_one(codes.VALUE, "a value", names, renamed)
+
+    def rule(node: Node, to: Checking) -> None:
+        written = node.get("value")
+        if written is not None and written.value is None:
+            to.report(codes.VALUE, "`value` has no value", written, help='write "" if it is to be empty')
+        else:
+            one(node, to)
+
+    return rule
+
+
+def value(style: Style, what: str, extra: dict[str, Field[Settings]] | None = None) -> Record[Settings]:
+    """Something that is written out, selected, or (in the new style) computed."""
+    if style is Style.OLD:
+        renamed = {
+            "selector": "write valueFrom: {authJSON: ..}",
+            "expression": "write valueFrom: {authJSON: ..}; expressions stand beside `authentication`",
+        }
+        fields = {**(extra or {}), "value": Field(Anything()), "valueFrom": Field(_VALUE_FROM)}
+        rule = _one_value("value", "valueFrom", renamed=tuple(renamed))
+        return record(what, fields, rule, renamed=renamed, advice={"authJSON": "write valueFrom: {authJSON: ..}"})
+    renamed = {"valueFrom": "write selector: .."}
+    fields = {
+        **(extra or {}),
+        "value": Field(Anything()),
+        "selector": Field(SELECTED),
+        "expression": Field(Text("a CEL expression", cel_value)),
+    }
+    rule = _one_value("value", "selector", "expression", renamed=tuple(renamed))
+    return record(what, fields, rule, renamed=renamed)
+
+
+def named_values(
+    style: Style, what: str, *, headers: bool = False, overwrite: bool = False
+) -> ListOf[Settings] | MapOf[Settings]:
+    """Values with names: properties of an object, or headers."""
+    unique = unique_names("headers" if headers else "properties", fold=headers)
+    if style is Style.OLD:
+        name: Text[Settings] = Text("a name", header_name if headers else named)
+        extra = {"name": Field(name, required=True, help="write name: ..")}
+        if overwrite:
+            extra["overwrite"] = Field(Flag())
+        return ListOf(
+            value(style, "a header" if headers else "a property", extra), what.replace("mapping", "list"), unique
+        )
+
+    def names(node: Node, to: Checking) -> None:
+        for key in node.keys.values():
+            (header_name if headers else named)(key, to)
+        unique(node, to)
+
+    return MapOf(value(style, "a header" if headers else "a property"), what, names)
+
+
+# URLs
+
+
+def _url(node: Node, to: Checking) -> None:
+    problem = _url_problem(node.text)
+    if problem is not None:
+        said, way_out = problem
+        to.report(codes.URL, f"this URL cannot be asked: {said}", node, help=way_out)
+
+
+def _template_url(node: Node, to: Checking) -> None:
+    paths = _placeholders(node.text)
+    if paths is None:
+        message = f"a brace in {quoted(node.text)} is never closed"
+        to.report(codes.SELECTOR, message, node, help="write } after the selector")
+        return
+    _url(node, to)
+    for path in paths:
+        if path_problem(path) is not None:
+            _report_path(path, node, to)
+            return
+
+
+def _url_problem(text: str) -> tuple[str, str] | None:
+    """What is wrong, and what to write instead."""
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port
+    except ValueError as problem:
+        return f"{problem}".lower(), "write a URL such as https://idp.example.com/realms/shop"
+    if parts.scheme not in ("http", "https"):
+        bare = re.fullmatch(r"[-.a-zA-Z0-9]+(:[0-9]+)?(/.*)?", text)
+        return "it does not begin with https:// or http://", f"write https://{text}" if bare else "write https://.."
+    if not host or re.search(r"\s", text):
+        return "it has no host" if not host else "it has a space in it", "write https://<host>/<path>"
+    if "{" in parts.netloc:
+        return "a request could choose its host", "write the host out; selectors may stand in the path and the query"
+    if parts.username is not None:
+        return "it holds credentials", "keep them in a Secret, and remove them from the URL"
+    return None
+
+
+URL: Text[Settings] = Text("a URL", _url)
+TEMPLATE_URL: Text[Settings] = Text("a URL", _template_url)
+
+
+# Headers
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+def header_name(node: Node, to: Checking) -> None:
+    """An HTTP token."""
+    if not _TOKEN.fullmatch(node.text):
+        message = f"{quoted(node.text)} is not the name of a header"
+        to.report(codes.HEADER, message, node, help="write a name such as x-user")

@@ -1,0 +1,110 @@
+"""What the proposal demands of an AuthPolicy beyond the types of its fields. Each function is one demand.
+
+What needs the target to be compared with, is in `examine`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from eastgate.diagnostics import did_you_mean
+from eastgate.dialects.kuadrant import codes
+from eastgate.dialects.kuadrant.hosts import host_problem
+from eastgate.schema import Check, quoted
+from eastgate.settings import Settings
+from eastgate.sources.node import Node
+from eastgate.world import GATEWAY_GROUP
+
+__all__ = ["Checking"]
+
+Checking = Check[Settings]
+_KINDS = ("HTTPRoute", "Gateway")
+
+
+def target(ref: Node, to: Checking) -> None:
+    """The group and the kinds that may be targeted."""
+    group, kind = ref["group"], ref["kind"]
+    if group.text != GATEWAY_GROUP:
+        message = f"invalid targetRef.Group {quoted(group.text)}. The only supported group is {GATEWAY_GROUP}"
+        to.report(codes.TARGET_GROUP, message, group, help=f"write group: {GATEWAY_GROUP}")
+    if kind.text not in _KINDS:
+        near = did_you_mean(kind.text, _KINDS)
+        message = f"invalid targetRef.Kind {quoted(kind.text)}. The only supported kinds are HTTPRoute and Gateway"
+        way_out = f"did you mean `{near}`?" if near else "write kind: HTTPRoute, or kind: Gateway"
+        to.report(codes.TARGET_KIND, message, kind, help=way_out)
+
+
+def own_namespace(document: Node, to: Checking) -> None:
+    """The target is in the policy's own namespace."""
+    ref = document["spec"].get("targetRef")
+    written = ref.get("namespace") if ref is not None else None
+    own = document["metadata"].get("namespace")
+    here = own.text if own is not None and isinstance(own.value, str) else "default"
+    if written is not None and isinstance(written.value, str) and written.text != here:
+        message = f"only local objects can be referred to, and {quoted(written.text)} is another namespace"
+        to.report(codes.OTHER_NAMESPACE, message, written, help="remove it, or move the policy beside its target")
+
+
+def not_empty(field: str) -> Callable[[Node, Checking], None]:
+    """A list that is written has something in it."""
+
+    def rule(node: Node, to: Checking) -> None:
+        if not list(node):
+            message = f"`{field}` is empty"
+            to.report(codes.EMPTY_LIST, message, node, help=f"leave `{field}` out to select any, or name some")
+
+    return rule
+
+
+def host(node: Node, to: Checking) -> None:
+    """A host, perhaps with a wildcard."""
+    problem = host_problem(node.text)
+    if problem is not None:
+        said, way_out = problem
+        to.report(codes.HOST, f"{quoted(node.text)} is not a host: {said}", node, help=way_out)
+
+
+_METHOD = re.compile(r"[A-Z]+")
+
+
+def method(node: Node, to: Checking) -> None:
+    """A method, in capitals as requests have it."""
+    if node.text != "*" and not _METHOD.fullmatch(node.text):
+        way_out = f"write {node.text.upper()}" if _METHOD.fullmatch(node.text.upper()) else "write a method such as GET"
+        to.report(codes.METHOD, f"{quoted(node.text)} is not a method", node, help=way_out)
+
+
+def path(node: Node, to: Checking) -> None:
+    """A path, or one `*` at its end or its beginning."""
+    text = node.text
+    inner = text[1:] if text.startswith("*") else text.removesuffix("*")
+    if "*" in inner:
+        message = f"{quoted(text)} has a `*` inside"
+        to.report(codes.PATH, message, node, help="write one `*`, at the end or at the beginning")
+    elif not text.startswith(("/", "*")):
+        to.report(codes.PATH, f"{quoted(text)} is not a path: it does not begin with /", node, help=f"write /{text}")
+    elif re.search(r"[?#\s]|%2f|%5c|//|/\.\.?(/|$)", inner, re.IGNORECASE):
+        message = f"{quoted(text)} matches no request: paths are compared without query, dot segments and empty ones"
+        to.report(codes.PATH, message, node, help="write the path as it is compared")
+
+
+def some_scheme(spec: Node, to: Checking) -> None:
+    """Without a scheme, all that is selected is denied."""
+    schemes = spec.get("authSchemes")
+    if schemes is None or not list(schemes):
+        message = "without an auth scheme everything that the rules select is denied"
+        to.report(codes.NO_SCHEME, message, schemes or spec, help="write authSchemes: [{hosts: [..], identity: [..]}]")
+
+
+def one_scheme_for_a_host(schemes: Node, to: Checking) -> None:
+    """Two schemes with one host leave open which of them decides."""
+    seen: dict[str, int] = {}
+    for place, scheme in enumerate(schemes):
+        for node in scheme.get("hosts") or ():
+            if not isinstance(node.value, str):
+                continue
+            first = seen.setdefault(node.value, place)
+            if first != place:
+                message = f"{quoted(node.value)} has an auth scheme already, scheme {first + 1}"
+                to.report(codes.SAME_HOST, message, node, help="write one scheme for each host")

@@ -1,0 +1,216 @@
+"""What Linkerd's admission webhook and its CRD demand of an HTTPRoute beyond the types of fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from eastgate.dialects.linkerd import codes
+from eastgate.dialects.linkerd.model import GROUP
+from eastgate.dialects.linkerd.refs import home, written_kind
+from eastgate.dialects.linkerd.values import Checking, milliseconds
+from eastgate.policy.paths import comparable_path, is_refused
+from eastgate.schema import quoted
+from eastgate.schema.codes import MISSING_FIELD, NULL_VALUE, WRONG_TYPE
+from eastgate.sources.node import Node
+from eastgate.world.names import dns_label_problem
+from eastgate.world.patterns import pattern_problem
+
+__all__ = [
+    "FILTERS",
+    "at_most",
+    "filter_body",
+    "header_name",
+    "hostname",
+    "own_namespace",
+    "parent",
+    "path",
+    "pattern",
+    "redirect_path",
+    "timeouts",
+]
+
+# The types of filters, and the field in which each is described.
+FILTERS = {
+    "RequestHeaderModifier": "requestHeaderModifier",
+    "ResponseHeaderModifier": "responseHeaderModifier",
+    "RequestRedirect": "requestRedirect",
+}
+
+
+# Parents
+
+
+def parent(ref: Node, to: Checking) -> None:
+    """What a parent needs to be of use."""
+    kind = written_kind(ref) or ("", "Gateway")
+    if kind == (GROUP, "EgressNetwork") and "port" not in ref:
+        message = "cannot target an EgressNetwork without specifying a port"
+        to.report(codes.ROUTE_PARENT, message, ref["kind"], help="write port: <number>")
+    elif kind[1].lower() == "server" and kind[0] != GROUP:
+        group = ref.get("group") or ref["kind"]
+        message = "Linkerd ignores this parent: a Server is of the group policy.linkerd.io"
+        to.report(codes.DROPPED_ROUTE, message, group, help="write group: policy.linkerd.io")
+    elif _is_server(ref):
+        for field in ("port", "sectionName"):
+            if field in ref:
+                message = f"Linkerd ignores a route whose Server parent has `{field}`"
+                to.report(codes.DROPPED_ROUTE, message, ref.key_span(field), help="remove it: a Server is one port")
+
+
+def own_namespace(document: Node, to: Checking) -> None:
+    """A Server is of the route's own namespace."""
+    own = home(document)
+    for ref in document["spec"].get("parentRefs") or ():
+        written = ref.get("namespace")
+        if own is None or written is None or not isinstance(written.value, str) or not _is_server(ref):
+            continue
+        if written.value != own and dns_label_problem(written.value) is None:
+            message = f"Linkerd ignores a route whose Server is in another namespace: {written.value}"
+            to.report(codes.DROPPED_ROUTE, message, written, help=f"remove it: the Server must be in {own}, as this is")
+
+
+def _is_server(ref: Node) -> bool:
+    return written_kind(ref) == (GROUP, "Server")
+
+
+_HOSTNAME = re.compile(r"(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+def hostname(node: Node, to: Checking) -> None:
+    """A name, or `*.` and a name."""
+    text = node.text
+    if _HOSTNAME.fullmatch(text):
+        return
+    near = re.sub(r"^[a-z]+://|[:/].*$", "", text.lower()).rstrip(".")
+    way_out = f"write {near}" if _HOSTNAME.fullmatch(near) else "write a name such as www.example.com or *.example.com"
+    if text == "*":
+        way_out = "leave `hostnames` out: without it any host is meant"
+    to.report(codes.ROUTE_HOST, f"{quoted(text)} is not a hostname", node, help=way_out)
+
+
+# Matches
+
+
+def path(match: Node, to: Checking) -> None:
+    """Absolute, and such as a request can have it; or a regular expression."""
+    value, kind = match.get("value"), match.get("type")
+    if kind is not None and kind.text == "RegularExpression":
+        pattern(match, to)
+    elif value is not None and (problem := _path_problem(value.text)) is not None:
+        said, way_out = problem
+        to.report(codes.ROUTE_PATH, said, value, help=way_out)
+
+
+def _path_problem(text: str) -> tuple[str, str] | None:
+    if not text.startswith("/"):
+        said = "HttpPathMatch paths must be absolute (begin with `/`)"
+        return f"{said}; {quoted(text)} is not an absolute path", f"write /{text}"
+    if is_refused(text):
+        return f"{quoted(text)} has an encoded slash", "a request with one is refused: remove the match"
+    if comparable_path(text.replace("%", "~")) != text.replace("%", "~"):  # encoded letters are no mistake
+        return f"no request has the path {quoted(text)} as it is compared", f"write {comparable_path(text)}"
+    return None
+
+
+def pattern(match: Node, to: Checking) -> None:
+    """A value that is to be compared as an expression."""
+    kind, value = match.get("type"), match.get("value")
+    if kind is None or value is None or kind.text != "RegularExpression":
+        return
+    problem = pattern_problem(value.text)
+    if problem is not None:
+        to.report(
+            codes.ROUTE_PATTERN,
+            f"{quoted(value.text)} is not a regular expression: {problem}",
+            value,
+            help="write it in the syntax of RE2, which has no look-around and no back-references",
+        )
+
+
+_HEADER = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
+
+
+def header_name(node: Node, to: Checking) -> None:
+    """The name of a header, as HTTP has it."""
+    if not _HEADER.fullmatch(node.text):
+        near = node.text.strip().rstrip(":").strip()
+        way_out = f"write {near}" if _HEADER.fullmatch(near) else "write a name such as x-team"
+        to.report(codes.ROUTE_HEADER, f"{quoted(node.text)} is not the name of a header", node, help=way_out)
+
+
+# Filters and timeouts
+
+
+def filter_body(node: Node, to: Checking) -> None:
+    """A filter says what it does, in the field of its type."""
+    kind = node["type"]
+    field = FILTERS[kind.text]
+    if field not in node:
+        message = f"a filter of type {kind.text} needs `{field}`"
+        to.report(MISSING_FIELD, message, kind, help=f"write {field}: {{..}}")
+
+
+def redirect_path(node: Node, to: Checking) -> None:
+    """A full path or a prefix, which is absolute."""
+    written = [name for name in ("replaceFullPath", "replacePrefixMatch") if name in node]
+    if len(written) != 1:
+        message = "a RequestRedirect filter must contain either replaceFullPath or replacePrefixMatch"
+        at = node.key_span(written[1]) if written else node.span
+        to.report(codes.ROUTE_REDIRECT, message, at, help="write one of the two")
+        return
+    value = node[written[0]]
+    if not value.text.startswith("/"):
+        said = "RequestRedirect filters may only contain absolute paths (starting with '/')"
+        message = f"{said}; {quoted(value.text)} is not an absolute path"
+        to.report(codes.ROUTE_REDIRECT, message, value, help=f"write /{value.text}")
+
+
+def timeouts(node: Node, to: Checking) -> None:
+    """Durations, of which the inner is not the longer."""
+    found = {name: _duration(name, written, to) for name in _TIMEOUTS if (written := node.get(name)) is not None}
+    outer, inner = found.get("request"), found.get("backendRequest")
+    if outer is not None and inner is not None and inner > outer:
+        said = "backendRequest timeout ({}) must not be greater than request timeout ({})"
+        message = said.format(node["backendRequest"].text, node["request"].text)
+        way_out = f"write {node['request'].text} or less, or a longer request timeout"
+        to.report(codes.ROUTE_TIMEOUT, message, node["backendRequest"], help=way_out)
+
+
+_TIMEOUTS = ("request", "backendRequest")
+_DURATIONS = "write a duration such as 10s, 500ms or 1m30s"
+
+
+def _duration(name: str, node: Node, to: Checking) -> float | None:
+    if node.value is None:
+        to.report(NULL_VALUE, f"`{name}` has no value", node, help=_DURATIONS)
+        return None
+    if not isinstance(node.value, str):
+        number = isinstance(node.value, int) and not isinstance(node.value, bool) and node.value >= 0
+        way_out = f"write {node.value}s, with its unit" if number else _DURATIONS
+        to.report(WRONG_TYPE, f"expected a duration, found {node.kind}", node, help=way_out)
+        return None
+    text, positive = node.text, node.text.removeprefix("-")
+    duration = milliseconds(text)
+    if duration is None:
+        negative = positive != text and milliseconds(positive) is not None
+        message = f"{name} timeout must not be negative" if negative else f"{quoted(text)} is not a duration"
+        with_unit = f"write {text}s, with its unit" if text.isascii() and text.isdigit() else _DURATIONS
+        to.report(codes.ROUTE_TIMEOUT, message, node, help=f"write {positive}" if negative else with_unit)
+    return duration
+
+
+# Lists
+
+
+def at_most(limit: int, what: str) -> Callable[[Node, Checking], None]:
+    """The bounds of the CRD."""
+
+    def rule(entries: Node, to: Checking) -> None:
+        written = list(entries)
+        if len(written) > limit:
+            message = f"{len(written)} {what}, and at most {limit} are allowed"
+            way_out = "write another rule for the rest" if what == "matches" else "write another route for the rest"
+            to.report(codes.ROUTE_TOO_MANY, message, written[limit], help=way_out)
+
+    return rule

@@ -1,0 +1,115 @@
+"""Values that are parts of the document itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eastgate.gjson import jsontext
+from eastgate.gjson.bounds import Budget
+from eastgate.gjson.numbers import integer_float, integer_text, plain_decimal
+from eastgate.gjson.textvalue import first_container
+from eastgate.gjson.values import CONTAINERS, Kind, Value
+
+
+class DataValue:
+    """A part of the document that was given."""
+
+    __slots__ = ("_budget", "_data", "kind")
+
+    def __init__(self, data: object, budget: Budget) -> None:
+        self._data = data
+        self._budget = budget
+        self.kind = _kind_of(data)
+
+    exists = True
+
+    @property
+    def raw(self) -> str:
+        """The data as Go's encoding/json would write it."""
+        return jsontext.written(self._data, self._budget)
+
+    @property
+    def source(self) -> str:
+        """The same as `raw`: nothing is left around data."""
+        return self.raw
+
+    @property
+    def string(self) -> str:
+        """See Value."""
+        match self._data:
+            case None:
+                return ""
+            case bool():
+                return "true" if self._data else "false"
+            case int():
+                return integer_text(self._data)
+            case float():
+                return plain_decimal(self._data)
+            case dict() | list() | tuple():
+                return self.raw
+            case _:
+                return self._budget.afford(jsontext.well_formed(str(self._data)))
+
+    @property
+    def number(self) -> float:
+        """See Value."""
+        match self._data:
+            case bool():
+                return 0.0
+            case int():
+                return integer_float(self._data)
+            case float():
+                return self._data
+        return 0.0
+
+    def get(self, key: str) -> DataValue | None:
+        """The member of an object with exactly this key, found without a search."""
+        if isinstance(self._data, dict) and key in self._data:
+            return DataValue(self._data[key], self._budget)
+        return None
+
+    def container(self) -> Value | None:
+        """See Value."""
+        if self.kind in CONTAINERS:
+            return self
+        return first_container(self.raw, self._budget) if self.kind is Kind.STRING else None
+
+    def lines(self) -> Iterator[Value]:
+        """One line, the data itself."""
+        yield self
+
+    def elements(self) -> Iterator[Value]:
+        """See Value."""
+        if isinstance(self._data, list | tuple):
+            for item in self._data:
+                self._budget.spend(1)
+                yield DataValue(item, self._budget)
+
+    walked = elements
+    items = elements
+
+    def members(self) -> Iterator[tuple[Value, Value]]:
+        """See Value."""
+        if isinstance(self._data, dict):
+            for key, item in self._data.items():
+                self._budget.spend(1)
+                yield DataValue(str(key), self._budget), DataValue(item, self._budget)
+
+    def plain(self) -> object:
+        """The very data that was given."""
+        return self._data
+
+
+def _kind_of(data: object) -> Kind:
+    match data:
+        case None:
+            return Kind.NULL
+        case bool():
+            return Kind.TRUE if data else Kind.FALSE
+        case int() | float():
+            return Kind.NUMBER
+        case dict():
+            return Kind.OBJECT
+        case list() | tuple():
+            return Kind.ARRAY
+    return Kind.STRING

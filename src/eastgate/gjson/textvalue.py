@@ -1,0 +1,199 @@
+"""Values that are known by their JSON text, and how they are found in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final, TypeVar
+
+from eastgate.gjson import jsontext
+from eastgate.gjson.bounds import Budget
+from eastgate.gjson.numbers import plain_decimal, plain_number, text_is_digits, to_float
+from eastgate.gjson.values import Kind, Unterminated, Value
+
+_Item = TypeVar("_Item")
+
+_VALUE_START: Final = re.compile(r'[{\["ntf+\-0-9iIN]')
+_ELEMENT_OR_END: Final = re.compile(r'[{\["ntf+\-0-9iIN\]]')
+_ITEM_OR_END: Final = re.compile(r'[{\["ntf\-0-9\]}]')
+_KEY_OR_END: Final = re.compile(r'["}]')
+_OPENING: Final = re.compile(r"[{\[]")
+_NOT_SPACE: Final = re.compile(r"[^\x00- ]")
+
+
+class TextValue:
+    """A value that is known by its JSON text."""
+
+    __slots__ = ("_budget", "_source", "kind", "raw")
+
+    def __init__(self, kind: Kind, raw: str, budget: Budget, source: str | None = None) -> None:
+        self.kind = kind
+        self.raw = raw
+        self._budget = budget
+        self._source = source
+
+    @property
+    def exists(self) -> bool:
+        """See Value."""
+        return self.kind is not Kind.NULL or self.raw != ""
+
+    @property
+    def source(self) -> str:
+        """See Value."""
+        return self.raw if self._source is None else self._source
+
+    @property
+    def string(self) -> str:
+        """See Value."""
+        match self.kind:
+            case Kind.NULL:
+                return ""
+            case Kind.FALSE:
+                return "false"
+            case Kind.TRUE:
+                return "true"
+            case Kind.NUMBER:
+                return self.raw if text_is_digits(self.raw) else plain_decimal(self.number)
+            case Kind.STRING:
+                end = jsontext.end_of_string(self.raw, 0)
+                return self._budget.afford(jsontext.unescaped(self.raw[1 : end - 1 if end else None]))
+            case _:
+                return self.raw
+
+    @property
+    def number(self) -> float:
+        """See Value."""
+        return to_float(self.raw) if self.kind is Kind.NUMBER else 0.0
+
+    def container(self) -> Value | None:
+        """See Value."""
+        return first_container(self.source, self._budget)
+
+    def lines(self) -> Iterator[Value]:
+        """See Value."""
+        return _elements(self.source, 0, self._budget)
+
+    def walked(self) -> Iterator[Value]:
+        """See Value."""
+        return _elements(self.raw, 1, self._budget) if self.kind is Kind.ARRAY else iter(())
+
+    def elements(self) -> Iterator[Value]:
+        """See Value."""
+        with suppress(Unterminated):
+            yield from self.walked()
+
+    def items(self) -> Iterator[Value]:
+        """See Value. A lone `n`, which `@extract` gives, is a null here and a number elsewhere."""
+        if self.kind is not Kind.ARRAY:
+            return
+        with suppress(Unterminated):
+            for item in _elements(self.raw, 1, self._budget, _ITEM_OR_END):
+                is_null = item.kind is Kind.NUMBER and item.raw.startswith("n")
+                yield TextValue(Kind.NULL, item.raw, self._budget) if is_null else item
+
+    def members(self) -> Iterator[tuple[Value, Value]]:
+        """See Value."""
+        return _members(self.raw, self._budget) if self.kind is Kind.OBJECT else iter(())
+
+    def plain(self) -> object:
+        """Plain data; what is not quite JSON is read forgivingly, and of a key that is there twice the first counts."""
+        match self.kind:
+            case Kind.NULL:
+                return None
+            case Kind.FALSE | Kind.TRUE:
+                return self.kind is Kind.TRUE
+            case Kind.STRING:
+                return self.string
+            case Kind.NUMBER:
+                return plain_number(self.raw)
+            case Kind.ARRAY:
+                return [item.plain() for item in self._nested(self.items())]
+            case Kind.OBJECT:
+                data: dict[str, object] = {}
+                for key, item in self._nested(self.members()):
+                    data.setdefault(key.string, item.plain())
+                return data
+
+    def _nested(self, items: Iterator[_Item]) -> Iterator[_Item]:
+        self._budget.enter()
+        yield from items
+        self._budget.leave()
+
+
+def missing(budget: Budget) -> TextValue:
+    """What a path gives that leads nowhere."""
+    return TextValue(Kind.NULL, "", budget)
+
+
+def parsed(text: str, budget: Budget) -> TextValue:
+    """The first value in a text, which may hold more than it."""
+    start = _NOT_SPACE.search(text)
+    if start is None:
+        return TextValue(Kind.NULL, "", budget, text)
+    at, first = start.start(), start[0]
+    if first in "{[":
+        return TextValue(Kind.OBJECT if first == "{" else Kind.ARRAY, text[at:], budget, text)
+    if _VALUE_START.match(first) is None:
+        return TextValue(Kind.NULL, "", budget, text)
+    kind, end = _scalar_at(text, at)
+    return TextValue(kind, text[at : end or len(text)], budget, text)
+
+
+def first_container(text: str, budget: Budget) -> TextValue | None:
+    """The first object or array in a text, even inside a string: `"[1,2]"|0` is 1 in the real gjson too."""
+    budget.spend(len(text))
+    opening = _OPENING.search(text)
+    if opening is None:
+        return None
+    return TextValue(Kind.OBJECT if opening[0] == "{" else Kind.ARRAY, text[opening.start() :], budget)
+
+
+def _scalar_at(text: str, at: int) -> tuple[Kind, int | None]:
+    """The kind of the string, word or number at a place and its end; None for a string without one."""
+    match text[at]:
+        case '"':
+            return Kind.STRING, jsontext.end_of_string(text, at)
+        case "t":
+            return Kind.TRUE, jsontext.end_of_word(text, at)
+        case "f":
+            return Kind.FALSE, jsontext.end_of_word(text, at)
+        case "n" if text[at + 1 : at + 2] in ("u", ""):
+            return Kind.NULL, jsontext.end_of_word(text, at)
+    return Kind.NUMBER, jsontext.end_of_number(text, at)
+
+
+def _value_at(text: str, at: int, budget: Budget) -> tuple[TextValue, int] | None:
+    if text[at] in "{[":
+        end: int | None = jsontext.end_of_block(text, at)
+        kind = Kind.OBJECT if text[at] == "{" else Kind.ARRAY
+    else:
+        kind, end = _scalar_at(text, at)
+    if end is None:
+        return None
+    budget.spend(end - at)
+    return TextValue(kind, text[at:end], budget), end
+
+
+def _elements(
+    text: str, at: int, budget: Budget, start_or_end: re.Pattern[str] = _ELEMENT_OR_END
+) -> Iterator[TextValue]:
+    while (start := start_or_end.search(text, at)) and start[0] not in "]}":
+        found = _value_at(text, start.start(), budget)
+        if found is None:
+            raise Unterminated
+        value, at = found
+        yield value
+
+
+def _members(text: str, budget: Budget) -> Iterator[tuple[TextValue, TextValue]]:
+    at = 1
+    while (start := _KEY_OR_END.search(text, at)) and start[0] == '"':
+        key = _value_at(text, start.start(), budget)
+        if key is None or (value_start := _VALUE_START.search(text, key[1])) is None:
+            return
+        value = _value_at(text, value_start.start(), budget)
+        if value is None:
+            return
+        at = value[1]
+        yield key[0], value[0]

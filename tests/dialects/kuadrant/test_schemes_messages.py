@@ -1,0 +1,88 @@
+"""What is said about a scheme that is wrong: the code, the underlined text, the sentence, and what to write.
+
+`scheme_messages.txt` has one block for each mistake; `pytest tests/dialects/kuadrant --update` writes what is said
+into it anew. A block begins with its name and the style of the scheme around what is written: old, new, or neither.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from eastgate.diagnostics import Code, Diagnostic
+from eastgate.dialects.kuadrant.schemes import codes
+from tests.dialects.kuadrant.scheme_texts import judge
+
+GOLDEN = Path(__file__).parent / "scheme_messages.txt"
+START = {
+    "old": ("identity", "hosts: [a.example]\n", "identity: [{name: all, anonymous: {}}]\n"),
+    "new": ("authentication", "hosts: [a.example]\n", "authentication: {all: {anonymous: {}}}\n"),
+    "whole": ("", "", ""),
+}
+
+
+@dataclass(frozen=True)
+class Block:
+    name: str
+    style: str
+    written: str
+    said: str
+
+    @property
+    def text(self) -> str:
+        """The scheme: what is written, and around it what its style needs."""
+        word, hosts, identities = START[self.style]
+        return hosts + ("" if self.written.startswith(word) else identities) + self.written
+
+    def __str__(self) -> str:
+        return f"=== {self.name} ({self.style})\n{self.written}\n---\n{self.said}\n"
+
+
+def blocks() -> list[Block]:
+    found = re.split(r"^=== (.*) \((old|new|whole)\)\n", GOLDEN.read_text("utf-8"), flags=re.MULTILINE)
+    parts = zip(found[1::3], found[2::3], found[3::3], strict=True)
+    return [Block(name, style, *_halves(body)) for name, style, body in parts]
+
+
+def _halves(body: str) -> tuple[str, str]:
+    written, _, said = body.rstrip("\n").partition("\n---")
+    return written, said.lstrip("\n")
+
+
+def shown(found: list[Diagnostic]) -> str:
+    return "\n".join(
+        f"{one.code.id} at {one.span.underlined if one.span else None}\n  {one.message}\n  {one.help}" for one in found
+    )
+
+
+BLOCKS = blocks()
+
+
+def test_each_mistake_is_said_as_in_the_golden(update: bool) -> None:
+    now = [Block(one.name, one.style, one.written, shown(judge(one.text)[1])) for one in BLOCKS]
+    if update:
+        GOLDEN.write_text("\n".join(map(str, now)), encoding="utf-8")
+    assert list(map(str, now)) == list(map(str, blocks()))
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.name)
+def test_a_mistake_is_an_error_with_a_place_and_a_way_out(block: Block) -> None:
+    read, found = judge(block.text)
+    assert read is None
+    assert found
+    assert all(one.is_error and one.message and one.help and one.span and one.span.underlined for one in found)
+    places = [(one.span.line, one.span.column) for one in found if one.span]
+    assert len(places) == len(set(places)), "one mistake, one diagnostic"
+
+
+def test_every_code_has_its_mistake() -> None:
+    all_codes = {value.id for value in vars(codes).values() if isinstance(value, Code)}
+    assert all_codes - set(re.findall(r"^(EG\d{4}) at", GOLDEN.read_text("utf-8"), flags=re.MULTILINE)) == set()
+
+
+def test_names_are_unique() -> None:
+    names = [block.name for block in BLOCKS]
+    assert sorted(names) == sorted(set(names))

@@ -1,0 +1,91 @@
+"""Linkerd's resources for tests, read from text exactly as files are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from textwrap import dedent, indent
+from typing import TypeVar
+
+from eastgate import dialects
+from eastgate.authority import Authority, sort_documents
+from eastgate.diagnostics import Diagnostic, Reporter
+from eastgate.dialects.linkerd.model import GROUP, Resource
+from eastgate.policy import Known, Outcome, Request
+from eastgate.policy.attributes import ADDRESS, HOST, MESH_NAME, METHOD, PATH, PORT, Attribute
+from eastgate.settings import Settings
+from eastgate.sources import read_text
+from tests.dialects.reading import document
+
+R = TypeVar("R", bound=Resource)
+
+DEFAULT = Settings()
+VERSIONS = {
+    "Server": ("v1alpha1", "v1beta1", "v1beta2", "v1beta3"),
+    "ServerAuthorization": ("v1alpha1", "v1beta1"),
+    "AuthorizationPolicy": ("v1alpha1",),
+    "MeshTLSAuthentication": ("v1alpha1",),
+    "NetworkAuthentication": ("v1alpha1",),
+    "HTTPRoute": ("v1alpha1", "v1beta1", "v1beta2", "v1beta3"),
+}
+META = "{name: p, namespace: shop}"
+SERVER = "targetRef: {group: policy.linkerd.io, kind: Server, name: web}\n"
+
+
+def mesh_name(account: str, namespace: str = "shop") -> str:
+    """What Linkerd calls a service account."""
+    return f"{account}.{namespace}.serviceaccount.identity.linkerd.cluster.local"
+
+
+WEB = mesh_name("web")
+CALL: Mapping[Attribute, Known] = {
+    MESH_NAME: WEB,
+    ADDRESS: "10.1.2.3",
+    PORT: 80,
+    METHOD: "GET",
+    PATH: "/",
+    HOST: "web.example.com",
+}
+
+
+def call(change: Mapping[Attribute, Known] | None = None) -> Request:
+    """A request of `web`, with some attributes changed."""
+    return Request({**CALL, **(change or {})})
+
+
+def manifest(kind: str, spec: str, metadata: str = META, version: str | None = None) -> str:
+    """A resource, in its latest version. The spec begins in line 5."""
+    written = indent(dedent(spec).strip(), "  ")
+    return (
+        f"apiVersion: {GROUP}/{version or VERSIONS[kind][-1]}\nkind: {kind}\nmetadata: {metadata}\nspec:\n{written}\n"
+    )
+
+
+def judge(text: str, settings: Settings = DEFAULT) -> tuple[Resource | None, list[Diagnostic]]:
+    """The resource in a text, if there is one, and everything that was said about it."""
+    reporter = Reporter()
+    read = dialects.read_policy(document(text), settings, reporter)
+    assert read is None or isinstance(read, Resource)
+    return read, reporter.found
+
+
+def resource(
+    model: type[R], spec: str, metadata: str = META, version: str | None = None, settings: Settings = DEFAULT
+) -> R:
+    """The resource of a model's kind with this spec, with which nothing is wrong but what Linkerd would warn of."""
+    kind = "HTTPRoute" if model.__name__ == "HttpRoute" else model.__name__
+    read, found = judge(manifest(kind, spec, metadata, version), settings)
+    assert [one.code.id for one in found if one.is_error] == []
+    assert isinstance(read, model)
+    return read
+
+
+def authority(text: str, settings: Settings = DEFAULT) -> Authority:
+    """The authority over the manifests in a text."""
+    reading = read_text("cluster.yaml", text, positioned=dialects.reads)
+    return Authority(sort_documents(reading.documents, settings, reading.reporter), settings)
+
+
+def outcome(of: Authority, point: str, change: Mapping[Attribute, Known] | None = None) -> Outcome:
+    """What becomes of a call at a workload."""
+    program = of.engine.program(point)
+    return program.outcome(of.engine.decide(point, call(change)))

@@ -1,0 +1,103 @@
+"""Who a client is and where it calls from: which names, addresses and default policies let whom in."""
+
+from __future__ import annotations
+
+from ipaddress import ip_network
+
+import pytest
+
+from eastgate.dialects.linkerd import clients
+from eastgate.engine.reference import holds
+from eastgate.policy import ALWAYS, NEVER
+from eastgate.policy.attributes import ADDRESS, MESH_NAME
+from eastgate.settings import InboundPolicy, Settings
+from tests.dialects.linkerd.reading import DEFAULT, WEB, call
+
+SPIFFE = "spiffe://td/web.west.example.com"
+
+# Identities that are written; names that they let in; names that they do not
+NAMES: list[tuple[list[str], list[str], list[str | None]]] = [
+    ([WEB], [WEB], [None, "", f"x.{WEB}", WEB.upper()]),
+    (["*"], [WEB, "a"], [None, SPIFFE]),
+    (["*.west.example.com"], ["a.west.example.com", "a.b.west.example.com"], ["west.example.com", "awest.example.com"]),
+    (["*.west.example.com"], [], [None, SPIFFE, "a.west.example.com.evil"]),
+    ([SPIFFE], [SPIFFE], [f"{SPIFFE}/x", WEB, None]),
+    (["*.west.example.com", WEB, SPIFFE], ["a.west.example.com", WEB, SPIFFE], ["b", None]),
+    (["foo.*.x"], ["foo.*.x"], ["foo.a.x"]),  # only a `*` that comes first is one
+    ([], [], [WEB, None]),
+]
+
+
+@pytest.mark.parametrize(("written", "allowed", "others"), NAMES)
+def test_names_are_exact_or_have_a_suffix_and_suffixes_are_for_dns_names_only(
+    written: list[str], allowed: list[str], others: list[str | None]
+) -> None:
+    predicate = clients.named(written)
+    assert [name for name in (*allowed, *others) if holds(predicate, call({MESH_NAME: name}))] == allowed
+
+
+def test_nobody_is_named_by_no_identity_and_everywhere_asks_nothing() -> None:
+    assert clients.named([]) == NEVER
+    assert clients.in_networks((ip_network("0.0.0.0/0"), ip_network("::/0"))) == ALWAYS
+    assert clients.in_networks((ip_network("0.0.0.0/0"),)) != ALWAYS
+    assert clients.any_of([]) == NEVER
+
+
+@pytest.mark.parametrize(
+    ("address", "inside", "outside"),
+    [
+        ("10.1.2.3", True, True),
+        ("10.9.0.1", True, False),
+        ("11.0.0.1", False, False),
+        ("fd00::1", False, False),
+        ("::ffff:10.1.2.3", False, False),
+        (None, False, False),
+    ],
+)
+def test_a_client_is_in_a_network_and_in_none_of_its_exceptions(
+    address: str | None, inside: bool, outside: bool
+) -> None:
+    network, exceptions = ip_network("10.0.0.0/8"), (ip_network("10.9.0.0/16"),)
+    request = call({ADDRESS: address})
+    assert holds(clients.in_networks((network,)), request) is inside
+    assert holds(clients.outside(network, ()), request) is inside
+    assert holds(clients.outside(network, exceptions), request) is outside
+
+
+INSIDE, OUTSIDE = "10.1.2.3", "8.8.8.8"
+# A policy; whether it lets in: a name inside, nobody inside, a name outside, nobody outside
+POLICIES = [
+    (InboundPolicy.ALL_UNAUTHENTICATED, (True, True, True, True)),
+    (InboundPolicy.ALL_AUTHENTICATED, (True, False, True, False)),
+    (InboundPolicy.CLUSTER_UNAUTHENTICATED, (True, True, False, False)),
+    (InboundPolicy.CLUSTER_AUTHENTICATED, (True, False, False, False)),
+    (InboundPolicy.AUDIT, (True, True, True, True)),
+]
+
+
+@pytest.mark.parametrize(("policy", "expected"), POLICIES)
+def test_a_default_policy_looks_at_the_name_the_network_or_both(
+    policy: InboundPolicy, expected: tuple[bool, ...]
+) -> None:
+    predicate = clients.default_client(policy, DEFAULT)
+    assert predicate is not None
+    requests = [call({MESH_NAME: name, ADDRESS: address}) for address in (INSIDE, OUTSIDE) for name in (WEB, None)]
+    assert tuple(holds(predicate, request) for request in requests) == expected
+
+
+def test_deny_lets_in_nobody_and_every_policy_has_its_clients() -> None:
+    assert clients.default_client(InboundPolicy.DENY, DEFAULT) is None
+    assert {policy for policy, _ in POLICIES} | {InboundPolicy.DENY} == set(InboundPolicy)
+
+
+def test_the_networks_of_the_cluster_are_a_setting() -> None:
+    settings = Settings(linkerd_cluster_networks=(ip_network("8.0.0.0/8"),))
+    predicate = clients.default_client(InboundPolicy.CLUSTER_UNAUTHENTICATED, settings)
+    assert predicate is not None
+    assert holds(predicate, call({ADDRESS: OUTSIDE}))
+    assert not holds(predicate, call({ADDRESS: INSIDE}))
+
+
+@pytest.mark.parametrize(("address", "local"), [("127.0.0.1", True), ("::1", True), ("127.0.0.2", False)])
+def test_localhost_is_two_addresses(address: str, local: bool) -> None:
+    assert holds(clients.LOCALHOST, call({ADDRESS: address})) is local
