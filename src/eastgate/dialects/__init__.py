@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from eastgate.diagnostics import Diagnostic, Reporter, did_you_mean
-from eastgate.dialects import accesspolicy, codes, gep3779, linkerd
+from eastgate.dialects import accesspolicy, codes, gep3779, kuadrant, linkerd
 from eastgate.dialects.base import Condition, Kind, Scene
 from eastgate.policy import Attachment, Layer, Stances
 from eastgate.settings import Settings
@@ -27,13 +27,14 @@ __all__ = [
     "stances",
 ]
 
-Policy: TypeAlias = gep3779.Policy | accesspolicy.Policy | linkerd.Policy
+Policy: TypeAlias = gep3779.Policy | accesspolicy.Policy | linkerd.Policy | kuadrant.Policy
 
-DIALECTS = (gep3779.DIALECT, accesspolicy.DIALECT, linkerd.DIALECT)
+DIALECTS = (gep3779.DIALECT, accesspolicy.DIALECT, linkerd.DIALECT, kuadrant.DIALECT)
 
-_KINDS: dict[tuple[str, str, str], Kind[gep3779.Policy] | Kind[accesspolicy.Policy] | Kind[linkerd.Policy]] = {
-    (kind.group, kind.version, kind.kind): kind for dialect in DIALECTS for kind in dialect.kinds
-}
+_KINDS: dict[
+    tuple[str, str, str],
+    Kind[gep3779.Policy] | Kind[accesspolicy.Policy] | Kind[linkerd.Policy] | Kind[kuadrant.Policy],
+] = {(kind.group, kind.version, kind.kind): kind for dialect in DIALECTS for kind in dialect.kinds}
 _OBJECTS: dict[tuple[str, str, str], Kind[Backend]] = {
     (kind.group, kind.version, kind.kind): kind for kind in accesspolicy.BACKENDS
 }

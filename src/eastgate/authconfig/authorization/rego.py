@@ -39,7 +39,7 @@ def by_rego(rego: Rego, evaluation: Evaluation) -> Finding:
     values = bindings.get("rules") if rego.all_values else bindings
     if not isinstance(values, dict) or values.get("allow") is not True:
         return Refused("The Rego module does not allow it.")
-    return Found(values, evaluation.secrets.explained(values), "The Rego module allows it.")
+    return Found(values, evaluation.secrets.answered(values), "The Rego module allows it.")
 
 
 def rego_problem(module: str) -> str | None:

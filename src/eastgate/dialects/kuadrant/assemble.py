@@ -82,7 +82,7 @@ def _stages(policy: Policy) -> list[Stage]:
         )
         for place, scheme in enumerate(policy.schemes)
     ]
-    nowhere = replace(Origin(policy.ref, 0, policy.span), label="has no auth scheme for this host, and")
+    nowhere = replace(Origin(policy.ref, 0, policy.span), label="without an auth scheme for this host")
     stages: list[Stage] = []
     if hosts.ANY not in every_host:
         refuse = Rule(_both(when, Not(covered)), nowhere)

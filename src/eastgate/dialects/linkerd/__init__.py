@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from eastgate.dialects.base import Dialect, Kind, Read, reader
+from eastgate.dialects.base import Dialect, Kind, reader
 from eastgate.dialects.linkerd import meaning, route_meaning, route_shapes, shapes
 from eastgate.dialects.linkerd.assemble import layers
 from eastgate.dialects.linkerd.model import GROUP, Resource
@@ -19,55 +19,35 @@ __all__ = ["DIALECT", "GROUP", "Policy"]
 Policy = Resource
 
 
-def _read(shape: Record[Settings], mean: Callable[[Document, Node, Settings], Resource]) -> Read[Resource]:
-    return reader(shape, lambda settings: settings, mean)
+_ALPHA = ("v1alpha1",)
+_ALPHA_TO_BETA_1 = ("v1alpha1", "v1beta1")
+_ALPHA_TO_BETA_3 = ("v1alpha1", "v1beta1", "v1beta2", "v1beta3")
 
 
-_old_server = _read(shapes.server(access_policy=False, external_workloads=False), meaning.server)
-_route = _read(route_shapes.HTTP_ROUTE, route_meaning.http_route)
-_server_authorization = _read(shapes.SERVER_AUTHORIZATION, meaning.server_authorization)
+def _kinds(
+    kind: str,
+    versions: tuple[str, ...],
+    shape: Record[Settings] | Callable[[str], Record[Settings]],
+    mean: Callable[[Document, Node, Settings], Resource],
+    *,
+    unique: bool = True,
+) -> Iterator[Kind[Resource]]:
+    """A kind in some versions, which have one shape or each their own."""
+    for version in versions:
+        of_version = shape if isinstance(shape, Record) else shape(version)
+        yield Kind(GROUP, version, kind, reader(of_version, lambda settings: settings, mean), unique)
+
 
 DIALECT: Dialect[Resource] = Dialect(
     name="Linkerd",
     model=Resource,
     kinds=(
-        Kind(GROUP, "v1alpha1", "Server", _old_server, unique=False),
-        Kind(GROUP, "v1beta1", "Server", _old_server, unique=False),
-        Kind(
-            GROUP,
-            "v1beta2",
-            "Server",
-            _read(shapes.server(access_policy=False, external_workloads=True), meaning.server),
-            unique=False,
-        ),
-        Kind(
-            GROUP,
-            "v1beta3",
-            "Server",
-            _read(shapes.server(access_policy=True, external_workloads=True), meaning.server),
-            unique=False,
-        ),
-        Kind(GROUP, "v1alpha1", "ServerAuthorization", _server_authorization),
-        Kind(GROUP, "v1beta1", "ServerAuthorization", _server_authorization),
-        Kind(
-            GROUP, "v1alpha1", "AuthorizationPolicy", _read(shapes.AUTHORIZATION_POLICY, meaning.authorization_policy)
-        ),
-        Kind(
-            GROUP,
-            "v1alpha1",
-            "MeshTLSAuthentication",
-            _read(shapes.MESH_TLS_AUTHENTICATION, meaning.mesh_tls_authentication),
-        ),
-        Kind(
-            GROUP,
-            "v1alpha1",
-            "NetworkAuthentication",
-            _read(shapes.NETWORK_AUTHENTICATION, meaning.network_authentication),
-        ),
-        *(
-            Kind(GROUP, version, "HTTPRoute", _route, unique=False)
-            for version in ("v1alpha1", "v1beta1", "v1beta2", "v1beta3")
-        ),
+        *_kinds("Server", _ALPHA_TO_BETA_3, shapes.server, meaning.server, unique=False),
+        *_kinds("ServerAuthorization", _ALPHA_TO_BETA_1, shapes.SERVER_AUTHORIZATION, meaning.server_authorization),
+        *_kinds("AuthorizationPolicy", _ALPHA, shapes.AUTHORIZATION_POLICY, meaning.authorization_policy),
+        *_kinds("MeshTLSAuthentication", _ALPHA, shapes.MESH_TLS_AUTHENTICATION, meaning.mesh_tls_authentication),
+        *_kinds("NetworkAuthentication", _ALPHA, shapes.NETWORK_AUTHENTICATION, meaning.network_authentication),
+        *_kinds("HTTPRoute", _ALPHA_TO_BETA_3, route_shapes.HTTP_ROUTE, route_meaning.http_route, unique=False),
     ),
     layers=layers,
     stance=stance_of,

@@ -39,7 +39,7 @@ _network: Shape = Record(
 
 # Server
 
-_SINCE = {"externalWorkloadSelector": "v1beta2", "accessPolicy": "v1beta3"}
+_SINCE = {"externalWorkloadSelector": "v1beta2", "accessPolicy": "v1beta3"}  # other fields have always been there
 _OTHER_PROTOCOLS = {
     "HTTP": (codes.PROXY_PROTOCOL, "write HTTP/1 or HTTP/2; or leave it out, and the proxy finds out"),
     "TCP": (codes.PROXY_PROTOCOL, "write opaque"),
@@ -52,8 +52,8 @@ _EXPECTED = {
 }
 
 
-def server(*, access_policy: bool, external_workloads: bool) -> Shape:
-    """A Server, in a version that has these fields or has not."""
+def server(version: str) -> Shape:
+    """A Server, in a version that has all fields or not yet."""
     fields: dict[str, Field[Settings]] = {
         "port": Field(Anything(), required=True, help="write port: <the number or the name of a port>"),
         "podSelector": Field(_selector, help="write podSelector: {matchLabels: {..}}"),
@@ -61,16 +61,16 @@ def server(*, access_policy: bool, external_workloads: bool) -> Shape:
         "externalWorkloadSelector": Field(_selector, help="write externalWorkloadSelector: {matchLabels: {..}}"),
         "accessPolicy": Field(Choice(tuple(InboundPolicy), codes.ACCESS_POLICY, reasons=_EXPECTED)),
     }
-    absent = {"externalWorkloadSelector": not external_workloads, "accessPolicy": not access_policy}
     foreign = {
-        name: (codes.LATER_VERSION, f"it came with {_SINCE[name]}: write apiVersion: policy.linkerd.io/v1beta3")
-        for name, missing in absent.items()
-        if missing
+        name: (codes.LATER_VERSION, f"it came with {since}: write apiVersion: policy.linkerd.io/v1beta3")
+        for name, since in _SINCE.items()
+        if version < since
     }
+    one_selector = () if "externalWorkloadSelector" in foreign else (validation.not_both_selectors,)
     spec: Shape = Record(
         "spec",
         {name: of for name, of in fields.items() if name not in foreign},
-        rules=(validation.some_selector, *((validation.not_both_selectors,) if external_workloads else ())),
+        rules=(validation.some_selector, *one_selector),
         misspelt={"selector": "podSelector", "protocol": "proxyProtocol", "ports": "port"},
         foreign=foreign,
     )

@@ -23,6 +23,7 @@ Shape = Record[Settings]
 
 _SELECTOR: Shape = label_selector()
 _EXAMPLE = "write selector: {matchLabels: {<label>: <value>}}"
+_EMPTY: dict[str, object] = {"matchLabels": {}, "matchExpressions": []}
 
 
 def secrets_of(node: Node) -> Selector:
@@ -35,13 +36,13 @@ def secrets_of(node: Node) -> Selector:
 
 def _selects_some(node: Node, to: Checking) -> None:
     """By at least one label: an empty selector selects every Secret."""
-    selector = node.get("selector") or node.get("labelSelectors")
-    if selector is None:
-        return
-    parts = [part for _, part in selector.items()] if "selector" in node else [selector]
-    if all(part.value in ({}, []) for part in parts):
+    selector, labels = node.get("selector"), node.get("labelSelectors")
+    empty = labels is not None and labels.value == {}
+    if selector is not None:
+        empty = all(part.value == _EMPTY.get(key) for key, part in selector.items())
+    if empty:
         message = "every Secret of the namespace would be selected"
-        to.report(codes.SECRETS, message, selector, help=_EXAMPLE)
+        to.report(codes.SECRETS, message, selector or labels or node, help=_EXAMPLE)
 
 
 def _secrets(style: Style, what: str, **more: tuple[str, ...]) -> Field[Settings]:
