@@ -113,8 +113,9 @@ ACCESS_FORMS = {
 }
 
 # Linkerd: its manifests are in one folder too, and the form is the kind of resource.
-LINKERD = "server serverauthorization authorizationpolicy meshtls network httproute"
+LINKERD = "server serverauthorization authorizationpolicy meshtls network httproute gateway"
 LINKERD_FORMS = {
+    linkerd.MATCH_TYPE: "gateway",
     linkerd.SERVICE_TARGET: "authorizationpolicy",
     linkerd.TARGET_KIND: "authorizationpolicy",
     linkerd.OTHER_NAMESPACE: "authorizationpolicy",
@@ -146,7 +147,7 @@ LINKERD_FORMS = {
     linkerd.ROUTE_TIMEOUT: "httproute",
     linkerd.ROUTE_TOO_MANY: "httproute",
     linkerd.ROUTE_HOST: "httproute",
-    linkerd.DROPPED_ROUTE: "httproute",
+    linkerd.DROPPED_ROUTE: "httproute gateway",
     linkerd.ROUTE_HEADER: "httproute",
     linkerd.MODE_WITHOUT_EFFECT: "meshtls network httproute",
     schema.UNKNOWN_FIELD: LINKERD,

@@ -24,7 +24,7 @@ class _Held:
 
 
 class AnswerCache:
-    """Answers by scheme, evaluator and key. The least recently used give way; a new version of a scheme starts empty."""
+    """Answers by scheme, evaluator and key. The least recently used give way; a scheme read anew starts empty."""
 
     def __init__(self, size: int = 10_000, clock: Callable[[], float] = time.monotonic) -> None:
         self._size = size

@@ -53,8 +53,8 @@ class Document:
             else:
                 _object(place[part])[name] = found
         self.unknown.pop(path, None)
-        for place in [place for place in self.hidden if place[: len(path)] == path]:
-            del self.hidden[place]
+        for stale in [each for each in self.hidden if each[: len(path)] == path]:
+            del self.hidden[stale]
         self.hidden.update((place, f"auth.{part}") for place in _differences(value, masked, path))
 
     def forget(self, part: str, name: str | None, why: str) -> None:

@@ -39,7 +39,7 @@ class RequestFacts:
     address: str | Unknown | None = field(default=UNKNOWN, repr=False)
     port: int | Unknown | None = field(default=UNKNOWN, repr=False)
     certificate: str | Unknown | None = field(default=UNKNOWN, repr=False)
-    """The client's certificate as PEM, perhaps URL-encoded as Envoy gives it, its chain behind it; None: it has none."""
+    """The client's certificate as PEM, perhaps URL-encoded as Envoy does, its chain behind it; None: it has none."""
     destination: Mapping[str, object] | Unknown = field(default=UNKNOWN, repr=False)
     metadata: Mapping[str, object] | Unknown = field(default_factory=dict, repr=False)
     """Dynamic metadata that the proxy's earlier filters have left."""

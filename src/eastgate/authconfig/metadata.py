@@ -83,7 +83,7 @@ def _request(
     return _with_secret(call, evaluation, address, sent, body)
 
 
-def _body(call: HttpCall, evaluation: Evaluation) -> bytes | None | NotKnown | Broken:
+def _body(call: HttpCall, evaluation: Evaluation) -> bytes | NotKnown | Broken | None:
     if call.method == "GET":
         return None
     if call.method != "POST":

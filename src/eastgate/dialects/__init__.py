@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 from eastgate.diagnostics import Diagnostic, Reporter, did_you_mean
@@ -11,7 +12,7 @@ from eastgate.dialects.base import Condition, Kind, Scene
 from eastgate.policy import Attachment, Layer, Stances
 from eastgate.settings import Settings
 from eastgate.sources import Document
-from eastgate.world import Backend, Workload, World
+from eastgate.world import GATEWAY_GROUP, Backend, Workload, World
 
 __all__ = [
     "DIALECTS",
@@ -67,7 +68,15 @@ def is_policy(document: Document) -> bool:
     if group in _UNREAD:
         kinds = _UNREAD[group]
         return kinds is None or kind in kinds
-    return group in _GROUPS or kind in _CLAIMS
+    return group in _GROUPS or kind in _CLAIMS or _meant(group, kind) is not None
+
+
+@lru_cache(maxsize=256)
+def _meant(group: str, kind: str) -> str | None:
+    """The group that somebody meant who wrote a kind of ours in a group that does not exist."""
+    if group == GATEWAY_GROUP:
+        return None
+    return did_you_mean(group, {home for home, _, name in _KINDS if name == kind})
 
 
 def read_policy(document: Document, settings: Settings, reporter: Reporter) -> Policy | None:

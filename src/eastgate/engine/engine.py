@@ -15,7 +15,16 @@ from eastgate.collection import no_collection
 from eastgate.engine.attachment import Attachments, Targeting
 from eastgate.engine.compiled import Finder, Program, Verdict, compile_layers
 from eastgate.policy import Attachment, Layer, PolicyRef, Request, Stances
-from eastgate.world import ROUTE_KINDS, Change, PodsMatching, Selector, Workload, World
+from eastgate.world import (
+    ROUTE_KINDS,
+    Change,
+    ExternalsMatching,
+    PodsMatching,
+    RouteNamed,
+    Selector,
+    Workload,
+    World,
+)
 
 __all__ = ["Engine"]
 
@@ -107,6 +116,8 @@ class Engine(Generic[P]):
         for changed in change.objects:
             if changed.kind in ROUTE_KINDS:  # a workload may have a say in which routes lead to it
                 touched |= self.world.select(PodsMatching(changed.namespace, Selector.of()))
+                touched |= self.world.select(ExternalsMatching(changed.namespace, Selector.of()))
+                touched.add(str(RouteNamed(changed.namespace, changed.name)))
         if any(changed.kind == "ReferenceGrant" for changed in change.objects):
             touched |= {point for point in self._programs if point.startswith(_NAMED)}  # they may refer to authorizers
         return self._forget(touched)

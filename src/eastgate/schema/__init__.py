@@ -1,5 +1,6 @@
-"""One description of each resource, from which it is checked (and, later, served and documented)."""
+"""One description of each resource, from which it is checked, served and documented."""
 
+from eastgate.schema.constraints import Cel, Constraint, all_of, constraint
 from eastgate.schema.shapes import (
     Anything,
     Check,
@@ -19,8 +20,10 @@ from eastgate.schema.shapes import (
 
 __all__ = [
     "Anything",
+    "Cel",
     "Check",
     "Choice",
+    "Constraint",
     "Field",
     "Flag",
     "ListOf",
@@ -29,7 +32,9 @@ __all__ = [
     "Shape",
     "Text",
     "Whole",
+    "all_of",
     "check",
+    "constraint",
     "enumerated",
     "quoted",
 ]

@@ -8,6 +8,8 @@ from typing import TypeVar
 
 from eastgate.places import Span
 from eastgate.schema import codes
+from eastgate.schema.constraints import Cel, constraint
+from eastgate.schema.patterns import DNS_LABEL, DNS_SUBDOMAIN, LABEL_KEY, LABEL_KEY_LENGTHS, LABEL_VALUE, whole
 from eastgate.schema.shapes import Anything, Check, Choice, Field, ListOf, MapOf, Record, Text, enumerated, quoted
 from eastgate.sources.node import Node
 from eastgate.world.labels import Operator, Requirement, Selector
@@ -100,11 +102,13 @@ def dns_subdomain(what: str) -> Text[C]:
     return Text(what, _dns_subdomain_name)
 
 
+@constraint(minLength=1, maxLength=63, pattern=whole(DNS_LABEL))
 def dns_label_name(node: Node, to: Check[C]) -> None:
     """What may be written as the name of a namespace or a Service."""
     _name(node, to, dns_label_problem)
 
 
+@constraint(minLength=1, maxLength=253, pattern=whole(DNS_SUBDOMAIN))
 def _dns_subdomain_name(node: Node, to: Check[C]) -> None:
     _name(node, to, dns_subdomain_problem)
 
@@ -126,6 +130,7 @@ def _proper_name(text: str, problem_of: Callable[[str], str | None]) -> str:
 _AS_THE_PODS = "no object can have this label: write the {} as the labels of the selected objects have it"
 
 
+@constraint(maxLength=63, pattern=whole(LABEL_VALUE))
 def _label_value(node: Node, to: Check[C]) -> None:
     problem = label_value_problem(node.text)
     if problem is not None:
@@ -133,6 +138,13 @@ def _label_value(node: Node, to: Check[C]) -> None:
         to.report(codes.BAD_LABEL, message, node, help=_AS_THE_PODS.format("value"))
 
 
+@constraint(
+    Cel(
+        f"self.all(key, key.matches(r'{whole(LABEL_KEY)}') && key.matches(r'{whole(LABEL_KEY_LENGTHS)}'))",
+        "label keys are <name>, or <DNS name>/<name>",
+    ),
+    maxProperties=64,
+)
 def _label_keys(node: Node, to: Check[C]) -> None:
     for key in node.keys:
         problem = label_key_problem(key)
@@ -140,6 +152,7 @@ def _label_keys(node: Node, to: Check[C]) -> None:
             _bad_label_key(key, problem, node.key_span(key), to)
 
 
+@constraint(maxLength=317, pattern=whole(LABEL_KEY), allOf=[{"pattern": whole(LABEL_KEY_LENGTHS)}])
 def _label_key(node: Node, to: Check[C]) -> None:
     problem = label_key_problem(node.text)
     if problem is not None:
@@ -151,6 +164,12 @@ def _bad_label_key(key: str, problem: str, at: Span, to: Check[C]) -> None:
     to.report(codes.BAD_LABEL, message, at, help=_AS_THE_PODS.format("key"))
 
 
+@constraint(
+    Cel(
+        "(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
+        "In and NotIn need values; Exists and DoesNotExist take none",
+    )
+)
 def _requirement(node: Node, to: Check[C]) -> None:
     operator = Operator(node["operator"].text)
     values = node.get("values")
@@ -176,21 +195,36 @@ def label_selector(legal: Callable[[Node, Check[C]], None] = _requirement) -> Re
     requirement: Record[C] = Record(
         "a selector requirement",
         {
-            "key": Field(Text("a label key", _label_key), required=True, help="write key: <the key of a label>"),
+            "key": Field(
+                Text("a label key", _label_key),
+                required=True,
+                help="write key: <the key of a label>",
+                about="The key of the label that the requirement is about.",
+            ),
             "operator": Field(
                 Choice(tuple(Operator), codes.BAD_OPERATOR),
                 required=True,
                 help=f"write operator: {enumerated(tuple(Operator), 'or')}",
+                about="In and NotIn compare the label with the values; Exists and DoesNotExist ask for its key alone.",
             ),
-            "values": Field(ListOf(Text("a label value", _label_value), "a list of label values")),
+            "values": Field(
+                ListOf(Text("a label value", _label_value), "a list of label values", served=64),
+                about="The values that In and NotIn compare with: at least one for them, none for the others.",
+            ),
         },
         rules=(legal,),
     )
     return Record(
         "a label selector",
         {
-            "matchLabels": Field(MapOf(Text("a label value", _label_value), "a mapping of labels", _label_keys)),
-            "matchExpressions": Field(ListOf(requirement, "a list of requirements")),
+            "matchLabels": Field(
+                MapOf(Text("a label value", _label_value), "a mapping of labels", _label_keys),
+                about="Labels that an object must have, with these values.",
+            ),
+            "matchExpressions": Field(
+                ListOf(requirement, "a list of requirements", served=64),
+                about="Requirements on labels, all of which must be met.",
+            ),
         },
         otherwise="write labels in matchLabels: {..}, or in matchExpressions: [..]",
     )

@@ -51,10 +51,11 @@ class Check(Generic[C]):
 
 @dataclass(frozen=True, slots=True)
 class Text(Generic[C]):
-    """A string; `rule` may look at it more closely."""
+    """A string; `rule` may look at it more closely. `served` is how long it may be for an API server (see `ListOf`)."""
 
     what: str = "a string"
     rule: Callable[[Node, Check[C]], None] | None = None
+    served: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +87,15 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class ListOf(Generic[C]):
-    """A list of one shape; `rule` may look at the list as a whole."""
+    """A list of one shape; `rule` may look at the list as a whole.
+
+    `served` is how many entries an API server takes, whose work must be bounded; a file may hold any number.
+    """
 
     item: Shape[C]
     what: str = "a list"
     rule: Callable[[Node, Check[C]], None] | None = None
+    served: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +121,7 @@ class Field(Generic[C]):
     required: bool = False
     missing: Code = codes.MISSING_FIELD
     help: str | None = None  # what to write where the field is missing, or has no value
+    about: str | None = None  # what it means: for CustomResourceDefinitions, editors and pages
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +232,8 @@ def _check_choice(shape: Choice, node: Node, to: Check[C]) -> bool:
     if not isinstance(node.value, str):
         return _wrong_type(shape, node, to, f"write {_what(shape)}")
     written = node.value
-    options = {o.casefold() for o in shape.options} if shape.any_case else set(shape.options)
-    if (written.casefold() if shape.any_case else written) in options:
+    any_case = shape.any_case and written.isascii()  # or the Kelvin sign would be a K
+    if written in shape.options or (any_case and written.lower() in {option.lower() for option in shape.options}):
         return True
     near = did_you_mean(written, shape.options)
     way_out = f"did you mean `{near}`?" if near else f"write {_what(shape)}"

@@ -86,3 +86,17 @@ def test_every_code_has_its_mistake() -> None:
 def test_names_are_unique() -> None:
     names = [block.name for block in BLOCKS]
     assert sorted(names) == sorted(set(names))
+
+
+def test_one_mistake_does_not_hide_another() -> None:
+    text = """
+hosts: [A]
+identitees: []
+callbacks: []
+identity: [{name: a, oidc: {endpoint: ftp://a}, colour: red}]
+authorization: {}
+when: [{patternRef: none}, {selector: a, operator: matches, value: "("}]
+"""
+    _, found = judge(text)
+    said = [one.code.id for one in found]
+    assert sorted(said) == ["EG1201", "EG1201", "EG5005", "EG5101", "EG5104", "EG5107", "EG5112", "EG5136"]

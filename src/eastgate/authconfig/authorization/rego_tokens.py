@@ -6,9 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-__all__ = ["Group", "Item", "RegoSyntax", "Word", "read", "split"]
+__all__ = ["KEYWORDS", "Group", "Item", "RegoSyntax", "Word", "index_of", "is_word", "read", "split", "waits"]
 
 MAX_DEPTH: Final = 64
+KEYWORDS: Final = frozenset(
+    ("not", "some", "every", "in", "if", "else", "contains", "default", "import", "as", "with", "true", "false", "null")
+)
+_OPERAND_FOLLOWS: Final = frozenset(("in", "if", "else", "contains", "with", "as", "not", "some", "every", "default"))
 
 _TOKEN: Final = re.compile(
     r"""(?P<space>[ \t\r]+|\#[^\n]*)|(?P<newline>\n)|(?P<text>"(?:[^"\\\n]|\\.)*"|`[^`]*`)
@@ -81,3 +85,18 @@ def split(items: tuple[Item, ...], signs: tuple[str, ...]) -> list[tuple[Item, .
         else:
             parts[-1].append(item)
     return [tuple(part) for part in parts if part]
+
+
+def waits(item: Item) -> bool:
+    """Whether something must follow on the next line."""
+    return isinstance(item, Word) and (item.kind == "sign" or item.text in _OPERAND_FOLLOWS)
+
+
+def is_word(item: Item, text: str) -> bool:
+    """Whether it is this name or sign."""
+    return isinstance(item, Word) and item.text == text and item.kind in ("name", "sign")
+
+
+def index_of(items: tuple[Item, ...], text: str) -> int | None:
+    """Where this name or sign stands, outside of brackets."""
+    return next((at for at, item in enumerate(items) if is_word(item, text)), None)

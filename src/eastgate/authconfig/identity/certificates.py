@@ -34,7 +34,7 @@ def by_certificate(authorities: X509, evaluation: Evaluation) -> Finding:
         secrets = list(evaluation.services.secrets(evaluation.scheme.namespace, authorities.secrets))
     except Unavailable as problem:
         return Broken(f"The Secrets with the authorities cannot be read: {problem}.")
-    presented = _certificates(pem if pem.lstrip().startswith("-----BEGIN") else unquote(pem))
+    presented = _certificates(pem if "-----BEGIN CERTIFICATE" in pem else unquote(pem))
     if not presented:
         return Refused("The client certificate cannot be read.")
     trusted = [authority for authority in map(_authority, secrets) if authority is not None]

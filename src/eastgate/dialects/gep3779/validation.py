@@ -5,14 +5,14 @@ They are hung on the shapes in `shapes.py`, and are called only where the fields
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.gep3779 import codes
 from eastgate.places import Span
-from eastgate.schema import Check, quoted
+from eastgate.schema import Cel, Check, Constraint, constraint, quoted
 from eastgate.schema.kubernetes import dns_label_name
+from eastgate.schema.patterns import DNS_LABEL, any_case, whole
 from eastgate.settings import MeshMode, Settings
 from eastgate.sources.node import Node
 
@@ -34,6 +34,19 @@ _ROUTES = ("HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute", "UDPRoute")
 # Targets
 
 
+@constraint(
+    Cel("self.kind in ['Pod', 'Service']", "a policy targets Pods by label selector, or a Service by name"),
+    Cel("!has(self.group) || self.group in ['', 'core']", 'Pods and Services are in the core group: write group: ""'),
+    Cel("!has(self.selector) || self.kind == 'Pod'", "Selector may only be set when targeting Pods."),
+    Cel(
+        "self.kind != 'Pod' || has(self.selector)", "a Pod target needs `selector`; `{}` is every pod of the namespace"
+    ),
+    Cel("self.kind != 'Pod' || !has(self.name)", "a Pod target cannot have a `name`"),
+    Cel(
+        f"self.kind != 'Service' || (has(self.name) && self.name.matches(r'{whole(DNS_LABEL)}'))",
+        "a Service target needs the `name` of a Service",
+    ),
+)
 def target(ref: Node, to: Checking) -> None:
     """What may be targeted, and by what."""
     kind = ref["kind"]
@@ -111,6 +124,7 @@ def _service_target(ref: Node, to: Checking) -> None:
         dns_label_name(name, to)
 
 
+@constraint(minItems=1)
 def some_target(refs: Node, to: Checking) -> None:
     """An empty list of targets is not a namespace-wide policy."""
     if not list(refs):
@@ -120,6 +134,13 @@ def some_target(refs: Node, to: Checking) -> None:
 NO_TARGET_HELP = "for every pod of the policy's namespace write targetRefs: [{kind: Pod, selector: {}}]"
 
 
+@constraint(
+    Cel(
+        "size(self) <= 1 || self.all(ref, ref.kind != 'Pod')",
+        "a policy that targets Pods has exactly one targetRef",
+    ),
+    minItems=1,
+)
 def pod_stands_alone(refs: Node, to: Checking) -> None:
     """X kind: where a Pod is targeted there is one targetRef."""
     some_target(refs, to)
@@ -143,6 +164,16 @@ def level_of(spec: Node) -> str:
     return level.value.casefold() if level is not None and isinstance(level.value, str) else "network"
 
 
+_APPLICATION = whole(any_case("application"))
+_IS_APPLICATION = f"(has(self.enforcementLevel) && self.enforcementLevel.matches('{_APPLICATION}'))"
+
+
+@constraint(
+    Cel(
+        f"{_IS_APPLICATION} || !has(self.rules) || self.rules.all(rule, !has(rule.applicationAttributes))",
+        "`applicationAttributes` cannot stand in a NETWORK policy",
+    )
+)
 def no_application_attributes_at_network(spec: Node, to: Checking) -> None:
     """A rule with L7 attributes on a NETWORK policy would silently be wider than written."""
     if level_of(spec) == "application":
@@ -157,6 +188,23 @@ def no_application_attributes_at_network(spec: Node, to: Checking) -> None:
             )
 
 
+@constraint(
+    Cel(
+        f"!has(self.enforcementLevel) || {_IS_APPLICATION} || self.targetRefs.all(ref, ref.kind != 'Service')",
+        "a NETWORK policy must use a label selector, not a Service",
+        mesh=(MeshMode.SIDECAR, MeshMode.AMBIENT),
+    ),
+    Cel(
+        f"!{_IS_APPLICATION} || self.targetRefs.all(ref, ref.kind != 'Service')",
+        "in a sidecar mesh an APPLICATION policy cannot target a Service",
+        mesh=(MeshMode.SIDECAR,),
+    ),
+    Cel(
+        f"!{_IS_APPLICATION} || self.targetRefs.all(ref, ref.kind != 'Pod')",
+        "in an ambient mesh an APPLICATION policy cannot use a label selector",
+        mesh=(MeshMode.AMBIENT,),
+    ),
+)
 def target_fits_level(spec: Node, to: Checking) -> None:
     """The draft's “VAP Validation” list; only where the level is written."""
     if "enforcementLevel" not in spec:
@@ -193,9 +241,15 @@ def target_fits_level(spec: Node, to: Checking) -> None:
 # Rules
 
 
-def deny_has_rules(rules_field: str) -> Callable[[Node, Checking], None]:
+def deny_has_rules(rules_field: str) -> Constraint:
     """A DENY policy without rules denies nothing."""
 
+    @constraint(
+        Cel(
+            f"self.action != 'DENY' || (has(self.{rules_field}) && size(self.{rules_field}) > 0)",
+            f"a DENY policy without rules denies nothing: to deny everything write {rules_field}: [{{}}]",
+        )
+    )
     def rule(spec: Node, to: Checking) -> None:
         rules = spec.get(rules_field)
         if spec["action"].text == "DENY" and (rules is None or not list(rules)):
@@ -209,9 +263,22 @@ def deny_has_rules(rules_field: str) -> Callable[[Node, Checking], None]:
     return rule
 
 
+_LISTS = ("identities", "serviceAccounts", "namespaces")
+
+
+@constraint(
+    Cel(
+        f"[{', '.join(f'has(self.{name})' for name in _LISTS)}].filter(written, written).size() == 1",
+        "Exactly one of identities, serviceAccounts, or namespaces must be specified.",
+    ),
+    Cel(
+        " && ".join(f"(!has(self.{name}) || size(self.{name}) > 0)" for name in _LISTS),
+        "the list that names the source must not be empty",
+    ),
+)
 def one_list(source: Node, to: Checking) -> None:
     """v1alpha1: exactly one of the three lists, and something in it."""
-    written = [name for name in ("identities", "serviceAccounts", "namespaces") if name in source]
+    written = [name for name in _LISTS if name in source]
     if len(written) == 1 and list(source[written[0]]):
         return
     at: Node | Span = source
@@ -229,9 +296,10 @@ def one_list(source: Node, to: Checking) -> None:
     )
 
 
-def not_empty(field: str) -> Callable[[Node, Checking], None]:
+def not_empty(field: str) -> Constraint:
     """v1alpha1: an empty list says the opposite of what its successor says."""
 
+    @constraint(minItems=1)
     def rule(node: Node, to: Checking) -> None:
         if not list(node):
             to.report(
@@ -244,6 +312,13 @@ def not_empty(field: str) -> Callable[[Node, Checking], None]:
     return rule
 
 
+@constraint(
+    Cel("(self.type == 'SPIFFE') == has(self.spiffe)", "`spiffe` is set where the type is SPIFFE, and only there"),
+    Cel(
+        "(self.type == 'ServiceAccount') == has(self.serviceAccount)",
+        "`serviceAccount` is set where the type is ServiceAccount, and only there",
+    ),
+)
 def source_union(source: Node, to: Checking) -> None:
     """X kind: the type of a source and its member go together."""
     wanted, other = ("spiffe", "serviceAccount") if source["type"].text == "SPIFFE" else ("serviceAccount", "spiffe")

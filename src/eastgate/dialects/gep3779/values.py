@@ -11,7 +11,8 @@ from eastgate.diagnostics import Code
 from eastgate.dialects.gep3779 import codes
 from eastgate.dialects.gep3779.validation import Checking
 from eastgate.policy.paths import comparable_path, is_refused
-from eastgate.schema import quoted
+from eastgate.schema import constraint, quoted
+from eastgate.schema.patterns import DNS_LABEL, DNS_SUBDOMAIN, SPIFFE_ID, whole
 from eastgate.sources.node import Node
 from eastgate.world.identity import service_account_id, spiffe_problem
 from eastgate.world.names import dns_label_problem, dns_subdomain_problem
@@ -28,11 +29,17 @@ __all__ = [
 ]
 
 
+_ACCOUNT = rf"{DNS_LABEL}/({DNS_SUBDOMAIN}|\*)"
+_LENGTHS = [{"pattern": "(^|/)[^/]{1,253}$"}]
+
+
+@constraint(maxLength=317, pattern=whole(f"{_ACCOUNT}|{DNS_SUBDOMAIN}"), allOf=_LENGTHS)
 def service_account(node: Node, to: Checking) -> None:
     """`<namespace>/<name>`, `<namespace>/*` or `<name>`."""
     _service_account(node, to, bare=None)
 
 
+@constraint(maxLength=317, pattern=whole(_ACCOUNT), allOf=_LENGTHS)
 def service_account_anywhere(node: Node, to: Checking) -> None:
     """In a cluster policy: `<namespace>/<name>` or `<namespace>/*`."""
     _service_account(node, to, bare=codes.BARE_SERVICE_ACCOUNT)
@@ -84,6 +91,7 @@ def _account_way_out(text: str) -> str | None:
     return f"write {user[1]}/{user[2]}" if user else None
 
 
+@constraint(maxLength=317, pattern=whole(f"{DNS_LABEL}/{DNS_SUBDOMAIN}"), allOf=_LENGTHS)
 def service_account_v1alpha1(node: Node, to: Checking) -> None:
     """In the Provisional draft: `<namespace>/<name>` and nothing else."""
     namespace, slash, name = node.text.rpartition("/")
@@ -103,6 +111,7 @@ def service_account_v1alpha1(node: Node, to: Checking) -> None:
         )
 
 
+@constraint(maxLength=2048, pattern=whole(SPIFFE_ID))
 def spiffe_id(node: Node, to: Checking) -> None:
     """A full SPIFFE ID."""
     problem = spiffe_problem(node.text)
@@ -129,6 +138,7 @@ def _spiffe_way_out(text: str, trust_domain: str) -> str:
 ACCOUNT_NAME_HELP = 'write name: <its name>, or name: "*" for every service account of the namespace'
 
 
+@constraint(minLength=1, maxLength=253, pattern=whole(rf"{DNS_SUBDOMAIN}|\*"))
 def account_name(node: Node, to: Checking) -> None:
     """X kind: the name of a service account, or `*` for all of the namespace."""
     problem = None if node.text == "*" else dns_subdomain_problem(node.text)
@@ -141,6 +151,11 @@ def account_name(node: Node, to: Checking) -> None:
         )
 
 
+# In another form than paths are compared in: empty and dot segments, encoded slashes, what need not be encoded.
+_NOT_COMPARABLE = r"//|/\.\.?(/|$)|%(2[dDeEfF]|3[0-9]|4[1-9a-fA-F]|5[0-9aAcCfF]|6[1-9a-fA-F]|7[0-9aAeE])"
+
+
+@constraint(pattern=r"^(/[^*?#\\]*\*?|\*[^*?#\\]*)$", not_={"pattern": _NOT_COMPARABLE})
 def path(node: Node, to: Checking) -> None:
     """Exact, or one `*` at its end or its start; and as requests are compared: a path in another form matches none."""
     text = node.text
@@ -175,6 +190,7 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
 
 
+@constraint(pattern=r"^[!#$%&'+.^_`|~0-9A-Za-z-]+$")
 def method(node: Node, to: Checking) -> None:
     """An HTTP token; methods are case-sensitive."""
     if not _TOKEN.fullmatch(node.text) or "*" in node.text:

@@ -19,16 +19,9 @@ _SHAPE = replace(shapes.AUTH_POLICY, rules=(*shapes.AUTH_POLICY.rules, validatio
 DIALECT: Dialect[Policy] = Dialect(
     name="Kuadrant",
     model=Policy,
-    kinds=(
-        Kind(
-            GROUP,
-            "v1alpha1",
-            "AuthPolicy",
-            reader(_SHAPE, lambda settings: settings, meaning.auth_policy),
-            unique=False,
-        ),
-    ),
+    kinds=(Kind(GROUP, "v1alpha1", "AuthPolicy", reader(_SHAPE, lambda settings: settings, meaning.auth_policy)),),
     layers=lambda attached, _scene: layers(attached),
     examine=examine,
     status=lambda policy, policies, settings, world: [available(policy, policies, settings, world)],
+    bystanders=frozenset({(GROUP, "RateLimitPolicy")}),
 )

@@ -47,6 +47,6 @@ TARGET_NOT_FOUND = Code(
 CONFLICTED = Code(
     "EG5013",
     "two policies on one target",
-    "The older one is in force, and the other one is not. Where no creation time tells, the first by name is the older.",
+    "The older one is in force, and the other one is not. Where no creation time tells, it is the first by name.",
     Severity.WARNING,
 )

@@ -22,22 +22,42 @@ __all__ = ["available", "examine"]
 
 
 def examine(policies: Sequence[Policy], _settings: Settings, world: World) -> Iterator[tuple[Policy, Diagnostic]]:
-    """Hosts against those of the target, targets that are not there, and policies that are in each other's way."""
+    """Targets that are not there, hosts outside of those of the target, and policies in each other's way."""
+    together: dict[RouteNamed | GatewayNamed, list[Policy]] = {}
     for policy in policies:
-        hostnames = _hostnames(policy, world)
-        if hostnames is None:
-            kind, name = _target(policy)
-            message = f"no manifest declares {kind} {policy.target.namespace}/{name}"
-            yield policy, Diagnostic(codes.TARGET_NOT_FOUND, message, policy.target_span, "declare it, or name another")
-        for finding in _rule_hosts(policy, hostnames):
+        together.setdefault(policy.target, []).append(policy)
+    for policy in policies:
+        for finding in _findings(policy, together[policy.target], world):
             yield policy, finding
-        for finding in _scheme_hosts(policy, hostnames):
-            yield policy, finding
-        winner = _winner(policy, policies)
-        if not policy.audit and winner is not policy:
-            kind, name = _target(policy)
-            message = f"{winner.ref} targets {kind} {name} already, and is older"
-            yield policy, Diagnostic(codes.CONFLICTED, message, policy.target_span, "write both into one policy")
+
+
+def available(policy: Policy, policies: Sequence[Policy], _settings: Settings, world: World) -> Condition:
+    """The condition `Available` of a policy."""
+    kind = _kind(policy)
+    together = [one for one in policies if one.target == policy.target]
+    for finding in _findings(policy, together, world):
+        if finding.code is codes.CONFLICTED:
+            return Condition("Available", "False", "Conflicted", finding.message)
+        if finding.is_error or finding.code is codes.TARGET_NOT_FOUND:
+            return Condition("Available", "False", "Error", finding.message)
+    if policy.audit:
+        return Condition("Available", "False", "Audit", f"{kind} is not protected: the policy only audits")
+    return Condition("Available", "True", f"{kind}Protected", f"{kind} is protected")
+
+
+def _findings(policy: Policy, together: Sequence[Policy], world: World) -> Iterator[Diagnostic]:
+    """Everything about one policy; `together` are all that target what it targets."""
+    hostnames = _hostnames(policy, world)
+    if hostnames is None:
+        message = f"no manifest declares {_kind(policy)} {policy.target.namespace}/{policy.target.name}"
+        yield Diagnostic(codes.TARGET_NOT_FOUND, message, policy.target_span, "declare it, or name another")
+    yield from _rule_hosts(policy, hostnames)
+    yield from _scheme_hosts(policy, hostnames)
+    winner = in_force(together)
+    if winner is not None and winner is not policy and not policy.audit:
+        why = "neither is older, and it is the first by name" if winner.created == policy.created else "it is older"
+        message = f"not in force: {winner.ref} has the same target, and {why}"
+        yield Diagnostic(codes.CONFLICTED, message, policy.target_span, "write both into one policy, or remove one")
 
 
 def _rule_hosts(policy: Policy, hostnames: list[str] | None) -> Iterator[Diagnostic]:
@@ -45,22 +65,30 @@ def _rule_hosts(policy: Policy, hostnames: list[str] | None) -> Iterator[Diagnos
         return
     for rule in policy.rules:
         for host, span in zip(rule.hosts or (), rule.host_spans, strict=True):
-            if not any(is_inside(host, outer) for outer in hostnames):
+            if not _is_inside_any(host, hostnames):
                 message = f"rule host ({quoted(host)}) does not follow any hierarchical constraints"
-                way_out = f"the hostnames of the HTTPRoute are {enumerated(hostnames, 'and')}: write one inside of them"
+                way_out = f"write a host inside of those of the HTTPRoute: {_listed(hostnames)}"
                 yield Diagnostic(codes.RULE_HOST, message, span, way_out)
 
 
 def _scheme_hosts(policy: Policy, hostnames: list[str] | None) -> Iterator[Diagnostic]:
-    hosts = [host for rule in policy.rules for host in rule.hosts or ()]
-    if not policy.rules or any(rule.hosts is None for rule in policy.rules):
-        hosts += hostnames if hostnames is not None else [ANY]
+    hosts, whose = [host for rule in policy.rules for host in rule.hosts or ()], "the rules"
+    if not policy.rules or any(rule.hosts is None for rule in policy.rules):  # which means those of the target
+        hosts, whose = [*(hostnames if hostnames is not None else [ANY]), *hosts], f"the {_kind(policy)}"
     for scheme, (_, spans) in zip(policy.schemes, policy.scheme_spans, strict=True):
         for host, span in zip(scheme.hosts, spans, strict=True):
-            if not any(is_inside(host, outer) for outer in hosts):
+            if not _is_inside_any(host, hosts):
                 message = f"scheme host ({quoted(host)}) does not match any host of the rules"
-                way_out = f"the rules have {enumerated(hosts, 'and')}: write a host inside of them"
+                way_out = f"write a host inside of those of {whose}: {_listed(hosts)}"
                 yield Diagnostic(codes.SCHEME_HOST, message, span, way_out)
+
+
+def _is_inside_any(host: str, outer: Sequence[str]) -> bool:
+    return any(is_inside(host, one) for one in outer)
+
+
+def _listed(hosts: Sequence[str]) -> str:
+    return enumerated(list(dict.fromkeys(hosts)), "or")
 
 
 def _hostnames(policy: Policy, world: World) -> list[str] | None:
@@ -73,20 +101,5 @@ def _hostnames(policy: Policy, world: World) -> list[str] | None:
     return [listener.hostname or ANY for listener in gateway.listeners] or [ANY] if gateway is not None else None
 
 
-def _target(policy: Policy) -> tuple[str, str]:
-    return "HTTPRoute" if isinstance(policy.target, RouteNamed) else "Gateway", policy.target.name
-
-
-def _winner(policy: Policy, policies: Sequence[Policy]) -> Policy:
-    return in_force(one for one in policies if one.target == policy.target) or policy
-
-
-def available(policy: Policy, policies: Sequence[Policy], settings: Settings, world: World) -> Condition:
-    """The condition `Available` of a policy."""
-    kind, _ = _target(policy)
-    mine = [finding for one, finding in examine(policies, settings, world) if one is policy]
-    blocking = next((f for f in mine if f.is_error or f.code in (codes.TARGET_NOT_FOUND, codes.CONFLICTED)), None)
-    if blocking is not None:
-        reason = "Conflicted" if blocking.code is codes.CONFLICTED else "Error"
-        return Condition("Available", "False", reason, blocking.message)
-    return Condition("Available", "True", f"{kind}Protected", f"{kind} is protected")
+def _kind(policy: Policy) -> str:
+    return "HTTPRoute" if isinstance(policy.target, RouteNamed) else "Gateway"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from eastgate.policy import ALWAYS, And, Is, Not, OneOf, Or, Predicate, Suffix
 from eastgate.policy.attributes import HOST, SNI, Attribute
@@ -19,11 +19,22 @@ def host_problem(host: str) -> tuple[str, str] | None:
     """What keeps a text from being a host, and what to write."""
     if host == ANY or _HOST.fullmatch(host):
         return None
-    if _HOST.fullmatch(host.lower()):
-        return "it has upper-case letters", f"write {host.lower()}"
-    bare = re.sub(r"^[a-z]+://", "", host.lower()).split("/")[0].partition(":")[0].rstrip(".")
+    bare = _PORT.sub("", _SCHEME.sub("", host.lower()).split("/")[0]).rstrip(".")
     way_out = f"write {bare}" if _HOST.fullmatch(bare) else "write a name such as www.example.com or *.example.com"
-    return "it is not a DNS name", way_out
+    return next((said for said, has in _MISTAKES if has(host)), "it is not a DNS name"), way_out
+
+
+_SCHEME = re.compile(r"^[a-z]+://")
+_PORT = re.compile(r":\d*$")
+_MISTAKES: tuple[tuple[str, Callable[[str], object]], ...] = (
+    ("it is empty", lambda host: not host),
+    ("it is a URL", lambda host: "://" in host),
+    ("it has a path", lambda host: "/" in host),
+    ("it has a port", _PORT.search),
+    ("`*` may stand only for its first labels", lambda host: "*" in host),
+    ("it ends with a dot", lambda host: host.endswith(".")),
+    ("it has upper-case letters", lambda host: _HOST.fullmatch(host.lower())),
+)
 
 
 def is_inside(inner: str, outer: str) -> bool:

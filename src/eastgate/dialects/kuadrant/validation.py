@@ -1,6 +1,6 @@
 """What the proposal demands of an AuthPolicy beyond the types of its fields. Each function is one demand.
 
-What needs the target to be compared with, is in `examine`.
+What can be said only beside the target is in `examine`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.kuadrant import codes
 from eastgate.dialects.kuadrant.hosts import host_problem
+from eastgate.policy.paths import comparable_path, is_refused
 from eastgate.schema import Check, quoted
 from eastgate.settings import Settings
 from eastgate.sources.node import Node
@@ -65,35 +66,58 @@ def host(node: Node, to: Checking) -> None:
         to.report(codes.HOST, f"{quoted(node.text)} is not a host: {said}", node, help=way_out)
 
 
-_METHOD = re.compile(r"[A-Z]+")
+_METHOD = re.compile(r"[A-Z0-9!#$%&'+.^_`|~-]+")
 
 
 def method(node: Node, to: Checking) -> None:
     """A method, in capitals as requests have it."""
-    if node.text != "*" and not _METHOD.fullmatch(node.text):
-        way_out = f"write {node.text.upper()}" if _METHOD.fullmatch(node.text.upper()) else "write a method such as GET"
-        to.report(codes.METHOD, f"{quoted(node.text)} is not a method", node, help=way_out)
+    text = node.text
+    if text != "*" and not _METHOD.fullmatch(text):
+        way_out = f"write {text.upper()}" if _METHOD.fullmatch(text.upper()) else "write a method such as GET, or *"
+        to.report(codes.METHOD, f"{quoted(text)} is not a method", node, help=way_out)
 
 
 def path(node: Node, to: Checking) -> None:
-    """A path, or one `*` at its end or its beginning."""
-    text = node.text
-    inner = text[1:] if text.startswith("*") else text.removesuffix("*")
-    if "*" in inner:
-        message = f"{quoted(text)} has a `*` inside"
-        to.report(codes.PATH, message, node, help="write one `*`, at the end or at the beginning")
-    elif not text.startswith(("/", "*")):
-        to.report(codes.PATH, f"{quoted(text)} is not a path: it does not begin with /", node, help=f"write /{text}")
-    elif re.search(r"[?#\s]|%2f|%5c|//|/\.\.?(/|$)", inner, re.IGNORECASE):
-        message = f"{quoted(text)} matches no request: paths are compared without query, dot segments and empty ones"
-        to.report(codes.PATH, message, node, help="write the path as it is compared")
+    """A path, in the form in which requests are compared: in another one it would select nothing."""
+    problem = _path_problem(node.text)
+    if problem is not None:
+        said, way_out = problem
+        to.report(codes.PATH, f"{quoted(node.text)} is not a path: {said}", node, help=way_out)
+
+
+def _path_problem(text: str) -> tuple[str, str] | None:
+    middle = text[1:] if text.startswith("*") else text.removesuffix("*")
+    if not text:
+        return "it is empty", "write /, or a path such as /admin"
+    if "*" in middle:
+        return "`*` may stand once, at its end or at its beginning", "write a path such as /admin/* or */edit"
+    if not text.startswith(("/", "*")):
+        return "it does not begin with /", f"write /{text}"
+    if re.search(r"[?#]", text):
+        return "paths are compared without query and fragment", f"write {re.split('[?#]', text)[0]}"
+    if re.search(r"\s", text):
+        return "it has a space in it", "remove it, or write %20"
+    if is_refused(text):
+        return "a request with an encoded slash is always refused", "remove the path"
+    normal = _normal(text, middle)
+    return None if normal == text else ("no request has this form once its path is normalized", f"write {normal}")
+
+
+def _normal(text: str, middle: str) -> str:
+    """The pattern as paths are compared; `-` takes the place of what the `*` stands for."""
+    if text == middle:
+        return comparable_path(text)
+    if text.startswith("*"):
+        return "*" + comparable_path("/-" + middle).removeprefix("/-")
+    return comparable_path(middle + "-").removesuffix("-") + "*"
 
 
 def some_scheme(spec: Node, to: Checking) -> None:
     """Without a scheme, all that is selected is denied."""
     schemes = spec.get("authSchemes")
     if schemes is None or not list(schemes):
-        message = "without an auth scheme everything that the rules select is denied"
+        what = "that the rules select" if spec.get("rules") else "to the target"
+        message = f"without an auth scheme every request {what} is denied"
         to.report(codes.NO_SCHEME, message, schemes or spec, help="write authSchemes: [{hosts: [..], identity: [..]}]")
 
 

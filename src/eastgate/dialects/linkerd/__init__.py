@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from eastgate.dialects.base import Dialect, Kind, reader
 from eastgate.dialects.linkerd import meaning, route_meaning, route_shapes, shapes
 from eastgate.dialects.linkerd.assemble import layers
+from eastgate.dialects.linkerd.examine import examine
 from eastgate.dialects.linkerd.model import GROUP, Resource
 from eastgate.dialects.linkerd.stance import stance_of
 from eastgate.schema import Record
@@ -51,5 +52,6 @@ DIALECT: Dialect[Resource] = Dialect(
     ),
     layers=layers,
     stance=stance_of,
+    examine=examine,
     bystanders=frozenset({(GROUP, "EgressNetwork"), (GROUP, "HTTPLocalRateLimitPolicy")}),
 )

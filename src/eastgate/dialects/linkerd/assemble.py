@@ -12,7 +12,7 @@ found (404), and what matches one but no authorization is forbidden (403).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd import clients
@@ -95,13 +95,12 @@ class _Inbound:
         for number in sorted(self._special_ports()):
             ports.setdefault(self._port(number), []).append(number)
         cases = [
-            Case(And((Is(PORT, OneOf(frozenset(numbers))), *when)), chain)
+            replace(case, when=And((Is(PORT, OneOf(frozenset(numbers))), *_conjuncts(case.when))))
             for port, numbers in ports.items()
-            for when, chain in self._cases(port)
+            for case in self._cases(port)
         ]
-        *others, (_, otherwise) = self._cases(_Port(None, (), Protocol.UNKNOWN, False, ()))
-        cases += [Case(And(when), chain) for when, chain in others]
-        return Layer("workload/inbound", otherwise, tuple(cases))
+        *others, last = self._cases(_Port(None, (), Protocol.UNKNOWN, False, ()))
+        return Layer("workload/inbound", last.chain, (*cases, *others))
 
     # Ports
 
@@ -125,32 +124,32 @@ class _Inbound:
 
     # Cases: the last of them is for all other requests to the port
 
-    def _cases(self, port: _Port) -> Iterator[tuple[tuple[Predicate, ...], Chain]]:
+    def _cases(self, port: _Port) -> Iterator[Case]:
         match port.protocol:
             case Protocol.OPAQUE | Protocol.TLS:
-                yield (), self._chain(port, Refusal.CLOSED)
+                yield Case(ALWAYS, self._chain(port, Refusal.CLOSED))
             case Protocol.GRPC:
                 yield from self._routed(port, "GRPCRoute")
             case Protocol.HTTP_1 | Protocol.HTTP_2:
                 yield from self._routed(port, "HTTPRoute")
             case Protocol.UNKNOWN:
                 if not self._is_open(port) or self._routes(port, "HTTPRoute"):
-                    yield (_NOT_HTTP,), self._chain(port, Refusal.CLOSED)
+                    yield Case(_NOT_HTTP, self._chain(port, Refusal.CLOSED))
                 yield from self._routed(port, "HTTPRoute")
 
-    def _routed(self, port: _Port, kind: str) -> Iterator[tuple[tuple[Predicate, ...], Chain]]:
+    def _routed(self, port: _Port, kind: str) -> Iterator[Case]:
         routes = self._routes(port, kind)
         if routes:
             chains = {route: self._chain(port, Refusal.FORBIDDEN, route=route) for route in routes}
             for door in doors(routes):
-                yield (door.when,), chains[door.route]
+                yield Case(door.when, chains[door.route])
             nothing = AllowAny("no-inbound-route", (), Refusal.NOT_FOUND)
-            yield (), Chain((nothing,), scope=f"{port}: none of its routes")
+            yield Case(ALWAYS, Chain((nothing,), scope=f"{port}: none of its routes"))
             return
         if kind == "HTTPRoute" and port.probed and self.settings.linkerd_probe_networks and not self._is_open(port):
-            is_probe = (Is(METHOD, OneOf(frozenset({"GET"}))), Is(PATH, OneOf(frozenset(port.probed))))
-            yield is_probe, self._chain(port, Refusal.FORBIDDEN, probe=True)
-        yield (), self._chain(port, Refusal.FORBIDDEN)
+            is_probe = And((Is(METHOD, OneOf(frozenset({"GET"}))), Is(PATH, OneOf(frozenset(port.probed)))))
+            yield Case(is_probe, self._chain(port, Refusal.FORBIDDEN, probe=True), forgiving=True)
+        yield Case(ALWAYS, self._chain(port, Refusal.FORBIDDEN))
 
     def _routes(self, port: _Port, kind: str) -> list[InboundRoute]:
         return usable_routes(self.routes, port.server.ref.name, kind) if port.server is not None else []
@@ -206,3 +205,7 @@ class _Inbound:
         networks = self.settings.linkerd_probe_networks
         when = clients.in_networks(networks)
         return Rule(when, Origin(None, 0, label="the route that Linkerd makes for probes"))
+
+
+def _conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
+    return predicate.parts if isinstance(predicate, And) else (predicate,)

@@ -128,3 +128,8 @@ MODE_WITHOUT_EFFECT = Code(
     "authentication can.",
     Severity.WARNING,
 )
+MATCH_TYPE = Code(
+    "EG4035",
+    "unsupported GRPCRoute method match type",
+    "The admission webhook of Linkerd refuses a GRPCRoute whose method is matched by a regular expression.",
+)

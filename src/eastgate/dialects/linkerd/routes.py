@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TypeAlias
 
 from eastgate.dialects.linkerd.model import GROUP, InboundRoute
@@ -19,12 +20,12 @@ from eastgate.policy.attributes import HOST, METHOD, PATH, Attribute, header, qu
 from eastgate.policy.paths import comparable_host
 from eastgate.world import GrpcMatch, PathMatch, PathType, RouteMatch, ValueMatch, matches_pattern
 
-__all__ = ["Door", "doors", "usable_routes"]
+__all__ = ["SUPPORTED_FILTERS", "Door", "doors", "usable_routes"]
 
 Rank: TypeAlias = tuple[int, ...]  # the smallest is the best
 
 _WHOLE_PATH = 1 << 20  # longer than any path
-_FILTERS = frozenset({"RequestHeaderModifier", "ResponseHeaderModifier", "RequestRedirect"})
+SUPPORTED_FILTERS = frozenset({"RequestHeaderModifier", "ResponseHeaderModifier", "RequestRedirect"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ def _is_attached(route: InboundRoute, server: str) -> bool:
         return False
     filters = {one for rule in route.rules for one in rule.filters}
     filters |= {one for rule in route.grpc_rules for one in rule.filters}
-    if filters - _FILTERS or any(match.regex for rule in route.grpc_rules for match in rule.matches):
+    if filters - SUPPORTED_FILTERS or any(match.regex for rule in route.grpc_rules for match in rule.matches):
         return False
     return any(parent.name == server for parent in servers)
 
@@ -67,7 +68,24 @@ def doors(routes: Iterable[InboundRoute]) -> list[Door]:
             for rank, match in _grpc_matches(route) if route.kind == "GRPCRoute" else _http_matches(route):
                 parts = tuple(part for part in (host, match) if part != ALWAYS)
                 found.append(((*host_rank, *rank, place), Door(And(parts), route)))
-    return [door for _, door in sorted(found, key=lambda one: one[0])]
+    ordered = [door for _, door in sorted(found, key=lambda one: one[0])]
+    return [door for door, following in zip_longest(ordered, ordered[1:]) if door and not _is_idle(door, following)]
+
+
+def _is_idle(door: Door, following: Door | None) -> bool:
+    """Whether the door behind lets in all that this one does, to the same route."""
+    if following is None or following.route is not door.route:
+        return False
+    return set(_parts(following.when)) <= set(_parts(door.when))
+
+
+def _parts(predicate: Predicate) -> Iterator[Predicate]:
+    """Everything that must hold, one by one."""
+    if isinstance(predicate, And):
+        for part in predicate.parts:
+            yield from _parts(part)
+    else:
+        yield predicate
 
 
 def _hosts(hostnames: tuple[str, ...]) -> Iterator[tuple[Rank, Predicate]]:

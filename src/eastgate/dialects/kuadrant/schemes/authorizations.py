@@ -36,19 +36,15 @@ def _patterns(style: Style) -> Field[Settings]:
 def _opa(style: Style) -> Field[Settings]:
     mine, other = ("inlineRego", "rego") if style is Style.OLD else ("rego", "inlineRego")
     elsewhere = style.pick("externalRegistry", "externalPolicy")
-
-    def module(node: Node, to: Checking) -> None:
-        rego = node.get(mine)
-        if rego is not None:
-            version = node.get("version")
-            rego_module(rego, 1 if version is not None and version.text == "v1" else 0, to)
-
     return Field(
         record(
             "opa",
-            {mine: Field(Text("a Rego policy")), "allValues": Field(Flag()), "version": Field(Choice(("v0", "v1")))},
+            {
+                mine: Field(Text("a Rego policy", rego_module)),
+                "allValues": Field(Flag()),
+                "version": Field(Choice(("v0", "v1"))),
+            },
             needs(codes.REGO, "opa", mine, "<a Rego policy>", other, elsewhere),
-            module,
             unsupported=(elsewhere,),
             renamed={other: f"write {mine}: .."},
             misspelt={"regoVersion": "version"},

@@ -51,7 +51,7 @@ CEL = Code(
 REGO = Code(
     "EG5110",
     "invalid Rego policy",
-    "The policy cannot be compiled. It has rules, among them `allow`, and needs no `package`.",
+    "The policy cannot be compiled, or has no rule `allow`, without which it allows nothing.",
 )
 VALUE = Code(
     "EG5111",
@@ -92,7 +92,10 @@ ISSUER = Code(
 )
 SUBJECT = Code("EG5121", "review without a subject", "The API server is asked about a user, about groups, or both.")
 NAME = Code(
-    "EG5122", "empty name", "What an entry finds out is known by its name; without one nothing can refer to it."
+    "EG5122",
+    "empty name",
+    "What an entry finds out is known by its name, and so are audiences, keys of a Secret and keys of a response. "
+    "Nothing can refer to an empty one.",
 )
 ALL_NAMESPACES = Code(
     "EG5131",

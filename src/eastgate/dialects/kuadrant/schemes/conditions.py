@@ -61,12 +61,18 @@ def _pattern(node: Node, to: Checking) -> None:
     if missing:
         message = f"a condition needs {' and '.join(missing)}"
         to.report(codes.CONDITION, message, node, help=_EXAMPLE)
-    elif operator is not None and value is None and operator.text not in (Operator.EQ, Operator.NEQ):
-        # without a value the others would hold for anything, or for nothing
+    elif operator is not None and _idle(Operator(operator.text), value):
         message = f"`{operator.text}` needs `value`"
-        to.report(codes.CONDITION, message, operator, help="write value: ..")
+        to.report(codes.CONDITION, message, value or operator, help="write value: ..")
     elif operator is not None and value is not None and operator.text == Operator.MATCHES:
         regular_expression(value, to)
+
+
+def _idle(operator: Operator, value: Node | None) -> bool:
+    """Whether nothing is compared: an empty text can be equal, but every text has it in it."""
+    if operator is Operator.MATCHES:
+        return value is None or not value.text
+    return value is None and operator not in (Operator.EQ, Operator.NEQ)
 
 
 _SOME = some(codes.CONDITION, "there is no condition in the list", _EXAMPLE)

@@ -15,12 +15,15 @@ from eastgate.sources.node import Node
 
 __all__ = ["metadata"]
 
-_METHODS = {
-    Style.OLD: ("GET", "POST"),
-    Style.NEW: ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"),
-}
+_OTHER_METHODS = ("PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT", "TRACE")
+_METHOD = Choice(
+    ("GET", "POST"),
+    reasons=dict.fromkeys(
+        _OTHER_METHODS,
+        (codes.METADATA_UNSUPPORTED, "metadata is fetched: write GET, or POST for a request with a body"),
+    ),
+)
 _BODIES = ("body", "bodyParameters")
-_WITHOUT_BODY = ("GET", "HEAD", "OPTIONS")
 
 
 def _secret_key(node: Node, to: Checking) -> None:
@@ -38,18 +41,14 @@ _SHARED_SECRET: Record[Settings] = record(
 
 
 def _one_body(node: Node, to: Checking) -> None:
-    """`body` or `bodyParameters`, and only where the method takes one."""
-    written = [name for name in _BODIES if name in node]
-    method = node["method"].text if "method" in node else "GET"
-    if len(written) > 1:
+    """`body` or `bodyParameters`, and neither in a GET."""
+    written = [name for name in (*_BODIES, "contentType") if name in node]
+    if all(name in node for name in _BODIES):
         message = "`body` and `bodyParameters` cannot both be sent"
         to.report(codes.HTTP_CALL, message, node.key_span("bodyParameters"), help="remove one of them")
-    elif written and method in _WITHOUT_BODY:
-        message = f"a {method} request has no body"
+    elif written and ("method" not in node or node["method"].text == "GET"):
+        message = "a GET request has no body"
         to.report(codes.HTTP_CALL, message, node.key_span(written[0]), help="write method: POST, or remove it")
-    elif "contentType" in node and method in _WITHOUT_BODY:
-        message = f"a {method} request has no body"
-        to.report(codes.HTTP_CALL, message, node.key_span("contentType"), help="write method: POST, or remove it")
 
 
 def _credentials_of_a_secret(node: Node, to: Checking) -> None:
@@ -66,7 +65,7 @@ def _http(style: Style) -> Record[Settings]:
         "http",
         {
             mine: Field(TEMPLATE_URL),
-            "method": Field(Choice(_METHODS[style])),
+            "method": Field(_METHOD),
             "body": Field(value(style, "body")),
             "bodyParameters": Field(named_values(style, "a mapping of parameters")),
             "contentType": Field(Choice(("application/x-www-form-urlencoded", "application/json"))),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from urllib.parse import urlsplit
 
+from eastgate.authconfig.fetching import url_problem
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.checking import Checking, Demand, exactly_one, named, record, unique_names
 from eastgate.dialects.kuadrant.schemes.expressions import cel_value
@@ -48,33 +49,43 @@ def _report_path(path: str, node: Node, to: Checking) -> None:
 
 def _selected(node: Node, to: Checking) -> None:
     """A path, or a text with paths in braces."""
-    if not is_template(node.text):
+    if is_template(node.text):
+        _template(node, to)
+    else:
         _report_path(node.text, node, to)
-        return
-    paths = _placeholders(node.text)
-    if paths is None:
+
+
+def _template(node: Node, to: Checking) -> str | None:
+    """A text with paths in braces. Gives it with the braces empty, or None where one of them never closes."""
+    split = _split(node.text)
+    if split is None:
         message = f"a brace in {quoted(node.text)} is never closed"
         to.report(codes.SELECTOR, message, node, help="write } after the selector, or \\{ for a brace in the text")
-        return
-    for path in paths:
-        if path_problem(path) is not None:
-            _report_path(path, node, to)
-            return
+        return None
+    text, paths = split
+    wrong = next((path for path in paths if path_problem(path) is not None), None)
+    if wrong is not None:
+        _report_path(wrong, node, to)
+    return text
 
 
-def _placeholders(template: str) -> list[str] | None:
-    """The selectors in the braces of a template; None where a brace is never closed."""
-    found: list[str] = []
+def _split(template: str) -> tuple[str, list[str]] | None:
+    """A template with its braces empty, and the selectors in them; None where a brace is never closed."""
+    text, paths = "", []
     at = 0
     while at < len(template):
         if template[at] == "{":
             end = _closing(template, at)
             if end is None:
                 return None
-            found.append(template[at + 1 : end])
-            at = end
-        at += 2 if template[at] == "\\" else 1
-    return found
+            text += "{}"
+            paths.append(template[at + 1 : end])
+            at = end + 1
+        else:
+            step = 2 if template[at] == "\\" else 1
+            text += template[at : at + step]
+            at += step
+    return text, paths
 
 
 def _closing(template: str, opening: int) -> int | None:
@@ -160,23 +171,24 @@ def named_values(
 
 
 def _url(node: Node, to: Checking) -> None:
-    problem = _url_problem(node.text)
-    if problem is not None:
-        said, way_out = problem
-        to.report(codes.URL, f"this URL cannot be asked: {said}", node, help=way_out)
+    if "{" in node.text:
+        message = "this URL cannot be asked: selectors are not replaced in it"
+        to.report(codes.URL, message, node, help="write it out, without braces")
+    else:
+        _report_url(node.text, node, to)
 
 
 def _template_url(node: Node, to: Checking) -> None:
-    paths = _placeholders(node.text)
-    if paths is None:
-        message = f"a brace in {quoted(node.text)} is never closed"
-        to.report(codes.SELECTOR, message, node, help="write } after the selector")
-        return
-    _url(node, to)
-    for path in paths:
-        if path_problem(path) is not None:
-            _report_path(path, node, to)
-            return
+    text = _template(node, to)
+    if text is not None:
+        _report_url(text, node, to)
+
+
+def _report_url(text: str, node: Node, to: Checking) -> None:
+    problem = _url_problem(text)
+    if problem is not None:
+        said, way_out = problem
+        to.report(codes.URL, f"this URL cannot be asked: {said}", node, help=way_out)
 
 
 def _url_problem(text: str) -> tuple[str, str] | None:
@@ -184,8 +196,8 @@ def _url_problem(text: str) -> tuple[str, str] | None:
     try:
         parts = urlsplit(text)
         host, _ = parts.hostname, parts.port
-    except ValueError as problem:
-        return f"{problem}".lower(), "write a URL such as https://idp.example.com/realms/shop"
+    except ValueError as error:
+        return f"{error}".lower(), "write a URL such as https://idp.example.com/realms/shop"
     if parts.scheme not in ("http", "https"):
         bare = re.fullmatch(r"[-.a-zA-Z0-9]+(:[0-9]+)?(/.*)?", text)
         return "it does not begin with https:// or http://", f"write https://{text}" if bare else "write https://.."
@@ -195,7 +207,8 @@ def _url_problem(text: str) -> tuple[str, str] | None:
         return "a request could choose its host", "write the host out; selectors may stand in the path and the query"
     if parts.username is not None:
         return "it holds credentials", "keep them in a Secret, and remove them from the URL"
-    return None
+    problem = url_problem(text.replace("{}", "x"))
+    return (f"it {problem}", "write a URL such as https://idp.example.com/realms/shop") if problem else None
 
 
 URL: Text[Settings] = Text("a URL", _url)

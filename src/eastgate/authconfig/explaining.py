@@ -1,0 +1,43 @@
+"""What an evaluation shows of itself: the steps and the document, without secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from eastgate.authconfig.document import Document
+from eastgate.authconfig.judgement import Seen, Step
+from eastgate.authconfig.secrecy import Secrets
+
+__all__ = ["explained_steps", "shown_document"]
+
+
+def explained_steps(steps: Iterable[Step], secrets: Secrets) -> tuple[Step, ...]:
+    """The steps without secrets."""
+    return tuple(
+        replace(step, reason=secrets.said(step.reason), seen=tuple(_explained(seen, secrets) for seen in step.seen))
+        for step in steps
+    )
+
+
+def _explained(seen: Seen, secrets: Secrets) -> Seen:
+    return replace(
+        seen,
+        expression=secrets.said(seen.expression),
+        saw=None if seen.saw is None else secrets.said(seen.saw),
+        reason=secrets.said(seen.reason),
+    )
+
+
+def shown_document(document: Document, secrets: Secrets) -> dict[str, object]:
+    """The document without secrets, and without what is unknown."""
+    shown = secrets.explained(document.masked)
+    if not isinstance(shown, dict):
+        return {}
+    for path in document.unknown:
+        place: object = shown
+        for key in path[:-1]:
+            place = place.get(key) if isinstance(place, dict) else None
+        if isinstance(place, dict):
+            place.pop(path[-1], None)
+    return shown

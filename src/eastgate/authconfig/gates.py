@@ -1,0 +1,63 @@
+"""Conditions that guard a step of a scheme, or the scheme as a whole: its `when`."""
+
+from __future__ import annotations
+
+import enum
+from typing import Protocol
+
+from eastgate.authconfig.conditions import Looked, look
+from eastgate.authconfig.context import Evaluation
+from eastgate.authconfig.model import Condition
+from eastgate.authconfig.outcomes import ERRS, FAILS, HOLDS
+from eastgate.places import Span
+
+__all__ = ["Gate", "Guarded", "gate_of"]
+
+
+class Gate(enum.Enum):
+    """What a `when` means for what it guards."""
+
+    OPEN = enum.auto()
+    CLOSED = enum.auto()
+    MAYBE = enum.auto()
+    """Open or closed: nobody knows."""
+    ERROR = enum.auto()
+    UNSURE = enum.auto()
+    """Open, closed or an error: nobody knows."""
+
+
+class Guarded(Protocol):
+    """What the steps of all kinds have in common."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the scheme."""
+
+    @property
+    def priority(self) -> int:
+        """Lower numbers come first."""
+
+    @property
+    def when(self) -> Condition | None:
+        """The condition that guards it."""
+
+    @property
+    def span(self) -> Span | None:
+        """Where it is written."""
+
+
+def gate_of(when: Condition | None, evaluation: Evaluation) -> tuple[Gate, Looked | None]:
+    """Whether what is guarded takes place, and what was looked at to tell."""
+    if when is None:
+        return Gate.OPEN, None
+    looked = look(when, evaluation.document)
+    outcomes = looked.outcomes
+    if evaluation.services.authorino_compat and ERRS in outcomes:
+        outcomes = (outcomes & ~ERRS) | FAILS
+    if outcomes == HOLDS:
+        return Gate.OPEN, looked
+    if outcomes == FAILS:
+        return Gate.CLOSED, looked
+    if outcomes == ERRS:
+        return Gate.ERROR, looked
+    return (Gate.UNSURE if ERRS in outcomes else Gate.MAYBE), looked

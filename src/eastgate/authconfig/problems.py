@@ -1,0 +1,106 @@
+"""What can be said against the parts of a scheme before it is evaluated, in words for its author.
+
+The evaluator denies where one of these would have something to say, so a reader that asks them first turns an outage
+into a message.
+"""
+
+from __future__ import annotations
+
+from eastgate.authconfig import fetching
+from eastgate.authconfig.authorization.rego import rego_problem
+from eastgate.authconfig.conditions import regex_problem
+from eastgate.authconfig.model import All, AnyOf, Condition, Operator, Pattern, Predicate
+from eastgate.cel import CelProblem, compile_document_cel
+from eastgate.gjson import is_template, path_problem
+
+__all__ = [
+    "cel_problem",
+    "condition_problems",
+    "pattern_problem",
+    "predicate_problem",
+    "rego_problem",
+    "selector_problem",
+    "template_problem",
+    "url_problem",
+]
+
+
+def selector_problem(selector: str) -> str | None:
+    """What is wrong with a GJSON selector."""
+    return path_problem(selector)
+
+
+def template_problem(text: str) -> str | None:
+    """What is wrong with a selector, or with a text that has selectors in braces."""
+    if not is_template(text):
+        return path_problem(text)
+    depth = start = 0
+    for at, character in enumerate(text):
+        if character == "{" and not (depth == 0 and at and text[at - 1] == "\\"):
+            depth += 1
+            start = at + 1 if depth == 1 else start
+        elif character == "}" and depth:
+            depth -= 1
+            if depth == 0 and (problem := path_problem(text[start:at])):
+                return problem
+    return "a brace is not closed" if depth else None
+
+
+def pattern_problem(pattern: Pattern) -> str | None:
+    """What is wrong with a pattern: its selector, or its regular expression."""
+    problem = path_problem(pattern.selector)
+    if problem is None and pattern.operator is Operator.MATCHES and (bad := regex_problem(pattern.value)):
+        return f"{pattern.value!r} is not a regular expression: {bad}"
+    return problem
+
+
+def cel_problem(text: str) -> CelProblem | None:
+    """What is wrong with a CEL expression that gives a value."""
+    found = compile_document_cel(text)
+    return found if isinstance(found, CelProblem) else None
+
+
+def predicate_problem(text: str) -> CelProblem | None:
+    """What is wrong with a CEL expression that must be true or false."""
+    found = compile_document_cel(text)
+    if isinstance(found, CelProblem):
+        return found
+    if found.type not in ("BOOL", "DYN"):
+        return CelProblem(f"the expression is of type {found.type.lower()}, not bool", 0, len(text))
+    return None
+
+
+def condition_problems(condition: Condition) -> list[tuple[Pattern | Predicate, str | CelProblem]]:
+    """Everything that is wrong in a condition, each with the part that it is wrong in."""
+    match condition:
+        case All(parts) | AnyOf(parts):
+            return [found for part in parts for found in condition_problems(part)]
+        case Pattern():
+            problem = pattern_problem(condition)
+            return [(condition, problem)] if problem else []
+        case Predicate(text):
+            bad = predicate_problem(text)
+            return [(condition, bad)] if bad else []
+
+
+def url_problem(url: str) -> str | None:
+    """What is wrong with an address; selectors in braces may stand in it."""
+    if "{" not in url:
+        return fetching.url_problem(url)
+    if problem := template_problem(url):
+        return problem
+    filled = _filled(url)
+    return fetching.url_problem(filled)
+
+
+def _filled(url: str) -> str:
+    """The address with something harmless for each selector."""
+    out: list[str] = []
+    depth = 0
+    for character in url:
+        depth += (character == "{") - (character == "}")
+        if character == "}" and depth == 0:
+            out.append("x")
+        elif depth == 0:
+            out.append(character)
+    return "".join(out)

@@ -1,0 +1,92 @@
+"""What the service behind is told, and what a client is told instead. Both are made without secrets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from eastgate.authconfig.caching import cached
+from eastgate.authconfig.context import Evaluation
+from eastgate.authconfig.findings import Broken, Finding, Found
+from eastgate.authconfig.model import X509, Denial, Identity, Json, Plain, PlainResponse, Response, Value
+from eastgate.authconfig.values import properties, resolve, stringified
+
+__all__ = ["REASON_HEADER", "challenges", "customized", "told"]
+
+REASON_HEADER = "X-Ext-Auth-Reason"
+
+
+def told(response: Response, evaluation: Evaluation) -> Finding:
+    """What a response says. A header that would need more than one line is not made."""
+    found = cached(
+        evaluation.services.cache,
+        response.cache,
+        (evaluation.scheme, response),
+        evaluation.document,
+        lambda: _made(response, evaluation),
+    )
+    if isinstance(found, Found) and response.in_header and not is_header_value(stringified(found.masked)):
+        return Broken("It has characters that no header can have.")
+    return found
+
+
+def _made(response: Response, evaluation: Evaluation) -> Finding:
+    match response.content:
+        case PlainResponse(value):
+            found = resolve(value, evaluation.document)
+        case Json(listed):
+            found = properties(listed, evaluation.document)
+    if isinstance(found, Found):
+        return Found(found.value, evaluation.secrets.answered(found.masked))
+    return found
+
+
+def is_header_value(text: str) -> bool:
+    """Whether a text can be the value of a header."""
+    return all(character == "\t" or (" " <= character != "\x7f") for character in text)
+
+
+def challenges(identities: Iterable[Identity]) -> list[tuple[str, str]]:
+    """What a client that nobody recognizes may try: one challenge per identity."""
+    return [("WWW-Authenticate", f'{_scheme(each)} realm="{_quoted(each.name)}"') for each in identities]
+
+
+def _scheme(identity: Identity) -> str:
+    match identity.method:
+        case X509():
+            return "Basic"  # as Authorino has it
+        case Plain(selector):
+            return selector
+        case _:
+            return identity.credentials.key
+
+
+def _quoted(name: str) -> str:
+    return name.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def customized(
+    denial: Denial, status: int, message: str, headers: list[tuple[str, str]], evaluation: Evaluation
+) -> tuple[int, str, tuple[tuple[str, str], ...], str]:
+    """Status, message, headers and body of a denial, as the scheme wants them. Its headers replace the challenges."""
+    if denial.message is not None:
+        message = _text(denial.message, evaluation)
+    message = _one_line(evaluation.secrets.said(message))
+    body = "" if denial.body is None else evaluation.secrets.said(_text(denial.body, evaluation))
+    if denial.headers:
+        headers = [(each.name, _one_line(_text(each.value, evaluation))) for each in denial.headers]
+    masked = [(name, evaluation.secrets.said(value)) for name, value in headers]
+    return denial.code or status, message, (*masked, (REASON_HEADER, message)), body
+
+
+def _text(value: Value, evaluation: Evaluation) -> str:
+    """The value, or nothing where it cannot be had: a denial stays one."""
+    found = resolve(value, evaluation.document)
+    return stringified(found.masked) if isinstance(found, Found) else ""
+
+
+def _one_line(text: str) -> str:
+    """The text as a header can have it: ASCII, on one line."""
+    if text.isascii() and text.isprintable():
+        return text
+    return json.dumps(text)[1:-1].replace('\\"', '"')

@@ -1,0 +1,37 @@
+"""Regular expressions for names, as an API server and editors take them.
+
+They mean the same to Go's RE2, to Python and to JavaScript: no look-ahead, no Unicode classes. What one expression
+cannot say about the length of a part, a second one says.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "DNS_LABEL",
+    "DNS_SUBDOMAIN",
+    "LABEL_KEY",
+    "LABEL_KEY_LENGTHS",
+    "LABEL_VALUE",
+    "SPIFFE_ID",
+    "any_case",
+    "whole",
+]
+
+DNS_LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+DNS_SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+_WORD = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+LABEL_VALUE = f"({_WORD})?"
+LABEL_KEY = f"({DNS_SUBDOMAIN}/)?{_WORD}"
+LABEL_KEY_LENGTHS = "([^/]{1,253}/)?[^/]*"
+_SEGMENT = r"([A-Za-z0-9_-]|\.[A-Za-z0-9_-]|\.\.[A-Za-z0-9._-])[A-Za-z0-9._-]*"  # neither . nor ..
+SPIFFE_ID = f"spiffe://[a-z0-9._-]+(/{_SEGMENT})+"
+
+
+def whole(pattern: str) -> str:
+    """The expression that matches a text only as a whole."""
+    return f"^({pattern})$" if "|" in pattern else f"^{pattern}$"
+
+
+def any_case(*words: str) -> str:
+    """Any of some words, in any mixture of small and capital letters."""
+    return "|".join("".join(f"[{letter.upper()}{letter.lower()}]" for letter in word) for word in words)

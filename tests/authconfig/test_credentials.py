@@ -1,0 +1,57 @@
+"""A credential is taken from exactly the place that the scheme names."""
+
+from __future__ import annotations
+
+import pytest
+
+from eastgate.authconfig import evaluate
+from eastgate.authconfig.model import Credentials, Where
+from tests.authconfig.schemes import api_keys, holding, request, scheme, secret
+
+KEY = "k3y-of-alice"
+SERVICES = holding(secret("alice", KEY))
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "path", "headers", "accepted"),
+    [
+        (Where.AUTHORIZATION_HEADER, "APIKEY", "/", {"authorization": f"APIKEY {KEY}"}, True),
+        (Where.AUTHORIZATION_HEADER, "APIKEY", "/", {"authorization": f"apikey {KEY}"}, False),
+        (Where.AUTHORIZATION_HEADER, "APIKEY", "/", {"authorization": f"APIKEY  {KEY}"}, False),
+        (Where.AUTHORIZATION_HEADER, "APIKEY", "/", {"authorization": KEY}, False),
+        (Where.AUTHORIZATION_HEADER, "APIKEY", "/", {"authorization": f"APIKEY {KEY},APIKEY {KEY}"}, False),
+        (Where.AUTHORIZATION_HEADER, "APIKEY", "/", {"authorization": "APIKEY "}, False),
+        (Where.AUTHORIZATION_HEADER, "APIKEY", "/", {}, False),
+        (Where.AUTHORIZATION_HEADER, "APIKEY", "/", {"x-api-key": KEY}, False),
+        (Where.CUSTOM_HEADER, "X-API-Key", "/", {"x-api-key": KEY}, True),
+        (Where.CUSTOM_HEADER, "X-API-Key", "/", {"x-api-key": KEY[:-1]}, False),
+        (Where.CUSTOM_HEADER, "X-API-Key", "/", {"x-api-key": ""}, False),
+        (Where.CUSTOM_HEADER, "X-API-Key", "/", {"authorization": f"APIKEY {KEY}"}, False),
+        (Where.QUERY, "api_key", f"/x?api_key={KEY}", {}, True),
+        (Where.QUERY, "api_key", f"/x?a=1&api_key={KEY}&b=2", {}, True),
+        (Where.QUERY, "api_key", f"/x?api_key={KEY}#end", {}, True),
+        (Where.QUERY, "api_key", f"/x?not_api_key={KEY}", {}, False),
+        (Where.QUERY, "api_key", f"/x?api_key={KEY}&api_key={KEY}", {}, False),
+        (Where.QUERY, "api_key", f"/x?api_key=other&api_key={KEY}", {}, False),
+        (Where.QUERY, "api_key", f"/x#?api_key={KEY}", {}, False),
+        (Where.QUERY, "api_key", f"/api_key={KEY}", {}, False),
+        (Where.QUERY, "api.key", f"/x?apiXkey={KEY}", {}, False),
+        (Where.QUERY, "api_key", "/x?api_key=", {}, False),
+        (Where.QUERY, "api_key", "/x", {}, False),
+        (Where.COOKIE, "session", "/", {"cookie": f"session={KEY}"}, True),
+        (Where.COOKIE, "session", "/", {"cookie": f"a=b; session={KEY}; c=d"}, True),
+        (Where.COOKIE, "session", "/", {"cookie": f"mysession={KEY}"}, False),
+        (Where.COOKIE, "session", "/", {"cookie": f"session=x; session={KEY}"}, False),
+        (Where.COOKIE, "session", "/", {"cookie": "session="}, False),
+        (Where.COOKIE, "session", "/", {"set-cookie": f"session={KEY}"}, False),
+    ],
+)
+def test_only_the_named_place_counts(
+    where: Where, name: str, path: str, headers: dict[str, str], accepted: bool
+) -> None:
+    found = evaluate(
+        scheme(identities=[api_keys(credentials=Credentials(where, name))]), request(path, headers), SERVICES
+    )
+    assert found.allowed is accepted
+    assert found.status == (200 if accepted else 401)
+    assert not (accepted and KEY in repr(found))
