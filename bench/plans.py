@@ -17,7 +17,8 @@ TRUST_DOMAIN = "cluster.local"
 class RulePlan:
     """One rule: ALL of its conditions. An empty list is no condition, so that a rule with none matches everything.
 
-    `accounts` are `namespace/name`, or `namespace/*`; `identities` are SPIFFE IDs of other trust domains.
+    `accounts` are `namespace/name`, or `namespace/*`; `identities` are SPIFFE IDs of other trust domains; `tools` are
+    `name`, or `backend/name`.
     """
 
     accounts: tuple[str, ...] = ()
@@ -25,6 +26,7 @@ class RulePlan:
     ports: tuple[int, ...] = ()
     methods: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
 
     @property
     def anyone(self) -> bool:
@@ -33,7 +35,7 @@ class RulePlan:
 
 @dataclass(frozen=True, slots=True)
 class PolicyPlan:
-    """One policy. It targets the pods with these labels, or those of a Service where one is named."""
+    """One policy. It targets the pods with these labels, or those of a Service or a Gateway where one is named."""
 
     namespace: str
     name: str
@@ -41,17 +43,28 @@ class PolicyPlan:
     rules: tuple[RulePlan, ...]
     labels: Mapping[str, str] = field(default_factory=dict)
     service: str | None = None
+    gateway: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One question: may this identity (None: a client without one) reach the workload of this key?"""
+    """One question: may this identity (None: a client without one) reach the workload (or the Gateway) of this key?
+
+    A call of a tool is of one of a `backend`, beside the Gateway.
+    """
 
     workload: str
     identity: str | None
     port: int
     method: str | None = None
     path: str | None = None
+    tool: str | None = None
+    backend: str | None = None
+
+    @property
+    def qualified(self) -> str:
+        """`backend/tool`."""
+        return f"{self.backend}/{self.tool}" if self.tool is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +75,4 @@ class Plan:
     services: Sequence[Service]
     policies: Sequence[PolicyPlan]
     identities: Sequence[str]
+    gateways: Sequence[tuple[str, str]] = ()

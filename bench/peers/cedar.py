@@ -1,86 +1,110 @@
 """Cedar (cedarpy), by its fastest public path: a parsed PolicySet and parsed Entities, requests as plain dicts.
 
-Each call is given the policies of the asked workload only, which is the work of Eastgate's index, for free. One rule
-is one Cedar policy; identities and ports are compared with `==` and the namespace of a caller is a parent of its
-entity: of the ways to write it, the one that was measured to be fastest. Entity ids as {type, id} are not parsed, as
-ids in Cedar's own syntax would be, and the context is given as JSON text, as cedarpy passes it on.
+One rule is one Cedar policy; identities and ports are compared with `==` and the namespace of a caller is a parent of
+its entity: of the ways to write it, the one that was measured to be fastest. What a workload has (labels, Service) are
+groups that it is in, and the first that a policy targets stands in its head. Entity ids as {type, id} are not parsed,
+as ids in Cedar's own syntax would be, and the context is given as JSON text, as cedarpy passes it on.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from importlib import metadata
+from collections.abc import Iterable
 
 import cedarpy
 
-from bench.plans import TRUST_DOMAIN, Ask, PolicyPlan, RulePlan
-from eastgate.dialects.gep3779.model import Action
-from eastgate.world import service_account_id
+from bench.peers.base import Deck, PlainRule, Traits, space_of
+from bench.plans import Ask
 
-__all__ = ["allowed", "entities_of", "policy_set", "request_of", "version"]
+__all__ = ["Cedar"]
 
-
-def version() -> str:
-    """Which Cedar this is."""
-    return f"cedarpy {metadata.version('cedarpy')}"
+Question = dict[str, object]
 
 
-def policy_set(policies: Iterable[PolicyPlan]) -> cedarpy.PolicySet:
-    """The policies of one workload, parsed."""
-    return cedarpy.PolicySet.from_str("\n".join(_policy(plan.action, rule) for plan in policies for rule in plan.rules))
+class Cedar:
+    """The authorization engine of AWS, compiled, in Rust."""
+
+    name = "cedar"
+    package = "cedarpy"
+
+    def load(self, deck: Deck) -> _Loaded:
+        """Parse policies and entities."""
+        return _Loaded(deck)
 
 
-def entities_of(asks: Sequence[Ask]) -> cedarpy.Entities:
-    """Every caller, with the namespace that it belongs to as its parent."""
-    callers = sorted({ask.identity for ask in asks if ask.identity is not None})
-    spaces = sorted({_namespace(caller) for caller in callers})
-    entities: list[dict[str, object]] = [_entity("Namespace", space, []) for space in spaces]
-    entities += [_entity("Caller", caller, [{"type": "Namespace", "id": _namespace(caller)}]) for caller in callers]
-    return cedarpy.Entities.from_json_str(json.dumps(entities))
+class _Loaded:
+    def __init__(self, deck: Deck) -> None:
+        self._policies = cedarpy.PolicySet.from_str("\n".join(map(_policy, deck.rules)))
+        self._entities = cedarpy.Entities.from_json_str(json.dumps(list(_entities(deck))))
+
+    def prepare(self, ask: Ask) -> Question:
+        """An error in a policy is none of ours: it would make the comparison worthless."""
+        question: Question = {
+            "principal": {"type": "Caller", "id": ask.identity or "anonymous"},
+            "action": {"type": "Action", "id": "connect"},
+            "resource": {"type": "Point", "id": ask.workload},
+            "context": json.dumps(_context(ask)),
+        }
+        errors = cedarpy.is_authorized(question, self._policies, self._entities).diagnostics.errors
+        if errors:
+            raise AssertionError(errors)
+        return question
+
+    def decide(self, question: Question) -> bool:
+        return bool(cedarpy.is_authorized(question, self._policies, self._entities).allowed)
 
 
-def request_of(ask: Ask) -> dict[str, object]:
-    """A request, ready to be handed over."""
-    return {
-        "principal": {"type": "Caller", "id": ask.identity or "anonymous"},
-        "action": {"type": "Action", "id": "connect"},
-        "resource": {"type": "Workload", "id": ask.workload},
-        "context": json.dumps({"port": ask.port} | ({"method": ask.method, "path": ask.path} if ask.method else {})),
-    }
+def _context(ask: Ask) -> dict[str, object]:
+    context: dict[str, object] = {"port": ask.port}
+    if ask.method is not None:
+        context |= {"method": ask.method, "path": ask.path}
+    if ask.tool is not None:
+        context |= {"tool": ask.tool, "qualified": ask.qualified}
+    return context
 
 
-def allowed(request: dict[str, object], policies: cedarpy.PolicySet, entities: cedarpy.Entities) -> bool:
-    """Cedar's answer. An error in a policy is none of ours: it would make the comparison worthless."""
-    result = cedarpy.is_authorized(request, policies, entities)
-    if result.diagnostics.errors:
-        raise AssertionError(result.diagnostics.errors)
-    return bool(result.allowed)
+def _entities(deck: Deck) -> Iterable[dict[str, object]]:
+    """Every caller, with the namespace that it belongs to as its parent; and every point, with its groups."""
+    callers = sorted({ask.identity for ask in deck.asks if ask.identity is not None})
+    yield from (_entity("Namespace", space, []) for space in sorted({space_of(caller) for caller in callers}))
+    yield from (_entity("Caller", caller, [("Namespace", space_of(caller))]) for caller in callers)
+    points = {ask.workload: _groups(deck.traits[ask.workload]) for ask in deck.asks} if deck.traits else {}
+    yield from (_entity("Group", group, []) for group in sorted({one for groups in points.values() for one in groups}))
+    yield from (_entity("Point", point, [("Group", one) for one in groups]) for point, groups in points.items())
 
 
-def _entity(kind: str, name: str, parents: list[dict[str, str]]) -> dict[str, object]:
-    return {"uid": {"type": kind, "id": name}, "attrs": {}, "parents": parents}
+def _entity(kind: str, name: str, parents: list[tuple[str, str]]) -> dict[str, object]:
+    return {"uid": {"type": kind, "id": name}, "attrs": {}, "parents": [{"type": a, "id": b} for a, b in parents]}
 
 
-def _policy(action: Action, rule: RulePlan) -> str:
-    effect = "forbid" if action is Action.DENY else "permit"
-    conditions = [] if rule.anyone else [_any(_callers(rule))]
+def _groups(traits: Traits) -> list[str]:
+    """Each trait within its namespace; the namespace as a whole last, since it says least."""
+    namespace = traits["namespace"]
+    return [f"{namespace}/{key}={value}" for key, value in traits.items() if key != "namespace"] + [namespace]
+
+
+def _policy(rule: PlainRule) -> str:
+    groups = [f"resource in Group::{json.dumps(group)}" for group in _groups(rule.target)] if rule.target else []
+    if len(groups) > 1:
+        groups.pop()  # whatever has a trait within a namespace is in it
+    conditions = groups[1:]
+    if rule.callers or rule.spaces:
+        conditions.append(_any(_callers(rule)))
     if rule.ports:
         conditions.append(_any([f"context.port == {port}" for port in rule.ports]))
     if rule.paths:
         conditions.append(_any([_path(path) for path in rule.paths]))
     if rule.methods:
         conditions.append(_any([f"context.method == {json.dumps(method)}" for method in rule.methods]))
+    if rule.tools:
+        conditions.append(_any([_tool(tool) for tool in rule.tools]))
     when = f" when {{ {' && '.join(conditions)} }}" if conditions else ""
-    return f"{effect}(principal, action, resource){when};"
+    return f"{'forbid' if rule.deny else 'permit'}(principal, action, {groups[0] if groups else 'resource'}){when};"
 
 
-def _callers(rule: RulePlan) -> list[str]:
-    accounts = [account.split("/") for account in rule.accounts]
-    exact = [service_account_id(TRUST_DOMAIN, namespace, name) for namespace, name in accounts if name != "*"]
-    spaces = [f"spiffe://{TRUST_DOMAIN}/ns/{namespace}" for namespace, name in accounts if name == "*"]
-    return [f"principal == Caller::{json.dumps(caller)}" for caller in [*exact, *rule.identities]] + [
-        f"principal in Namespace::{json.dumps(space)}" for space in spaces
+def _callers(rule: PlainRule) -> list[str]:
+    return [f"principal == Caller::{json.dumps(caller)}" for caller in rule.callers] + [
+        f"principal in Namespace::{json.dumps(space)}" for space in rule.spaces
     ]
 
 
@@ -88,10 +112,9 @@ def _path(path: str) -> str:
     return f"context.path {'like' if '*' in path else '=='} {json.dumps(path)}"
 
 
+def _tool(tool: str) -> str:
+    return f"context.{'qualified' if '/' in tool else 'tool'} == {json.dumps(tool)}"
+
+
 def _any(conditions: list[str]) -> str:
     return f"({' || '.join(conditions)})"
-
-
-def _namespace(caller: str) -> str:
-    """`spiffe://domain/ns/name`, of a caller in that namespace."""
-    return caller.rpartition("/sa/")[0]

@@ -8,8 +8,9 @@ underline it later without reading the file again (it may have changed, or been 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import dropwhile, pairwise, takewhile
 
 __all__ = ["SourceText", "Span"]
 
@@ -32,32 +33,86 @@ class SourceText:
         return self._lines[number - 1] if 0 < number <= len(self._lines) else ""
 
 
-_SECRET = re.compile(r"""["']?kind["']?\s*:\s*["']?Secret\b""")
-_FIELD = re.compile(
-    r"""\s*(?:-\s+)?["']?(?:apiVersion|kind|metadata|name|namespace|type|data|stringData|immutable)["']?\s*:(?=\s|$)"""
+# What is a Secret must be known of texts that cannot be read as well, so these look at lines and not at values.
+_SEPARATOR = re.compile(r"(?:---|\.\.\.)(?=\s|$)")
+_SECRET = re.compile(
+    r"""^(?P<before>.*?)["']?\bkind["']?\s*:\s*(?:(?:[!&]\S*|[|>][-+\d]*)\s+)*["']?Secret(?:List)?(?![-\w./])""",
+    re.MULTILINE,
 )
-_SHOWN = re.compile(r"\s*(?:-\s+)?(?:apiVersion|kind|name|namespace)\s*:\s+[-\w./]+\s*")
+_CONTENT = re.compile(r"""["']?\b(?:metadata|data|stringData)["']?\s*:""")
+_FIELD = re.compile(r"""(?P<indent>\s*(?:-\s+)*)(?P<quote>["']?)(?P<name>[-\w./]+)(?P=quote)\s*:(?=\s|$)""")
+_PLAIN = re.compile(r"""\s+(?P<quote>["']?)[-\w./]+(?P=quote),?\s*""")
+_TEMPLATE = re.compile(r"(?<=^\{)\{|^\{(?=\{)|\}(?=\}\s*$)|(?<=\})\}(?=\s*$)")
+
+_NAMED = ("metadata", "type", "data", "stringData", "immutable", "items")
+_SHOWN = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"))
 
 
 def _without_secrets(lines: list[str]) -> list[str]:
     """The lines, starred out in each document that is a Secret, or has one in it."""
-    if not any(_SECRET.search(line) for line in lines):
+    if not any("Secret" in line for line in lines):
         return lines
-    starts = [0, *(number for number, line in enumerate(lines) if line.startswith("---")), len(lines)]
+    starts = [0, *(number for number, line in enumerate(lines) if number and _SEPARATOR.match(line)), len(lines)]
     shown: list[str] = []
     for start, end in pairwise(starts):
         document = lines[start:end]
-        secret = any(_SECRET.search(line) for line in document)
-        shown += [_starred(line) for line in document] if secret else document
+        shown += _starred(document) if _has_secret(document) else document
     return shown
 
 
-def _starred(line: str) -> str:
-    if _SHOWN.fullmatch(line) or line.startswith("---"):
-        return line
-    field = _FIELD.match(line)
-    end = field.end() if field else 0
-    return line[:end] + re.sub(r"\S", "*", line[end:])
+def _has_secret(document: list[str]) -> bool:
+    text = "\n".join(document)
+    return any(not _is_reference(text, found) for found in _SECRET.finditer(text))
+
+
+def _is_reference(text: str, found: re.Match[str]) -> bool:
+    """Whether this is the kind of something that is only named here, as by a listener that names its certificate."""
+    before = found["before"]
+    if before.strip(" -?"):  # in one line with other things
+        start = text.rfind("{", 0, found.end())
+        end = text.find("}", found.end())
+        return 0 <= start < end and not _CONTENT.search(text, start, end)
+    above = text[: found.start()].splitlines()
+    below = text[found.end() :].splitlines()[1:]
+    around = [*_siblings(reversed(above), len(before)), *_siblings(below, len(before))]
+    parent = next((line for line in reversed(above) if line.strip() and _depth(line) < len(before)), "")
+    owner = _FIELD.match(parent)
+    return owner is not None and owner["name"] != "items" and not any(_CONTENT.search(line) for line in around)
+
+
+def _siblings(lines: Iterable[str], depth: int) -> Iterator[str]:
+    return takewhile(lambda line: not line.strip() or _depth(line) >= depth, lines)
+
+
+def _depth(line: str) -> int:
+    """How far in the first word of a line stands."""
+    return len(line) - len(line.lstrip(" -"))
+
+
+def _starred(document: list[str]) -> list[str]:
+    """A document with nothing but the names of the fields that every Secret has, and its own name."""
+    shown: list[str] = []
+    path: list[tuple[int, str]] = []  # the fields around a line, and how far in they stand
+    for line in document:
+        field_ = _FIELD.match(line)
+        if field_ is not None:
+            path = [one for one in path if one[0] < len(field_["indent"])] + [(len(field_["indent"]), field_["name"])]
+        names = tuple(dropwhile(lambda name: name == "items", (name for _, name in path)))
+        marker = _SEPARATOR.match(line)
+        end = marker.end() if marker else 0
+        if field_ is not None and (names in _SHOWN or names in ((name,) for name in _NAMED) or not names):
+            end = field_.end()
+            if names in _SHOWN and _PLAIN.fullmatch(line, end):
+                end = len(line)
+        shown.append(line[:end] + _stars(line[end:]))
+    return shown
+
+
+def _stars(text: str) -> str:
+    """Stars for everything but the braces of a template, which are no part of what it will stand for."""
+    start = len(text) - len(text.lstrip())
+    braces = {start + found.start() for found in _TEMPLATE.finditer(text[start:])} if "{{" in text else set()
+    return "".join(c if c.isspace() or place in braces else "*" for place, c in enumerate(text))
 
 
 @dataclass(frozen=True, slots=True)

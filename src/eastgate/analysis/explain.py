@@ -9,7 +9,7 @@ from eastgate.authconfig.judgement import Judgement
 from eastgate.decisions import Decision, shown
 from eastgate.diagnostics import snippet
 from eastgate.engine.trace import LayerTrace, NearMiss, StageTrace
-from eastgate.policy import Rule, Ruling
+from eastgate.policy import AskAll, Rule, Ruling
 
 __all__ = ["explain"]
 
@@ -95,9 +95,11 @@ class _Explanation:
             for seen in step.seen:
                 saw = "nothing" if seen.saw is None else seen.saw
                 yield f"          {seen.expression}: {seen.verdict}, it saw {saw}"
-        yield "        the authorization JSON:"
-        document = json.dumps(judged.document, indent=2, ensure_ascii=False, default=str)
-        yield from (self.paint(f"          {line}", _DIM) for line in document.splitlines())
+        yield "        the JSON that it saw:"
+        for part, found in judged.document.items():
+            if found and part != "context":  # which says the same as `request`, in the names of old
+                text = json.dumps(found, ensure_ascii=False, default=str)
+                yield self.paint(f"          {part}: {text}", _DIM)
 
     def deciding_rule(self, rule: Rule) -> Iterator[str]:
         span = rule.origin.span
@@ -106,11 +108,36 @@ class _Explanation:
         if span is None:
             return
         yield f"  --> {span}"
+        judged = self.judgement_of(rule)
+        if judged is not None:
+            yield from self.decisive_step(judged)
+            return
         parts = rule.origin.parts
         for attribute, part in parts:
             yield from snippet(part, note=str(attribute), color=self.color)
         if not parts and rule.origin.policy is not None:
             yield from snippet(span, note="anything", color=self.color)
+
+    def judgement_of(self, rule: Rule) -> Judgement | None:
+        """What the auth scheme said that is written where the rule is."""
+        for layer in self.decision.layers:
+            for chain in layer.chains:
+                for ask in (ask for stage in chain.stages if isinstance(stage, AskAll) for ask in stage.asks):
+                    answer = self.decision.arrival.request.answers.get(ask.authorizer) if ask.rule is rule else None
+                    if isinstance(answer, Ruling) and isinstance(answer.detail, Judgement):
+                        return answer.detail
+        return None
+
+    def decisive_step(self, judged: Judgement) -> Iterator[str]:
+        """The text of the last step that was taken, or of the pattern in it that did not hold."""
+        steps = [step for step in judged.steps if step.span is not None]
+        if not steps:
+            return
+        step = steps[-1]
+        failed = next((seen for seen in step.seen if seen.span is not None and seen.verdict != "accepted"), None)
+        span, note = (failed.span, f"saw {failed.saw}") if failed is not None else (step.span, str(step.verdict))
+        if span is not None:
+            yield from snippet(span, note=note, color=self.color)
 
     def nearest(self, layer: LayerTrace) -> Iterator[str]:
         yield "closest rules:" if len(layer.nearest) > 1 else "closest rule:"

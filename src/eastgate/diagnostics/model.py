@@ -12,10 +12,11 @@ __all__ = ["Code", "Diagnostic", "Reporter", "Severity"]
 
 
 class Severity(enum.StrEnum):
-    """Errors stop the work; warnings are said and nothing else."""
+    """Errors stop the work; warnings are said and nothing else; what is only worth knowing is for `lint` to say."""
 
     ERROR = "error"
     WARNING = "warning"
+    INFO = "info"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ __all__ = ["render", "render_all", "snippet"]
 _WIDEST = 160  # a longer source line is cut around the caret
 
 _RED, _YELLOW, _BLUE, _BOLD, _RESET = "\033[31m", "\033[33m", "\033[34m", "\033[1m", "\033[0m"
+_TONES = {Severity.ERROR: _RED, Severity.WARNING: _YELLOW, Severity.INFO: _BLUE}
 
 
 def snippet(span: Span, *, note: str = "", color: bool = False) -> list[str]:
@@ -52,7 +53,7 @@ def _window(span: Span) -> tuple[str, int, int]:
 def render(diagnostic: Diagnostic, *, color: bool = False) -> str:
     """One diagnostic as text."""
     severity = diagnostic.code.severity
-    tone = _RED if severity is Severity.ERROR else _YELLOW
+    tone = _TONES[severity]
     head = _paint(f"{severity}[{diagnostic.code.id}]", _BOLD + tone, color)
     lines = [f"{head}: {_paint(_printable(diagnostic.message), _BOLD, color)}"]
     span = diagnostic.span

@@ -31,7 +31,7 @@ C = TypeVar("C")
 MODE = "eastgate.dev/mode"
 
 
-def resource(kind: str, spec: Record[C], *, cluster_scoped: bool = False) -> Record[C]:
+def resource(kind: str, spec: Record[C], *, cluster_scoped: bool = False, about: str | None = None) -> Record[C]:
     """A whole resource: apiVersion, kind, metadata, the given spec, and a status that is not ours to check."""
     return Record(
         kind,
@@ -43,6 +43,7 @@ def resource(kind: str, spec: Record[C], *, cluster_scoped: bool = False) -> Rec
             "status": Field(Anything()),
         },
         advice={name: f"indent it: `{name}` belongs in `spec`" for name in spec.fields},
+        about=about,
     )
 
 

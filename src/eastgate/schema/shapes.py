@@ -130,7 +130,7 @@ class Record(Generic[C]):
 
     `misspelt` names fields that people write for one that exists, and `advice` what to tell them where the right
     name alone would not help; `foreign` names fields that do not belong here at all, with a code and a sentence
-    saying why. `otherwise` is what to tell people about any other field.
+    saying why. `otherwise` is what to tell people about any other field. `about` is what it means.
     """
 
     what: str
@@ -140,6 +140,7 @@ class Record(Generic[C]):
     advice: Mapping[str, str] = field(default_factory=dict)
     foreign: Mapping[str, tuple[Code, str]] = field(default_factory=dict)
     otherwise: str | None = None
+    about: str | None = None
 
 
 Shape = Text[C] | Whole | Choice | Flag | ListOf[C] | MapOf[C] | Anything | Record[C]

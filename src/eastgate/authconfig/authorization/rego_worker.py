@@ -46,7 +46,7 @@ def answer(engine: Any, held: OrderedDict[tuple[str, str], tuple[Any, Any]], ask
 
 def main() -> None:
     """Answer until there is no more input."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # the engine prints; only answers may be read as such

@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 from eastgate.dialects.gep3779 import codes, validation, values
-from eastgate.dialects.gep3779.shapes_common import XX
+from eastgate.dialects.gep3779.shapes_common import (
+    ALLOW_OR_DENY,
+    ANY_OF_THEM,
+    IDENTITIES,
+    NO_APPLICATION_ATTRIBUTES,
+    PORTS,
+    SERVED,
+    SPEC_ADVICE,
+    SPEC_SPELLINGS,
+    TARGET,
+    TARGETS,
+    target_refs,
+)
 from eastgate.dialects.gep3779.validation import Subject
-from eastgate.schema import Choice, Field, ListOf, Record, Text
-from eastgate.schema.codes import UNKNOWN_FIELD
+from eastgate.schema import Field, ListOf, Record, Text
 from eastgate.schema.kubernetes import dns_label, resource
 
-# 001: the Provisional draft
+__all__ = ["V1ALPHA1", "V1ALPHA1_ONE_TARGET"]
 
-_NO_APPLICATION_ATTRIBUTES = (
-    UNKNOWN_FIELD,
-    "remove it, or write AuthorizationPolicy v1alpha2 with enforcementLevel: APPLICATION",
-)
 _old_source: Record[Subject] = Record(
     "a source",
     {
-        "identities": Field(IDENTITIES),
+        "identities": IDENTITIES,
         "serviceAccounts": Field(
-            ListOf(Text("a service account", values.service_account_v1alpha1), "a list of service accounts")
+            ListOf(Text("a service account", values.service_account_v1alpha1), "a list of service accounts"),
+            about="Service accounts of the target's trust domain, <namespace>/<name>.",
         ),
-        "namespaces": Field(ListOf(dns_label("a namespace"), "a list of namespaces")),
+        "namespaces": Field(
+            ListOf(dns_label("a namespace"), "a list of namespaces"), about="Every service account of these namespaces."
+        ),
     },
     rules=(validation.one_list,),
     misspelt={
@@ -35,13 +45,17 @@ _old_source: Record[Subject] = Record(
 _old_rule: Record[Subject] = Record(
     "a rule",
     {
-        "sources": Field(ListOf(_old_source, "a list of sources", validation.not_empty("sources"))),
+        "sources": Field(
+            ListOf(_old_source, "a list of sources", validation.not_empty("sources"), served=SERVED),
+            about="Who is asking: any of the sources. Left out it is anybody.",
+        ),
         "attributes": Field(
             ListOf(
-                Record("attributes", {"ports": Field(PORTS)}, misspelt={"port": "ports"}),
+                Record("attributes", {"ports": PORTS}, misspelt={"port": "ports"}),
                 "a list of attributes",
                 validation.not_empty("attributes"),
-            )
+            ),
+            about="What must be true of the connection: any of the entries. Left out it is any connection.",
         ),
     },
     misspelt={
@@ -56,7 +70,7 @@ _old_rule: Record[Subject] = Record(
         "networkAttributes": "write attributes: [{ports: [..]}]",
         "ports": "write attributes: [{ports: [..]}]",
     },
-    foreign={"applicationAttributes": _NO_APPLICATION_ATTRIBUTES},
+    foreign={"applicationAttributes": NO_APPLICATION_ATTRIBUTES},
 )
 
 
@@ -66,9 +80,9 @@ def _v1alpha1(targets: ListOf[Subject] | Record[Subject]) -> Record[Subject]:
         Record(
             "spec",
             {
-                "targetRefs": Field(targets, required=True, missing=codes.NO_TARGET, help=validation.NO_TARGET_HELP),
-                "action": Field(ALLOW_OR_DENY, required=True, help="write action: ALLOW, or action: DENY"),
-                "tcpRules": Field(ListOf(_old_rule, "a list of rules")),
+                "targetRefs": target_refs(targets),
+                "action": ALLOW_OR_DENY,
+                "tcpRules": Field(ListOf(_old_rule, "a list of rules", served=SERVED), about=ANY_OF_THEM),
             },
             rules=(validation.deny_has_rules("tcpRules"),),
             misspelt={**SPEC_SPELLINGS, "rules": "tcpRules"},
@@ -80,6 +94,7 @@ def _v1alpha1(targets: ListOf[Subject] | Record[Subject]) -> Record[Subject]:
                 )
             },
         ),
+        about="Who may reach some workloads of a namespace: GEP-3779, the Provisional draft.",
     )
 
 

@@ -2,34 +2,54 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from eastgate.dialects.gep3779 import codes, validation, values
-from eastgate.dialects.gep3779.shapes_common import XX
+from eastgate.dialects.gep3779.shapes_common import (
+    ANY_OF_THEM,
+    NETWORK,
+    NO_APPLICATION_ATTRIBUTES,
+    SERVED,
+    SPEC_ADVICE,
+    SPEC_SPELLINGS,
+    TARGETS,
+    target_refs,
+)
 from eastgate.dialects.gep3779.validation import Subject
 from eastgate.schema import Choice, Field, ListOf, Record, Text
-from eastgate.schema.codes import UNKNOWN_FIELD
 from eastgate.schema.kubernetes import dns_label, resource
 
-# GEP-3779 as it stands upstream
+__all__ = ["X_V1ALPHA1"]
 
 _x_source: Record[Subject] = Record(
     "a source",
     {
         "type": Field(
-            Choice(("ServiceAccount", "SPIFFE")), required=True, help="write type: ServiceAccount, or type: SPIFFE"
+            Choice(("ServiceAccount", "SPIFFE")),
+            required=True,
+            help="write type: ServiceAccount, or type: SPIFFE",
+            about="Which of the two members says who it is.",
         ),
-        "spiffe": Field(Text("a SPIFFE ID", values.spiffe_id)),
+        "spiffe": Field(
+            Text("a SPIFFE ID", values.spiffe_id),
+            about="A full SPIFFE ID, spiffe://<trust domain>/<path>, compared exactly.",
+        ),
         "serviceAccount": Field(
             Record(
                 "serviceAccount",
                 {
-                    "namespace": Field(dns_label("a namespace")),
+                    "namespace": Field(
+                        dns_label("a namespace"), about="The namespace of the account. Left out it is the policy's own."
+                    ),
                     "name": Field(
                         Text("the name of a service account", values.account_name),
                         required=True,
                         help=values.ACCOUNT_NAME_HELP,
+                        about="The name of the account; * is every account of the namespace.",
                     ),
                 },
-            )
+            ),
+            about="A service account of the target's trust domain.",
         ),
     },
     rules=(validation.source_union,),
@@ -43,7 +63,13 @@ _x_source: Record[Subject] = Record(
 )
 _x_rule: Record[Subject] = Record(
     "a rule",
-    {"sources": Field(ListOf(_x_source, "a list of sources")), "networkAttributes": Field(NETWORK)},
+    {
+        "sources": Field(
+            ListOf(_x_source, "a list of sources", served=SERVED),
+            about="Who is asking: any of the sources. Left out it is anybody; [] matches nobody.",
+        ),
+        "networkAttributes": NETWORK,
+    },
     misspelt={
         **dict.fromkeys(("authorizationSource", "source"), "sources"),
         **dict.fromkeys(("attributes", "ports"), "networkAttributes"),
@@ -52,7 +78,7 @@ _x_rule: Record[Subject] = Record(
         "authorizationSource": "write sources: [{type: .., ..}]",
         "ports": "write networkAttributes: {ports: [..]}",
     },
-    foreign={"applicationAttributes": _NO_APPLICATION_ATTRIBUTES},
+    foreign={"applicationAttributes": NO_APPLICATION_ATTRIBUTES},
 )
 
 X_V1ALPHA1: Record[Subject] = resource(
@@ -60,12 +86,7 @@ X_V1ALPHA1: Record[Subject] = resource(
     Record(
         "spec",
         {
-            "targetRefs": Field(
-                ListOf(TARGET, "a list of target references", validation.pod_stands_alone),
-                required=True,
-                missing=codes.NO_TARGET,
-                help=validation.NO_TARGET_HELP,
-            ),
+            "targetRefs": target_refs(replace(TARGETS, rule=validation.pod_stands_alone)),
             "action": Field(
                 Choice(
                     ("ALLOW",),
@@ -79,6 +100,7 @@ X_V1ALPHA1: Record[Subject] = resource(
                 ),
                 required=True,
                 help="write action: ALLOW",
+                about="What happens to a request that one of the rules matches. What nothing allows is denied.",
             ),
             "enforcementLevel": Field(
                 Choice(
@@ -95,11 +117,13 @@ X_V1ALPHA1: Record[Subject] = resource(
                 required=True,
                 missing=codes.LEVEL_REQUIRED,
                 help="write enforcementLevel: Network",
+                about="Where the policy is enforced: at L4.",
             ),
-            "rules": Field(ListOf(_x_rule, "a list of rules")),
+            "rules": Field(ListOf(_x_rule, "a list of rules", served=SERVED), about=ANY_OF_THEM),
         },
         rules=(validation.target_fits_level,),
         misspelt={**SPEC_SPELLINGS, "tcpRules": "rules"},
         advice=SPEC_ADVICE,
     ),
+    about="Who may reach some workloads of a namespace: GEP-3779 as it stands upstream.",
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from eastgate.diagnostics import Diagnostic
+from eastgate.diagnostics import Diagnostic, did_you_mean
 from eastgate.dialects.base import Condition
 from eastgate.dialects.kuadrant import codes
 from eastgate.dialects.kuadrant.assemble import in_force
@@ -50,14 +50,14 @@ def _findings(policy: Policy, together: Sequence[Policy], world: World) -> Itera
     hostnames = _hostnames(policy, world)
     if hostnames is None:
         message = f"no manifest declares {_kind(policy)} {policy.target.namespace}/{policy.target.name}"
-        yield Diagnostic(codes.TARGET_NOT_FOUND, message, policy.target_span, "declare it, or name another")
+        yield Diagnostic(codes.TARGET_NOT_FOUND, message, policy.target_span, _another_target(policy, world))
     yield from _rule_hosts(policy, hostnames)
     yield from _scheme_hosts(policy, hostnames)
     winner = in_force(together)
     if winner is not None and winner is not policy and not policy.audit:
-        why = "neither is older, and it is the first by name" if winner.created == policy.created else "it is older"
+        why = "is the first by name" if winner.created == policy.created else "is older"
         message = f"not in force: {winner.ref} has the same target, and {why}"
-        yield Diagnostic(codes.CONFLICTED, message, policy.target_span, "write both into one policy, or remove one")
+        yield Diagnostic(codes.CONFLICTED, message, policy.name_span, "write both into one policy, or remove one")
 
 
 def _rule_hosts(policy: Policy, hostnames: list[str] | None) -> Iterator[Diagnostic]:
@@ -99,6 +99,20 @@ def _hostnames(policy: Policy, world: World) -> list[str] | None:
         return (list(route.hostnames) or [ANY]) if route is not None else None
     gateway = world.gateways.get(f"{target.namespace}/{target.name}")
     return [listener.hostname or ANY for listener in gateway.listeners] or [ANY] if gateway is not None else None
+
+
+def _another_target(policy: Policy, world: World) -> str:
+    """What may have been meant by a target that does not exist."""
+    target = policy.target
+    routes = (route for route in world.routes.values() if route.kind == "HTTPRoute")
+    declared = {
+        (one.namespace, one.name) for one in (routes if _kind(policy) == "HTTPRoute" else world.gateways.values())
+    }
+    elsewhere = sorted(namespace for namespace, name in declared if name == target.name)
+    if elsewhere:
+        return f"one of this name is in {enumerated(elsewhere, 'and')}: a policy is in the namespace of its target"
+    near = did_you_mean(target.name, sorted(name for namespace, name in declared if namespace == target.namespace))
+    return f"did you mean {near}?" if near else "declare it, or name another"
 
 
 def _kind(policy: Policy) -> str:

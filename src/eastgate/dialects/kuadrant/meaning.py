@@ -26,6 +26,7 @@ def auth_policy(document: Document, root: Node, _settings: Settings) -> Policy:
     return Policy(
         ref=PolicyRef(document.kind, namespace, document.name, document.group),
         span=document.span,
+        name_span=root["metadata"]["name"].span,
         target=named(namespace, target["name"].text),
         target_span=target["name"].span,
         rules=tuple(_rule(rule) for rule in spec.get("rules") or ()),

@@ -31,6 +31,7 @@ class Policy:
 
     ref: PolicyRef
     span: Span
+    name_span: Span
     target: RouteNamed | GatewayNamed
     target_span: Span
     rules: tuple[HttpRule, ...]

@@ -43,8 +43,8 @@ def own_namespace(document: Node, to: Checking) -> None:
     own = document["metadata"].get("namespace")
     here = own.text if own is not None and isinstance(own.value, str) else "default"
     if written is not None and isinstance(written.value, str) and written.text != here:
-        message = f"only local objects can be referred to, and {quoted(written.text)} is another namespace"
-        to.report(codes.OTHER_NAMESPACE, message, written, help="remove it, or move the policy beside its target")
+        message = f"only local objects can be referred to: the policy is in {here}, and not in {quoted(written.text)}"
+        to.report(codes.OTHER_NAMESPACE, message, written, help="remove it, or move the policy to its target")
 
 
 def not_empty(field: str) -> Callable[[Node, Checking], None]:

@@ -1,0 +1,74 @@
+"""Vakt: one policy for each rule, in memory, with its rules on attributes (`In`, `StartsWith`, …) as documented.
+
+Its log is left at the level it has; it writes nothing there unless somebody asks for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vakt import ALLOW_ACCESS, DENY_ACCESS, Guard, Inquiry, MemoryStorage, Policy, RulesChecker
+from vakt import rules as by
+
+from bench.peers.base import Deck, PlainRule
+from bench.plans import Ask
+
+__all__ = ["Vakt"]
+
+
+class Vakt:
+    """Attribute-based access control, in Python."""
+
+    name = "vakt"
+    package = "vakt"
+
+    def load(self, deck: Deck) -> _Loaded:
+        """A guard over a storage with these rules."""
+        return _Loaded(deck)
+
+
+class _Loaded:
+    def __init__(self, deck: Deck) -> None:
+        storage = MemoryStorage()
+        for rule in deck.rules:
+            storage.add(_policy(rule))
+        self._traits = deck.traits
+        self._guard = Guard(storage, RulesChecker())
+
+    def prepare(self, ask: Ask) -> Inquiry:
+        action: dict[str, object] = {"port": ask.port}
+        if ask.method is not None:
+            action |= {"method": ask.method, "path": ask.path}
+        if ask.tool is not None:
+            action["tool"] = [ask.tool, ask.qualified]
+        return Inquiry(subject=ask.identity, action=action, resource=self._traits.get(ask.workload, ask.workload))
+
+    def decide(self, question: Inquiry) -> bool:
+        return bool(self._guard.is_allowed(question))
+
+
+def _policy(rule: PlainRule) -> Policy:
+    action: dict[str, Any] = {}
+    if rule.ports:
+        action["port"] = by.In(*rule.ports)
+    if rule.methods:
+        action["method"] = by.In(*rule.methods)
+    if rule.paths:
+        action["path"] = by.Or(*map(_path, rule.paths)) if len(rule.paths) > 1 else _path(rule.paths[0])
+    if rule.tools:
+        action["tool"] = by.AnyIn(*rule.tools)
+    who = [by.In(*rule.callers)] if rule.callers else []
+    who += [by.StartsWith(f"{space}/sa/") for space in rule.spaces]
+    return Policy(
+        rule.uid,
+        subjects=who or [by.Any()],
+        resources=[{key: by.Eq(value) for key, value in rule.target.items()} if rule.target else by.Any()],
+        actions=[action or by.Any()],
+        effect=DENY_ACCESS if rule.deny else ALLOW_ACCESS,
+    )
+
+
+def _path(path: str) -> Any:
+    if path.endswith("*"):
+        return by.StartsWith(path[:-1])
+    return by.EndsWith(path[1:]) if path.startswith("*") else by.Equal(path)

@@ -1,0 +1,171 @@
+"""And, Or and Not that keep a predicate short: what is certain disappears, and what contradicts itself is never true.
+
+A condition is shown to a person, so `method is GET and method is POST` must not be, and a branch that nobody can take
+must go. Every step here keeps the meaning exactly; none tries to find all that could be said shorter.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from ipaddress import ip_network
+
+from eastgate.policy import ALWAYS, NEVER, And, InNetwork, Is, Matcher, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
+from eastgate.policy.attributes import ADDRESS, Attribute
+
+__all__ = ["both", "conjuncts", "either", "negation", "network"]
+
+_LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+_MOST_COMPARED = 60  # parts of an Or that are compared with each other
+
+
+def conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
+    """The parts that ALL must hold."""
+    return predicate.parts if isinstance(predicate, And) else (predicate,)
+
+
+def negation(predicate: Predicate) -> Predicate:
+    """The opposite."""
+    if isinstance(predicate, Not):
+        return predicate.part
+    return NEVER if predicate == ALWAYS else ALWAYS if predicate == NEVER else Not(predicate)
+
+
+def both(parts: Iterable[Predicate]) -> Predicate:
+    """ALL of the parts."""
+    flat: dict[Predicate, None] = {}
+    for part in parts:
+        if part == NEVER:
+            return NEVER
+        flat.update(dict.fromkeys(conjuncts(part)))
+    chosen = list(flat)
+    if len(chosen) > 1:
+        narrowed = _narrowed(chosen)
+        if narrowed is None:
+            return NEVER
+        chosen = narrowed
+    return chosen[0] if len(chosen) == 1 else And(tuple(chosen))
+
+
+def either(parts: Iterable[Predicate]) -> Predicate:
+    """ANY of the parts."""
+    flat: dict[Predicate, None] = {}
+    for part in parts:
+        if part == ALWAYS:
+            return ALWAYS
+        flat.update(dict.fromkeys(part.parts if isinstance(part, Or) else (part,)))
+    chosen = list(_united(flat))
+    if ALWAYS in chosen:
+        return ALWAYS
+    chosen = _absorbed(chosen)
+    return chosen[0] if len(chosen) == 1 else Or(tuple(chosen))
+
+
+def network(atom: Is) -> Predicate:
+    """Whether an address is in some networks, of a caller who has one and is not the workload itself."""
+    assert isinstance(atom.matcher, InNetwork)  # noqa: S101 - who calls has looked
+    networks = tuple(one for one in atom.matcher.networks if not _is_loopback(one))
+    if not networks:
+        return NEVER
+    everywhere = {4, 6} <= {one.version for one in networks if one.prefixlen == 0}
+    return ALWAYS if everywhere and atom.attribute == ADDRESS else Is(atom.attribute, InNetwork(networks))
+
+
+def _is_loopback(one: object) -> bool:
+    return any(
+        type(one) is type(loopback) and one.subnet_of(loopback)  # type: ignore[attr-defined] # networks both
+        for loopback in _LOOPBACK
+    )
+
+
+# ANY: values of one attribute become one list, and what another part covers goes
+
+
+def _united(parts: Iterable[Predicate]) -> Iterator[Predicate]:
+    values: dict[Attribute, OneOf] = {}
+    networks: dict[Attribute, InNetwork] = {}
+    rest: list[Predicate] = []
+    places: dict[Attribute, int] = {}
+    for part in parts:
+        match part:
+            case Is(attribute, OneOf(more)):
+                known = values.get(attribute)
+                values[attribute] = OneOf(known.values | more) if known else OneOf(more)
+                if attribute not in places:
+                    places[attribute] = len(rest)
+                    rest.append(part)
+            case Is(attribute, InNetwork(more_networks)):
+                before = networks.get(attribute)
+                networks[attribute] = InNetwork((*before.networks, *more_networks) if before else more_networks)
+            case _:
+                rest.append(part)
+    for attribute, place in places.items():
+        rest[place] = Is(attribute, values[attribute])
+    yield from (part for part in rest if part != NEVER)
+    yield from (network(Is(attribute, matcher)) for attribute, matcher in networks.items())
+
+
+def _absorbed(parts: list[Predicate]) -> list[Predicate]:
+    """Without the parts that ask for all that another asks for, and more."""
+    if len(parts) > _MOST_COMPARED:
+        return parts
+    sets = [frozenset(conjuncts(part)) for part in parts]
+    return [part for part, mine in zip(parts, sets, strict=True) if not any(other < mine for other in sets)]
+
+
+# ALL: what is said of one attribute, together
+
+
+def _narrowed(parts: list[Predicate]) -> list[Predicate] | None:
+    """The same with one list of values for each attribute; None where nothing can be in all of them."""
+    about = Counter(attribute for part in parts if (attribute := _attribute(part)) is not None)
+    for attribute in [one for one, count in about.items() if count > 1]:
+        mine = [part for part in parts if _attribute(part) == attribute]
+        narrowed = _of_one_attribute(attribute, mine)
+        if narrowed is None:
+            return None
+        place = parts.index(mine[0])
+        others = [part for part in parts if _attribute(part) != attribute]
+        before = sum(1 for part in parts[:place] if _attribute(part) != attribute)
+        parts = [*others[:before], *narrowed, *others[before:]]
+    return parts
+
+
+def _attribute(part: Predicate) -> Attribute | None:
+    match part:
+        case Is(attribute) | Not(Is(attribute)):
+            return attribute
+        case _:
+            return None
+
+
+def _of_one_attribute(attribute: Attribute, parts: list[Predicate]) -> list[Predicate] | None:
+    wanted = [part.matcher for part in parts if isinstance(part, Is)]
+    unwanted = [part.part.matcher for part in parts if isinstance(part, Not) and isinstance(part.part, Is)]
+    if wanted and any(isinstance(one, Present) or one in wanted for one in unwanted):
+        return None
+    if any(isinstance(one, OneOf) for one in wanted):
+        values = [one.values for one in wanted if isinstance(one, OneOf)]
+        kept = frozenset(
+            value
+            for value in values[0].intersection(*values[1:])
+            if all(one.contains(value) for one in wanted) and not any(one.contains(value) for one in unwanted)
+        )
+        return [Is(attribute, OneOf(kept))] if kept else None
+    kept_matchers = _longest(wanted)
+    if kept_matchers is None:
+        return None
+    return [*(Is(attribute, one) for one in kept_matchers), *(Not(Is(attribute, one)) for one in unwanted)]
+
+
+def _longest(wanted: list[Matcher]) -> list[Matcher] | None:
+    """The longest beginning and the longest end, which say all; None where two of them cannot both be."""
+    prefixes = sorted((one.text for one in wanted if isinstance(one, Prefix)), key=len)
+    suffixes = sorted((one.text for one in wanted if isinstance(one, Suffix)), key=len)
+    if any(not prefixes[-1].startswith(text) for text in prefixes[:-1]):
+        return None
+    if any(not suffixes[-1].endswith(text) for text in suffixes[:-1]):
+        return None
+    others = [one for one in wanted if not isinstance(one, Prefix | Suffix | Present)]
+    kept: list[Matcher] = [*others, *map(Prefix, prefixes[-1:]), *map(Suffix, suffixes[-1:])]
+    return kept or [one for one in wanted if isinstance(one, Present)][:1]

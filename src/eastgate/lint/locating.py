@@ -1,0 +1,91 @@
+"""Where in a document something is written, found out only for what is reported.
+
+A model does not keep the place of each name in it: there are many, and hardly any is ever asked for. A document is
+read again when a finding wants to underline a word of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+
+from eastgate.diagnostics import Reporter
+from eastgate.places import Span
+from eastgate.sources.document import Stretch
+from eastgate.sources.json_nodes import read_json_nodes
+from eastgate.sources.node import Node
+from eastgate.sources.text import Text
+
+__all__ = ["annotation", "at", "name_of", "root_of", "scalar"]
+
+
+@lru_cache(maxsize=512)
+def root_of(document: Span) -> Node:
+    """A document with positions. `document` is the span of all of it."""
+    text = Text(document.source, b"", {})
+    start, end = text.extent(document)
+    if document.source.text[start : start + 1] == "{":
+        found = read_json_nodes(text, start, end, Reporter())
+        if found:
+            return found[0]
+    return Stretch(text, False, start, end).node()
+
+
+def at(document: Span | None, *path: str | int) -> Span | None:
+    """The value at a path of keys and indices, or the nearest around it."""
+    return root_of(document).nearest(*path).span if document is not None else None
+
+
+def name_of(document: Span | None) -> Span | None:
+    """The name of an object."""
+    return at(document, "metadata", "name")
+
+
+def annotation(document: Span | None, *names: str) -> Span | None:
+    """The value of the first of these annotations, wherever in the object it is; or else the object's name."""
+    if document is None:
+        return None
+    found = next((node.span for key, node in _entries(root_of(document)) if key in names), None)
+    return found or name_of(document)
+
+
+def scalar(document: Span, within: Span | None, texts: Iterable[str | int], otherwise: Span | None = None) -> Span:
+    """The first of the values that is written within a span of a document; where none is, that span."""
+    wanted = set(texts)
+    inside = _within(within) if within is not None else _anywhere
+    for node in _scalars(root_of(document)):
+        if node.value in wanted and not isinstance(node.value, bool) and inside(node):
+            return node.span
+    return otherwise or within or document
+
+
+def _anywhere(_node: Node) -> bool:
+    return True
+
+
+def _within(span: Span) -> Callable[[Node], bool]:
+    start, end = (span.line, span.column), (span.end_line, span.end_column)
+    return lambda node: start <= (node.line, node.column) and (node.end_line, node.end_column) <= end
+
+
+def _scalars(node: Node) -> Iterator[Node]:
+    match node.value:
+        case dict() as entries:
+            for value in entries.values():
+                yield from _scalars(value)
+        case list() as items:
+            for item in items:
+                yield from _scalars(item)
+        case _:
+            yield node
+
+
+def _entries(node: Node) -> Iterator[tuple[str, Node]]:
+    match node.value:
+        case dict() as entries:
+            for key, value in entries.items():
+                yield key, value
+                yield from _entries(value)
+        case list() as items:
+            for item in items:
+                yield from _entries(item)

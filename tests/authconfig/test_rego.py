@@ -1,0 +1,154 @@
+"""Rego: what allows, what does not, and what must never get as far as the engine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from eastgate.authconfig import Judgement, RequestFacts, Services, evaluate
+from eastgate.authconfig.authorization.rego_process import RegoEngine
+from eastgate.authconfig.model import Authorization, Json, Property, Rego, Response, Selected
+from eastgate.authconfig.problems import rego_problem
+from eastgate.policy.attributes import UNKNOWN
+from tests.authconfig.schemes import request, scheme, trail
+
+
+@pytest.fixture(scope="module")
+def services() -> Iterator[Services]:
+    engine = RegoEngine(timeout=1)
+    yield Services(rego=engine)
+    engine.close()
+
+
+def asked(module: str, services: Services, facts: RequestFacts | None = None, **more: object) -> Judgement:
+    guarded = scheme(Authorization("rego", Rego(module, **more)))  # type: ignore[arg-type]
+    facts = facts or request(headers={"x-user": "alice"}, metadata={"groups": ["dev", "ops"], "n": 1})
+    return evaluate(guarded, facts, services)
+
+
+@pytest.mark.parametrize(
+    ("module", "allowed"),
+    [
+        ('allow { input.request.method == "GET" }', True),
+        ('allow { input.context.request.http.method == "GET" }', True),
+        ('allow { input.request.method == "PUT" }', False),
+        ('allow if input.request.method == "GET"', True),
+        ('package other\nimport rego.v1\nallow if { input.request.method == "GET" }', True),
+        ('# about\npackage other; allow { input.request.method == "GET" }', True),
+        ('import future.keywords.in\nallow { "ops" in input.metadata.groups }', True),
+        ('allow { some i; input.metadata.groups[i] == "ops" }', True),
+        ('allow { input.metadata.groups[_] == "nope" }', False),
+        ("allow { input.missing }", False),
+        ("allow { not input.missing }", True),
+        ("", False),
+        ("other { true }", False),
+        ('allow = "true"', False),
+        ("allow = 1", False),
+        ("allow = x { x := input.metadata.n }", False),
+        ("allow = input.metadata", False),
+        ("allow = true", True),
+        ('deny[msg] { input.request.method == "GET"; msg := "no" }\nallow { count(deny) == 0 }', False),
+        ("allow { input.metadata.n + 1 == 2 }", True),
+        ('allow { input.request.method + 1 == "x" }', False),
+        ('allow { startswith(input.request.path, "/orders"); lower("A") == "a" }', True),
+    ],
+)
+def test_allow_must_be_exactly_true(services: Services, module: str, allowed: bool) -> None:
+    found = asked(module, services)
+    assert found.allowed is allowed
+    assert allowed or (found.status, found.message) == (403, "Unauthorized")
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "allow {",
+        "allow }",
+        "allow { not user }",
+        "allow { inptu.x == 1 }",
+        "allow { a := b }",
+        "allow { a := b; b := a }",
+        "allow { x = y }",
+        "allow { not input.groups[x] }",
+        "allow { input.metadata.groups[_]; not input.x[_] }",
+        "allow { count([x | x := input.a[_]]) >= 0; not x }",
+        "allow { some user; not user.x }\nuser = 1",
+        "default allow = true",
+        "default allow = false\nallow { true }",
+        "allow { nosuchfunction(1) }",
+        'allow { http.send({"method": "get", "url": "http://127.0.0.1"}) }',
+        "allow { p }\np { q }\nq { p }",
+        "allow { true }\nallow = false { true }",
+        "allow if true else := true if false",
+        "allow { true } # " + "x" * 70_000,
+        "{" * 1000,
+        "allow { \x00 }",
+    ],
+)
+def test_what_cannot_be_understood_denies_and_its_author_can_know(services: Services, module: str) -> None:
+    found = asked(module, services)
+    assert (found.allowed, trail(found)[-1]) == (False, ("rego", "error"))
+    assert rego_problem(module)
+
+
+def test_a_good_module_has_no_problem() -> None:
+    assert rego_problem('package x\nallow { input.request.method == "GET" }') is None
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        "allow { count([1 | numbers.range(1, 3000)[_]; numbers.range(1, 3000)[_]; numbers.range(1, 3000)[_]]) > 0 }",
+        "allow { count(numbers.range(1, 1000000000)) > 0 }",
+        'allow { regex.match("(a+)+$", concat("", [concat("", array.concat(["a"], [x | x := "aaaaaaaaaaaaaaaa"])), "aaaaaaaaaaaaaaaaaaaab"])) }',
+    ],
+)
+def test_a_bomb_ends_soon_and_denies_and_the_next_question_is_answered(services: Services, bomb: str) -> None:
+    assert asked("allow { true }", services).allowed
+    before = time.perf_counter()
+    found = asked(bomb, services)
+    assert time.perf_counter() - before < 5
+    assert (found.allowed, trail(found)[-1]) == (False, ("rego", "error"))
+    assert asked("allow { true }", services).allowed
+
+
+def test_a_module_has_nothing_of_our_environment(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("A_PASSWORD", "planted")
+    engine = RegoEngine()
+    try:
+        assert not asked('allow { opa.runtime().env.A_PASSWORD == "planted" }', Services(rego=engine)).allowed
+    finally:
+        engine.close()
+
+
+def test_all_values_are_kept_for_later_steps(services: Services) -> None:
+    module = 'allow { true }\ngroups := [g | g := input.metadata.groups[_]]\nuser := "alice"'
+    told = Response("x", Json((Property("u", Selected("auth.authorization.rego.user")),)), "x-user")
+    guarded = scheme(Authorization("rego", Rego(module, all_values=True)), responses=(told,))
+    found = evaluate(guarded, request(metadata={"groups": ["dev"]}), services)
+    assert found.response_headers == {"x-user": '{"u":"alice"}'}
+    assert found.document["auth"]["authorization"]["rego"]["groups"] == ["dev"]  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("module", "verdict"),
+    [
+        ('allow { input.request.method == "GET" }', "accepted"),
+        ('allow { input.request.headers.x == "1" }', "unknown"),
+        ("allow { not input.request.headers.x }", "unknown"),
+        ('allow { input["request"].headers.x == "1" }', "unknown"),
+        ("allow { x := input; x.request }", "unknown"),
+        ("import input.request as r\nallow { not r.headers.x }", "unknown"),
+    ],
+)
+def test_what_a_module_may_look_at_must_be_known(services: Services, module: str, verdict: str) -> None:
+    assert trail(asked(module, services, request(headers=UNKNOWN)))[-1] == ("rego", verdict)
+
+
+def test_the_engine_is_not_loaded_for_schemes_without_rego() -> None:
+    import sys
+
+    evaluate(scheme(), request(), Services())
+    assert "regopy" not in sys.modules
