@@ -6,53 +6,115 @@ import argparse
 import gc
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 
-from bench import l7, load, many, memory, tables
-from bench.built import Built
+from bench import analysis, labels, load, memory, narrow, plot, tables
 from bench.change import Change
-from bench.decide import SIZES, Decide
-from bench.report import Section, machine, text, write_json
-from bench.worlds import generate
+from bench.growing import KINDS, SIZES, Growing, sizes
+from bench.lanes import MismatchError
+from bench.peers import PEERS, chosen
+from bench.peers.base import Peer
+from bench.report import LATEST, Section, machine, text, write_json
+
+__all__ = ["NAMES", "main"]
+
+Run = Callable[[], Section]
+
+NAMES = (*KINDS, "many", "paths", "memory", "selectors", "tables", "analysis", "load", "change")
 
 
-def main() -> int:
-    """Run everything."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer and smaller worlds, fewer rounds")
-    quick = parser.parse_args().quick
-    start = time.monotonic()
-    print(f"# Eastgate's benchmark on {machine()}{'; short run' if quick else ''}", flush=True)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what is asked for."""
+    options = _options(arguments)
+    if options.drawn_from is not None:
+        plot.draw(options.drawn_from, options.plot)
+        return 0
+    start, where = time.monotonic(), machine()
+    print(f"# Eastgate's benchmark on {where}{'; short run' if options.quick else ''}", flush=True)
     sections = []
-    for section in _sections(quick=quick):
-        print(text(section), flush=True)
-        sections.append(section)
-    path = write_json(sections, quick=quick)
+    try:
+        for section in _sections(options.sections or NAMES, chosen(options.peers), quick=options.quick):
+            print(text(section), flush=True)
+            sections.append(section)
+    except MismatchError as mismatch:
+        print(f"ANSWERS DIFFER: {mismatch}", file=sys.stderr)
+        return 1
+    write_json(sections, options.output, where=where, quick=options.quick)
+    if options.plot is not None:
+        plot.draw(options.output, options.plot)
     missed = [target.wanted for section in sections for target in section.targets if not target.met]
-    print(f"\n{time.monotonic() - start:.0f} s; every answer was the same on both sides; written to {path}")
+    print(f"\n{time.monotonic() - start:.0f} s; every answer was the same on all sides; written to {options.output}")
     for wanted in missed:
         print(f"MISSED: {wanted}", file=sys.stderr)
     return 1 if missed else 0
 
 
-def _sections(*, quick: bool) -> Iterator[Section]:
-    yield many.run(quick=quick)
-    yield l7.run(quick=quick)
-    decide = Decide(quick=quick)
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"of {', '.join(NAMES)}; all without any")
+    parser.add_argument("--quick", action="store_true", help="fewer and smaller worlds, fewer rounds")
+    parser.add_argument("--peers", metavar="LIST", help=f"of {','.join(PEERS)}; all without it, none if it is empty")
+    parser.add_argument("-o", "--output", type=Path, default=LATEST, metavar="FILE", help="where the JSON is written")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw a chart of the world `network`, as SVG")
+    parser.add_argument(
+        "--from",
+        type=Path,
+        dest="drawn_from",
+        metavar="FILE",
+        help="draw that of an earlier run's JSON, and run nothing",
+    )
+    options = parser.parse_args(arguments)
+    for name in options.sections:
+        if name not in NAMES:
+            parser.error(f"no section {name!r}; there are {', '.join(NAMES)}")
+    for name in filter(None, (options.peers or "").split(",")):
+        if name not in PEERS:
+            parser.error(f"no peer {name!r}; there are {', '.join(PEERS)}")
+    if options.drawn_from is not None and options.plot is None:
+        parser.error("--from needs --plot")
+    return options
+
+
+def _sections(names: Sequence[str], peers: Sequence[Peer], *, quick: bool) -> Iterator[Section]:
+    """What is short, between the rounds of what is measured several times."""
+    wanted = {*names, "network"} if "change" in names else set(names)
+    growing = {name: Growing(name, peers, quick=quick) for name in KINDS if name in wanted}
+    _grow(growing, quick=quick)
+    for name, run in _between(peers, quick=quick):
+        if name in names:
+            yield run()
+        for one in growing.values():
+            one.again()
+    yield from (one.conclude() for name, one in growing.items() if name in names)
+    if "change" in names:
+        change = Change(quick=quick)
+        for contest in growing["network"].contests:
+            if len(contest.built.policies) >= 1_000:
+                change.add(contest.built)
+        yield change.conclude()
+
+
+def _grow(growing: Mapping[str, Growing], *, quick: bool) -> None:
+    """All worlds, smaller ones first."""
     for policies in SIZES:
-        if not quick or policies <= 10_000:
-            decide.add(Built.of(generate(policies)))
+        for name, one in growing.items():
+            if policies in sizes(name, quick=quick):
+                one.add(policies)
     gc.freeze()  # these worlds have come to stay: collections need not look at them
-    for run in (memory.run, tables.run, load.run):
-        decide.again()
-        yield run(quick=quick)
-    decide.again()
-    yield decide.conclude()
-    change = Change(quick=quick)
-    for built in decide.worlds:
-        if len(built.policies) >= 1_000:
-            change.add(built)
-    yield change.conclude()
+
+
+def _between(peers: Sequence[Peer], *, quick: bool) -> list[tuple[str, Run]]:
+    return [
+        ("many", partial(narrow.many, peers, quick=quick)),
+        ("paths", partial(narrow.paths, peers, quick=quick)),
+        ("memory", partial(memory.run, peers, quick=quick)),
+        ("selectors", partial(labels.run, quick=quick)),
+        ("tables", partial(tables.run, quick=quick)),
+        ("analysis", partial(analysis.run, quick=quick)),
+        ("load", partial(load.run, quick=quick)),
+    ]
 
 
 if __name__ == "__main__":

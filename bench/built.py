@@ -9,7 +9,7 @@ from functools import cached_property
 from bench.objects import engine_of, policy_of, request_of, world_of
 from bench.plans import Ask, Plan, PolicyPlan
 from bench.timing import once
-from eastgate.dialects.gep3779 import Policy
+from eastgate.dialects import Policy
 from eastgate.engine import reference
 from eastgate.engine.engine import Engine
 from eastgate.policy import Request
@@ -35,26 +35,35 @@ class Built:
         world, policies = world_of(plan), [policy_of(one) for one in plan.policies]
         engines: list[Engine[Policy]] = []
 
+        gateways = [f"Gateway {namespace}/{name}" for namespace, name in plan.gateways]
+
         def compile_all() -> None:
             engines.append(engine_of(world, policies))
             engines[0].compile_all()
+            for gateway in gateways:
+                engines[0].program(gateway)
 
         seconds = once(compile_all)
-        return cls(plan, world, policies, engines[0], engines[0].compile_all(), seconds)
+        return cls(plan, world, policies, engines[0], engines[0].compile_all() + len(gateways), seconds)
+
+    @property
+    def points(self) -> list[str]:
+        """Every point of enforcement."""
+        return [*self.world.workloads, *(f"Gateway {namespace}/{name}" for namespace, name in self.plan.gateways)]
 
     @cached_property
     def targeted(self) -> list[str]:
-        """The workloads that some policy targets."""
-        return [key for key in self.world.workloads if self.engine.attached(key)]
+        """The points that some policy targets."""
+        return [point for point in self.points if self.engine.attached(point)]
 
     @cached_property
     def plans(self) -> dict[tuple[str | None, str], PolicyPlan]:
         """The plan of each policy, by namespace and name."""
         return {(one.namespace, one.name): one for one in self.plan.policies}
 
-    def plans_on(self, workload: str) -> list[PolicyPlan]:
-        """The policies that target a workload."""
-        refs = (one.policy.ref for one in self.engine.attached(workload))
+    def plans_on(self, point: str) -> list[PolicyPlan]:
+        """The policies that target a point."""
+        refs = (one.policy.ref for one in self.engine.attached(point))
         return [self.plans[ref.namespace, ref.name] for ref in refs]
 
     def questions(self, asks: Iterable[Ask]) -> list[tuple[str, Request]]:

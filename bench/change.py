@@ -12,7 +12,7 @@ from bench.plans import Ask, RulePlan
 from bench.report import Section, Target
 from bench.timing import interleaved, median_of
 from bench.worlds import ask_some, crowded
-from eastgate.dialects.gep3779 import Policy
+from eastgate.dialects import Policy
 from eastgate.engine.engine import Engine
 from eastgate.policy import Request
 from eastgate.world import Pod
@@ -33,7 +33,7 @@ class Change:
         self._parts: dict[int, float] = {}
         self.section = Section(
             "A full compile, and changes",
-            "CPU. full: from policies and a world, as objects, to the programs of all workloads (the least of two; one "
+            "CPU. full: from policies and a world, as objects, to the programs of all workloads (median of two; one "
             "at 100,000). policy: one gets another rule. pod: one gets another label. Then one decision at each "
             f"workload that it touched. Median of {self._changes} changes. one in: how many of them cost as much as a "
             "full compile.",

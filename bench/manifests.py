@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bench.objects import ACCESS_GROUP
 from bench.plans import Ask, Plan, PolicyPlan, RulePlan
 from eastgate.dialects.gep3779 import GROUP
 from eastgate.world import Pod, Service
@@ -15,7 +16,10 @@ def manifests_of(plan: Plan) -> Iterator[dict[str, object]]:
     """Everything in a plan."""
     yield from map(_pod, plan.pods)
     yield from map(_service, plan.services)
-    yield from map(_policy, plan.policies)
+    for namespace, name in plan.gateways:
+        yield from _gateway(namespace, name, plan)
+    for policy in plan.policies:
+        yield _policy(policy) if policy.gateway is None else _access_policy(policy, policy.gateway)
 
 
 def case_of(ask: Ask, expect: str) -> dict[str, object]:
@@ -86,3 +90,50 @@ def _rule(rule: RulePlan) -> dict[str, object]:
     if any(application.values()):
         written["applicationAttributes"] = {name: values for name, values in application.items() if values}
     return written
+
+
+def _gateway(namespace: str, name: str, plan: Plan) -> Iterator[dict[str, object]]:
+    """A Gateway, with a route of its own path to each backend that a tool is named of."""
+    tools = {tool for policy in plan.policies for rule in policy.rules for tool in rule.tools}
+    yield {
+        **_head("gateway.networking.k8s.io/v1", "Gateway", namespace, name),
+        "spec": {"gatewayClassName": "agentic", "listeners": [{"name": "mcp", "port": 80, "protocol": "HTTP"}]},
+    }
+    for backend in sorted({tool.partition("/")[0] for tool in tools if "/" in tool}):
+        yield {
+            **_head("agentic.prototype.x-k8s.io/v0alpha0", "XBackend", namespace, backend),
+            "spec": {"mcp": {"serviceName": backend, "port": 8080}},
+        }
+        to = {"group": "agentic.prototype.x-k8s.io", "kind": "XBackend", "name": backend}
+        yield {
+            **_head("gateway.networking.k8s.io/v1", "HTTPRoute", namespace, backend),
+            "spec": {
+                "parentRefs": [{"name": name}],
+                "rules": [{"matches": [{"path": {"type": "PathPrefix", "value": f"/{backend}"}}], "backendRefs": [to]}],
+            },
+        }
+
+
+def _access_policy(plan: PolicyPlan, gateway: str) -> dict[str, object]:
+    target = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": gateway}
+    return {
+        **_head(f"{ACCESS_GROUP}/v1alpha1", "XAccessPolicy", plan.namespace, plan.name),
+        "spec": {
+            "targetRefs": [target],
+            "action": str(plan.action).capitalize(),
+            "rules": [_access_rule(index, rule) for index, rule in enumerate(plan.rules)],
+        },
+    }
+
+
+def _access_rule(index: int, rule: RulePlan) -> dict[str, object]:
+    namespace, name = rule.accounts[0].split("/")
+    return {
+        "name": f"r{index}",
+        "source": {"type": "ServiceAccount", "serviceAccount": {"name": name, "namespace": namespace}},
+        "authorization": {"type": "Inline", "mcp": {"methods": [{"name": "tools/call", "params": list(rule.tools)}]}},
+    }
+
+
+def _head(version: str, kind: str, namespace: str, name: str) -> dict[str, object]:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": namespace}}

@@ -3,19 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 from bench.plans import TRUST_DOMAIN, Ask, Plan, PolicyPlan, RulePlan
-from eastgate.dialects.gep3779 import GROUP, Policy
-from eastgate.dialects.gep3779.assemble import layers
-from eastgate.dialects.gep3779.model import Level
+from eastgate.dialects import Policy, accesspolicy, gep3779
+from eastgate.dialects.accesspolicy import assemble as at_gateways
+from eastgate.dialects.accesspolicy import attributes
+from eastgate.dialects.accesspolicy.model import Action as Access
+from eastgate.dialects.gep3779 import GROUP
+from eastgate.dialects.gep3779 import assemble as at_workloads
+from eastgate.dialects.gep3779.model import Action, Level
 from eastgate.engine.engine import Engine
 from eastgate.places import SourceText, Span
-from eastgate.policy import AccountsOf, And, Is, OneOf, Or, Origin, PolicyRef, Predicate, Prefix, Request, Rule, Suffix
-from eastgate.policy.attributes import IDENTITY, METHOD, PATH, PORT, SERVICE
+from eastgate.policy import (
+    AccountsOf,
+    And,
+    Attachment,
+    Is,
+    Known,
+    Layer,
+    OneOf,
+    Or,
+    Origin,
+    PolicyRef,
+    Predicate,
+    Prefix,
+    Request,
+    Rule,
+    Stances,
+    Suffix,
+)
+from eastgate.policy.attributes import BACKEND, IDENTITY, MCP_METHOD, MCP_TOOL, METHOD, PATH, PORT, SERVICE, Attribute
 from eastgate.settings import Settings
 from eastgate.world import PodsMatching, PodsOfService, Selector, Target, World, service_account_id
+from eastgate.world.targets import GatewayNamed
 
-__all__ = ["engine_of", "policy_of", "request_of", "world_of"]
+__all__ = ["ACCESS_GROUP", "engine_of", "policy_of", "request_of", "world_of"]
+
+ACCESS_GROUP = "agentic.networking.x-k8s.io"
 
 _SETTINGS = Settings(trust_domain=TRUST_DOMAIN)
 _SPAN = Span(SourceText("generated.yaml", ""), 1, 1, 1, 1)
@@ -28,11 +53,26 @@ def world_of(plan: Plan) -> World:
 
 def engine_of(world: World, policies: Iterable[Policy]) -> Engine[Policy]:
     """An engine that has compiled nothing yet."""
-    return Engine(world, policies, lambda attached, _stances: layers(attached, _SETTINGS))
+    return Engine(world, policies, _assemble)
+
+
+def _assemble(attached: Sequence[Attachment[Policy]], _stances: Stances) -> list[Layer]:
+    """A point has policies of one dialect here."""
+    if attached and isinstance(attached[0].policy, accesspolicy.Policy):
+        return at_gateways.layers(cast("Sequence[Attachment[accesspolicy.Policy]]", attached), _SETTINGS, _granted)
+    return at_workloads.layers(cast("Sequence[Attachment[gep3779.Policy]]", attached), _SETTINGS)
+
+
+def _granted(_: object) -> bool:
+    return True
 
 
 def policy_of(plan: PolicyPlan) -> Policy:
     """A policy."""
+    return _workload_policy(plan) if plan.gateway is None else _gateway_policy(plan, plan.gateway)
+
+
+def _workload_policy(plan: PolicyPlan) -> gep3779.Policy:
     ref = PolicyRef("AuthorizationPolicy", plan.namespace, plan.name, GROUP)
     target: Target = (
         PodsOfService(plan.namespace, plan.service)
@@ -41,14 +81,32 @@ def policy_of(plan: PolicyPlan) -> Policy:
     )
     rules = tuple(Rule(_when(rule), Origin(ref, index, _SPAN)) for index, rule in enumerate(plan.rules))
     level = Level.APPLICATION if any(rule.paths or rule.methods for rule in plan.rules) else Level.NETWORK
-    return Policy(ref, _SPAN, (target,), plan.action, level, rules)
+    return gep3779.Policy(ref, _SPAN, (target,), plan.action, level, rules)
+
+
+def _gateway_policy(plan: PolicyPlan, gateway: str) -> accesspolicy.Policy:
+    ref = PolicyRef("XAccessPolicy", plan.namespace, plan.name, ACCESS_GROUP)
+    targets = (GatewayNamed(plan.namespace, gateway),)
+    rules = tuple(
+        Rule(
+            And((_who(rule), attributes.calls(list(rule.tools), gateway_in=plan.namespace))), Origin(ref, index, _SPAN)
+        )
+        for index, rule in enumerate(plan.rules)
+    )
+    if plan.action is Action.DENY:
+        return accesspolicy.Policy(ref, _SPAN, targets, Access.DENY, denies=rules)
+    callers = tuple(map(_who, plan.rules))
+    return accesspolicy.Policy(ref, _SPAN, targets, Access.ALLOW, allows=rules, callers=callers)
 
 
 def request_of(ask: Ask) -> Request:
     """A request in which everything is known."""
-    values = {IDENTITY: ask.identity, PORT: ask.port, SERVICE: None}
+    values: dict[Attribute, Known] = {IDENTITY: ask.identity, PORT: ask.port, SERVICE: None}
     if ask.method is not None:
         values |= {METHOD: ask.method, PATH: ask.path}
+    if ask.tool is not None:
+        namespace = ask.workload.removeprefix("Gateway ").partition("/")[0]
+        values |= {MCP_METHOD: "tools/call", MCP_TOOL: ask.tool, BACKEND: f"{namespace}/{ask.backend}"}
     return Request(values)
 
 

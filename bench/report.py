@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from textwrap import fill
 
-__all__ = ["Section", "Target", "machine", "text", "write_json"]
+__all__ = ["LATEST", "Section", "Target", "duration", "machine", "text", "write_json"]
 
-RESULTS = Path(__file__).parent / "results"
+LATEST = Path(__file__).parent / "results" / "latest.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Target:
 
 @dataclass(slots=True)
 class Section:
-    """One table. `measured` says in words what its numbers are."""
+    """One table. `measured` says in words what its numbers are; `points` are the numbers as they were, for machines."""
 
     title: str
     measured: str
@@ -36,6 +36,7 @@ class Section:
     rows: list[list[str | float]] = field(default_factory=list)
     targets: list[Target] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    points: list[dict[str, object]] = field(default_factory=list)
 
 
 def text(section: Section) -> str:
@@ -47,6 +48,14 @@ def text(section: Section) -> str:
     lines += section.notes
     lines += [f"{'met   ' if one.met else 'MISSED'}  {one.wanted}: {one.reached}" for one in section.targets]
     return "\n".join(lines)
+
+
+def duration(ns: float) -> str:
+    """Nanoseconds, in the unit that suits them."""
+    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
+        if ns >= size:
+            return f"{ns / size:.3g} {unit}" if ns < 1000 * size else f"{ns / size:,.0f} {unit}"
+    return f"{ns:.0f} ns"
 
 
 def _cell(value: str | float) -> str:
@@ -63,11 +72,13 @@ def machine() -> str:
     return f"Python {sys.version.split()[0]}, {platform.system()} {platform.machine()}, {os.cpu_count()} CPUs{busy}"
 
 
-def write_json(sections: Iterable[Section], *, quick: bool) -> Path:
-    """The same for machines, in a file of its own."""
-    RESULTS.mkdir(exist_ok=True)
-    now = datetime.now(UTC)
-    path = RESULTS / f"{now:%Y%m%dT%H%M%SZ}.json"
-    told = {"at": now.isoformat(), "machine": machine(), "quick": quick, "sections": [asdict(one) for one in sections]}
+def write_json(sections: Iterable[Section], path: Path, *, where: str, quick: bool) -> None:
+    """The same for machines; `where` is what `machine` said at the start."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    told = {
+        "at": datetime.now(UTC).isoformat(),
+        "machine": where,
+        "quick": quick,
+        "sections": [asdict(one) for one in sections],
+    }
     path.write_text(json.dumps(told, indent=1), encoding="utf-8")
-    return path

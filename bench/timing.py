@@ -1,7 +1,7 @@
 """How time is taken: CPU time of this process, in turns, several rounds, garbage collection off.
 
-CPU time, because machines are shared; in turns, so that what disturbs one side disturbs the other; and the least of
-the rounds is reported, because nothing makes a program faster than it is.
+CPU time, because machines are shared; in turns, so that what disturbs one side disturbs the other; and the median of
+the rounds, which are spread over the run, so that a busy minute spoils none of the numbers.
 """
 
 from __future__ import annotations
@@ -10,14 +10,18 @@ import gc
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from statistics import median
 
-__all__ = ["Turns", "interleaved", "median_of", "once"]
+__all__ = ["clock", "interleaved", "median_of", "once", "quiet", "seconds_of", "warmed"]
 
-_clock = time.process_time
+clock = time.process_time
+
+_SHORT = 0.02  # seconds; what takes longer finds the caches cold only in a small part of its time
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
+    """Without garbage collection."""
     gc.disable()
     try:
         yield
@@ -25,44 +29,37 @@ def _quiet() -> Iterator[None]:
         gc.enable()
 
 
-class Turns:
-    """Several works that take turns. `least` are the least seconds of each so far."""
+def warmed(work: Callable[[], object]) -> float:
+    """The seconds of a work whose turn it is. What is short is done once before: the caches are full of others' things.
 
-    def __init__(self, *work: Callable[[], object]) -> None:
-        """Each is done once, which does not count."""
-        self._work = work
-        self.least = [float("inf")] * len(work)
-        for one in work:
-            one()
-
-    def take(self, rounds: int = 1) -> None:
-        """Everybody's turn, as often as that."""
-        with _quiet():
-            for _ in range(rounds):
-                for place, one in enumerate(self._work):
-                    self.least[place] = min(self.least[place], _seconds(one))
+    To be called in `quiet`.
+    """
+    first = seconds_of(work)
+    return seconds_of(work) if first < _SHORT else first
 
 
 def interleaved(rounds: int, *work: Callable[[], object]) -> list[float]:
-    """The least seconds of each."""
-    turns = Turns(*work)
-    turns.take(rounds)
-    return turns.least
+    """The median seconds of each, in turns. Each is done once before, which does not count."""
+    for one in work:
+        one()
+    with quiet():
+        took = [[seconds_of(one) for one in work] for _ in range(rounds)]
+    return [median(column) for column in zip(*took, strict=True)]
 
 
 def median_of(work: Sequence[Callable[[], object]]) -> float:
     """The median seconds of works that are alike, each done once."""
-    with _quiet():
-        took = sorted(map(_seconds, work))
-    return took[len(took) // 2]
+    with quiet():
+        return median(map(seconds_of, work))
 
 
 def once(work: Callable[[], object]) -> float:
     """The seconds of a single run, as a program meets it: with garbage collection."""
-    return _seconds(work)
+    return seconds_of(work)
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    start = _clock()
+def seconds_of(work: Callable[[], object]) -> float:
+    """The CPU seconds of one run."""
+    start = clock()
     work()
-    return _clock() - start
+    return clock() - start

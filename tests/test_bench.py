@@ -3,55 +3,121 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import yaml
-from bench import load, memory, tables
+from bench import analysis, labels, load, tables
 from bench.built import Built, check_reference
 from bench.change import Change
+from bench.lanes import ALL, OWN, QUICK, Budget, Lane, MismatchError, peer_lane
 from bench.manifests import manifests_of
+from bench.memory import child
+from bench.peers import PEERS, chosen, peer
+from bench.peers.base import Peer
 from bench.plans import Ask, Plan
-from bench.report import Section, Target, text
+from bench.plot import points_of, svg
+from bench.report import Section, Target, duration, text
 from bench.worlds import ask_http, ask_many, ask_some, crowded, generate, with_paths
+from bench.worlds_l7 import ask_paths, ask_tools, http_world, mcp_world
 
 from eastgate import Authority, Question, read_manifests
 
-SMALL: list[Plan] = [generate(60), crowded(40), with_paths(30)]
+WORLDS: dict[str, Callable[[], Plan]] = {
+    "world": partial(generate, 60),
+    "http": partial(http_world, 60),
+    "mcp": partial(mcp_world, 30),
+    "crowded": partial(crowded, 40),
+    "paths": partial(with_paths, 30),
+}
+PATIENT = Budget(seconds=60.0, loading=60.0, asks=120, round_seconds=0.001)
 
 
-def asks_of(built: Built) -> list[Ask]:
-    if built.plan.policies[0].rules[0].paths:
-        return ask_http(built.plan, 300)
-    return ask_many(built.plan, 300) if len(built.plan.pods) == 1 else ask_some(built.plan, built.targeted, 300)
+def asks_of(name: str, built: Built) -> list[Ask]:
+    plan, targeted = built.plan, built.targeted
+    asks = {
+        "world": partial(ask_some, plan, targeted),
+        "http": partial(ask_paths, plan, targeted),
+        "mcp": partial(ask_tools, plan, targeted),
+        "crowded": partial(ask_many, plan),
+        "paths": partial(ask_http, plan),
+    }
+    return asks[name](300)
 
 
-@pytest.mark.parametrize("plan", SMALL, ids=["world", "crowded", "paths"])
-def test_the_engine_and_the_reference_evaluator_agree_on_generated_worlds(plan: Plan) -> None:
-    built = Built.of(plan)
-    questions = built.questions(asks_of(built))
+@pytest.fixture(params=WORLDS)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def built(name: str) -> Built:
+    return Built.of(WORLDS[name]())
+
+
+def test_the_engine_and_the_reference_evaluator_agree_on_generated_worlds(name: str, built: Built) -> None:
+    questions = built.questions(asks_of(name, built))
     assert check_reference(built.engine, questions) == len(questions)
     assert {built.engine.decide(*question) & 1 for question in questions} == {0, 1}
 
 
-@pytest.mark.parametrize("plan", SMALL, ids=["world", "crowded", "paths"])
-def test_manifests_of_a_plan_mean_what_its_objects_mean(plan: Plan, tmp_path: Path) -> None:
-    built = Built.of(plan)
+def installed(name: str) -> Peer:
+    """A peer; the test is skipped where only what developing needs is installed."""
+    pytest.importorskip(f"bench.peers.{name}", exc_type=ImportError)
+    return peer(name)
+
+
+@pytest.mark.parametrize("case", [OWN, ALL])
+@pytest.mark.parametrize("other", PEERS)
+def test_every_peer_gives_the_answers_of_the_engine(name: str, built: Built, other: str, case: str) -> None:
+    asks = asks_of(name, built)
+    answers = [bool(built.engine.decide(*question) & 1) for question in built.questions(asks)]
+    assert peer_lane(installed(other), case, built, asks, answers, PATIENT).compared == PATIENT.asks
+
+
+def test_another_answer_of_a_peer_fails_the_run() -> None:
+    built = Built.of(generate(60))
+    asks = asks_of("world", built)
+    wrong = [not built.engine.decide(*question) & 1 for question in built.questions(asks)]
+    with pytest.raises(MismatchError, match=r"vakt \(own, 60 policies\) says"):
+        peer_lane(installed("vakt"), OWN, built, asks, wrong, QUICK)
+
+
+def test_a_peer_that_was_too_slow_is_not_asked_about_more_policies() -> None:
+    built = Built.of(generate(60))
+    slow = Lane("vakt", ALL, 6, cut="3 answers in 2 s", times=[0.7])
+    lane = peer_lane(installed("vakt"), ALL, built, asks_of("world", built), [], QUICK, slow)
+    assert lane.cut == "not tried: too slow at 6"
+    assert lane.ns is None
+
+
+def test_manifests_of_a_plan_mean_what_its_objects_mean(name: str, built: Built, tmp_path: Path) -> None:
     file = tmp_path / "all.yaml"
-    file.write_text(yaml.safe_dump_all(manifests_of(plan)), encoding="utf-8")
+    file.write_text(yaml.safe_dump_all(manifests_of(built.plan)), encoding="utf-8")
     authority = Authority(read_manifests([file]))
-    for ask, question in zip(asks_of(built), built.questions(asks_of(built)), strict=True):
-        source = ask.identity or "anonymous"
-        decision = authority.decide(Question(source, f"pod:{ask.workload}", ask.port, ask.method, ask.path))
+    asks = asks_of(name, built)
+    for ask, question in zip(asks, built.questions(asks), strict=True):
+        decision = authority.decide(as_question(ask))
         program = built.engine.program(ask.workload)
         assert decision.outcome.allowed == bool(built.engine.decide(*question) & 1)
         rule = program.outcome(program.decide(question[1])).rule
         assert decision.policy == (str(rule.origin.policy) if rule else None)
 
 
-def test_the_same_seed_gives_the_same_world() -> None:
-    assert generate(40, seed=7) == generate(40, seed=7)
-    assert generate(40, seed=7) != generate(40, seed=8)
+def as_question(ask: Ask) -> Question:
+    source = ask.identity or "anonymous"
+    if ask.tool is None:
+        return Question(source, f"pod:{ask.workload}", ask.port, ask.method, ask.path)
+    to = f"gateway:{ask.workload.removeprefix('Gateway ')}"
+    return Question(source, to, ask.port, ask.method, ask.path, host="tools.example", tool=ask.tool)
+
+
+@pytest.mark.parametrize("world", [generate, http_world, mcp_world])
+def test_the_same_seed_gives_the_same_world(world: Callable[..., Plan]) -> None:
+    assert world(40, seed=7) == world(40, seed=7)
+    assert world(40, seed=7) != world(40, seed=8)
 
 
 def test_changed_engines_are_compared_with_new_ones() -> None:
@@ -60,11 +126,50 @@ def test_changed_engines_are_compared_with_new_ones() -> None:
     assert change.section.rows
 
 
-@pytest.mark.parametrize("run", [load.run, memory.run, tables.run])
+@pytest.mark.parametrize("run", [load.run, tables.run, labels.run, analysis.run])
 def test_sections_can_be_printed(run: Callable[..., Section]) -> None:
     assert "##" in text(run(quick=True))
+
+
+@pytest.mark.parametrize("engine", ["eastgate", *PEERS])
+def test_every_engine_can_be_weighed(engine: str) -> None:
+    if engine != "eastgate":
+        installed(engine)
+    assert child(engine, 40).keys() == {"bytes", "seconds"}
+
+
+def test_peers_are_chosen_by_name() -> None:
+    for name in PEERS:
+        installed(name)
+    assert [one.name for one in chosen("vakt,cedar")] == ["vakt", "cedar"]
+    assert tuple(one.name for one in chosen(None)) == PEERS
+    assert chosen("") == []
 
 
 def test_a_missed_target_is_shown_as_missed() -> None:
     section = Section("t", "m", ("a",), [[1.0]], [Target("fast", "slow", met=False)])
     assert "MISSED  fast: slow" in text(section)
+
+
+@pytest.mark.parametrize(
+    ("ns", "shown"), [(270.4, "270 ns"), (1185.0, "1.19 us"), (143e6, "143 ms"), (2.5e9, "2.5 s"), (5e12, "5,000 s")]
+)
+def test_a_duration_has_the_unit_that_suits_it(ns: float, shown: str) -> None:
+    assert duration(ns) == shown
+
+
+def test_the_chart_has_a_line_for_each_engine_and_case() -> None:
+    points: list[dict[str, object]] = [
+        {"world": "network", "engine": engine, "case": case, "policies": size, "ns": ns}
+        for engine, case, ns in (("eastgate", "verdict", 300.0), ("cedar", "own", 3e4), ("cedar", "all", 3e5))
+        for size in (10, 100)
+    ]
+    points += [{"world": "mcp", "engine": "vakt", "case": "own", "policies": 10, "ns": 9e3}]
+    points += [{"world": "network", "engine": "rego", "case": "all", "policies": 10, "ns": None}]
+    drawn = ElementTree.fromstring(svg(points_of({"sections": [{"points": points}]})))  # noqa: S314 - our own
+    assert len(drawn.findall("{http://www.w3.org/2000/svg}polyline")) == 3
+
+
+def test_a_run_without_connections_has_no_chart() -> None:
+    with pytest.raises(ValueError, match="nothing to draw"):
+        svg({})

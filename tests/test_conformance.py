@@ -1,4 +1,4 @@
-"""The conformance suites for GEP-3779 and AccessPolicy, and the examples: every row as the documents demand it."""
+"""The conformance suites for every dialect, and the examples: every row as the documents demand it."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ ROOT = Path(__file__).parent.parent
 SUITE = ROOT / "conformance"
 FEATURES = (
     "AccessPolicy",
+    "AuthPolicy",
     "Linkerd",
     "AuthorizationPolicyCoreFeatures",
     "AuthorizationPolicyDeny",
@@ -29,7 +30,9 @@ FILES = sorted(SUITE.rglob("*.yaml"))
 TABLES = [*FILES, *sorted((ROOT / "examples").rglob("*.test.yaml"))]
 
 # Ruling 14 is about commands, ruling 27 about how batches are enforced.
-RULINGS = frozenset("ABCDEF") | {str(number) for number in (*range(1, 14), *range(20, 27), 28, *range(30, 34))}
+RULINGS = frozenset("ABCDEF") | {
+    str(number) for number in (*range(1, 14), *range(20, 27), 28, *range(30, 34), *range(40, 48))
+}
 
 
 def short(path: Path) -> str:
@@ -79,11 +82,11 @@ def test_every_row_cites_what_demands_it(path: Path) -> None:
 
 @each_file
 def test_every_citation_names_a_document_or_a_ruling(path: Path) -> None:
-    known = re.compile(r"(000|001|002|003|upstream)[ :].+|ruling ([A-F]|\d+)|“[^“”]+”")
+    known = re.compile(r"(000|001|002|003|004|upstream)[ :].+|ruling ([A-F]|\d+)|“[^“”]+”")
     strange = [
         f"{row.span}: {part}"
         for _, row in rows(path)
-        for part in re.split(r"; (?=000 |001 |002 |003 |upstream|ruling |“)", row.cites or "")
+        for part in re.split(r"; (?=000 |001 |002 |003 |004 |upstream|ruling |“)", row.cites or "")
         if not known.fullmatch(part)
     ]
     assert strange == []

@@ -97,7 +97,9 @@ def space_of(identity: str | None) -> str:
 def traits_of(plan: Plan) -> dict[str, Traits]:
     """What each point has that a target may ask for. A pod is in the one Service of its application."""
     services = {(one.namespace, one.selector["app"]): one.name for one in plan.services}
-    found: dict[str, Traits] = {f"Gateway {ns}/{name}": {"namespace": ns, "gateway": name} for ns, name in plan.gateways}
+    found: dict[str, Traits] = {
+        f"Gateway {ns}/{name}": {"namespace": ns, "gateway": name} for ns, name in plan.gateways
+    }
     for pod in plan.pods:
         service = services.get((pod.namespace, pod.labels["app"]), "")
         found[f"{pod.namespace}/{pod.name}"] = {"namespace": pod.namespace, **pod.labels, "service": service}

@@ -1,7 +1,7 @@
 """Casbin (pycasbin): one line for each rule, with sets for fields, so that a matcher asks `in` instead of many lines.
 
-The matcher has only what the rules use, the target first, and `in` on a Python set is as fast as casbin can be asked.
-With a Workload's own policies each has an enforcer of its own, which is less work than FastEnforcer's filter.
+The matcher has only what the rules use, the target first. With a workload's own policies each workload has an enforcer
+of its own, so that nothing has to be filtered.
 """
 
 from __future__ import annotations

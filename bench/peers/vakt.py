@@ -71,4 +71,4 @@ def _policy(rule: PlainRule) -> Policy:
 def _path(path: str) -> Any:
     if path.endswith("*"):
         return by.StartsWith(path[:-1])
-    return by.EndsWith(path[1:]) if path.startswith("*") else by.Equal(path)
+    return by.EndsWith(path[1:]) if path.startswith("*") else by.Eq(path)

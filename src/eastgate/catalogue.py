@@ -10,7 +10,10 @@ from eastgate.diagnostics import Code
 from eastgate.dialects import codes as dialect_codes
 from eastgate.dialects.accesspolicy import codes as accesspolicy_codes
 from eastgate.dialects.gep3779 import codes as gep3779_codes
+from eastgate.dialects.kuadrant import codes as kuadrant_codes
+from eastgate.dialects.kuadrant.schemes import codes as scheme_codes
 from eastgate.dialects.linkerd import codes as linkerd_codes
+from eastgate.lint import codes as lint_codes
 from eastgate.schema import codes as schema_codes
 from eastgate.sources import codes as source_codes
 from eastgate.tables import read as table_reading
@@ -26,6 +29,8 @@ CHAPTERS: dict[str, tuple[ModuleType, ...]] = {
     "GEP-3779": (gep3779_codes,),
     "AccessPolicy": (accesspolicy_codes,),
     "Linkerd": (linkerd_codes,),
+    "Kuadrant": (kuadrant_codes, scheme_codes),
+    "Lint": (lint_codes,),
 }
 
 

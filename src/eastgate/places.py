@@ -26,7 +26,7 @@ class SourceText:
     def line(self, number: int) -> str:
         """The text of a line, counted from 1, without its line break; empty where there is none.
 
-        What stands in a Secret is not for showing: there all but the names of fields is starred out.
+        What a Secret holds is not for showing: all but its name, its labels and the names of its fields is starred out.
         """
         if self._lines is None:
             self._lines = _without_secrets(self.text.splitlines())
@@ -35,17 +35,25 @@ class SourceText:
 
 # What is a Secret must be known of texts that cannot be read as well, so these look at lines and not at values.
 _SEPARATOR = re.compile(r"(?:---|\.\.\.)(?=\s|$)")
-_SECRET = re.compile(
-    r"""^(?P<before>.*?)["']?\bkind["']?\s*:\s*(?:(?:[!&]\S*|[|>][-+\d]*)\s+)*["']?Secret(?:List)?(?![-\w./])""",
-    re.MULTILINE,
-)
+_SECRET = re.compile(r"""["']?\bkind["']?\s*:\s*(?:(?:[!&]\S*|[|>][-+\d]*)\s+)*["']?Secret(?:List)?(?![-\w./])""")
 _CONTENT = re.compile(r"""["']?\b(?:metadata|data|stringData)["']?\s*:""")
+_BRACE = re.compile("[{}]")
 _FIELD = re.compile(r"""(?P<indent>\s*(?:-\s+)*)(?P<quote>["']?)(?P<name>[-\w./]+)(?P=quote)\s*:(?=\s|$)""")
-_PLAIN = re.compile(r"""\s+(?P<quote>["']?)[-\w./]+(?P=quote),?\s*""")
-_TEMPLATE = re.compile(r"(?<=^\{)\{|^\{(?=\{)|\}(?=\}\s*$)|(?<=\})\}(?=\s*$)")
+_TEMPLATE = re.compile(r"(?<=:\s)(\{\{).*?(\}\})?\s*$")
 
-_NAMED = ("metadata", "type", "data", "stringData", "immutable", "items")
-_SHOWN = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"))
+# The fields that every Secret has, and of which of them the value may be seen.
+_NAMED = (("type",), ("data",), ("stringData",), ("immutable",), ())
+_PLAIN = r"""(?P<quote>["']?)[-\w./]+(?P=quote),?"""
+_LABELS = r"\{[-\w./:, ]*\}"
+_SHOWN = {
+    ("apiVersion",): _PLAIN,
+    ("kind",): _PLAIN,
+    ("metadata",): rf"\{{(?:(?:name|namespace|labels):\s+(?:[-\w.]+|{_LABELS})(?:,\s+|(?=\}})))+\}}",
+    ("metadata", "name"): _PLAIN,
+    ("metadata", "namespace"): _PLAIN,
+    ("metadata", "labels"): _LABELS,
+    ("metadata", "labels", "*"): _PLAIN,
+}
 
 
 def _without_secrets(lines: list[str]) -> list[str]:
@@ -67,17 +75,25 @@ def _has_secret(document: list[str]) -> bool:
 
 def _is_reference(text: str, found: re.Match[str]) -> bool:
     """Whether this is the kind of something that is only named here, as by a listener that names its certificate."""
-    before = found["before"]
+    before = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+    if before.lstrip().startswith("#"):
+        return True
     if before.strip(" -?"):  # in one line with other things
-        start = text.rfind("{", 0, found.end())
-        end = text.find("}", found.end())
-        return 0 <= start < end and not _CONTENT.search(text, start, end)
-    above = text[: found.start()].splitlines()
+        return _is_reference_in_braces(text, found)
+    above = text[: found.start() - len(before)].splitlines()
     below = text[found.end() :].splitlines()[1:]
     around = [*_siblings(reversed(above), len(before)), *_siblings(below, len(before))]
-    parent = next((line for line in reversed(above) if line.strip() and _depth(line) < len(before)), "")
+    parent = next((line for line in reversed(above) if line.strip(" {[") and _depth(line) < len(before)), "")
     owner = _FIELD.match(parent)
     return owner is not None and owner["name"] != "items" and not any(_CONTENT.search(line) for line in around)
+
+
+def _is_reference_in_braces(text: str, found: re.Match[str]) -> bool:
+    start = max(text.rfind(brace, 0, found.start()) for brace in "{}")
+    after = _BRACE.search(text, found.end())
+    if start < 0 or text[start] != "{" or after is None or after[0] != "}":
+        return False
+    return not _CONTENT.search(text, start, after.start())
 
 
 def _siblings(lines: Iterable[str], depth: int) -> Iterator[str]:
@@ -90,28 +106,34 @@ def _depth(line: str) -> int:
 
 
 def _starred(document: list[str]) -> list[str]:
-    """A document with nothing but the names of the fields that every Secret has, and its own name."""
+    """A document with nothing but the names of the fields that every Secret has, its own name and its labels."""
     shown: list[str] = []
-    path: list[tuple[int, str]] = []  # the fields around a line, and how far in they stand
+    around: list[tuple[int, str]] = []  # the fields around a line, and how far in they stand
     for line in document:
-        field_ = _FIELD.match(line)
-        if field_ is not None:
-            path = [one for one in path if one[0] < len(field_["indent"])] + [(len(field_["indent"]), field_["name"])]
-        names = tuple(dropwhile(lambda name: name == "items", (name for _, name in path)))
-        marker = _SEPARATOR.match(line)
+        marker, field_ = _SEPARATOR.match(line), _FIELD.match(line)
         end = marker.end() if marker else 0
-        if field_ is not None and (names in _SHOWN or names in ((name,) for name in _NAMED) or not names):
-            end = field_.end()
-            if names in _SHOWN and _PLAIN.fullmatch(line, end):
-                end = len(line)
+        if field_ is not None:
+            depth = len(field_["indent"])
+            around = [*(one for one in around if one[0] < depth), (depth, field_["name"])]
+            path = tuple(dropwhile(lambda name: name == "items", (name for _, name in around)))
+            end = _shown_until(line, field_.end(), path)
         shown.append(line[:end] + _stars(line[end:]))
     return shown
 
 
+def _shown_until(line: str, value: int, path: tuple[str, ...]) -> int:
+    """How much of the line of a field may be seen. `value` is where its name ends."""
+    is_label = len(path) == 3 and path[:2] == ("metadata", "labels")
+    allowed = _SHOWN.get((*path[:2], "*") if is_label else path)
+    if allowed is not None:
+        return len(line) if re.compile(rf"\s+{allowed}\s*").fullmatch(line, value) else value
+    return value if path in _NAMED else 0
+
+
 def _stars(text: str) -> str:
     """Stars for everything but the braces of a template, which are no part of what it will stand for."""
-    start = len(text) - len(text.lstrip())
-    braces = {start + found.start() for found in _TEMPLATE.finditer(text[start:])} if "{{" in text else set()
+    template = _TEMPLATE.search(text)
+    braces = {place for part in (1, 2) for place in range(*template.span(part))} if template else set()
     return "".join(c if c.isspace() or place in braces else "*" for place, c in enumerate(text))
 
 

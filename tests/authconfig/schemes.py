@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 from eastgate.authconfig import Judgement, RequestFacts, Secret, Services, Verdict, evaluate
 from eastgate.authconfig.model import (
@@ -37,10 +38,10 @@ def request(
     *,
     method: str | Unknown = "GET",
     host: str | Unknown = "shop.example",
-    **more: object,
+    **more: Any,
 ) -> RequestFacts:
     """A request of which everything is known unless it says otherwise."""
-    known: dict[str, object] = {
+    known: dict[str, Any] = {
         "scheme": "https",
         "protocol": "HTTP/1.1",
         "principal": None,
@@ -53,7 +54,7 @@ def request(
     }
     return RequestFacts(
         time=NOW, host=host, method=method, path=path, headers={} if headers is None else headers, **known
-    )  # type: ignore[arg-type]
+    )
 
 
 def nothing_known() -> RequestFacts:
@@ -66,21 +67,21 @@ def pattern(text: str) -> Pattern:
     return Pattern(selector, Operator(operator), value)
 
 
-def rule(condition: Condition | str, name: str = "rule", **more: object) -> Authorization:
+def rule(condition: Condition | str, name: str = "rule", **more: Any) -> Authorization:
     found = pattern(condition) if isinstance(condition, str) else condition
-    return Authorization(name, PatternRules(found), **more)  # type: ignore[arg-type]
+    return Authorization(name, PatternRules(found), **more)
 
 
-def scheme(*authorizations: Authorization, identities: Iterable[Identity] = (), **more: object) -> Scheme:
-    return Scheme(NAMESPACE, ("*",), tuple(identities), authorizations=authorizations, **more)  # type: ignore[arg-type]
+def scheme(*authorizations: Authorization, identities: Iterable[Identity] = (), **more: Any) -> Scheme:
+    return Scheme(NAMESPACE, ("*",), tuple(identities), authorizations=authorizations, **more)
 
 
-def everybody(name: str = "everybody", **more: object) -> Identity:
-    return Identity(name, Anonymous(), **more)  # type: ignore[arg-type]
+def everybody(name: str = "everybody", **more: Any) -> Identity:
+    return Identity(name, Anonymous(), **more)
 
 
-def api_keys(name: str = "keys", credentials: Credentials | None = None, **more: object) -> Identity:
-    return Identity(name, ApiKeys(KEYS), credentials or Credentials(key="APIKEY"), **more)  # type: ignore[arg-type]
+def api_keys(name: str = "keys", credentials: Credentials | None = None, **more: Any) -> Identity:
+    return Identity(name, ApiKeys(KEYS), credentials or Credentials(key="APIKEY"), **more)
 
 
 def secret(name: str, key: str | None, labels: Mapping[str, str] | None = None, **data: str) -> Secret:
@@ -94,7 +95,7 @@ def secret(name: str, key: str | None, labels: Mapping[str, str] | None = None, 
     )
 
 
-def holding(*secrets: Secret, **more: object) -> Services:
+def holding(*secrets: Secret, **more: Any) -> Services:
     """Services that have these Secrets."""
 
     def selected(namespace: str, selector: Selector) -> Iterable[Secret]:
@@ -103,12 +104,12 @@ def holding(*secrets: Secret, **more: object) -> Services:
     def named(namespace: str, name: str) -> Secret | None:
         return next((each for each in secrets if (each.namespace, each.name) == (namespace, name)), None)
 
-    return Services(secrets=selected, secret=named, **more)  # type: ignore[arg-type]
+    return Services(secrets=selected, secret=named, **more)
 
 
-def verdict(condition: Condition | str, facts: RequestFacts, **services: object) -> Verdict:
+def verdict(condition: Condition | str, facts: RequestFacts, **services: Any) -> Verdict:
     """How one condition comes out as the only rule of a scheme."""
-    found = evaluate(scheme(rule(condition)), facts, Services(**services))  # type: ignore[arg-type]
+    found = evaluate(scheme(rule(condition)), facts, Services(**services))
     step = found.steps[-1]
     assert found.allowed is (step.verdict is Verdict.ACCEPTED)
     return step.verdict
@@ -175,7 +176,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode())
 
-    do_GET = do_POST = _answer
+    do_GET = do_POST = _answer  # noqa: N815 - the names in http.server
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in http.server
         pass

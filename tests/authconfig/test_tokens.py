@@ -6,6 +6,7 @@ from hashlib import sha256
 from hmac import digest
 
 import pytest
+from joserfc.jwk import RSAKey
 
 from eastgate.authconfig import Judgement, Services, evaluate
 from eastgate.authconfig.model import Identity, Jwt
@@ -28,7 +29,9 @@ def asked(bearer: str, services: Services = SERVICES) -> Judgement:
 def confused() -> str:
     """Signed with the public key as if it were a shared secret."""
     signed = f"{text({'alg': 'HS256', 'kid': 'rsa'})}.{text(CLAIMS)}"
-    public = pair("rsa").as_pem(private=False)
+    key = pair("rsa")
+    assert isinstance(key, RSAKey)
+    public = key.as_pem(private=False)
     return f"{signed}.{b64(digest(public, signed.encode(), sha256))}"
 
 

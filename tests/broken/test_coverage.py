@@ -11,6 +11,8 @@ from eastgate.diagnostics import Code
 from eastgate.dialects import codes as dialects
 from eastgate.dialects.accesspolicy import codes as accesspolicy
 from eastgate.dialects.gep3779 import codes as gep3779
+from eastgate.dialects.kuadrant import codes as kuadrant
+from eastgate.dialects.kuadrant.schemes import codes as schemes
 from eastgate.dialects.linkerd import codes as linkerd
 from eastgate.schema import codes as schema
 from eastgate.sources import codes as sources
@@ -23,6 +25,11 @@ NOT_IN_A_FILE = {
     sources.TOO_LARGE,  # 512 MiB
     sources.EMPTY_FOLDER,  # a folder
 }
+
+
+def codes_of(module: ModuleType) -> set[Code]:
+    return {value for value in vars(module).values() if isinstance(value, Code)}
+
 
 NAMESPACED = "v1alpha2 v1alpha1 x"
 ALL = f"{NAMESPACED} cluster"
@@ -163,11 +170,28 @@ LINKERD_FORMS = {
     dialects.UNKNOWN_VERSION: LINKERD,
 }
 
-MODULES = [sources, world, schema, dialects, gep3779, accesspolicy, linkerd]
+# Kuadrant: what is wrong with a policy, with the kind of the document, and with an auth scheme in a policy.
+KUADRANT = "authpolicy kind scheme"
+KUADRANT_FORMS = {
+    **dict.fromkeys(codes_of(kuadrant), "authpolicy"),
+    schema.UNKNOWN_FIELD: "authpolicy kind scheme",
+    schema.WRONG_TYPE: "authpolicy",
+    schema.MISSING_FIELD: "authpolicy",
+    schema.NULL_VALUE: "authpolicy",
+    schema.BAD_NAME: "authpolicy",
+    schema.BAD_MODE: "authpolicy",
+    dialects.UNKNOWN_KIND: "kind",
+    dialects.UNKNOWN_VERSION: "kind",
+    dialects.UNREAD_POLICY: "kind",
+    schemes.MIXED_VERSIONS: "scheme",
+    schemes.OPERATOR: "scheme",
+    schemes.SECRETS: "scheme",
+    schemes.DUPLICATE_NAME: "scheme",
+    schemes.CALLBACKS: "scheme",
+}
 
-
-def codes_of(module: ModuleType) -> set[Code]:
-    return {value for value in vars(module).values() if isinstance(value, Code)}
+# Of auth schemes, tests/dialects/kuadrant/scheme_messages.txt shows every code.
+MODULES = [sources, world, schema, dialects, gep3779, accesspolicy, linkerd, kuadrant]
 
 
 def shown(folder: str = "*", form: str = "") -> set[str]:
@@ -213,7 +237,13 @@ def test_every_code_of_linkerd_is_shown_in_every_resource_where_it_can_be_report
     assert wanted - shown("linkerd", f"{form}-") == set()
 
 
-@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+@pytest.mark.parametrize("form", KUADRANT.split())
+def test_every_code_of_kuadrant_is_shown_where_it_can_be_reported(form: str) -> None:
+    wanted = {code.id for code, forms in KUADRANT_FORMS.items() if form in forms.split()}
+    assert wanted - shown("kuadrant", f"{form}-") == set()
+
+
+@pytest.mark.parametrize("module", [*MODULES, schemes], ids=lambda module: module.__name__)
 def test_every_code_has_a_title_and_an_explanation(module: ModuleType) -> None:
     for code in codes_of(module):
         assert code.title
@@ -221,5 +251,5 @@ def test_every_code_has_a_title_and_an_explanation(module: ModuleType) -> None:
 
 
 def test_no_two_codes_have_the_same_id() -> None:
-    found = [code.id for module in MODULES for code in codes_of(module)]
+    found = [code.id for module in [*MODULES, schemes] for code in codes_of(module)]
     assert sorted(found) == sorted(set(found))

@@ -181,8 +181,8 @@ def _peer(request: RequestFacts, unknown: dict[Path, str]) -> tuple[Object, Obje
         ("certificate", request.certificate, "the client certificate"),
     ):
         if value is UNKNOWN:
-            place = "address" if name == "port" else name
-            unknown[("source", name)] = unknown[("context", "source", place)] = called
+            unknown[("source", name)] = called
+            unknown.setdefault(("context", "source", "address" if name == "port" else name), called)
         elif value:
             source[name] = value
     envoy: Object = {name: source[name] for name in ("principal", "certificate") if name in source}

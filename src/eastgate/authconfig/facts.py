@@ -53,12 +53,15 @@ class RequestFacts:
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A Kubernetes Secret. Its data never leaves the evaluator, and never shows in a `repr`."""
+    """A Kubernetes Secret. Its data never leaves the evaluator, and never shows in a `repr`.
+
+    Neither do the annotations, since kubectl keeps a copy of the data there.
+    """
 
     name: str
     namespace: str = ""
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
-    annotations: Mapping[str, str] = field(default_factory=dict, hash=False)
+    annotations: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
     data: Mapping[str, bytes] = field(default_factory=dict, repr=False, hash=False)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import TypeAlias
 
-__all__ = ["Path", "is_plain", "lead", "rego_mentions", "template_mentions", "touched"]
+__all__ = ["Path", "is_plain", "lead", "pruned", "rego_mentions", "template_mentions", "touched"]
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -72,3 +72,27 @@ def touched(mentions: Iterable[Path], places: Mapping[Path, str]) -> str | None:
             if mention[:shorter] == place[:shorter]:
                 return name
     return None
+
+
+def pruned(document: Mapping[str, object], mentions: Iterable[Path]) -> dict[str, object]:
+    """Only the parts of a document that are mentioned, each where it was."""
+    kept: dict[str, object] = {}
+    for mention in sorted(set(mentions)):
+        if not mention:
+            return dict(document)
+        source: Mapping[str, object] = document
+        target = kept
+        for at, key in enumerate(mention):
+            if key not in source:
+                break
+            value = source[key]
+            if at == len(mention) - 1 or not isinstance(value, Mapping):
+                target[key] = value
+                break
+            if target.get(key) is value:
+                break  # all of it is there already
+            inner = target.setdefault(key, {})
+            if not isinstance(inner, dict):
+                break
+            source, target = value, inner
+    return kept

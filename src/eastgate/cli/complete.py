@@ -9,7 +9,7 @@ from click.shell_completion import CompletionItem
 
 from eastgate.authority import Authority, ManifestError, read_manifests
 
-__all__ = ["destinations", "sources"]
+__all__ = ["destinations", "sources", "things"]
 
 
 def sources(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -34,6 +34,23 @@ def destinations(context: click.Context, _parameter: click.Parameter, incomplete
         known += [f"gateway:{gateway}" for gateway in sorted(authority.world.gateways)]
         known += [f"backend:{backend}" for backend in sorted(authority.world.backends)]
     return _matching(known, incomplete)
+
+
+def things(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Kinds, and then the names of the kind that is already on the command line."""
+    from eastgate.analysis.cluster import Cluster  # a completion of other words does without
+    from eastgate.analysis.describing import KINDS, UnknownKind, names_of
+
+    words = context.params.get("words") or ()
+    if not words:
+        return _matching([*KINDS, "workload"], incomplete)
+    authority = _authority(context)
+    if authority is None:
+        return []
+    try:
+        return _matching(names_of(Cluster(authority), words[0], context.params.get("namespace")), incomplete)
+    except UnknownKind:
+        return []
 
 
 def _authority(context: click.Context) -> Authority | None:

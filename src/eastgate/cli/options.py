@@ -30,6 +30,7 @@ __all__ = [
     "output_option",
     "question_from",
     "question_options",
+    "reading_options",
     "settings_from",
 ]
 
@@ -47,7 +48,15 @@ def _all(*options: Callable[[F], F]) -> Callable[[F], F]:
     return decorate
 
 
+_MORE_FILES = click.argument("more_files", nargs=-1, metavar="[PATH]...", type=click.Path(allow_dash=True))
+
+
 def manifest_options(command: F) -> F:
+    """Where the manifests are, also without -f, and how to read them."""
+    return reading_options(_MORE_FILES(command))
+
+
+def reading_options(command: F) -> F:
     """Where the manifests are, and how to read them."""
     return _all(
         click.option(
@@ -59,7 +68,6 @@ def manifest_options(command: F) -> F:
             type=click.Path(allow_dash=True),
             help="File, folder or - (standard input); may be repeated.",
         ),
-        click.argument("more_files", nargs=-1, metavar="[PATH]...", type=click.Path(allow_dash=True)),
         click.option(
             "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting, such as denyOnly=allow."
         ),

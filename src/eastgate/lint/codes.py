@@ -169,8 +169,8 @@ SERVERS_OVERLAP = Code(
 NO_SERVER = Code(
     "EG6081",
     "policy without a Server",
-    "A policy on a Namespace, and a ServerAuthorization, apply to Servers. Where no Server is, they do nothing, and the "
-    "default policy decides.",
+    "A policy on a Namespace, and a ServerAuthorization, apply to Servers. Where no Server is, they do nothing, and "
+    "the default policy decides.",
     Severity.WARNING,
 )
 NO_SUCH_AUTHENTICATION = Code(
@@ -195,8 +195,8 @@ ROUTE_NOT_ATTACHED = Code(
 DEFAULT_POLICY = Code(
     "EG6085",
     "invalid default policy",
-    "The annotation `config.linkerd.io/default-inbound-policy` is no policy. Linkerd ignores it, and the default of the "
-    "cluster decides, which may be wide open.",
+    "The annotation `config.linkerd.io/default-inbound-policy` is no policy. Linkerd ignores it, and the default of "
+    "the cluster decides, which may be wide open.",
     Severity.ERROR,
 )
 NOT_ENFORCED = Code(

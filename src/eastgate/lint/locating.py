@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from eastgate.diagnostics import Reporter
-from eastgate.places import Span
+from eastgate.places import SourceText, Span
 from eastgate.sources.document import Stretch
 from eastgate.sources.json_nodes import read_json_nodes
 from eastgate.sources.node import Node
@@ -19,10 +19,15 @@ from eastgate.sources.text import Text
 __all__ = ["annotation", "at", "name_of", "root_of", "scalar"]
 
 
+@lru_cache(maxsize=64)
+def _text(source: SourceText) -> Text:
+    return Text(source, b"", {})
+
+
 @lru_cache(maxsize=512)
 def root_of(document: Span) -> Node:
     """A document with positions. `document` is the span of all of it."""
-    text = Text(document.source, b"", {})
+    text = _text(document.source)
     start, end = text.extent(document)
     if document.source.text[start : start + 1] == "{":
         found = read_json_nodes(text, start, end, Reporter())
@@ -49,14 +54,15 @@ def annotation(document: Span | None, *names: str) -> Span | None:
     return found or name_of(document)
 
 
-def scalar(document: Span, within: Span | None, texts: Iterable[str | int], otherwise: Span | None = None) -> Span:
-    """The first of the values that is written within a span of a document; where none is, that span."""
-    wanted = set(texts)
+def scalar(document: Span, within: Span | None, texts: Iterable[str | int]) -> Span:
+    """Where the first of these values that is written within a span of a document stands; or else that span."""
     inside = _within(within) if within is not None else _anywhere
-    for node in _scalars(root_of(document)):
-        if node.value in wanted and not isinstance(node.value, bool) and inside(node):
-            return node.span
-    return otherwise or within or document
+    written = [node for node in _scalars(root_of(document)) if inside(node) and not isinstance(node.value, bool)]
+    for text in texts:
+        for node in written:
+            if node.value == text:
+                return node.span
+    return within or document
 
 
 def _anywhere(_node: Node) -> bool:

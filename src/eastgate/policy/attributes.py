@@ -8,7 +8,7 @@ no identity) or *unknown* (the enforcement point cannot see it, or the question 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 __all__ = [
@@ -51,11 +51,25 @@ UNKNOWN: Final = Unknown.UNKNOWN
 
 @dataclass(frozen=True, slots=True, order=True)
 class Attribute:
-    """One thing that a request has. `needs_http`: it exists only where an enforcement point reads HTTP."""
+    """One thing that a request has. `needs_http`: it exists only where an enforcement point reads HTTP.
+
+    Requests are read by attribute, so the hash is computed once. It does not outlive the process: strings hash
+    otherwise in another.
+    """
 
     name: str
     key: str = ""
     needs_http: bool = False
+    _hash: int = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_hash", hash((self.name, self.key, self.needs_http)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[type[Attribute], tuple[str, str, bool]]:
+        return Attribute, (self.name, self.key, self.needs_http)
 
     @property
     def is_header(self) -> bool:

@@ -52,10 +52,10 @@ class Branch:
     origin: Origin | None = None
     layer: str | None = None
     stage: str | None = None
-    status: int = 200
+    status: int | None = 200  # None: not the same everywhere
 
     @property
-    def outcome(self) -> tuple[bool, Origin | None, str | None, str | None, int]:
+    def outcome(self) -> tuple[bool, Origin | None, str | None, str | None, int | None]:
         """What happens, without when."""
         return self.allowed, self.origin, self.layer, self.stage, self.status
 
@@ -192,11 +192,67 @@ def _tidy(found: Iterable[Branch]) -> list[Branch]:
 
 
 def folded(found: Sequence[Branch]) -> tuple[Branch, ...]:
-    """The same list, with neighbours that come to the same as one."""
-    kept: list[Branch] = []
-    for branch in found:
-        if kept and kept[-1].outcome == branch.outcome:
-            kept[-1] = replace(branch, when=either((kept[-1].when, branch.when)))
+    """The same list, as short as it can easily be said: a refusal that no rule brings about needs few words."""
+    if len(found) > _MOST_COMPARED:
+        return tuple(found)
+    kept = _without_shadowed(_without_idle_refusals(list(found)))
+    merged: list[Branch] = []
+    for branch in kept:
+        before = merged[-1] if merged else None
+        if before is not None and (before.outcome == branch.outcome or (_is_default(before) and _is_default(branch))):
+            merged[-1] = replace(_agreeing(before, branch), when=either((before.when, branch.when)))
         else:
-            kept.append(branch)
-    return tuple(kept)
+            merged.append(branch)
+    return tuple(merged)
+
+
+def _agreeing(one: Branch, other: Branch) -> Branch:
+    """The other, with what only one of the two refusals says left out."""
+    same = one.outcome == other.outcome
+    return other if same else replace(other, stage=None, status=other.status if one.status == other.status else None)
+
+
+def _is_default(branch: Branch) -> bool:
+    return not branch.allowed and branch.origin is None
+
+
+def _without_idle_refusals(found: list[Branch]) -> list[Branch]:
+    """Without refusals that no rule brings about and that nothing behind them would let in."""
+    place = 0
+    while place < len(found) - 1:
+        if _is_default(found[place]) and _is_idle(found, place):
+            found[-1] = _agreeing(found[place], found[-1])
+            del found[place]
+        else:
+            place += 1
+    return found
+
+
+def _is_idle(found: list[Branch], place: int) -> bool:
+    """Whether all that a refusal keeps from later branches is decided before it, or is refused by default there too."""
+    before = [frozenset(conjuncts(branch.when)) for branch in found[:place]]
+    for later in found[place + 1 :]:
+        if _is_default(later):
+            continue
+        overlap = both((found[place].when, later.when))
+        if overlap != NEVER and not any(one <= frozenset(conjuncts(overlap)) for one in before):
+            return False
+    return _is_default(found[-1])
+
+
+def _without_shadowed(found: list[Branch]) -> list[Branch]:
+    """Without branches for which a later one does the same, and none between them does anything else."""
+    place = 0
+    while place < len(found):
+        mine = found[place]
+        wanted = frozenset(conjuncts(mine.when))
+        for later in found[place + 1 :]:
+            if later.outcome == mine.outcome and frozenset(conjuncts(later.when)) <= wanted:
+                del found[place]
+                break
+            if later.outcome != mine.outcome and both((mine.when, later.when)) != NEVER:
+                place += 1
+                break
+        else:
+            place += 1
+    return found

@@ -8,14 +8,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from ipaddress import ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from itertools import product
+from math import prod
 
-from eastgate.policy import ALWAYS, NEVER, And, InNetwork, Is, Matcher, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
+from eastgate.policy import (
+    ALWAYS,
+    NEVER,
+    And,
+    InNetwork,
+    Is,
+    Matcher,
+    Not,
+    OneOf,
+    Or,
+    Predicate,
+    Prefix,
+    Present,
+    Suffix,
+)
 from eastgate.policy.attributes import ADDRESS, Attribute
 
 __all__ = ["both", "conjuncts", "either", "negation", "network"]
 
-_LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
+_LOOPBACK = {4: ip_network("127.0.0.0/8"), 6: ip_network("::1/128")}
 _MOST_COMPARED = 60  # parts of an Or that are compared with each other
 
 
@@ -40,7 +56,7 @@ def both(parts: Iterable[Predicate]) -> Predicate:
         flat.update(dict.fromkeys(conjuncts(part)))
     chosen = list(flat)
     if len(chosen) > 1:
-        narrowed = _narrowed(chosen)
+        narrowed = _narrowed(_multiplied(chosen))
         if narrowed is None:
             return NEVER
         chosen = narrowed
@@ -71,11 +87,9 @@ def network(atom: Is) -> Predicate:
     return ALWAYS if everywhere and atom.attribute == ADDRESS else Is(atom.attribute, InNetwork(networks))
 
 
-def _is_loopback(one: object) -> bool:
-    return any(
-        type(one) is type(loopback) and one.subnet_of(loopback)  # type: ignore[attr-defined] # networks both
-        for loopback in _LOOPBACK
-    )
+def _is_loopback(one: IPv4Network | IPv6Network) -> bool:
+    loopback = _LOOPBACK[one.version]
+    return one.network_address in loopback and one.prefixlen >= loopback.prefixlen
 
 
 # ANY: values of one attribute become one list, and what another part covers goes
@@ -118,6 +132,8 @@ def _absorbed(parts: list[Predicate]) -> list[Predicate]:
 
 def _narrowed(parts: list[Predicate]) -> list[Predicate] | None:
     """The same with one list of values for each attribute; None where nothing can be in all of them."""
+    if NEVER in parts:
+        return None
     about = Counter(attribute for part in parts if (attribute := _attribute(part)) is not None)
     for attribute in [one for one, count in about.items() if count > 1]:
         mine = [part for part in parts if _attribute(part) == attribute]
@@ -129,6 +145,34 @@ def _narrowed(parts: list[Predicate]) -> list[Predicate] | None:
         before = sum(1 for part in parts[:place] if _attribute(part) != attribute)
         parts = [*others[:before], *narrowed, *others[before:]]
     return parts
+
+
+def _multiplied(parts: list[Predicate]) -> list[Predicate]:
+    """With alternatives of one attribute compared with whatever else is said of it."""
+    for place, part in enumerate(parts):
+        attribute = _only_attribute(part)
+        others = [one for one in parts if one is not part and attribute is not None and _about(one) == attribute]
+        if attribute is None or not isinstance(part, Or) or not others:
+            continue
+        rest = [one for one in parts if one is not part and one not in others]
+        options = [part.parts, *(one.parts if isinstance(one, Or) else (one,) for one in others)]
+        if prod(len(one) for one in options) > _MOST_COMPARED:
+            continue
+        joined = either(both(combination) for combination in product(*options))
+        return [*rest[:place], joined, *rest[place:]] if joined != NEVER else [NEVER]
+    return parts
+
+
+def _only_attribute(part: Predicate) -> Attribute | None:
+    """The attribute that ALL alternatives are about."""
+    if not isinstance(part, Or):
+        return None
+    found = {one.attribute if isinstance(one, Is) else None for one in part.parts}
+    return found.pop() if len(found) == 1 else None
+
+
+def _about(part: Predicate) -> Attribute | None:
+    return _only_attribute(part) if isinstance(part, Or) else _attribute(part)
 
 
 def _attribute(part: Predicate) -> Attribute | None:
@@ -168,4 +212,5 @@ def _longest(wanted: list[Matcher]) -> list[Matcher] | None:
         return None
     others = [one for one in wanted if not isinstance(one, Prefix | Suffix | Present)]
     kept: list[Matcher] = [*others, *map(Prefix, prefixes[-1:]), *map(Suffix, suffixes[-1:])]
-    return kept or [one for one in wanted if isinstance(one, Present)][:1]
+    present: list[Matcher] = [one for one in wanted if isinstance(one, Present)]
+    return kept or present[:1]

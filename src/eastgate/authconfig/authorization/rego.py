@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import lru_cache
 from typing import Final
@@ -11,7 +12,7 @@ from eastgate.authconfig.authorization.rego_safety import safety_problem
 from eastgate.authconfig.context import Evaluation
 from eastgate.authconfig.findings import Broken, Finding, Found, NotKnown, Refused
 from eastgate.authconfig.model import Rego
-from eastgate.authconfig.paths import rego_mentions, touched
+from eastgate.authconfig.paths import pruned, rego_mentions, touched
 
 __all__ = ["MAX_MODULE", "by_rego", "rego_problem"]
 
@@ -19,6 +20,7 @@ MAX_MODULE: Final = 64 * 1024
 _PACKAGE: Final = "eastgate.authz"
 _ALLOW: Final = f"allow = data.{_PACKAGE}.allow"
 _RULES: Final = f"rules = data.{_PACKAGE}"
+_CASES: Final = re.compile(r"\b(?:lower|upper)\b|\(\?[a-zA-Z]*i")  # the engine knows the cases of ASCII only
 _OWN_PACKAGE: Final = re.compile(r"\A((?:[ \t\r]*(?:#[^\n]*)?\n)*)[ \t]*package\b[^\n;#]*(?:#[^\n]*)?(?:[;\n]|\Z)")
 
 
@@ -26,12 +28,16 @@ def by_rego(rego: Rego, evaluation: Evaluation) -> Finding:
     """Whether the module allows. Whatever goes wrong in it, it does not."""
     if problem := _static_problem(rego.module):
         return Broken(f"The Rego module cannot be understood: {problem}.")
-    if unknown := touched(rego_mentions(rego.module), evaluation.document.unknown):
+    mentions = rego_mentions(rego.module)
+    if unknown := touched(mentions, evaluation.document.unknown):
         return NotKnown(unknown)
+    input_ = pruned(evaluation.document.plain, mentions)
+    if _CASES.search(rego.module) and not json.dumps([rego.module, input_], ensure_ascii=False).isascii():
+        return Broken("The Rego module compares letter cases that its engine does not know.")
     query = _RULES if rego.all_values else _ALLOW
     engine = evaluation.services.rego or shared_engine()
     try:
-        bindings = engine.ask(wrapped(rego.module), query, evaluation.document.plain)
+        bindings = engine.ask(wrapped(rego.module), query, input_)
     except RegoFailure as failure:
         # What the engine says may repeat values; whoever wants to read it asks for `rego_problem`.
         said = str(failure) if str(failure).startswith("it ") else "it errs"

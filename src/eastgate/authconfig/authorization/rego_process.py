@@ -18,6 +18,7 @@ __all__ = ["RegoEngine", "RegoFailure", "shared_engine"]
 _WORKER = Path(__file__).with_name("rego_worker.py")
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH")
 MAX_ANSWER = 1 << 20
+_FITS = 1 << 12  # bytes that an empty pipe takes at once on every system
 START = 10.0  # seconds that a process may take to be there
 
 
@@ -43,10 +44,14 @@ class _Worker:
         """One line for one line; raises TimeoutError or OSError, after which the process is of no use."""
         assert self._process.stdin is not None and self._process.stdout is not None  # noqa: S101, PT018 - both are pipes
         deadline = time.monotonic() + timeout + (START if self._fresh else 0)
-        sender = threading.Thread(target=self._send, args=(question,), daemon=True)
-        sender.start()  # a long question fills the pipe, and a process that hangs never empties it
-        answer = self._line(self._process.stdout.fileno(), deadline)
-        sender.join(1)
+        if len(question) < _FITS:
+            self._send(question)
+            answer = self._line(self._process.stdout.fileno(), deadline)
+        else:  # a long question fills the pipe, and a process that hangs never empties it
+            sender = threading.Thread(target=self._send, args=(question,), daemon=True)
+            sender.start()
+            answer = self._line(self._process.stdout.fileno(), deadline)
+            sender.join(1)
         self._fresh = False
         return answer
 

@@ -34,7 +34,8 @@ def statements(items: tuple[Item, ...]) -> list[tuple[Item, ...]]:
     """Lines, joined where one goes on: with `else`, or with what a sign at the end of a line waits for."""
     joined: list[tuple[Item, ...]] = []
     for line in split(items, ("\n", ";")):
-        goes_on = joined and (is_word(line[0], "else") or waits(joined[-1][-1]) or _is_body(line[0]))
+        open_ = bool(joined) and not is_word(joined[-1][0], "import")
+        goes_on = open_ and (is_word(line[0], "else") or waits(joined[-1][-1]) or _is_body(line[0]))
         if goes_on:
             joined[-1] += line
         else:
@@ -102,7 +103,8 @@ def _without_else(items: tuple[Item, ...]) -> tuple[Item, ...]:
     return items
 
 
-def imported(statement: tuple[Item, ...]) -> str:
-    """The name that an import makes known: its last word, alias or not."""
-    words = [item.text for item in statement if isinstance(item, Word) and item.kind == "name"]
-    return words[-1]
+def imported(statement: tuple[Item, ...]) -> Iterator[str]:
+    """The name that an import makes known: its last word, alias or not. Keywords of Rego are not names."""
+    words = [item.text for item in statement[1:] if isinstance(item, Word) and item.kind in ("name", "text")]
+    if words and words[0] in ("input", "data"):
+        yield words[-1].strip('"')

@@ -38,10 +38,11 @@ def safety_problem(module: str) -> str | None:
     try:
         written = statements(read(module))
         found = [rule for statement in written for rule in rules(statement)]
-        imports = {imported(each) for each in written if is_word(each[0], "import")}
+        imports = {name for each in written if is_word(each[0], "import") for name in imported(each)}
         names = _BASES | imports | {rule.name for rule in found}
         for rule in found:
             _check(rule, names)
+        _check_sets(found)
     except RegoSyntax as problem:
         return str(problem)
     return None
@@ -53,6 +54,35 @@ def _check(rule: Rule, names: Names) -> None:
     left = _unsafe(rule.body, names | arguments) | _unsafe_in(_operands(rule.head), safe)
     if left:
         raise RegoSyntax(f"the variable {min(left)} of the rule {rule.name} has no value")
+
+
+def _check_sets(found: list[Rule]) -> None:
+    """Our engine takes `deny[x] { ... }` for an object, as Rego 1 does: asked for anything but its keys, it differs."""
+    sets = {rule.name for rule in found if _is_partial_set(rule)}
+    for rule in found:
+        for name in _whole_uses((*_operands(rule.head), Word("newline", ""), *rule.body), sets):
+            raise RegoSyntax(
+                f"write `{name} contains x if {{ ... }}` instead of `{name}[x] {{ ... }}` to use all of {name}"
+            )
+
+
+def _is_partial_set(rule: Rule) -> bool:
+    keyed = bool(rule.head) and isinstance(rule.head[0], Group) and rule.head[0].open == "["
+    return keyed and index_of(rule.head, "=") is None and index_of(rule.head, ":=") is None
+
+
+def _whole_uses(items: tuple[Item, ...], names: set[str]) -> Iterator[str]:
+    """Uses of these names other than `name[key]`, `name.key` and `count(name)`."""
+    for at, item in enumerate(items):
+        if isinstance(item, Group):
+            counted = at > 0 and is_word(items[at - 1], "count") and len(item.items) == 1
+            if not counted:
+                yield from _whole_uses(item.items, names)
+        elif item.kind == "name" and item.text in names and not (at and is_word(items[at - 1], ".")):
+            after = items[at + 1] if at + 1 < len(items) else None
+            keyed = isinstance(after, Group) and after.touches and after.open == "["
+            if not keyed and not (after is not None and is_word(after, ".")):
+                yield item.text
 
 
 def _operands(head: tuple[Item, ...]) -> tuple[Item, ...]:

@@ -10,17 +10,22 @@ import json
 import os
 import resource
 import sys
+import threading
+import time
 from collections import OrderedDict
 from typing import Any
 
-MEMORY = 1 << 30
+MEMORY = 768 << 20
+"""Bytes that the process may take. Its allocator maps more than it uses, so the limits of the system do not help."""
 KEPT = 256
+_WATCHED = 0.02  # seconds between two looks
 
 
 def compiled(engine: Any, module: str, query: str) -> tuple[Any, Any]:
     """An interpreter with the module in it, and the query ready to run. Raises where the module is none."""
     interpreter = engine.Interpreter()
     interpreter.log_level = engine.LogLevel.NONE
+    interpreter.strict_built_in_errors = True  # or else `not f(x)` would hold where f errs
     interpreter.add_module("module.rego", module)
     bundle = interpreter.build(query, [])
     if not bundle.ok():
@@ -44,13 +49,21 @@ def answer(engine: Any, held: OrderedDict[tuple[str, str], tuple[Any, Any]], ask
     return bindings
 
 
+def watch() -> None:
+    """End the process when it takes too much memory. The engine runs without the lock of Python, so this runs too."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    while resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit < MEMORY:
+        time.sleep(_WATCHED)
+    os._exit(1)
+
+
 def main() -> None:
     """Answer until there is no more input."""
-    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    threading.Thread(target=watch, daemon=True).start()
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # the engine prints; only answers may be read as such
-    import regopy as engine  # type: ignore[import-untyped]
+    import regopy as engine
 
     held: OrderedDict[tuple[str, str], tuple[Any, Any]] = OrderedDict()
     for line in sys.stdin:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from eastgate.dialects.accesspolicy import meaning, shapes
 from eastgate.dialects.accesspolicy.assemble import layers
 from eastgate.dialects.accesspolicy.model import Authorizer, Policy
+from eastgate.dialects.accesspolicy.status import conditions
 from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYPE_GROUP, Subject
 from eastgate.dialects.base import Dialect, Kind, Scene, reader
 from eastgate.policy import Attachment, Layer
@@ -40,6 +41,7 @@ DIALECT: Dialect[Policy] = Dialect(
         )
     ),
     layers=_layers,
+    status=conditions,
     bystanders=frozenset((group, "KANConfig") for group in (PROTOTYPE_GROUP, NETWORKING_GROUP)),
 )
 

@@ -44,8 +44,13 @@ def cel_expression(node: Node, to: Checking) -> None:
 CEL: Record[Subject] = Record(
     "cel",
     {
-        "expression": Field(Text("a CEL expression", cel_expression), required=True, help="write expression: .."),
-        "message": Field(Text("a message")),
+        "expression": Field(
+            Text("a CEL expression", cel_expression),
+            required=True,
+            help="write expression: ..",
+            about="A condition on the request, such as request.mcp.tool_name == 'search'.",
+        ),
+        "message": Field(Text("a message"), about="What to say where the expression decides."),
     },
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eastgate.dialects.accesspolicy import codes, validation, values
 from eastgate.dialects.accesspolicy.validation import Checking, Subject
-from eastgate.schema import Choice, Field, ListOf, Record, Text, Whole
+from eastgate.schema import Cel, Choice, Field, ListOf, Record, Text, Whole, constraint
 from eastgate.schema.kubernetes import dns_label
 from eastgate.sources.node import Node
 
@@ -13,6 +13,10 @@ __all__ = ["EXTERNAL_AUTH", "PORT"]
 PORT = Whole(1, 65535, what="a port")
 
 
+@constraint(
+    Cel("(self.protocol == 'GRPC') == has(self.grpc)", "grpc must be set where the protocol is GRPC, and only there"),
+    Cel("(self.protocol == 'HTTP') == has(self.http)", "http must be set where the protocol is HTTP, and only there"),
+)
 def _protocol(node: Node, to: Checking) -> None:
     """The protocol and its settings go together."""
     protocol = node["protocol"].text
@@ -26,6 +30,13 @@ def _protocol(node: Node, to: Checking) -> None:
         to.report(codes.PROTOCOL, message, node["protocol"], help=f"write {wanted}: {{}}")
 
 
+@constraint(
+    Cel(
+        "(!has(self.kind) || self.kind == 'Service') && (!has(self.group) || self.group in ['', 'core'])",
+        "an external authorizer must be a Service",
+    ),
+    Cel("has(self.port)", "Must have port for Service reference"),
+)
 def _service(ref: Node, to: Checking) -> None:
     """A Service, with its port: nothing else can be asked."""
     kind, group = ref.get("kind"), ref.get("group")
@@ -47,31 +58,61 @@ _headers: ListOf[Subject] = ListOf(
 _backend_ref: Record[Subject] = Record(
     "backendRef",
     {
-        "group": Field(Text("a group")),
-        "kind": Field(Text("a kind")),
-        "name": Field(dns_label("the name of a Service"), required=True, help="write name: .."),
-        "namespace": Field(dns_label("a namespace")),
-        "port": Field(PORT, help="write port: .."),
+        "group": Field(Text("a group", served=253), about="The core group, ''."),
+        "kind": Field(Text("a kind", served=63), about="Service, which is also the default."),
+        "name": Field(
+            dns_label("the name of a Service"), required=True, help="write name: ..", about="The name of the Service."
+        ),
+        "namespace": Field(
+            dns_label("a namespace"),
+            about="The namespace of the Service. Left out it is the policy's own; another one needs a ReferenceGrant.",
+        ),
+        "port": Field(PORT, help="write port: ..", about="The port of the Service."),
     },
     rules=(_service,),
 )
 _http: Record[Subject] = Record(
     "http",
     {
-        "path": Field(Text("a path", values.prefix)),
-        "allowedHeaders": Field(_headers),
-        "allowedResponseHeaders": Field(_headers),
+        "path": Field(
+            Text("a path", values.prefix), about="What the authorizer finds before the path of each request."
+        ),
+        "allowedHeaders": Field(_headers, about="Headers of the request that the authorizer is shown."),
+        "allowedResponseHeaders": Field(_headers, about="Headers of its answer that are added to the request."),
     },
 )
 
 EXTERNAL_AUTH: Record[Subject] = Record(
     "externalAuth",
     {
-        "protocol": Field(Choice(("HTTP", "GRPC")), required=True, help="write protocol: HTTP, or protocol: GRPC"),
-        "backendRef": Field(_backend_ref, required=True, help="write backendRef: {name: .., port: ..}"),
-        "grpc": Field(Record("grpc", {"allowedHeaders": Field(_headers)}), help="write grpc: {}"),
-        "http": Field(_http, help="write http: {}"),
-        "forwardBody": Field(Record("forwardBody", {"maxSize": Field(Whole(0, 65535, what="a size in bytes"))})),
+        "protocol": Field(
+            Choice(("HTTP", "GRPC")),
+            required=True,
+            help="write protocol: HTTP, or protocol: GRPC",
+            about="How the authorizer is asked.",
+        ),
+        "backendRef": Field(
+            _backend_ref,
+            required=True,
+            help="write backendRef: {name: .., port: ..}",
+            about="The Service that is asked.",
+        ),
+        "grpc": Field(
+            Record(
+                "grpc",
+                {"allowedHeaders": Field(_headers, about="Headers of the request that the authorizer is shown.")},
+            ),
+            help="write grpc: {}",
+            about="Settings of the protocol GRPC; {} takes the defaults.",
+        ),
+        "http": Field(_http, help="write http: {}", about="Settings of the protocol HTTP; {} takes the defaults."),
+        "forwardBody": Field(
+            Record(
+                "forwardBody",
+                {"maxSize": Field(Whole(0, 65535, what="a size in bytes"), about="How much of it, in bytes.")},
+            ),
+            about="Whether the authorizer is shown the body.",
+        ),
     },
     rules=(_protocol,),
     misspelt={"backendRefs": "backendRef", "service": "backendRef"},

@@ -10,7 +10,7 @@ from eastgate.dialects.accesspolicy import codes, tools, validation, values
 from eastgate.dialects.accesspolicy.cel import CEL
 from eastgate.dialects.accesspolicy.external_auth import PORT
 from eastgate.dialects.accesspolicy.validation import Checking, Demand, Subject, at_most
-from eastgate.schema import Choice, Field, ListOf, Record, Shape, Text, enumerated, quoted
+from eastgate.schema import Choice, Field, ListOf, Record, Shape, Text, all_of, enumerated, quoted
 from eastgate.schema import codes as schema_codes
 from eastgate.sources.node import Node
 
@@ -22,7 +22,7 @@ _LONGEST = at_most(10, "write the rest into another rule")
 def _list(name: str, item: Shape[Subject], what: str, *demands: Demand) -> Field[Subject]:
     """A list that, left out, matches anything: nobody who wrote it without a value is told to leave it out."""
     return Field(
-        ListOf(item, what, validation.all_of(*demands)),
+        ListOf(item, what, all_of(*demands)),
         help=f"write {name}: [..]; left out it matches anything, and [] nothing",
     )
 

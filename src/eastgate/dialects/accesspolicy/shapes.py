@@ -12,10 +12,9 @@ from eastgate.dialects.accesspolicy.validation import (
     PROTOTYPE_GROUP,
     Demand,
     Subject,
-    all_of,
     at_most,
 )
-from eastgate.schema import Choice, Field, ListOf, Record, Text, enumerated
+from eastgate.schema import Choice, Field, ListOf, Record, Text, all_of, enumerated
 from eastgate.schema import codes as schema_codes
 from eastgate.schema.kubernetes import dns_label, dns_subdomain, resource
 
@@ -31,9 +30,24 @@ def _targets(target: Demand) -> Field[Subject]:
     ref: Record[Subject] = Record(
         "a target reference",
         {
-            "group": Field(Text("a group"), required=True, help="write group: gateway.networking.k8s.io"),
-            "kind": Field(Text("a kind"), required=True, help="write kind: Gateway, or kind: XBackend"),
-            "name": Field(dns_subdomain("a name"), required=True, help="write name: .."),
+            "group": Field(
+                Text("a group", served=253),
+                required=True,
+                help="write group: gateway.networking.k8s.io",
+                about="The group of the target: gateway.networking.k8s.io, or the group of the XBackend.",
+            ),
+            "kind": Field(
+                Text("a kind", served=63),
+                required=True,
+                help="write kind: Gateway, or kind: XBackend",
+                about="Gateway, or XBackend.",
+            ),
+            "name": Field(
+                dns_subdomain("a name"),
+                required=True,
+                help="write name: ..",
+                about="The name of the target, in the policy's own namespace.",
+            ),
         },
         rules=(target,),
         foreign={
@@ -47,6 +61,7 @@ def _targets(target: Demand) -> Field[Subject]:
         required=True,
         missing=codes.NO_TARGET,
         help=validation.NO_TARGET_HELP,
+        about="The Gateways or the Backends that the policy applies to, all of one kind.",
     )
 
 
@@ -59,8 +74,15 @@ _TARGET_ADVICE = dict.fromkeys(_TARGET_MISSPELT, validation.NO_TARGET_HELP)
 _account: Record[Subject] = Record(
     "serviceAccount",
     {
-        "name": Field(Text("a service account", values.account_name), required=True, help="write name: .."),
-        "namespace": Field(dns_label("a namespace")),
+        "name": Field(
+            Text("a service account", values.account_name),
+            required=True,
+            help="write name: ..",
+            about="The name of the account; there is no * here.",
+        ),
+        "namespace": Field(
+            dns_label("a namespace"), about="The namespace of the account. Left out it is the policy's own."
+        ),
     },
     otherwise="write serviceAccount: {name: .., namespace: ..}",
 )
@@ -68,16 +90,25 @@ _source: Record[Subject] = Record(
     "a source",
     {
         "type": Field(
-            Choice(("ServiceAccount", "SPIFFE")), required=True, help="write type: ServiceAccount, or type: SPIFFE"
+            Choice(("ServiceAccount", "SPIFFE")),
+            required=True,
+            help="write type: ServiceAccount, or type: SPIFFE",
+            about="Which of the two members says who it is.",
         ),
-        "spiffe": Field(Text("a SPIFFE ID", values.spiffe_id)),
-        "serviceAccount": Field(_account),
+        "spiffe": Field(
+            Text("a SPIFFE ID", values.spiffe_id),
+            about="A full SPIFFE ID, spiffe://<trust domain>/<path>, compared exactly.",
+        ),
+        "serviceAccount": Field(_account, about="A service account of the target's trust domain."),
     },
     rules=(validation.source,),
     misspelt={"serviceAccounts": "serviceAccount", "identity": "spiffe", "identities": "spiffe", "spiffeID": "spiffe"},
 )
 _rule_name: Field[Subject] = Field(
-    Text("the name of a rule", values.rule_name), required=True, help="write name: <a name for the rule>"
+    Text("the name of a rule", values.rule_name),
+    required=True,
+    help="write name: <a name for the rule>",
+    about="What the rule is called; no two rules of a policy have one name.",
 )
 _RULE_MISSPELT = {"sources": "source", "from": "source"}
 
@@ -93,11 +124,16 @@ def _v0alpha0(group: str, *types: str) -> Record[Subject]:
         {
             "name": _rule_name,
             "source": Field(
-                _source, required=True, help="write source: {type: ServiceAccount, serviceAccount: {name: ..}}"
+                _source,
+                required=True,
+                help="write source: {type: ServiceAccount, serviceAccount: {name: ..}}",
+                about="Who is asking.",
             ),
             "authorization": Field(
                 _old_authorization(types),
                 help=f"write authorization: {_TOOLS}; a rule without it allows no tool, and denies everything",
+                about="What the rule allows its source (or denies it, where the action is Deny). A rule without it "
+                "allows no tool, and denies everything.",
             ),
         },
         misspelt={**_RULE_MISSPELT, "tools": "authorization", "externalAuth": "authorization"},
@@ -113,18 +149,20 @@ def _v0alpha0(group: str, *types: str) -> Record[Subject]:
             "spec",
             {
                 "targetRefs": _targets(validation.target_of_v0alpha0(group)),
-                "action": Field(_OLD_ACTION),
+                "action": Field(_OLD_ACTION, about="Allow, which is the default, or Deny."),
                 "rules": Field(
                     ListOf(rule, "a list of rules", rules),
                     required=True,
                     missing=codes.NO_RULES,
                     help=validation.NO_RULES_HELP,
+                    about="Who may call which tools. What no rule allows is denied.",
                 ),
             },
             rules=(validation.one_way_to_authorize, tools.fit_the_target),
             misspelt=_TARGET_MISSPELT,
             advice={**_TARGET_ADVICE, "externalAuth": f"in v0alpha0 {_RULES_ASK}"},
         ),
+        about="Which agent may call which MCP tools, at a Gateway or at a Backend.",
     )
 
 
@@ -141,21 +179,27 @@ def _old_authorization(types: tuple[str, ...]) -> Record[Subject]:
         "INLINE": (schema_codes.NOT_A_CHOICE, "Inline is v1alpha1: write type: InlineTools and tools: [..]")
     }
     fields: dict[str, Field[Subject]] = {
-        "type": Field(Choice(types, reasons=reasons), required=True, help=f"write type: {enumerated(types, 'or')}"),
-        "tools": Field(
-            ListOf(Text("a tool", tools.tool), "a list of tools", validation.no_duplicates),
-            help="write tools: [..]; an empty list names no tool",
+        "type": Field(
+            Choice(types, reasons=reasons),
+            required=True,
+            help=f"write type: {enumerated(types, 'or')}",
+            about="Which of the members says what is allowed.",
         ),
-        "externalAuth": Field(EXTERNAL_AUTH),
+        "tools": Field(
+            ListOf(Text("a tool", tools.tool, served=512), "a list of tools", validation.no_duplicates, served=256),
+            help="write tools: [..]; an empty list names no tool",
+            about="Names of tools, compared exactly; [] names none. On a Gateway backend/tool names one backend's.",
+        ),
+        "externalAuth": Field(EXTERNAL_AUTH, about="An authorizer that decides in place of the rule."),
     }
     if "CEL" in types:
-        fields["cel"] = Field(CEL)
+        fields["cel"] = Field(CEL, about="A condition on the request.")
     else:
         reasons["CEL"] = (schema_codes.NOT_A_CHOICE, _CEL_HELP)
     return Record(
         "authorization",
         fields,
-        rules=(validation.authorization,),
+        rules=(validation.authorization(types),),
         misspelt={"mcp": "tools", "cel": "tools"},
         advice={"mcp": "`mcp` is v1alpha1: write type: InlineTools and tools: [..]", "cel": _CEL_HELP},
     )
@@ -172,8 +216,16 @@ _rule: Record[Subject] = Record(
     "a rule",
     {
         "name": _rule_name,
-        "source": Field(_source, help="write source: {type: .., ..}; left out it is anyone"),
-        "authorization": Field(AUTHORIZATION, help="write authorization: {type: .., ..}; left out it is everything"),
+        "source": Field(
+            _source,
+            help="write source: {type: .., ..}; left out it is anyone",
+            about="Who is asking. Left out it is anyone.",
+        ),
+        "authorization": Field(
+            AUTHORIZATION,
+            help="write authorization: {type: .., ..}; left out it is everything",
+            about="Which requests the rule is about. Left out it is all of them.",
+        ),
     },
     misspelt={**_RULE_MISSPELT, **dict.fromkeys(("tools", *_IN_AUTHORIZATION), "authorization")},
     advice={
@@ -192,17 +244,20 @@ V1ALPHA1: Record[Subject] = resource(
                 Choice(("Allow", "Deny", "ExternalAuth")),
                 required=True,
                 help="write action: Allow, action: Deny or action: ExternalAuth",
+                about="What happens to a request that one of the rules matches.",
             ),
-            "externalAuth": Field(EXTERNAL_AUTH),
+            "externalAuth": Field(EXTERNAL_AUTH, about="The authorizer that the action ExternalAuth asks."),
             "rules": Field(
                 ListOf(_rule, "a list of rules", all_of(_LONGEST, validation.unique_rule_names)),
                 help="write rules: [{name: .., ..}]; left out they mean every request, and [] none",
+                about="Which requests the policy is about. Left out it is all of them; [] is none.",
             ),
         },
         rules=(validation.action_and_external_auth, validation.some_effect, tools.fit_the_target),
         misspelt=_TARGET_MISSPELT,
         advice=_TARGET_ADVICE,
     ),
+    about="Which agent may call what, at a Gateway or at a Backend.",
 )
 
 
@@ -211,10 +266,10 @@ V1ALPHA1: Record[Subject] = resource(
 _mcp: Record[Subject] = Record(
     "mcp",
     {
-        "serviceName": Field(dns_label("the name of a Service")),
-        "hostname": Field(Text("a host name", values.hostname)),
-        "port": Field(PORT, required=True, help="write port: .."),
-        "path": Field(Text("a path", values.backend_path)),
+        "serviceName": Field(dns_label("the name of a Service"), about="A Service of the Backend's own namespace."),
+        "hostname": Field(Text("a host name", values.hostname), about="A host, outside of the cluster perhaps."),
+        "port": Field(PORT, required=True, help="write port: ..", about="The port of the Service or of the host."),
+        "path": Field(Text("a path", values.backend_path), about="Where it speaks MCP. Left out it is /mcp."),
     },
     rules=(validation.one_destination,),
     misspelt={"service": "serviceName", "name": "serviceName", "host": "hostname"},
@@ -224,8 +279,16 @@ BACKEND: Record[Subject] = resource(
     "Backend",
     Record(
         "spec",
-        {"mcp": Field(_mcp, required=True, help="write mcp: {serviceName: .., port: ..}")},
+        {
+            "mcp": Field(
+                _mcp,
+                required=True,
+                help="write mcp: {serviceName: .., port: ..}",
+                about="An MCP server: a Service or a host, one of the two.",
+            )
+        },
         misspelt=dict.fromkeys(("serviceName", "hostname", "port"), "mcp"),
         advice={name: f"indent it: `{name}` belongs in `mcp`" for name in ("serviceName", "hostname", "port", "path")},
     ),
+    about="Something that speaks MCP, which routes lead to and policies target.",
 )

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from eastgate.dialects.accesspolicy import codes
 from eastgate.dialects.accesspolicy.validation import Checking, inside
-from eastgate.schema import quoted
+from eastgate.schema import Cel, constraint, quoted
+from eastgate.schema.patterns import DNS_SUBDOMAIN
 from eastgate.sources.node import Node
 from eastgate.world.names import dns_subdomain_problem
 
@@ -15,6 +16,10 @@ __all__ = ["fit_the_target", "param", "tool"]
 _LONGEST_PARAM = 20
 
 
+_UNSEEN = r"\x7f-\xa0\xad"  # nobody sees these, and nobody means them
+
+
+@constraint(pattern=rf"^[^\x00-\x20{_UNSEEN}*]([^\x00-\x1f{_UNSEEN}*]*[^\x00-\x20{_UNSEEN}*])?$")
 def tool(node: Node, to: Checking) -> None:
     """A name; MCP asks for no more than that it is one."""
     problem = _problem(node.text)
@@ -46,6 +51,17 @@ _PARAM_HELP = (
 )
 
 
+_IS_QUALIFIED = f"name.matches(r'^{DNS_SUBDOMAIN}/.') && name.matches('^[^/]{{1,253}}/')"
+_NAMED_TOOLS = "!has(rule.authorization) || !has(rule.authorization.tools) || rule.authorization.tools"
+
+
+@constraint(
+    Cel(
+        "!self.targetRefs.exists(ref, ref.kind == 'Gateway') || "
+        f"self.rules.all(rule, {_NAMED_TOOLS}.all(name, !name.contains('/') || ({_IS_QUALIFIED})))",
+        "on a Gateway a tool is named by its name, or as <backend>/<tool>",
+    )
+)
 def fit_the_target(spec: Node, to: Checking) -> None:
     """On a Gateway `backend/tool` is one backend's tool; on a Backend that is just an unlikely name."""
     targets = list(spec["targetRefs"])

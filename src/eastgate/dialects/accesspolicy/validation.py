@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.accesspolicy import codes
-from eastgate.schema import Check, quoted
+from eastgate.schema import Cel, Check, Constraint, constraint, quoted
 from eastgate.settings import Settings
 from eastgate.sources.node import Node
 from eastgate.world.gateways import BACKEND_KINDS
@@ -49,19 +49,10 @@ def _word(node: Node) -> str | None:
 # Lists
 
 
-def all_of(*demands: Demand) -> Demand:
-    """Several demands on one list."""
-
-    def rule(node: Node, to: Checking) -> None:
-        for demand in demands:
-            demand(node, to)
-
-    return rule
-
-
-def at_most(limit: int, way_out: str) -> Demand:
+def at_most(limit: int, way_out: str) -> Constraint:
     """A list of at most so many entries."""
 
+    @constraint(maxItems=limit)
     def rule(node: Node, to: Checking) -> None:
         items = list(node)
         if len(items) > limit:
@@ -71,6 +62,7 @@ def at_most(limit: int, way_out: str) -> Demand:
     return rule
 
 
+@constraint(list_type="set")
 def no_duplicates(node: Node, to: Checking) -> None:
     """A set: no entry twice."""
     seen: set[object] = set()
@@ -80,6 +72,7 @@ def no_duplicates(node: Node, to: Checking) -> None:
         seen.add(item.value)
 
 
+@constraint(list_type="map", list_keys=["name"])
 def unique_rule_names(rules: Node, to: Checking) -> None:
     """Rules are told apart by their names."""
     for name in _repeated(rules):
@@ -87,6 +80,7 @@ def unique_rule_names(rules: Node, to: Checking) -> None:
         to.report(codes.RULE_NAMES, message, name, help="AccessRule names must be unique: write another name")
 
 
+@constraint(list_type="map", list_keys=["name"])
 def unique_method_names(methods: Node, to: Checking) -> None:
     """MCP methods: the list is a map by name."""
     for name in _repeated(methods):
@@ -111,6 +105,7 @@ def _repeated(entries: Node, *, fold: bool = False) -> list[Node]:
 # Targets
 
 
+@constraint(minItems=1)
 def some_target(refs: Node, to: Checking) -> None:
     """An empty list targets nothing."""
     if not list(refs):
@@ -120,6 +115,12 @@ def some_target(refs: Node, to: Checking) -> None:
 NO_TARGET_HELP = "write targetRefs: [{group: gateway.networking.k8s.io, kind: Gateway, name: ..}]"
 
 
+@constraint(
+    Cel(
+        "self.all(ref, (ref.kind == 'Gateway') == (self[0].kind == 'Gateway'))",
+        "All targetRefs must have the same Kind",
+    )
+)
 def one_kind(refs: Node, to: Checking) -> None:
     """All targets are Gateways, or all are Backends."""
     kinds = [kind for ref in refs if (kind := ref.get("kind")) is not None and _word(kind) in _TARGETS]
@@ -130,12 +131,12 @@ def one_kind(refs: Node, to: Checking) -> None:
             return
 
 
-def target_of_v0alpha0(group: str) -> Demand:
+def target_of_v0alpha0(group: str) -> Constraint:
     """The proposal's form, in either group, says which targets there are."""
-    return _target(
-        group,
-        f"TargetRef must have group {group} and kind XBackend, or group {GATEWAY_GROUP} and kind Gateway",
-    )
+    message = f"TargetRef must have group {group} and kind XBackend, or group {GATEWAY_GROUP} and kind Gateway"
+    backends = f"self.kind in {list(BACKEND_KINDS)} && self.group in {[PROTOTYPE_GROUP, NETWORKING_GROUP]}"
+    gateway = f"self.kind == 'Gateway' && self.group == '{GATEWAY_GROUP}'"
+    return constraint(Cel(f"({gateway}) || ({backends})", message))(_target(group, message))
 
 
 def target_of_v1alpha1(ref: Node, to: Checking) -> None:
@@ -178,6 +179,7 @@ def _instead(kind: str) -> str:
 # Rules
 
 
+@constraint(minItems=1)
 def some_rule(rules: Node, to: Checking) -> None:
     """The proposal's form: at least one."""
     if not list(rules):
@@ -187,6 +189,13 @@ def some_rule(rules: Node, to: Checking) -> None:
 NO_RULES_HELP = "write rules: [{name: .., source: {..}, authorization: {..}}]"
 
 
+@constraint(
+    Cel("(self.type == 'SPIFFE') == has(self.spiffe)", "`spiffe` is set where the type is SPIFFE, and only there"),
+    Cel(
+        "(self.type == 'ServiceAccount') == has(self.serviceAccount)",
+        "`serviceAccount` is set where the type is ServiceAccount, and only there",
+    ),
+)
 def source(node: Node, to: Checking) -> None:
     """The type of a source and its member go together."""
     kind = node["type"]
@@ -209,8 +218,20 @@ _MISSING = {
 }
 
 
-def authorization(node: Node, to: Checking) -> None:
-    """The proposal's form: the type and its member go together."""
+def authorization(types: tuple[str, ...]) -> Constraint:
+    """The proposal's form: the type and its member go together. `types` are those that there are."""
+    return constraint(
+        *(
+            Cel(
+                f"(self.type == '{name}') == has(self.{_MEMBERS[name]})",
+                f"`{_MEMBERS[name]}` is set where the type is {name}, and only there",
+            )
+            for name in types
+        )
+    )(_authorization)
+
+
+def _authorization(node: Node, to: Checking) -> None:
     kind = node["type"]
     wanted = _MEMBERS[kind.text]
     others = [member for member in _MEMBERS.values() if member != wanted and member in node]
@@ -224,6 +245,23 @@ def authorization(node: Node, to: Checking) -> None:
         to.report(code, f"{wanted} must be specified when type is set to '{kind.text}'", kind, help=way_out)
 
 
+_ASKS = "has(rule.authorization) && rule.authorization.type == 'ExternalAuth'"
+
+
+@constraint(
+    Cel(
+        f"!has(self.action) || self.action != 'Deny' || !self.rules.exists(rule, {_ASKS})",
+        "a Deny policy cannot ask an external authorizer",
+    ),
+    Cel(
+        f"!self.rules.exists(rule, {_ASKS}) || self.rules.all(rule, {_ASKS})",
+        "ExternalAuth and rules that allow by themselves cannot stand in one policy",
+    ),
+    Cel(
+        f"self.rules.filter(rule, {_ASKS}).size() <= 1",
+        "a maximum of one rule per policy can specify 'ExternalAuth' authorization type",
+    ),
+)
 def one_way_to_authorize(spec: Node, to: Checking) -> None:
     """The proposal's form: a policy asks one authorizer, or lists tools; one that denies does not ask."""
     ways = [way for rule in spec["rules"] if (way := _way(rule)) is not None]
@@ -289,6 +327,12 @@ _EFFECTS = {"Deny": "denies", "ExternalAuth": "asks about"}
 # Backend
 
 
+@constraint(
+    Cel(
+        "has(self.serviceName) != has(self.hostname)",
+        "exactly one of the fields in [serviceName hostname] must be set",
+    )
+)
 def one_destination(mcp: Node, to: Checking) -> None:
     """A Backend is a Service or a host."""
     if ("serviceName" in mcp) == ("hostname" in mcp):

@@ -10,7 +10,8 @@ import re
 from eastgate.dialects.accesspolicy import codes
 from eastgate.dialects.accesspolicy.validation import Checking
 from eastgate.policy.paths import comparable_host, comparable_path, is_refused
-from eastgate.schema import quoted
+from eastgate.schema import constraint, quoted
+from eastgate.schema.patterns import DNS_SUBDOMAIN, SPIFFE_ID, whole
 from eastgate.sources.node import Node
 from eastgate.world.identity import service_account_id, spiffe_problem
 from eastgate.world.names import dns_label_problem, dns_subdomain_problem
@@ -38,6 +39,7 @@ _LONGEST_HEADER_NAME, _LONGEST_HEADER_VALUE = 256, 4096
 # Names and identities
 
 
+@constraint(minLength=1, maxLength=_LONGEST_RULE_NAME, pattern=whole(DNS_SUBDOMAIN))
 def rule_name(node: Node, to: Checking) -> None:
     """A DNS name of 1 to 63 characters."""
     too_long = len(node.text) > _LONGEST_RULE_NAME
@@ -48,6 +50,7 @@ def rule_name(node: Node, to: Checking) -> None:
         to.report(codes.RULE_NAME, message, node, help=f"write {near}")
 
 
+@constraint(maxLength=2048, pattern=whole(SPIFFE_ID))
 def spiffe_id(node: Node, to: Checking) -> None:
     """A full SPIFFE ID: a trust domain alone identifies nobody."""
     problem = spiffe_problem(node.text)
@@ -67,6 +70,7 @@ def _spiffe_way_out(text: str, trust_domain: str) -> str:
     return f"write spiffe://<trust domain>/<path>, such as {example}"
 
 
+@constraint(minLength=1, maxLength=253, pattern=whole(DNS_SUBDOMAIN))
 def account_name(node: Node, to: Checking) -> None:
     """One account: there is no `*` here."""
     problem = dns_subdomain_problem(node.text)
@@ -137,6 +141,7 @@ def _not_a_path(node: Node, problem: str, way_out: str, to: Checking) -> None:
 _PREFIX = re.compile(r"(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})+")
 
 
+@constraint(maxLength=_LONGEST_PATH, pattern=whole(_PREFIX.pattern))
 def prefix(node: Node, to: Checking) -> None:
     """What an HTTP authorizer finds before the path of each request."""
     if len(node.text) > _LONGEST_PATH or not _PREFIX.fullmatch(node.text):
@@ -144,6 +149,7 @@ def prefix(node: Node, to: Checking) -> None:
         to.report(codes.AUTHORIZER, message, node, help="write a path such as /check, or leave it out")
 
 
+@constraint(maxLength=_LONGEST_PATH, pattern=whole(_PREFIX.pattern), allOf=[{"pattern": "^/"}])
 def backend_path(node: Node, to: Checking) -> None:
     """Where a Backend speaks MCP."""
     if not node.text.startswith("/") or not _PREFIX.fullmatch(node.text) or len(node.text) > _LONGEST_PATH:
@@ -156,6 +162,7 @@ def backend_path(node: Node, to: Checking) -> None:
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
+@constraint(maxLength=_LONGEST_HEADER_NAME, pattern=whole(_TOKEN.pattern))
 def header_name(node: Node, to: Checking) -> None:
     """An HTTP token."""
     if len(node.text) > _LONGEST_HEADER_NAME or not _TOKEN.fullmatch(node.text):
@@ -187,6 +194,7 @@ _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _HOSTNAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 
 
+@constraint(pattern=whole(rf"(\*\.)?{_HOSTNAME.pattern}"), maxLength=_LONGEST_HOST + 2)
 def host(node: Node, to: Checking) -> None:
     """A host, or `*.` and a host."""
     if not _is_host(node.text.removeprefix("*.")):
@@ -206,6 +214,7 @@ def _host_way_out(text: str) -> str:
     return "write a name such as api.example.com, or *.example.com"
 
 
+@constraint(maxLength=_LONGEST_HOST, pattern=whole(_HOSTNAME.pattern))
 def hostname(node: Node, to: Checking) -> None:
     """The host of a Backend: one, and no pattern."""
     if not _is_host(node.text):

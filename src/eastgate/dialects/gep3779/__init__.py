@@ -6,6 +6,7 @@ from eastgate.dialects.base import Dialect, Kind, reader
 from eastgate.dialects.gep3779 import meaning, shapes
 from eastgate.dialects.gep3779.assemble import layers
 from eastgate.dialects.gep3779.model import Policy
+from eastgate.dialects.gep3779.status import accepted
 from eastgate.dialects.gep3779.validation import Subject
 from eastgate.schema import Record
 from eastgate.sources.node import Node
@@ -39,6 +40,7 @@ DIALECT: Dialect[Policy] = Dialect(
         ),
     ),
     layers=lambda attached, scene: layers(attached, scene.settings),
+    status=accepted,
     bystanders=frozenset(
         {(GROUP, kind) for kind in ("XBackend", "XBackendTrafficPolicy", "XListenerSet", "XMesh")}
         | {(CLUSTER_GROUP, "DecisionTest")}

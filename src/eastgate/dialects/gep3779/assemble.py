@@ -38,7 +38,10 @@ _TIER_ORDER = {Action.DENY: 0, Action.PASS: 1, Action.ALLOW: 2}  # in one tier a
 
 
 def layers(attached: Sequence[Attachment[Policy]], settings: Settings) -> list[Layer]:
-    """The layers of a workload that these policies target, in the order in which a request meets them."""
+    """The layers of a workload that these policies target, in the order in which a request meets them.
+
+    The policies come in the order of their names, as the engine gives them, and are heard in it.
+    """
     return [
         _layer(level, at_level, settings)
         for level in Level
@@ -59,7 +62,7 @@ def _layer(level: Level, attached: list[Attachment[Policy]], settings: Settings)
         tuple(
             Case(
                 Is(SERVICE, OneOf(frozenset({service}))),
-                _chain(level, by_pod + [one.policy for one in attached if one.service == service], settings),
+                _chain(level, [one.policy for one in attached if one.service in (None, service)], settings),
             )
             for service in services
         ),
@@ -67,7 +70,7 @@ def _layer(level: Level, attached: list[Attachment[Policy]], settings: Settings)
 
 
 def _chain(level: Level, policies: list[Policy], settings: Settings) -> Chain:
-    chosen = sorted(set(policies), key=lambda policy: policy.ref)
+    chosen = list(dict.fromkeys(policies))
     enforced = [policy for policy in chosen if not policy.audit]
     namespaced = [policy for policy in enforced if policy.tier is Tier.NAMESPACED]
     stages: list[Stage] = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from eastgate.dialects.gep3779 import codes, validation, values
 from eastgate.dialects.gep3779.shapes_common import (
     ALLOW_OR_DENY,
@@ -25,7 +27,7 @@ __all__ = ["V1ALPHA1", "V1ALPHA1_ONE_TARGET"]
 _old_source: Record[Subject] = Record(
     "a source",
     {
-        "identities": IDENTITIES,
+        "identities": replace(IDENTITIES, about="Full SPIFFE IDs, spiffe://<trust domain>/<path>, compared exactly."),
         "serviceAccounts": Field(
             ListOf(Text("a service account", values.service_account_v1alpha1), "a list of service accounts"),
             about="Service accounts of the target's trust domain, <namespace>/<name>.",

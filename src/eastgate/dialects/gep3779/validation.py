@@ -268,7 +268,8 @@ _LISTS = ("identities", "serviceAccounts", "namespaces")
 
 @constraint(
     Cel(
-        f"[{', '.join(f'has(self.{name})' for name in _LISTS)}].filter(written, written).size() == 1",
+        "has(self.identities) ? !has(self.serviceAccounts) && !has(self.namespaces)"
+        " : has(self.serviceAccounts) != has(self.namespaces)",
         "Exactly one of identities, serviceAccounts, or namespaces must be specified.",
     ),
     Cel(

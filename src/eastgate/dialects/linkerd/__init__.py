@@ -10,6 +10,7 @@ from eastgate.dialects.linkerd.assemble import layers
 from eastgate.dialects.linkerd.examine import examine
 from eastgate.dialects.linkerd.model import GROUP, Resource
 from eastgate.dialects.linkerd.stance import stance_of
+from eastgate.dialects.linkerd.status import conditions
 from eastgate.schema import Record
 from eastgate.settings import Settings
 from eastgate.sources import Document
@@ -52,6 +53,7 @@ DIALECT: Dialect[Resource] = Dialect(
     ),
     layers=layers,
     stance=stance_of,
+    status=conditions,
     examine=examine,
     bystanders=frozenset({(GROUP, "EgressNetwork"), (GROUP, "HTTPLocalRateLimitPolicy")}),
 )

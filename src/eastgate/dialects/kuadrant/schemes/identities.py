@@ -14,7 +14,7 @@ from eastgate.settings import Settings
 from eastgate.sources.node import Node
 from eastgate.world.labels import Selector
 
-__all__ = ["CLIENT_CREDENTIALS", "identities", "secrets_of"]
+__all__ = ["identities", "secrets_of"]
 
 Shape = Record[Settings]
 
@@ -45,7 +45,7 @@ def _selects_some(node: Node, to: Checking) -> None:
         to.report(codes.SECRETS, message, selector or labels or node, help=_EXAMPLE)
 
 
-def _secrets(style: Style, what: str, **more: tuple[str, ...]) -> Field[Settings]:
+def _secrets(style: Style, what: str, unsupported: tuple[str, ...] = ()) -> Field[Settings]:
     fields: dict[str, Field[Settings]] = {"selector": Field(_SELECTOR, help=_EXAMPLE)}
     renamed: dict[str, str] = {}
     if what == "apiKey" and style is Style.OLD:
@@ -60,7 +60,7 @@ def _secrets(style: Style, what: str, **more: tuple[str, ...]) -> Field[Settings
             {**fields, "allNamespaces": Field(Flag())},
             one,
             _selects_some,
-            unsupported=more.get("unsupported", ()),
+            unsupported=unsupported,
             renamed=renamed,
             misspelt={"matchLabels": "selector", "labels": "selector"},
             advice={"matchLabels": _EXAMPLE, "labels": _EXAMPLE},
@@ -69,7 +69,7 @@ def _secrets(style: Style, what: str, **more: tuple[str, ...]) -> Field[Settings
     )
 
 
-CLIENT_CREDENTIALS: Field[Settings] = Field(
+_CLIENT_CREDENTIALS: Field[Settings] = Field(
     record("credentialsRef", {"name": Field(dns_subdomain("a name"), required=True, help="write name: <a Secret>")}),
     required=True,
     help="write credentialsRef: {name: <a Secret with clientID and clientSecret>}",
@@ -132,7 +132,7 @@ def _introspection(style: Style) -> Field[Settings]:
     return Field(
         record(
             what,
-            {mine: Field(URL), "tokenTypeHint": Field(Text("a hint")), "credentialsRef": CLIENT_CREDENTIALS},
+            {mine: Field(URL), "tokenTypeHint": Field(Text("a hint")), "credentialsRef": _CLIENT_CREDENTIALS},
             needs(codes.URL, what, mine, "<the URL of the introspection endpoint>", other),
             renamed={other: f"write {mine}: .."},
             misspelt={"url": mine},

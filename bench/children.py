@@ -1,0 +1,42 @@
+"""Work in a process of its own: its memory is then its own, and it can be stopped."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import cast
+
+__all__ = ["Child", "peak_bytes", "resident_bytes", "run_child"]
+
+Child = dict[str, float]
+
+_ROOT = Path(__file__).parent.parent
+_STATM = Path("/proc/self/statm")
+
+
+def run_child(module: str, *arguments: str, seconds: float) -> Child | None:
+    """What `python -m module arguments` prints, as JSON; None where it takes longer than that."""
+    command = [sys.executable, "-m", module, *arguments]
+    try:
+        done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired:
+        return None
+    if done.returncode:
+        raise AssertionError(f"{' '.join(arguments)}: {done.stderr}")
+    return cast("Child", json.loads(done.stdout.splitlines()[-1]))
+
+
+def resident_bytes() -> int:
+    """What this process holds of the machine's memory now; where the system does not tell, the most that it held."""
+    if not _STATM.exists():
+        return peak_bytes()
+    return int(_STATM.read_text(encoding="utf-8").split()[1]) * resource.getpagesize()
+
+
+def peak_bytes() -> int:
+    """The most that this process has held."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

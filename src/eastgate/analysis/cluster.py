@@ -1,0 +1,223 @@
+"""A cluster to look at: the authority that decides, the manifests as they were written, and what affects what.
+
+Which policy affects a workload is read from the workload's own layers, so that it is the real effect and not what a
+selector promises: a Baseline policy that a team's own policy replaces, an AuthorizationPolicy on a Server of another
+pod's port and an AuthPolicy that came second leave no trace in them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+from eastgate.authority import Authority, sort_documents
+from eastgate.diagnostics import Code, Reporter
+from eastgate.dialects import Policy, accesspolicy, gep3779
+from eastgate.dialects.accesspolicy.model import Action as AccessAction
+from eastgate.dialects.gep3779.model import Action, Tier
+from eastgate.policy import Layer, Observe, PolicyRef, rules_of
+from eastgate.settings import Settings
+from eastgate.sources import Document
+from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
+
+__all__ = ["Cluster", "Effects", "Finding", "effects_of"]
+
+_IN_SCOPE = re.compile(r"(Server|HTTPRoute|GRPCRoute) ([^/\s]+)/([^,\s]+)")
+_NAMED = (GatewayNamed, RouteNamed, BackendNamed)
+
+
+class Finding(Protocol):
+    """What there is to know of a finding of lint, which is a package above this one."""
+
+    @property
+    def code(self) -> Code:
+        """Its code."""
+        ...
+
+    @property
+    def message(self) -> str:
+        """What it says."""
+        ...
+
+    @property
+    def severity(self) -> str:
+        """How bad it is."""
+        ...
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """What it is about."""
+        ...
+
+    def to_json(self) -> dict[str, object]:
+        """As plain data."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """The policies that shape some layers, and those that are only observed there."""
+
+    enforced: frozenset[PolicyRef]
+    observed: frozenset[PolicyRef]
+
+
+def effects_of(layers: Iterable[Layer]) -> Effects:
+    """Which policies left their rules in some layers, or chose one of their chains."""
+    enforced: set[PolicyRef] = set()
+    observed: set[PolicyRef] = set()
+    for layer in layers:
+        for chain in layer.chains:
+            for kind, namespace, name in _IN_SCOPE.findall(chain.scope):
+                enforced.add(PolicyRef(kind, namespace, name, "policy.linkerd.io"))
+            for stage in chain.stages:
+                into = observed if isinstance(stage, Observe) else enforced
+                into |= {rule.origin.policy for rule in rules_of(stage) if rule.origin.policy is not None}
+    return Effects(frozenset(enforced), frozenset(observed - enforced))
+
+
+class Cluster:
+    """What there is to look at. The documents are those that the authority was built from."""
+
+    def __init__(self, authority: Authority, documents: Sequence[Document] = ()) -> None:
+        self.authority = authority
+        self.documents = list(documents)
+        self.findings: list[Finding] | None = None  # what lint said, once somebody asked
+        self._effects: dict[int, Effects] = {}
+
+    @classmethod
+    def of(cls, documents: Sequence[Document], settings: Settings, reporter: Reporter) -> Cluster:
+        """Raises ManifestError where a manifest has errors."""
+        return cls(Authority(sort_documents(documents, settings, reporter), settings), documents)
+
+    @property
+    def policies(self) -> Sequence[Policy]:
+        """Every policy, sorted by kind, namespace and name."""
+        return self._policies
+
+    @cached_property
+    def _policies(self) -> Sequence[Policy]:
+        return self.authority.policies
+
+    @cached_property
+    def _by_name(self) -> dict[tuple[str, str, str | None, str], Document]:
+        return {(one.group, one.kind, one.namespace, one.name): one for one in self.documents}
+
+    def document(self, ref: PolicyRef) -> Document | None:
+        """The manifest of a policy, as it was written."""
+        found = self._by_name.get((ref.group, ref.kind, ref.namespace, ref.name))
+        if found is None and ref.namespace in ("default", None):
+            found = self._by_name.get((ref.group, ref.kind, None, ref.name))
+        return found
+
+    def written(self, kind: str, namespace: str, name: str) -> Document | None:
+        """The manifest of an object, whatever its group."""
+        return self._by_kind.get((kind, namespace, name)) or self._by_kind.get((kind, "", name))
+
+    @cached_property
+    def _by_kind(self) -> dict[tuple[str, str, str], Document]:
+        found = {(one.kind, one.namespace or "default", one.name): one for one in reversed(self.documents)}
+        return found | {(one.kind, "", one.name): one for one in self.documents if one.namespace is None}
+
+    def layers(self, point: str) -> tuple[Layer, ...]:
+        """The layers of a workload, a Gateway, a route or a Backend."""
+        return self.authority.engine.program(point).layers
+
+    def attached(self, point: str) -> list[Policy]:
+        """The policies that target a point, each once."""
+        return list({one.policy.ref: one.policy for one in self.authority.engine.attached(point)}.values())
+
+    def effects(self, point: str) -> Effects:
+        """The policies that really affect a point; workloads that decide alike share the answer."""
+        program = self.authority.engine.program(point)
+        known = self._effects.get(id(program))
+        if known is None:
+            known = self._effects[id(program)] = self._with_silent(effects_of(program.layers), point)
+        return known
+
+    def _with_silent(self, found: Effects, point: str) -> Effects:
+        """With the policies that act without a rule: an ALLOW policy that lists nobody closes what it targets, and an
+        authentication acts through whoever refers to it."""
+        attached = self.attached(point)
+        enforced = set(found.enforced)
+        enforced |= {policy.ref for policy in attached if _closes(policy)}
+        observed = set(found.observed)
+        for policy in attached:
+            if policy.ref in enforced:
+                enforced |= set(policy.references)
+            elif policy.ref in observed:
+                observed |= set(policy.references)
+        return Effects(frozenset(enforced), frozenset(observed - enforced))
+
+    def points(self, policy: Policy) -> list[str]:
+        """What a policy targets, as points of enforcement that exist."""
+        world = self.authority.world
+        found: set[str] = set()
+        for target in policy.targets:
+            match target:
+                case GatewayNamed(namespace, name):
+                    found |= {str(target)} if f"{namespace}/{name}" in world.gateways else set()
+                case RouteNamed(namespace, name):
+                    found |= {str(target)} if f"HTTPRoute/{namespace}/{name}" in world.routes else set()
+                case BackendNamed(namespace, name):
+                    found |= {str(target)} if f"{namespace}/{name}" in world.backends else set()
+                case _:
+                    found |= world.select(target)
+        return sorted(found)
+
+    def affected(self, policy: Policy) -> list[str]:
+        """The points that a policy really affects, by deciding there or (in audit mode) by being observed."""
+        return [point for point in self._candidates(policy) if self._affects(policy, point)]
+
+    def _affects(self, policy: Policy, point: str) -> bool:
+        effects = self.effects(point)
+        return policy.ref in effects.enforced or policy.ref in effects.observed
+
+    def _candidates(self, policy: Policy) -> list[str]:
+        if policy.targets:
+            return self.points(policy)
+        referring = self.referring(policy.ref)
+        return sorted({point for one in referring for point in self.points(one)})
+
+    def referring(self, ref: PolicyRef) -> list[Policy]:
+        """The policies that refer to another: to an authentication, say."""
+        return self._referring.get(ref, [])
+
+    @cached_property
+    def _referring(self) -> dict[PolicyRef, list[Policy]]:
+        found: dict[PolicyRef, list[Policy]] = {}
+        for policy in self.policies:
+            for ref in policy.references:
+                found.setdefault(ref, []).append(policy)
+        return found
+
+    @cached_property
+    def affected_counts(self) -> dict[PolicyRef, int]:
+        """How many points each policy affects; for all policies at once, one look at each point."""
+        counts: dict[PolicyRef, int] = {policy.ref: 0 for policy in self.policies}
+        for point in self._every_point():
+            effects = self.effects(point)
+            for ref in effects.enforced | effects.observed:
+                if ref in counts:
+                    counts[ref] += 1
+        return counts
+
+    def _every_point(self) -> Iterator[str]:
+        yield from self.authority.world.workloads
+        targets = {str(t) for policy in self.policies for t in policy.targets if isinstance(t, _NAMED)}
+        declared = {point for policy in self.policies for point in self.points(policy)} if targets else set()
+        yield from sorted(targets & declared)
+
+
+def _closes(policy: Policy) -> bool:
+    """Whether a policy acts by being there, without any rule of its own."""
+    match policy:
+        case gep3779.Policy(rules=(), action=Action.ALLOW, tier=Tier.NAMESPACED, audit=False):
+            return True
+        case accesspolicy.Policy(allows=(), action=AccessAction.ALLOW, audit=False):
+            return True
+        case _:
+            return False

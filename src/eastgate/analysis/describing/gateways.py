@@ -1,0 +1,178 @@
+"""`describe gateway`, `route` and `backend`: listeners, ways through them, and who may take which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from eastgate.analysis.cluster import Cluster
+from eastgate.analysis.columns import columns
+from eastgate.analysis.describing.findings import findings
+from eastgate.analysis.describing.model import Description, Field, some, value
+from eastgate.analysis.describing.tables import effective_field, inherited, policy_list, where
+from eastgate.analysis.effective import Destination, Facts, Place, effective
+from eastgate.journey import Way, through_gateway, through_route
+from eastgate.policy import Layer, Request
+from eastgate.policy.attributes import BACKEND
+from eastgate.routing.attachment import attached_routes, distinct_listeners
+from eastgate.world import Backend, Gateway, Route
+from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
+
+__all__ = ["describe_backend", "describe_gateway", "describe_route"]
+
+_ANY = Request({})
+
+
+def describe_gateway(cluster: Cluster, gateway: Gateway) -> Description:
+    """Everything about one Gateway, and the routes and backends behind it."""
+    world = cluster.authority.world
+    point = str(GatewayNamed(gateway.namespace, gateway.name))
+    ways = list(through_gateway(gateway, _ANY, world))
+    routes = {
+        route.key: route
+        for listener in distinct_listeners(gateway)
+        for route in attached_routes(world, gateway, listener)
+    }
+    listeners = [
+        {
+            "name": one.name,
+            "port": one.port,
+            "protocol": one.protocol,
+            "hostname": one.hostname,
+            "routes": [route.key for route in attached_routes(world, gateway, one)],
+        }
+        for one in gateway.listeners
+    ]
+    rows = [
+        [[str(one["name"])], [f"{one['protocol']} {one['port']}"], [str(one["hostname"] or "*")]] for one in listeners
+    ]
+    return Description(
+        (
+            value("kind", "Kind", "Gateway"),
+            value("name", "Name", gateway.name),
+            value("namespace", "Namespace", gateway.namespace),
+            value("class", "Class", gateway.gateway_class or None),
+            some("listeners", "Listeners", listeners, columns(None, rows)),
+            some("routes", "Routes", sorted(routes), [line for one in routes.values() for line in _route_lines(one)]),
+            inherited(cluster, cluster.attached(point)),
+            _policies(cluster, [point, *_points(ways)]),
+            _effective(cluster, ways),
+            findings(cluster, {f"Gateway/{gateway.key}"}),
+            Field("source", "Source", where(gateway.span), ()),
+        )
+    )
+
+
+def describe_route(cluster: Cluster, route: Route) -> Description:
+    """Everything about one route."""
+    point = str(RouteNamed(route.namespace, route.name))
+    is_http = route.kind == "HTTPRoute"
+    ways = list(through_route(route, _ANY, cluster.authority.world)) if is_http else []
+    parents = [
+        {"kind": one.kind, "namespace": one.namespace, "name": one.name, "section": one.section_name, "port": one.port}
+        for one in route.parents
+    ]
+    return Description(
+        (
+            value("kind", "Kind", route.kind),
+            value("name", "Name", route.name),
+            value("namespace", "Namespace", route.namespace),
+            value("hostnames", "Hostnames", list(route.hostnames), ", ".join(route.hostnames) or "*"),
+            some("parents", "Parents", parents, [f"{one.kind} {one.namespace}/{one.name}" for one in route.parents]),
+            some("rules", "Rules", list(_route_lines(route)), _route_lines(route)),
+            inherited(cluster, cluster.attached(point) if is_http else []),
+            _policies(cluster, [*([point] if is_http else []), *_points(ways)]),
+            _effective(cluster, ways),
+            findings(cluster, {route.key}),
+            Field("source", "Source", where(route.span), ()),
+        )
+    )
+
+
+def describe_backend(cluster: Cluster, backend: Backend) -> Description:
+    """Everything about one Backend."""
+    point = str(BackendNamed(backend.namespace, backend.name))
+    leading = sorted(
+        route.key
+        for route in cluster.authority.world.routes.values()
+        for rule in route.rules
+        for one in rule.backends
+        if (one.kind, one.namespace, one.name) == (backend.kind, backend.namespace, backend.name)
+    )
+    to = f"Service {backend.service_name}" if backend.service_name else f"host {backend.hostname}"
+    destination = {
+        "service": backend.service_name,
+        "hostname": backend.hostname,
+        "port": backend.port,
+        "path": backend.path,
+    }
+    way: Way = ("the backend alone", (point,), backend.key)
+    return Description(
+        (
+            value("kind", "Kind", backend.kind),
+            value("name", "Name", backend.name),
+            value("namespace", "Namespace", backend.namespace),
+            value("destination", "Destination", destination, f"{to}, port {backend.port}, path {backend.path}"),
+            some("routes", "Routes", leading, leading),
+            inherited(cluster, cluster.attached(point)),
+            _policies(cluster, [point]),
+            _effective(cluster, [way]),
+            findings(cluster, {f"{backend.kind}/{backend.key}"}),
+            Field("source", "Source", where(backend.span), ()),
+        )
+    )
+
+
+def _route_lines(route: Route) -> list[str]:
+    lines = [f"{route.kind} {route.namespace}/{route.name}  {', '.join(route.hostnames) or '*'}"]
+    for rule in route.rules:
+        matches = ", ".join(
+            f"{match.method + ' ' if match.method else ''}{match.path.type} {match.path.value}"
+            for match in rule.matches
+        )
+        to = ", ".join(f"{one.kind} {one.namespace}/{one.name}" for one in rule.backends)
+        lines.append(f"  {matches} -> {to or ('redirect' if rule.redirects else 'no backend')}")
+    return lines
+
+
+def _points(ways: Iterable[Way]) -> list[str]:
+    """The points of enforcement on some ways, each once, gateways first."""
+    found = dict.fromkeys(point for _, points, _ in ways for point in points if isinstance(point, str))
+    order = ("Gateway", "HTTPRoute", "Backend")
+    return sorted(found, key=lambda point: (order.index(point.partition(" ")[0]), point))
+
+
+def _policies(cluster: Cluster, points: Iterable[str]) -> Field:
+    return policy_list(cluster, {point: cluster.attached(point) for point in dict.fromkeys(points)})
+
+
+def _effective(cluster: Cluster, ways: list[Way]) -> Field:
+    """Who may take which way: every point on it must let him through."""
+    destinations = []
+    for told, points, backend in _leading(ways):
+        layers = tuple(layer for point in points for layer in _layers(cluster, point))
+        facts = Facts({BACKEND: backend})
+        name = _way(told, points) if len(_leading(ways)) > 1 else ""
+        destinations.append(Destination(name, (Place((told,), layers, facts),)))
+    if not destinations:
+        return some("effective", "Effective", [], [], none="no request takes it")
+    return effective_field([("", effective(destinations, cluster.authority.settings))], title="WAY")
+
+
+def _leading(ways: list[Way]) -> list[Way]:
+    """Without the way of what matches no route, if there is any other: nobody gets anywhere on it."""
+    return [way for way in ways if any(str(point).startswith("HTTPRoute ") for point in way[1])] or ways
+
+
+def _way(told: str, points: tuple[str | Layer, ...]) -> str:
+    """The route of a way and where it leads, in a few words."""
+    route = next(
+        (one.partition(" ")[2] for one in points if isinstance(one, str) and one.startswith("HTTPRoute ")), None
+    )
+    beyond = told.partition(" -> ")[2]
+    if route is None:
+        return "no route" if isinstance(points[-1], Layer) else told
+    return f"{route} -> {beyond}" if beyond else route
+
+
+def _layers(cluster: Cluster, point: str | Layer) -> tuple[Layer, ...]:
+    return (point,) if isinstance(point, Layer) else cluster.layers(point)

@@ -1,0 +1,83 @@
+"""`describe namespace`: its workloads, which of them are open, and its policies."""
+
+from __future__ import annotations
+
+from eastgate.analysis.cluster import Cluster
+from eastgate.analysis.columns import columns
+from eastgate.analysis.describing.findings import findings
+from eastgate.analysis.describing.model import Description, Field, bounded, some, value
+from eastgate.analysis.describing.modes import GUARDED, OPEN, modes, summary
+from eastgate.analysis.describing.policies import does_text
+from eastgate.analysis.describing.tables import labels_text, policies_on, policy_data, where
+from eastgate.analysis.effective import place_text
+from eastgate.world import PodsMatching, Selector
+
+__all__ = ["describe_namespace"]
+
+_MOST = 50
+
+
+def describe_namespace(cluster: Cluster, name: str) -> Description:
+    """Everything about one namespace."""
+    world = cluster.authority.world
+    namespace = world.namespace(name)
+    told = [_workload(cluster, key) for key in sorted(world.select(PodsMatching(name, Selector.of())))]
+    open_ones = [str(one["key"]) for one in told if one["mode"] in (OPEN, GUARDED)]
+    rows = [
+        [
+            [str(one["key"])],
+            [str(one["serviceAccount"])],
+            [str(one["ports"])],
+            [str(one["policies"])],
+            [str(one["mode"])],
+        ]
+        for one in told
+    ]
+    table = columns(["WORKLOAD", "SERVICEACCOUNT", "PORTS", "POLICIES", "MODE"], rows[:_MOST]) if rows else []
+    more = [f"... and {len(rows) - _MOST} more"] if len(rows) > _MOST else []
+    services = sorted(key for key, one in world.services.items() if one.namespace == name)
+    return Description(
+        (
+            value("kind", "Kind", "Namespace"),
+            value("name", "Name", name),
+            Field("declared", "Declared", name in world.namespaces, ()),
+            some("labels", "Labels", dict(sorted(namespace.labels.items())), labels_text(namespace.labels)),
+            some(
+                "annotations",
+                "Annotations",
+                dict(sorted(namespace.annotations.items())),
+                labels_text(namespace.annotations),
+            ),
+            value("services", "Services", services, ", ".join(bounded(services)) or "<none>"),
+            some("workloads", "Workloads", told, [*table, *more]),
+            some("open", "Open workloads", open_ones, bounded(open_ones)),
+            _policies(cluster, name),
+            findings(cluster, {f"Namespace/{name}"}),
+            Field("source", "Source", where(namespace.span), ()),
+        )
+    )
+
+
+def _workload(cluster: Cluster, key: str) -> dict[str, object]:
+    workload = cluster.authority.world.workloads[key]
+    return {
+        "key": key,
+        "serviceAccount": workload.service_account,
+        "ports": ",".join(str(port.number) for port in workload.ports) or "-",
+        "policies": len(policies_on(cluster, workload)),
+        "mode": summary(modes(cluster, workload)),
+    }
+
+
+def _policies(cluster: Cluster, name: str) -> Field:
+    data: list[dict[str, object]] = []
+    rows = []
+    for policy in cluster.policies:
+        affected = cluster.affected(policy)
+        inside = [point for point in affected if point.startswith(f"{name}/")]
+        if policy.ref.namespace == name or inside:
+            data.append({**policy_data(policy), "affects": affected})
+            rows.append(
+                [[str(policy.ref)], [does_text(policy)], [f"affects {len(affected)}"], [place_text(policy.span)]]
+            )
+    return some("policies", "Policies", data, columns(None, rows))

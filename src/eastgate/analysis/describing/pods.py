@@ -1,0 +1,114 @@
+"""`describe pod`: who it is, what affects it, and who may reach it."""
+
+from __future__ import annotations
+
+from eastgate.analysis.cluster import Cluster
+from eastgate.analysis.columns import columns
+from eastgate.analysis.describing.findings import findings
+from eastgate.analysis.describing.model import Description, Field, some, value
+from eastgate.analysis.describing.modes import modes, stance_of, summary
+from eastgate.analysis.describing.tables import effective_field, inherited, labels_text, policies_of, policies_on, where
+from eastgate.analysis.effective import Facts, Place, Table, effective, to_ports
+from eastgate.policy import OneOf
+from eastgate.policy.attributes import SERVICE
+from eastgate.policy.predicates import Is, Predicate, atoms
+from eastgate.world import Workload, service_account_id
+
+__all__ = ["declared_ports", "describe_pod", "pod_tables"]
+
+
+def describe_pod(cluster: Cluster, workload: Workload) -> Description:
+    """Everything about one workload."""
+    direct = policies_on(cluster, workload)
+    return Description(
+        (
+            value("kind", "Kind", workload.kind, _kind(workload)),
+            value("name", "Name", workload.name),
+            value("namespace", "Namespace", workload.namespace),
+            value("key", "Key", workload.key, "" if workload.key == f"{workload.namespace}/{workload.name}" else None),
+            Field("derived", "Derived", workload.derived, ()),
+            Field("owners", "Owners", [list(owner) for owner in workload.owners], ()),
+            *_identity(cluster, workload),
+            some("labels", "Labels", dict(sorted(workload.labels.items())), labels_text(workload.labels)),
+            value("ips", "IPs", list(workload.ips), ", ".join(workload.ips)),
+            _ports(workload),
+            _services(cluster, workload),
+            inherited(cluster, direct, workload),
+            policies_of(cluster, direct, workload),
+            _modes(cluster, workload),
+            effective_field(pod_tables(cluster, workload)),
+            findings(cluster, {workload.key, f"Pod/{workload.key}"}),
+            Field("source", "Source", where(workload.span), ()),
+        )
+    )
+
+
+def _kind(workload: Workload) -> str:
+    if workload.derived and workload.owners:
+        return f"{workload.kind} (as {workload.owners[0].kind} {workload.owners[0].name} makes it)"
+    return workload.kind
+
+
+def _identity(cluster: Cluster, workload: Workload) -> list[Field]:
+    settings = cluster.authority.settings
+    if not workload.is_pod:
+        return [
+            Field("serviceAccount", "Service Account", None, ()),
+            value("identity", "Identity", workload.mesh_name),
+            value("meshName", "Linkerd Name", workload.mesh_name),
+        ]
+    mesh_name = settings.mesh_name(workload.namespace, workload.service_account)
+    matters = stance_of(cluster, workload) is not None
+    spiffe = service_account_id(settings.trust_domain, workload.namespace, workload.service_account)
+    return [
+        value("serviceAccount", "Service Account", workload.service_account),
+        value("identity", "Identity", spiffe),
+        value("meshName", "Linkerd Name", mesh_name if matters else None),
+    ]
+
+
+def _ports(workload: Workload) -> Field:
+    ports = [{"number": port.number, "name": port.name, "protocol": port.protocol} for port in workload.ports]
+    text = (f"{port.number}/{port.protocol}" + (f" ({port.name})" if port.name else "") for port in workload.ports)
+    return value("ports", "Ports", ports, ", ".join(text) or "<none>")
+
+
+def declared_ports(workload: Workload) -> list[int]:
+    """The ports that a workload says it has."""
+    return [port.number for port in workload.ports]
+
+
+def _services(cluster: Cluster, workload: Workload) -> Field:
+    keys = cluster.authority.world.services_of(workload.key)
+    return value("services", "Services", list(keys), ", ".join(keys) or "<none>")
+
+
+def _modes(cluster: Cluster, workload: Workload) -> Field:
+    found = modes(cluster, workload)
+    rows = [[[f"{one.layer} ({one.where})" if one.where else one.layer], [one.mode], [one.why]] for one in found]
+    data = {"summary": summary(found), "layers": [one.to_json() for one in found]}
+    return some("mode", "Mode", data, columns(None, rows))
+
+
+def pod_tables(cluster: Cluster, workload: Workload) -> list[tuple[str, Table]]:
+    """Who may reach its ports. Where it matters by which Service it is addressed, a table for each of them."""
+    layers = cluster.layers(workload.key)
+    addressed: list[str | None] = [None]
+    if any(SERVICE in layer.looks_at for layer in layers):
+        named = {service for layer in layers for case in layer.cases for service in _services_in(case.when)}
+        addressed += sorted(named & set(cluster.authority.world.services_of(workload.key)))
+    tables = []
+    for service in addressed:
+        place = Place((workload.key,), layers, Facts({SERVICE: service}))
+        table = effective(to_ports(place, declared_ports(workload)), cluster.authority.settings)
+        tables.append((f"addressed to Service {service}" if service else "addressed to the pod", table))
+    return tables
+
+
+def _services_in(when: Predicate) -> set[str]:
+    return {
+        str(value)
+        for atom in atoms(when)
+        if isinstance(atom, Is) and atom.attribute == SERVICE and isinstance(atom.matcher, OneOf)
+        for value in atom.matcher.values
+    }

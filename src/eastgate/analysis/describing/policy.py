@@ -1,0 +1,142 @@
+"""`describe policy`: what it really affects, its rules in words, and the status that it would show."""
+
+from __future__ import annotations
+
+from eastgate import dialects
+from eastgate.analysis.cluster import Cluster
+from eastgate.analysis.columns import columns
+from eastgate.analysis.describing.findings import findings
+from eastgate.analysis.describing.model import Description, Field, bounded, some, value
+from eastgate.analysis.describing.policies import action_of, level_of, rules_in_words, targets_of, tier_of
+from eastgate.analysis.describing.tables import where
+from eastgate.analysis.effective import place_text
+from eastgate.decisions import origin_to_json
+from eastgate.dialects import Policy, gep3779, kuadrant
+from eastgate.dialects.base import Condition
+from eastgate.dialects.gep3779.model import Tier
+from eastgate.dialects.linkerd import model as linkerd
+
+__all__ = ["conditions_of", "describe_policy"]
+
+
+def describe_policy(cluster: Cluster, policy: Policy) -> Description:
+    """Everything about one policy."""
+    ref, tier = policy.ref, tier_of(policy)
+    targets = targets_of(policy, cluster.document(ref))
+    return Description(
+        (
+            value("kind", "Kind", ref.kind),
+            value("name", "Name", ref.name),
+            value("namespace", "Namespace", ref.namespace),
+            value("group", "Group", ref.group),
+            value("action", "Action", action_of(policy), "" if action_of(policy) == "-" else None),
+            value("level", "Level", level_of(policy)),
+            value("tier", "Tier", tier[0] if tier else None),
+            value("priority", "Priority", tier[1] if tier else None),
+            value("audit", "Audit", policy.audit, "yes: it is reported and decides nothing" if policy.audit else ""),
+            some(
+                "targets",
+                "Targets",
+                [{"kind": one.kind, "expression": one.expression} for one in targets],
+                [f"{one.kind} {one.expression}" for one in targets],
+            ),
+            _rules(cluster, policy),
+            _affects(cluster, policy),
+            _references(cluster, policy),
+            _status(cluster, policy),
+            findings(cluster, {str(ref)}),
+            value("source", "Source", where(policy.span), place_text(policy.span)),
+        )
+    )
+
+
+def _rules(cluster: Cluster, policy: Policy) -> Field:
+    rules = rules_in_words(policy, cluster.authority.settings)
+    data = [
+        {
+            "does": one.does,
+            "asks": one.asks,
+            "rule": origin_to_json(one.origin)["rule"] if one.origin else None,
+            **where(one.span),
+        }
+        for one in rules
+    ]
+    rows = [[[str(number)], [one.does], [one.asks], [place_text(one.span)]] for number, one in enumerate(rules)]
+    return some("rules", "Rules", data, bounded(columns(None, rows), 50), none=_no_rules(policy))
+
+
+def _no_rules(policy: Policy) -> str:
+    return "<none>: it allows nothing" if action_of(policy) == "ALLOW" else "<none>"
+
+
+def _affects(cluster: Cluster, policy: Policy) -> Field:
+    affected = cluster.affected(policy)
+    if affected:
+        audited = " (observed only)" if policy.audit else ""
+        what = _plural(len(affected), "workload") if "/" in affected[0].split(" ")[0] else f"{len(affected)}"
+        lines = [f"{what}{audited}", *(f"  {point}" for point in bounded(affected))]
+        return some("affects", "Affects", {"count": len(affected), "points": affected, "why": None}, lines)
+    why = _why_not(cluster, policy)
+    return value("affects", "Affects", {"count": 0, "points": [], "why": why}, f"nothing: {why}")
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _why_not(cluster: Cluster, policy: Policy) -> str:
+    """Why a policy that is read and right changes nothing."""
+    if isinstance(policy, linkerd.Resource):
+        return _why_not_in_linkerd(cluster, policy)
+    if not cluster.points(policy):
+        missing = [one for one in conditions_of(cluster, policy) if one.status == "False"]
+        return missing[0].message if missing else "nothing that exists is selected by its target"
+    match policy:
+        case gep3779.Policy(tier=Tier.BASELINE):
+            return "each workload that it selects has policies of its own at this level, which replace the baseline"
+        case gep3779.Policy():
+            return "it has no rules, so that nothing matches"
+        case kuadrant.Policy():
+            return next((one.message for one in conditions_of(cluster, policy) if one.status == "False"), "no scheme")
+        case _:
+            return "it has no rules, so that nothing matches"
+
+
+def _why_not_in_linkerd(cluster: Cluster, policy: linkerd.Resource) -> str:
+    missing = next((one.message for one in conditions_of(cluster, policy) if one.status == "False"), None)
+    if missing is not None:
+        return missing
+    match policy:
+        case linkerd.Server(port=port):
+            if not cluster.points(policy):
+                return "no workload matches its selector"
+            return f"no workload that it selects has port {port}, or an older Server owns it"
+        case linkerd.AuthorizationPolicy(target=target):
+            return f"{target.kind} {target.name} governs no port of any workload"
+        case linkerd.ServerAuthorization():
+            return "the Servers that it selects own no port of any workload"
+        case linkerd.HttpRoute():
+            return "the Servers that it is attached to own no port of any workload, or do not take it"
+        case _:
+            return "no authorization that is in force refers to it"
+
+
+def _references(cluster: Cluster, policy: Policy) -> Field:
+    refers = [str(ref) for ref in policy.references]
+    referred = [str(one.ref) for one in cluster.referring(policy.ref)]
+    lines = [*(f"to {one}" for one in refers), *(f"from {one}" for one in referred)]
+    data = {"to": refers, "from": referred}
+    return some("references", "References", data, lines) if lines else Field("references", "References", data, ())
+
+
+def conditions_of(cluster: Cluster, policy: Policy) -> list[Condition]:
+    """The conditions that a policy would show."""
+    authority = cluster.authority
+    return dialects.conditions(policy, cluster.policies, authority.settings, authority.world)
+
+
+def _status(cluster: Cluster, policy: Policy) -> Field:
+    found = conditions_of(cluster, policy)
+    rows = [[[one.type], [one.status], [one.reason], [one.message]] for one in found]
+    data = {"conditions": [dict(one.to_json()) for one in found]}
+    return some("status", "Status", data, columns(["TYPE", "STATUS", "REASON", "MESSAGE"], rows) if rows else [])

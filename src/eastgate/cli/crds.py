@@ -1,0 +1,138 @@
+"""`crds`: what an API server and an editor need to know of the policies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from eastgate.cli.output import emit_json
+from eastgate.settings import MeshMode
+
+if TYPE_CHECKING:  # what is made here takes a while to import, and no other command needs it
+    from eastgate.crds import Webhook
+
+__all__ = ["crds"]
+
+_ONE_LINE = 10_000  # a rule that is cut into lines is hard to read, and to find
+
+
+def _webhook(_context: click.Context, _option: click.Parameter, value: str | None) -> Webhook | None:
+    if value is None:
+        return None
+    namespace, slash, name = value.partition("/")
+    if not namespace or not slash or not name or "/" in name:
+        raise click.BadParameter("write <namespace>/<name> of the Service that converts")
+    return namespace, name
+
+
+@click.command(epilog="Exits with 0, or with 2 if there is no such kind.")
+@click.option(
+    "--admission",
+    type=click.Choice([mode.value for mode in MeshMode]),
+    help="ValidatingAdmissionPolicies for a mesh of this mode, instead of the definitions.",
+)
+@click.option("--json-schema", is_flag=True, help="JSON Schemas for editors, of every kind that is read, instead.")
+@click.option(
+    "--conversion-webhook",
+    metavar="NAMESPACE/NAME",
+    callback=_webhook,
+    help="The Service that converts between versions: serves superseded versions too.",
+)
+@click.option("--kind", "kinds", multiple=True, help="Only this kind; may be repeated.")
+@click.option("--dir", "folder", type=click.Path(file_okay=False), help="Write a file for each into this folder.")
+@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
+def crds(
+    admission: str | None,
+    json_schema: bool,
+    conversion_webhook: Webhook | None,
+    kinds: tuple[str, ...],
+    folder: str | None,
+    output: str,
+) -> None:
+    """CustomResourceDefinitions of the policies, their admission policies, and JSON Schemas for editors."""
+    if admission is not None and json_schema:
+        raise click.UsageError("write --admission, or --json-schema")
+    if json_schema:
+        _editor_schemas(kinds, folder)
+        return
+    from eastgate.crds import admission_policies, definitions
+
+    made = definitions(conversion_webhook)
+    names = {one["spec"]["names"]["kind"]: one["metadata"]["name"] for one in made}
+    wanted = {names[kind] for kind in _known(kinds, names)}
+    if admission is not None:
+        made = [one for one in admission_policies(MeshMode(admission)) if _resource(one) in wanted]
+    else:
+        made = [one for one in made if one["metadata"]["name"] in wanted]
+    if folder is None:
+        _print(made, output)
+    else:
+        _write({f"{_stem(one)}.{output}": _text([one], output) for one in made}, folder)
+
+
+def _known(asked: Sequence[str], there_are: Sequence[str] | dict[str, str]) -> list[str]:
+    """The kinds that are asked for, in any letter case; all of them where none is."""
+    by_name = {kind.lower(): kind for kind in there_are}
+    for kind in asked:
+        if kind.lower() not in by_name:
+            raise click.UsageError(f"there is no kind {kind}: write {', '.join(sorted(set(there_are)))}")
+    return [by_name[kind.lower()] for kind in asked] or list(there_are)
+
+
+def _resource(policy: dict[str, Any]) -> str:
+    """The definition that an admission policy or its binding is about: its name without the version."""
+    plural, _, group = policy["metadata"]["name"].split(".", 2)
+    return f"{plural}.{group}"
+
+
+def _stem(one: dict[str, Any]) -> str:
+    suffix = "-binding" if one["kind"].endswith("Binding") else ""
+    return f"{one['metadata']['name']}{suffix}"
+
+
+def _editor_schemas(kinds: Sequence[str], folder: str | None) -> None:
+    from eastgate.crds import editor_schemas, file_name, one_for_all
+
+    made = editor_schemas()
+    wanted = set(_known(kinds, [kind.kind for kind, _ in made]))
+    made = [(kind, schema) for kind, schema in made if kind.kind in wanted]
+    if folder is not None:
+        files = {file_name(kind): schema for kind, schema in made} | {"all.json": one_for_all(made)}
+        _write({name: _text([schema], "json") for name, schema in files.items()}, folder)
+    else:
+        emit_json(made[0][1] if len(made) == 1 else one_for_all(made))
+
+
+def _print(made: list[dict[str, Any]], output: str) -> None:
+    if output == "json":
+        emit_json({"apiVersion": "v1", "kind": "List", "items": made})
+    else:
+        click.echo(_text(made, output), nl=False)
+
+
+def _text(made: list[dict[str, Any]], output: str) -> str:
+    if output == "json":
+        return "".join(json.dumps(one, indent=2, ensure_ascii=False) + "\n" for one in made)
+    import yaml
+
+    class Plain(yaml.SafeDumper):
+        """Without anchors: a part that stands in two places is written twice."""
+
+        def ignore_aliases(self, _data: object) -> bool:
+            return True
+
+    return str(
+        yaml.dump_all(made, Dumper=Plain, sort_keys=False, width=_ONE_LINE, allow_unicode=True, explicit_start=True)
+    )
+
+
+def _write(files: dict[str, str], folder: str) -> None:
+    for name, text in files.items():
+        path = Path(folder) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    click.echo(f"{len(files)} files in {folder}", err=True)

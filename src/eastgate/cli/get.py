@@ -1,0 +1,77 @@
+"""`get`: what there is, in rows or as it was written."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from eastgate.analysis.listing import BadSelector, Listing, UnknownKind, as_list, listing, manifest, parse_selector
+from eastgate.cli import complete
+from eastgate.cli.inspecting import cluster_from, namespace_option, split_paths
+from eastgate.cli.options import reading_options
+from eastgate.cli.output import UNDECIDED, emit_json
+from eastgate.sources import Document
+
+__all__ = ["get"]
+
+
+@click.command(epilog="Exits with 0, or with 2 if a name is not there or a manifest is broken.")
+@click.argument("words", nargs=-1, required=True, metavar="KIND [NAME]...", shell_complete=complete.things)
+@namespace_option
+@click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces, which is also what there is without -n.")
+@click.option("-l", "--selector", metavar="LABELS", help="Only what has these labels: app=web,tier in (a, b),!legacy.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "wide", "json", "yaml", "name"]),
+    default="text",
+    show_default=True,
+    help="Rows, or the manifests as they were written.",
+)
+@click.option("--no-headers", is_flag=True, help="Rows without the line above them.")
+@reading_options
+def get(words: tuple[str, ...], files: tuple[str, ...], output: str, **options: object) -> None:
+    """List policies, workloads, pods, services, gateways, routes, backends, namespaces, or any kind."""
+    kind, slash, name = words[0].partition("/")
+    names, paths = split_paths(words[1:])
+    names += [name] if slash else []
+    cluster = cluster_from((*files, *paths), options, "json" if output == "json" else "text")
+    try:
+        wanted = options["selector"]
+        selector = parse_selector(wanted) if isinstance(wanted, str) else None
+        namespace = options["namespace"] if not options["all_namespaces"] else None
+        where = namespace if isinstance(namespace, str) else None
+        found = listing(cluster, kind, namespace=where, names=names, selector=selector)
+    except (BadSelector, UnknownKind) as error:
+        raise click.UsageError(str(error)) from None
+    _show(found, output, one=len(names) == 1, headers=not options["no_headers"])
+    missing = [name for name in names if all(name not in (row.name, f"{row.kind}/{row.name}") for row in found.rows)]
+    for name in missing:
+        click.echo(f"there is no {kind} {name}", err=True)
+    if missing:
+        sys.exit(UNDECIDED)
+    if not found.rows and output in ("text", "wide"):
+        click.echo(f"no {kind} found" + (f" in namespace {where}" if where else ""), err=True)
+
+
+def _show(found: Listing, output: str, *, one: bool, headers: bool) -> None:
+    documents = list({id(document): document for row in found.rows for document in row.documents}.values())
+    match output:
+        case "json":
+            emit_json(_manifests(documents, one=one))
+        case "yaml":
+            import yaml  # only who asks for it pays for it
+
+            click.echo(yaml.safe_dump(_manifests(documents, one=one), sort_keys=False, allow_unicode=True), nl=False)
+        case "name":
+            for row in found.rows:
+                click.echo(row.full_name)
+        case _:
+            for line in found.text(wide=output == "wide", headers=headers):
+                click.echo(line)
+
+
+def _manifests(documents: list[Document], *, one: bool) -> object:
+    """A Kubernetes List of what was written; of one name, the object itself, as kubectl does."""
+    return manifest(documents[0]) if one and len(documents) == 1 else as_list(documents)

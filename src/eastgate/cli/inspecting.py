@@ -1,0 +1,49 @@
+"""What `describe` and `get` share: the words of their command lines, and the cluster that they look at."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from eastgate import dialects
+from eastgate.analysis.cluster import Cluster
+from eastgate.authority import ManifestError
+from eastgate.cli.options import settings_from
+from eastgate.cli.output import fail, warn
+from eastgate.cli.progress import progress
+from eastgate.sources import read
+
+__all__ = ["cluster_from", "namespace_option", "split_paths"]
+
+namespace_option = click.option(
+    "-n", "--namespace", metavar="NS", help="Only this namespace; without it, all that the manifests have."
+)
+
+
+def split_paths(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Names, and the paths that follow `-f PATH` without an -f of their own: what exists is a path."""
+    paths = [word for word in words if word == "-" or Path(word).exists()]
+    return [word for word in words if word not in paths], paths
+
+
+def cluster_from(files: Sequence[str | os.PathLike[str]], options: dict[str, object], output: str) -> Cluster:
+    """Read the manifests, or say everything that is wrong with them and exit."""
+    if not files:
+        raise click.UsageError("no manifests: give files or folders with -f")
+    config, written = options["config"], options["settings"]
+    assert isinstance(written, tuple)  # noqa: S101 - click makes it so
+    settings = settings_from(written, config if isinstance(config, str) else None, output)
+    with progress("reading manifests") as on_file:
+        reading = read(files, positioned=dialects.reads, stdin=sys.stdin.buffer, on_file=on_file)
+    try:
+        cluster = Cluster.of(reading.documents, settings, reading.reporter)
+    except ManifestError:
+        fail(reading.reporter, output)
+    if options["verbose"]:
+        click.echo(f"read {len(reading.documents)} objects, {len(cluster.policies)} of them policies", err=True)
+    warn(cluster.authority.warnings)
+    return cluster

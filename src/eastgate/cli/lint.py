@@ -1,0 +1,111 @@
+"""`lint`: what is understood and probably not meant so."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from eastgate.authority import Authority, Manifests, read_manifests
+from eastgate.cli.options import manifest_options, settings_from
+from eastgate.cli.output import UNDECIDED, colored, emit_json
+from eastgate.cli.progress import progress
+from eastgate.diagnostics import Severity
+from eastgate.lint import Finding
+from eastgate.lint import lint as find
+from eastgate.lint.report import counted, github, to_json
+from eastgate.lint.sarif import sarif
+
+__all__ = ["lint"]
+
+_THRESHOLDS = {
+    "error": (Severity.ERROR,),
+    "warning": (Severity.ERROR, Severity.WARNING),
+    "info": tuple(Severity),
+    "never": (),
+}
+_EXIT = (
+    "Exits with 0 if there is no finding of the severity of --fail-on or worse, 1 if there is, "
+    "2 if the manifests could not be read."
+)
+
+
+@click.command(epilog=_EXIT)
+@manifest_options
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "sarif", "github"]),
+    default="text",
+    show_default=True,
+    help="Form of the findings; github is for annotations of a workflow.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(list(_THRESHOLDS)),
+    default="warning",
+    show_default=True,
+    help="The severity from which on the exit status is 1.",
+)
+@click.option("--select", multiple=True, metavar="CODE", help="Only codes that begin so; may be repeated.")
+@click.option("--ignore", multiple=True, metavar="CODE", help="No codes that begin so; may be repeated.")
+def lint(
+    files: tuple[str, ...],
+    more_files: tuple[str, ...],
+    settings: tuple[str, ...],
+    config: str | None,
+    verbose: bool,
+    output: str,
+    fail_on: str,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+) -> None:
+    """Find rules without effect, targets that select nothing, workloads that nothing can reach, and the like."""
+    paths = (*files, *more_files)
+    if not paths:
+        raise click.UsageError("no manifests: give files or folders with -f")
+    chosen, dropped = _prefixes(select, "--select"), _prefixes(ignore, "--ignore")
+    rules = settings_from(settings, config, "json" if output == "json" else "text")
+    with progress("reading manifests") as on_file:
+        manifests = read_manifests(paths, rules, stdin=sys.stdin.buffer, on_file=on_file)
+    if verbose:
+        click.echo(f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies", err=True)
+    if manifests.reporter.errors:
+        _emit(_read_only(manifests), output)
+        sys.exit(UNDECIDED)
+    found = find(Authority(manifests, rules), manifests)
+    shown = [one for one in found if one.code.id.startswith(chosen or ("",)) and not one.code.id.startswith(dropped)]
+    _emit(shown, output)
+    sys.exit(1 if any(one.severity in _THRESHOLDS[fail_on] for one in shown) else 0)
+
+
+def _prefixes(written: Sequence[str], option: str) -> tuple[str, ...]:
+    """Codes, or the beginnings of codes, separated by commas too."""
+    found = tuple(part.strip().upper() for one in written for part in one.split(",") if part.strip())
+    for one in found:
+        if not "EG0000".startswith(one[:2]) or (not one[2:].isdigit() and one[2:]):
+            raise click.BadParameter(
+                f"`{one}` is not a code such as EG6003, or the beginning of one", param_hint=option
+            )
+    return found
+
+
+def _read_only(manifests: Manifests) -> list[Finding]:
+    """Manifests that cannot be understood are not looked at further: what is wrong with them comes first."""
+    return sorted((Finding.of(one) for one in manifests.reporter), key=lambda one: one.place)
+
+
+def _emit(findings: Sequence[Finding], output: str) -> None:
+    match output:
+        case "json":
+            emit_json(to_json(findings))
+        case "sarif":
+            emit_json(sarif(findings))
+        case "github":
+            for line in github(findings):
+                click.echo(line)
+        case _:
+            for finding in findings:
+                click.echo(finding.render(color=colored()) + "\n", color=colored())
+            click.echo(counted(findings))

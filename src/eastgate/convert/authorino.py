@@ -1,0 +1,233 @@
+"""Kuadrant's AuthPolicy as what its proposal says it becomes: a CUSTOM policy of Istio, and AuthConfigs of Authorino.
+
+All rules become operations of one policy in the Gateway's namespace, with authorino for a provider; each auth scheme
+becomes an AuthConfig there, `<namespace>-<name>-<number>`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from eastgate.convert import codes
+from eastgate.convert.istio_rules import lose_paths
+from eastgate.convert.model import Assumption, Item, Job, Manifest, metadata_of
+from eastgate.dialects.kuadrant import Policy
+from eastgate.dialects.kuadrant.assemble import in_force
+from eastgate.dialects.kuadrant.hosts import ANY, is_inside
+from eastgate.dialects.kuadrant.model import HttpRule
+from eastgate.places import Span
+from eastgate.sources import Plain
+from eastgate.sources.node import Node
+from eastgate.world import Gateway, Route, World
+from eastgate.world.targets import GatewayNamed
+
+__all__ = ["to_authorino"]
+
+_PROVIDER = "authorino"
+_TLS = ("HTTPS", "TLS")
+_SECRET_KEYS = frozenset({"apiKey", "mtls", "x509", "labelSelectors", "sharedSecretRef", "credentialsRef"})
+
+
+def to_authorino(items: Sequence[Item], job: Job) -> None:
+    """All AuthPolicies: they may be in each other's way."""
+    policies = [item.policy for item in items if isinstance(item.policy, Policy)]
+    taken: list[tuple[Policy, str]] = []
+    for item in items:
+        policy = item.policy
+        assert isinstance(policy, Policy)  # noqa: S101 - the registry has chosen it
+        gateways = _gateways(policy, job.world)
+        if not _convertible(item, policy, policies, gateways, taken, job):
+            continue
+        taken += [(policy, host) for scheme in policy.schemes for host in scheme.hosts]
+        for gateway in gateways:
+            _write(item, policy, gateway, gateways, job)
+
+
+def _gateways(policy: Policy, world: World) -> list[Gateway]:
+    """The Gateway that is targeted, or those that the targeted route is attached to."""
+    target = policy.target
+    if isinstance(target, GatewayNamed):
+        keys = [f"{target.namespace}/{target.name}"]
+    else:
+        route = world.routes.get(f"HTTPRoute/{target.namespace}/{target.name}")
+        parents = route.parents if route is not None else ()
+        keys = [f"{parent.namespace}/{parent.name}" for parent in parents if parent.kind == "Gateway"]
+    return [world.gateways[key] for key in dict.fromkeys(keys) if key in world.gateways]
+
+
+def _convertible(
+    item: Item,
+    policy: Policy,
+    policies: Sequence[Policy],
+    gateways: Sequence[Gateway],
+    taken: Sequence[tuple[Policy, str]],
+    job: Job,
+) -> bool:
+    ref, document = policy.ref, item.document
+    if policy.audit:
+        message = f"a CUSTOM policy has no dry run: {ref} is not converted"
+        job.keep(document, codes.AUDIT, message, document.locate("metadata", "annotations"))
+        return False
+    winner = in_force(one for one in policies if one.target == policy.target)
+    if winner is not policy:
+        name = winner.ref if winner is not None else "another policy"
+        job.keep(document, codes.NOT_IN_FORCE, f"{name} has the same target: {ref} is not converted", policy.name_span)
+        return False
+    if not gateways:
+        message = f"no manifest says which Gateway {ref} is for: it is not converted"
+        way_out = "give the manifests of the route and of its Gateway with -f"
+        job.keep(document, codes.NO_GATEWAY, message, policy.target_span, help=way_out)
+        return False
+    for scheme, (_, spans) in zip(policy.schemes, policy.scheme_spans, strict=True):
+        for host, span in zip(scheme.hosts, spans, strict=True):
+            rival = next((one for one, other in taken if is_inside(host, other) or is_inside(other, host)), None)
+            if rival is not None:
+                message = f"{rival.ref} has an AuthConfig for {host} too: {ref} is not converted"
+                job.keep(document, codes.SHARED_HOST, message, span, help="write one policy for the host")
+                return False
+    return True
+
+
+def _write(item: Item, policy: Policy, gateway: Gateway, gateways: Sequence[Gateway], job: Job) -> None:
+    stem = f"{policy.ref.namespace}-{policy.ref.name}"
+    kind = "AuthorizationPolicy.security.istio.io"
+    several = [one for one in gateways if one.namespace == gateway.namespace]
+    name = stem if len(several) == 1 else f"{stem}-{gateway.name}"
+    spec: Manifest = {
+        "targetRefs": [{"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": gateway.name}],
+        "action": "CUSTOM",
+        "provider": {"name": _PROVIDER},
+        "rules": list(_rules(policy, gateway, job)),
+    }
+    job.write(
+        item.document,
+        {
+            "apiVersion": "security.istio.io/v1",
+            "kind": "AuthorizationPolicy",
+            "metadata": metadata_of(item.document, job.name(kind, gateway.namespace, name), gateway.namespace),
+            "spec": spec,
+        },
+    )
+    if gateway is several[0]:
+        _auth_configs(item, policy, gateway, stem, job)
+
+
+# What is sent to authorization
+
+
+def _rules(policy: Policy, gateway: Gateway, job: Job) -> Iterator[Plain]:
+    """One rule with all operations; and where there is TLS, one for each that selects by the name in the handshake."""
+    hostnames = _target_hosts(policy, gateway, job.world)
+    rules = policy.rules or (HttpRule(None, None, None, policy.span),)
+    _lose_other_routes(policy, gateway, hostnames, job)
+    operations = [_operation(rule, rule.hosts or hostnames, gateway, job) for rule in rules]
+    if {} in operations:  # everything is selected, and an empty operation is not accepted
+        yield {}
+        return
+    yield {"to": [{"operation": operation} for operation in operations]}
+    if not any(listener.protocol in _TLS for listener in gateway.listeners):
+        return
+    for rule, operation in zip(rules, operations, strict=True):
+        names = rule.hosts or hostnames
+        if "hosts" in operation:
+            rest = {key: value for key, value in operation.items() if key != "hosts"}
+            by_name: Manifest = {"to": [{"operation": rest}]} if rest else {}
+            yield {**by_name, "when": [{"key": "connection.sni", "values": list[Plain](names)}]}
+
+
+def _target_hosts(policy: Policy, gateway: Gateway, world: World) -> tuple[str, ...]:
+    """Those that a rule without hosts means: of the route; a Gateway's, and a route's without any, are all."""
+    target = policy.target
+    if isinstance(target, GatewayNamed):
+        return (ANY,)
+    route = world.routes.get(f"HTTPRoute/{target.namespace}/{target.name}")
+    return (route.hostnames if route is not None else ()) or (ANY,)
+
+
+def _operation(rule: HttpRule, hosts: Sequence[str], gateway: Gateway, job: Job) -> Manifest:
+    operation: Manifest = {}
+    if ANY not in hosts:
+        operation["hosts"] = list[Plain](_hosts(rule, hosts, gateway, job))
+    if rule.methods is not None and "*" not in rule.methods:
+        operation["methods"] = list[Plain](rule.methods)
+    if rule.paths is not None and "*" not in rule.paths:
+        operation["paths"] = list[Plain](rule.paths)
+        lose_paths(job, rule.span)
+    return operation
+
+
+def _hosts(rule: HttpRule, hosts: Sequence[str], gateway: Gateway, job: Job) -> Iterator[str]:
+    """A Host header may name a port; of a pattern that ends there only those ports can be named that are known."""
+    yield from hosts
+    if job.assumes(Assumption.ISTIO_HOSTS):
+        return
+    ports = sorted({listener.port for listener in gateway.listeners})
+    spans = dict(zip(rule.hosts or (), rule.host_spans, strict=False))
+    for host in hosts:
+        if not host.startswith("*"):
+            yield f"{host}:*"
+            continue
+        yield from (f"{host}:{port}" for port in ports)
+        listed = " and ".join(str(port) for port in ports)
+        message = f"a Host header that names another port than {listed} is not matched by `{host}`"
+        way_out = "let the Gateway strip ports, and say so: --assume istio-hosts; or write the hosts one by one"
+        job.lose(codes.HOST_PORTS, message, spans.get(host, rule.span), help=way_out)
+
+
+def _lose_other_routes(policy: Policy, gateway: Gateway, hostnames: Sequence[str], job: Job) -> None:
+    target = policy.target
+    if isinstance(target, GatewayNamed):
+        return
+    own = f"HTTPRoute/{target.namespace}/{target.name}"
+    chosen = {host for rule in policy.rules for host in rule.hosts or hostnames} or set(hostnames)
+    for key, route in sorted(job.world.routes.items()):
+        if key != own and _shares(route, gateway, chosen):
+            message = (
+                f"requests to {route.kind} {route.namespace}/{route.name} are authorized too: it has the same hosts"
+            )
+            job.lose(codes.OTHER_ROUTES, message, policy.target_span)
+
+
+def _shares(route: Route, gateway: Gateway, hosts: set[str]) -> bool:
+    attached = any((one.namespace, one.name) == (gateway.namespace, gateway.name) for one in route.parents)
+    theirs = route.hostnames or (ANY,)
+    return attached and any(is_inside(one, other) or is_inside(other, one) for one in theirs for other in hosts)
+
+
+# Who may
+
+
+def _auth_configs(item: Item, policy: Policy, gateway: Gateway, stem: str, job: Job) -> None:
+    assert item.document.node is not None  # noqa: S101 - policies are read with positions
+    schemes = list(item.document.node["spec"].get("authSchemes") or ())
+    for number, scheme in enumerate(schemes, 1):
+        name = job.name("AuthConfig", gateway.namespace, f"{stem}-{number}")
+        secret = _secret(scheme)
+        if secret is not None and gateway.namespace != policy.ref.namespace:
+            message = f"Authorino looks for Secrets in {gateway.namespace}, the namespace of the AuthConfig {name}"
+            way_out = f"put the Secrets of {policy.ref.namespace} that are meant into {gateway.namespace}"
+            job.lose(codes.SECRETS, message, secret, help=way_out)
+        manifest: Manifest = {
+            "apiVersion": f"authorino.kuadrant.io/{_version(scheme)}",
+            "kind": "AuthConfig",
+            "metadata": metadata_of(item.document, name, gateway.namespace),
+            "spec": scheme.plain(),
+        }
+        job.write(item.document, manifest)
+
+
+def _version(scheme: Node) -> str:
+    """Lists of entries are v1beta1; mappings by name came later."""
+    sections = (scheme.get(key) for key in ("identity", "authentication", "metadata", "authorization", "response"))
+    mapped = "authentication" in scheme or any(one is not None and isinstance(one.value, dict) for one in sections)
+    return "v1beta2" if mapped else "v1beta1"
+
+
+def _secret(node: Node) -> Span | None:
+    """Where a scheme asks for a Secret first."""
+    for key, value in node.items():
+        if key in _SECRET_KEYS:
+            return node.key_span(key)
+        if (found := _secret(value)) is not None:
+            return found
+    return next((found for value in node if (found := _secret(value)) is not None), None)

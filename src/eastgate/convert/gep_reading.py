@@ -1,0 +1,225 @@
+"""GEP-3779 policies of all forms in one: who, on which ports, on which paths, by which methods.
+
+They are read from what was written and not from the IR, because the IR no longer tells a service account from the
+identity that it has; the converted policy should say what its author said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from eastgate.convert.model import Item
+from eastgate.dialects.gep3779.model import Action, Level, Policy, Tier
+from eastgate.places import Span
+from eastgate.schema.kubernetes import selector_of
+from eastgate.sources import Document
+from eastgate.sources.node import Node
+from eastgate.world import Selector
+
+__all__ = ["Account", "Caller", "Gep", "GepRule", "Identity", "PodsTarget", "ServiceTarget", "WholeNamespace", "read"]
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A SPIFFE ID."""
+
+    spiffe: str
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A service account of the target's trust domain."""
+
+    namespace: str
+    name: str
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeNamespace:
+    """Every service account of a namespace, in the target's trust domain."""
+
+    namespace: str
+    span: Span | None = field(default=None, compare=False)
+
+
+Caller: TypeAlias = Identity | Account | WholeNamespace
+
+
+@dataclass(frozen=True, slots=True)
+class GepRule:
+    """ALL of its fields must match, of each ANY entry. None asks nothing, an empty list matches nothing."""
+
+    callers: tuple[Caller, ...] | None
+    ports: tuple[int, ...] | None
+    paths: tuple[str, ...] | None = None
+    methods: tuple[str, ...] | None = None
+    span: Span | None = field(default=None, compare=False)
+    paths_span: Span | None = field(default=None, compare=False)
+
+    @property
+    def never(self) -> bool:
+        """Whether it matches nothing."""
+        return any(one is not None and not one for one in (self.callers, self.ports, self.paths, self.methods))
+
+    @property
+    def is_http(self) -> bool:
+        """Whether it looks at what only HTTP has."""
+        return self.paths is not None or self.methods is not None
+
+
+@dataclass(frozen=True, slots=True)
+class PodsTarget:
+    """Pods by their labels."""
+
+    selector: Selector
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceTarget:
+    """A Service by its name."""
+
+    name: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gep:
+    """A policy of any form."""
+
+    policy: Policy
+    document: Document
+    targets: tuple[PodsTarget | ServiceTarget, ...]
+    rules: tuple[GepRule, ...]
+    level_written: bool
+
+    @property
+    def namespace(self) -> str:
+        """Where it is, and what it targets."""
+        return self.policy.ref.namespace or "default"
+
+    @property
+    def name(self) -> str:
+        """Its own name."""
+        return self.policy.ref.name
+
+    @property
+    def denies(self) -> bool:
+        """Whether it is a DENY."""
+        return self.policy.action is Action.DENY
+
+    @property
+    def is_application(self) -> bool:
+        """Whether it is enforced at L7."""
+        return self.policy.level is Level.APPLICATION
+
+    @property
+    def node(self) -> Node:
+        """What was written."""
+        assert self.document.node is not None  # noqa: S101 - policies are read with positions
+        return self.document.node
+
+    def span(self, *path: str | int) -> Span:
+        """Where something stands in it."""
+        return self.document.locate("spec", *path)
+
+
+def read(item: Item) -> Gep | None:
+    """A namespaced policy; None where it is one of a cluster-wide tier."""
+    policy, document = item.policy, item.document
+    assert isinstance(policy, Policy)  # noqa: S101 - the registry has chosen it
+    if policy.tier is not Tier.NAMESPACED:
+        return None
+    assert document.node is not None  # noqa: S101 - policies are read with positions
+    spec, namespace = document.node["spec"], policy.ref.namespace or "default"
+    refs = spec["targetRefs"]
+    return Gep(
+        policy=policy,
+        document=document,
+        targets=tuple(_target(ref) for ref in (refs if isinstance(refs.value, list) else [refs])),
+        rules=tuple(_rules(document, spec, namespace)),
+        level_written="enforcementLevel" in spec,
+    )
+
+
+def _target(ref: Node) -> PodsTarget | ServiceTarget:
+    if ref["kind"].text == "Pod":
+        return PodsTarget(selector_of(ref["selector"]), ref["selector"].span)
+    return ServiceTarget(ref["name"].text, ref["name"].span)
+
+
+def _rules(document: Document, spec: Node, namespace: str) -> Iterable[GepRule]:
+    if document.kind == "XAuthorizationPolicy":
+        return (_x_rule(rule, namespace) for rule in spec.get("rules") or ())
+    if document.version == "v1alpha1":
+        return (_old_rule(rule) for rule in spec.get("tcpRules") or ())
+    return (_rule(rule, namespace) for rule in spec.get("rules") or ())
+
+
+def _rule(rule: Node, namespace: str) -> GepRule:
+    source, application = rule.get("authorizationSource"), rule.get("applicationAttributes")
+    callers: tuple[Caller, ...] | None = None
+    if source is not None:
+        identities = (Identity(one.text, one.span) for one in source.get("identities") or ())
+        accounts = (_account(one, namespace) for one in source.get("serviceAccounts") or ())
+        callers = (*identities, *accounts)
+    paths, methods = (application.get("paths"), application.get("methods")) if application is not None else (None, None)
+    return GepRule(
+        callers=callers,
+        ports=_ports(rule.get("networkAttributes")),
+        paths=_texts(paths),
+        methods=_texts(methods),
+        span=rule.span,
+        paths_span=paths.span if paths is not None else None,
+    )
+
+
+def _old_rule(rule: Node) -> GepRule:
+    sources, attributes = rule.get("sources"), rule.get("attributes")
+    callers: list[Caller] | None = None
+    if sources is not None:
+        callers = []
+        for source in sources:
+            callers += [Identity(one.text, one.span) for one in source.get("identities") or ()]
+            callers += [_account(one, "") for one in source.get("serviceAccounts") or ()]
+            callers += [WholeNamespace(one.text, one.span) for one in source.get("namespaces") or ()]
+    ports = None
+    if attributes is not None and all("ports" in one for one in attributes):  # one without ports is any port
+        ports = tuple(dict.fromkeys(port.number for one in attributes for port in one["ports"]))
+    return GepRule(tuple(callers) if callers is not None else None, ports, span=rule.span)
+
+
+def _x_rule(rule: Node, namespace: str) -> GepRule:
+    sources = rule.get("sources")
+    callers = tuple(_x_caller(source, namespace) for source in sources) if sources is not None else None
+    return GepRule(callers, _ports(rule.get("networkAttributes")), span=rule.span)
+
+
+def _x_caller(source: Node, own_namespace: str) -> Caller:
+    account = source.get("serviceAccount")
+    if account is None:
+        return Identity(source["spiffe"].text, source["spiffe"].span)
+    where = account.get("namespace")
+    namespace = where.text if where is not None else own_namespace
+    name = account["name"].text
+    return WholeNamespace(namespace, account.span) if name == "*" else Account(namespace, name, account.span)
+
+
+def _account(node: Node, own_namespace: str) -> Caller:
+    namespace, slash, name = node.text.rpartition("/")
+    if name == "*":
+        return WholeNamespace(namespace, node.span)
+    return Account(namespace if slash else own_namespace, name, node.span)
+
+
+def _ports(attributes: Node | None) -> tuple[int, ...] | None:
+    ports = attributes.get("ports") if attributes is not None else None
+    return tuple(dict.fromkeys(port.number for port in ports)) if ports is not None else None
+
+
+def _texts(node: Node | None) -> tuple[str, ...] | None:
+    return tuple(dict.fromkeys(one.text for one in node)) if node is not None else None

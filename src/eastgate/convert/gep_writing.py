@@ -1,0 +1,203 @@
+"""GEP-3779 in each of its three forms. They differ in what they can say, and each says it in other words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from eastgate.convert import codes
+from eastgate.convert.gep_reading import (
+    Account,
+    Caller,
+    Gep,
+    GepRule,
+    Identity,
+    PodsTarget,
+    ServiceTarget,
+    WholeNamespace,
+)
+from eastgate.convert.model import Job, Manifest, metadata_of
+from eastgate.convert.selectors import written
+from eastgate.dialects.gep3779 import GROUP
+from eastgate.sources import Plain
+from eastgate.world import Selector
+
+__all__ = ["AUTHORIZATION_POLICY", "X_POLICY", "resolved", "v1alpha1", "v1alpha2", "x_v1alpha1"]
+
+AUTHORIZATION_POLICY, X_POLICY = "AuthorizationPolicy", "XAuthorizationPolicy"
+_Target = PodsTarget | ServiceTarget
+
+
+def _manifest(version: str, kind: str, gep: Gep, job: Job, name: str, spec: Manifest) -> Manifest:
+    chosen = job.name(kind, gep.namespace, name)
+    return {
+        "apiVersion": f"{GROUP}/{version}",
+        "kind": kind,
+        "metadata": metadata_of(gep.document, chosen),
+        "spec": spec,
+    }
+
+
+def _one_each(gep: Gep, targets: Sequence[_Target], write: Callable[[_Target, str], None]) -> None:
+    """Where a policy has one target only, several of them become several policies: each says the same of its own."""
+    for number, target in enumerate(targets, 1):
+        write(target, gep.name if len(targets) == 1 else f"{gep.name}-{number}")
+
+
+def _target_ref(target: _Target) -> Manifest:
+    if isinstance(target, ServiceTarget):
+        return {"group": "", "kind": "Service", "name": target.name}
+    return {"group": "", "kind": "Pod", "selector": written(target.selector)}
+
+
+# 000: v1alpha2
+
+
+def v1alpha2(gep: Gep, job: Job) -> None:
+    """The Implementable draft can say everything that the others can."""
+    spec: Manifest = {
+        "targetRefs": [_target_ref(target) for target in gep.targets],
+        "action": str(gep.policy.action),
+    }
+    if gep.level_written:
+        spec["enforcementLevel"] = str(gep.policy.level).upper()
+    spec["rules"] = [_rule(rule) for rule in gep.rules]
+    job.write(gep.document, _manifest("v1alpha2", AUTHORIZATION_POLICY, gep, job, gep.name, spec))
+
+
+def _rule(rule: GepRule) -> Manifest:
+    plain: Manifest = {}
+    if rule.callers is not None:  # {} is nobody, and so it stays
+        source: Manifest = {}
+        identities: list[Plain] = [one.spiffe for one in rule.callers if isinstance(one, Identity)]
+        accounts: list[Plain] = [_account(one) for one in rule.callers if not isinstance(one, Identity)]
+        if identities:
+            source["identities"] = identities
+        if accounts:
+            source["serviceAccounts"] = accounts
+        plain["authorizationSource"] = source
+    if rule.ports is not None:
+        plain["networkAttributes"] = {"ports": list(rule.ports)}
+    application: Manifest = {}
+    if rule.paths is not None:
+        application["paths"] = list(rule.paths)
+    if rule.methods is not None:
+        application["methods"] = list(rule.methods)
+    if application:
+        plain["applicationAttributes"] = application
+    return plain
+
+
+def _account(caller: Account | WholeNamespace) -> str:
+    return f"{caller.namespace}/{caller.name if isinstance(caller, Account) else '*'}"
+
+
+# 001: v1alpha1
+
+
+def v1alpha1(gep: Gep, job: Job) -> None:
+    """The Provisional draft has one target, and no levels."""
+    if _is_above_l4(gep, job):
+        return
+
+    def write(target: _Target, name: str) -> None:
+        spec: Manifest = {
+            "targetRefs": _target_ref(target),
+            "action": str(gep.policy.action),
+            "tcpRules": [_old_rule(rule) for rule in gep.rules],
+        }
+        job.write(gep.document, _manifest("v1alpha1", AUTHORIZATION_POLICY, gep, job, name, spec))
+
+    _one_each(gep, gep.targets, write)
+
+
+def _old_rule(rule: GepRule) -> Manifest:
+    """`sources: []` cannot be written here; a rule for no port matches nothing either."""
+    plain: Manifest = {}
+    if rule.callers:
+        groups: dict[str, list[Plain]] = {"identities": [], "serviceAccounts": [], "namespaces": []}
+        for caller in rule.callers:
+            match caller:
+                case Identity(spiffe):
+                    groups["identities"].append(spiffe)
+                case Account():
+                    groups["serviceAccounts"].append(_account(caller))
+                case WholeNamespace(namespace):
+                    groups["namespaces"].append(namespace)
+        plain["sources"] = [{name: entries} for name, entries in groups.items() if entries]
+    if rule.never:
+        plain["attributes"] = [{"ports": []}]
+    elif rule.ports is not None:
+        plain["attributes"] = [{"ports": list(rule.ports)}]
+    return plain
+
+
+# Upstream: the X kind
+
+
+def x_v1alpha1(gep: Gep, job: Job) -> None:
+    """Upstream there is no DENY, no L7 and no Service."""
+    if _is_above_l4(gep, job):
+        return
+    if gep.denies:
+        message = f"{X_POLICY} has no DENY: {gep.policy.ref} is not converted"
+        job.keep(gep.document, codes.DENY, message, gep.span("action"), help="keep it as it is beside the others")
+        return
+    targets = [resolved(target, gep, job) for target in gep.targets]
+    chosen = [target for target in targets if target is not None]
+    if len(chosen) < len(targets):
+        return
+
+    def write(target: _Target, name: str) -> None:
+        spec: Manifest = {
+            "targetRefs": [_target_ref(target)],
+            "action": "ALLOW",
+            "enforcementLevel": "Network",
+            "rules": [_x_rule(rule) for rule in gep.rules],
+        }
+        job.write(gep.document, _manifest("v1alpha1", X_POLICY, gep, job, name, spec))
+
+    _one_each(gep, chosen, write)
+
+
+def _x_rule(rule: GepRule) -> Manifest:
+    plain: Manifest = {}
+    if rule.callers is not None:
+        plain["sources"] = [_x_source(caller) for caller in rule.callers]
+    if rule.ports is not None:
+        plain["networkAttributes"] = {"ports": list(rule.ports)}
+    return plain
+
+
+def _x_source(caller: Caller) -> Manifest:
+    if isinstance(caller, Identity):
+        return {"type": "SPIFFE", "spiffe": caller.spiffe}
+    name = caller.name if isinstance(caller, Account) else "*"
+    return {"type": "ServiceAccount", "serviceAccount": {"namespace": caller.namespace, "name": name}}
+
+
+# What several forms lack
+
+
+def _is_above_l4(gep: Gep, job: Job) -> bool:
+    if not gep.is_application:
+        return False
+    message = f"the target has no APPLICATION level: {gep.policy.ref} is not converted"
+    span = gep.span("enforcementLevel")
+    job.keep(gep.document, codes.LEVEL, message, span, help="convert it to authorizationpolicy-v1alpha2, which has one")
+    return True
+
+
+def resolved(target: _Target, gep: Gep, job: Job) -> PodsTarget | None:
+    """The pods that a Service selects, for those that cannot target a Service; None where that is not known."""
+    if isinstance(target, PodsTarget):
+        return target
+    service = job.world.services.get(f"{gep.namespace}/{target.name}")
+    if service is None or not service.selects_pods:
+        message = f"it is not known which pods Service {gep.namespace}/{target.name} selects: {gep.policy.ref} is not converted"
+        way_out = "give the manifest of the Service with -f" if service is None else "target Pods with a selector"
+        job.keep(gep.document, codes.SERVICE_UNKNOWN, message, target.span, help=way_out)
+        return None
+    labels = ", ".join(f"{key}={value}" for key, value in sorted(service.selector.items()))
+    message = f"Service {gep.namespace}/{target.name} became the labels that it selects: {labels}"
+    job.lose(codes.SERVICE_SELECTOR, message, target.span, help="convert again when the Service changes")
+    return PodsTarget(Selector.of(service.selector), target.span)

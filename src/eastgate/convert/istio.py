@@ -1,0 +1,202 @@
+"""GEP-3779 as Istio's AuthorizationPolicy, so that an Istio mesh can enforce it today.
+
+What is alike: a DENY that matches denies, then an ALLOW must match. What is not: in Istio a workload with only DENY
+policies is open, so that an ALLOW of nothing goes with each DENY; and Istio has one list of ALLOW policies where GEP-3779
+has one for each level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from eastgate.convert import codes
+from eastgate.convert.gep_reading import Gep, PodsTarget, ServiceTarget, read
+from eastgate.convert.gep_writing import resolved
+from eastgate.convert.istio_rules import istio_rules
+from eastgate.convert.model import Item, Job, Manifest, metadata_of
+from eastgate.convert.selectors import label_sets, may_meet, written
+from eastgate.settings import DenyOnly, MeshMode
+from eastgate.settings import ServiceTarget as ServiceReading
+from eastgate.sources import Plain
+
+__all__ = ["GROUP", "KIND", "VERSION", "to_istio"]
+
+GROUP, VERSION, KIND = "security.istio.io", "v1", "AuthorizationPolicy"
+DRY_RUN = "istio.io/dry-run"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Aimed:
+    """A policy with targets that Istio has: pods of any of these labels, or Services at their waypoint."""
+
+    gep: Gep
+    pods: tuple[PodsTarget, ...] = ()
+    services: tuple[ServiceTarget, ...] = ()
+
+    def meets(self, other: _Aimed) -> bool:
+        """Whether both may apply to one request."""
+        by_pod = any(may_meet(one.selector, two.selector) for one in self.pods for two in other.pods)
+        return by_pod or bool({one.name for one in self.services} & {two.name for two in other.services})
+
+
+def to_istio(items: Sequence[Item], job: Job) -> None:
+    """All policies of a cluster: which of them can be converted depends on the others."""
+    aimed: list[_Aimed] = []
+    for item in items:
+        gep = read(item)
+        if gep is None:
+            refuse_tier(item, job)
+        elif (one := _aim(gep, job)) is not None:
+            aimed.append(one)
+    aimed = list(_at_waypoints(aimed, job))
+    for one in _one_level_each(aimed, job):
+        _write(one, aimed, job)
+
+
+def refuse_tier(item: Item, job: Job) -> None:
+    """Cluster-wide policies have no equal."""
+    message = f"{item.policy.ref} is of a cluster-wide tier, and is not converted"
+    span = item.document.locate("spec", "tier")
+    job.keep(item.document, codes.TIER, message, span, help="write its rules into policies of the namespaces")
+
+
+# Targets
+
+
+def _aim(gep: Gep, job: Job) -> _Aimed | None:
+    if gep.namespace == job.options.istio_root_namespace:
+        message = f"a policy in {gep.namespace} means the whole mesh in Istio: {gep.policy.ref} is not converted"
+        job.keep(gep.document, codes.ROOT_NAMESPACE, message, gep.document.locate("metadata", "namespace"))
+        return None
+    if job.settings.mesh_mode is MeshMode.AMBIENT:
+        if gep.policy.audit:
+            message = f"ambient Istio may enforce a dry run: {gep.policy.ref} is not converted"
+            job.keep(gep.document, codes.AUDIT, message, gep.document.locate("metadata", "annotations"))
+            return None
+        services = tuple(target for target in gep.targets if isinstance(target, ServiceTarget))
+        if services and (gep.is_application or job.settings.service_target is ServiceReading.TRAFFIC):
+            return _aim_at_services(gep, services, job)
+    pods = [resolved(target, gep, job) for target in gep.targets]
+    chosen = tuple(target for target in pods if target is not None)
+    if len(chosen) < len(pods) or not all(_selectable(target, gep, job) for target in chosen):
+        return None
+    return _Aimed(gep, chosen)
+
+
+def _selectable(target: PodsTarget, gep: Gep, job: Job) -> bool:
+    if label_sets(target.selector) is not None:
+        return True
+    message = f"Istio selects pods by labels with values only: {gep.policy.ref} is not converted"
+    way_out = "give the pods that are meant a label, and select that"
+    job.keep(gep.document, codes.SELECTOR, message, target.span, help=way_out)
+    return False
+
+
+def _aim_at_services(gep: Gep, services: tuple[ServiceTarget, ...], job: Job) -> _Aimed | None:
+    if job.settings.service_target is ServiceReading.WORKLOADS or len(services) < len(gep.targets):
+        why = "traffic to the pods themselves would go round the waypoint"
+        message = f"{why}: {gep.policy.ref} is not converted"
+        way_out = "set serviceTarget: traffic if only traffic to the Service is meant"
+        job.keep(gep.document, codes.WAYPOINT, message, services[0].span, help=way_out)
+        return None
+    for service in services:
+        message = f"only a waypoint of Service {gep.namespace}/{service.name} enforces this"
+        job.lose(codes.WAYPOINT, message, service.span, help="see that the Service has one: istioctl waypoint status")
+    return _Aimed(gep, services=services)
+
+
+def _at_waypoints(aimed: Sequence[_Aimed], job: Job) -> Iterator[_Aimed]:
+    """Behind a waypoint, policies on the pods see the waypoint for a client: they and it cannot both be right."""
+    with_pods = {one.gep.namespace for one in aimed if one.pods}
+    for one in aimed:
+        if one.services and one.gep.namespace in with_pods:
+            why = f"other policies of {one.gep.namespace} target pods, which see the waypoint for a client"
+            message = f"{why}: {one.gep.policy.ref} is not converted"
+            job.keep(one.gep.document, codes.WAYPOINT, message, one.services[0].span)
+        else:
+            yield one
+
+
+# Levels
+
+
+def _closes(gep: Gep, job: Job) -> bool:
+    """Whether what no ALLOW of its level matches is denied because of it."""
+    return not gep.policy.audit and (not gep.denies or job.settings.deny_only is DenyOnly.DENY)
+
+
+def _one_level_each(aimed: Sequence[_Aimed], job: Job) -> Iterator[_Aimed]:
+    network = [one for one in aimed if not one.gep.is_application and _closes(one.gep, job)]
+    for one in aimed:
+        gep = one.gep
+        if not gep.is_application or not _closes(gep, job):
+            yield one
+            continue
+        rival = next((n for n in network if n.gep.namespace == gep.namespace and n.meets(one)), None)
+        if rival is None:
+            yield one
+            continue
+        message = f"{gep.policy.ref} may meet {rival.gep.policy.ref}, which is of the other level: it is not converted"
+        way_out = "write both into one APPLICATION policy, or target different pods"
+        job.keep(gep.document, codes.LEVELS, message, gep.span("enforcementLevel"), help=way_out)
+
+
+# Manifests
+
+
+def _write(one: _Aimed, among: Sequence[_Aimed], job: Job) -> None:
+    gep = one.gep
+    rules = istio_rules(gep, job)
+    places = _places(one)
+    for number, place in enumerate(places, 1):
+        name = gep.name if len(places) == 1 else f"{gep.name}-{number}"
+        if rules or not gep.denies:
+            _policy(gep, job, name, place, str(gep.policy.action), rules)
+        if gep.denies and _closes(gep, job) and not any(_opens_alike(one, other) for other in among):
+            _policy(gep, job, f"{name}-allow-nothing", place, "ALLOW", [])
+
+
+def _opens_alike(denying: _Aimed, other: _Aimed) -> bool:
+    """Whether an ALLOW that is written anyway closes all that the DENY is to close."""
+    gep = other.gep
+    if (
+        gep.denies
+        or gep.policy.audit
+        or (gep.namespace, gep.is_application)
+        != (
+            denying.gep.namespace,
+            denying.gep.is_application,
+        )
+    ):
+        return False
+    theirs = [written(target.selector) for target in other.pods]
+    by_pod = {} in theirs or all(written(target.selector) in theirs for target in denying.pods)
+    names = {target.name for target in other.services}
+    return by_pod and all(target.name in names for target in denying.services)
+
+
+def _places(one: _Aimed) -> list[Manifest]:
+    """What each policy of Istio says of where it applies; nothing is all pods of its namespace."""
+    places: list[Manifest] = []
+    if one.services:
+        refs: list[Plain] = [{"group": "", "kind": "Service", "name": target.name} for target in one.services]
+        places.append({"targetRefs": refs})
+    for target in one.pods:
+        for labels in label_sets(target.selector) or ():
+            place: Manifest = {"selector": {"matchLabels": dict[str, Plain](labels)}} if labels else {}
+            if place not in places:
+                places.append(place)
+    return places
+
+
+def _policy(gep: Gep, job: Job, name: str, place: Manifest, action: str, rules: Sequence[Plain]) -> None:
+    chosen = job.name(f"{KIND}.{GROUP}", gep.namespace, name)
+    noted = {DRY_RUN: "true"} if gep.policy.audit else None
+    manifest: Manifest = {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": KIND,
+        "metadata": metadata_of(gep.document, chosen, annotations=noted),
+        "spec": {**place, "action": action, "rules": list(rules)},
+    }
+    job.write(gep.document, manifest)

@@ -1,0 +1,110 @@
+"""The rules of a GEP-3779 policy as Istio's: `from` who, `to` which operation.
+
+Where Istio's words are wider, an ALLOW says less and a DENY says more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eastgate.convert import codes
+from eastgate.convert.gep_reading import Account, Caller, Gep, GepRule, Identity, WholeNamespace
+from eastgate.convert.model import Assumption, Job, Manifest
+from eastgate.places import Span
+from eastgate.sources import Plain
+
+__all__ = ["istio_rules", "lose_paths"]
+
+_EVERY_DOMAIN = "cluster.local"  # in a principal Istio reads it as the mesh's own trust domain and its aliases
+_PATHS_HELP = (
+    "set pathNormalization in the mesh (MERGE_SLASHES or DECODE_AND_MERGE_SLASHES), refuse encoded slashes, and say so: "
+    "--assume istio-paths"
+)
+
+
+def istio_rules(gep: Gep, job: Job) -> list[Plain]:
+    """The rules; one that can match nothing is left out, which changes nothing."""
+    found = (_rule(rule, gep, job) for rule in gep.rules if not rule.never)
+    return [rule for rule in found if rule is not None]
+
+
+def _rule(rule: GepRule, gep: Gep, job: Job) -> Manifest | None:
+    plain: Manifest = {}
+    if rule.callers is not None:
+        principals = list(dict.fromkeys(name for caller in rule.callers for name in _principals(caller, gep, job)))
+        if not principals:
+            return None
+        plain["from"] = [{"source": {"principals": list[Plain](principals)}}]
+    operation: Manifest = {}
+    if rule.ports is not None:
+        operation["ports"] = [str(port) for port in rule.ports]
+    if rule.methods is not None:
+        operation["methods"] = list[Plain](rule.methods)
+    if rule.paths is not None:
+        operation["paths"] = list[Plain](rule.paths)
+    if operation:
+        plain["to"] = [{"operation": operation}]
+    if rule.paths is not None and rule.paths_span is not None:
+        lose_paths(job, rule.paths_span)
+    if rule.is_http and gep.denies:
+        job.lose(codes.NOT_HTTP, "on ports that do not speak HTTP, Istio leaves paths and methods out here", rule.span)
+    return plain
+
+
+def lose_paths(job: Job, span: Span) -> None:
+    """Which path a request has depends on the mesh."""
+    if not job.assumes(Assumption.ISTIO_PATHS):
+        job.lose(codes.PATHS, "Istio compares these paths as the mesh normalizes them", span, help=_PATHS_HELP)
+
+
+# Who
+
+
+def _principals(caller: Caller, gep: Gep, job: Job) -> Iterator[str]:
+    domain = job.settings.trust_domain
+    match caller:
+        case Account(namespace, name):
+            yield f"{domain}/ns/{namespace}/sa/{name}"
+        case Identity(spiffe):
+            yield from _identity(spiffe.removeprefix("spiffe://"), caller, gep, job)
+        case WholeNamespace(namespace):
+            yield from _namespace(namespace, caller, gep, job)
+
+
+def _identity(principal: str, caller: Identity, gep: Gep, job: Job) -> Iterator[str]:
+    segments = principal.split("/")
+    own = job.settings.trust_domain
+    if segments[0] == _EVERY_DOMAIN != own and len(segments) == 5:
+        what = "it stays, and denies more" if gep.denies else "it is left out"
+        message = f"in Istio {_EVERY_DOMAIN} would also mean {own}: {what}"
+        job.lose(codes.TRUST_DOMAIN, message, caller.span, help=f"write spiffe://{own}/... if that is meant")
+        if not gep.denies:
+            return
+    yield principal
+
+
+def _namespace(namespace: str, caller: WholeNamespace, gep: Gep, job: Job) -> Iterator[str]:
+    domain = job.settings.trust_domain
+    pattern = f"{domain}/ns/{namespace}/sa/*"
+    if job.assumes(Assumption.ISTIO_IDENTITIES):
+        yield pattern
+        return
+    way_out = "if all identities of the mesh are those that Istio issues, say so: --assume istio-identities"
+    if gep.denies:
+        message = f"`{pattern}` also denies identities below those of service accounts"
+        job.lose(codes.NAMESPACE_ACCOUNTS, message, caller.span, help=way_out)
+        yield pattern
+        return
+    known = accounts_of(namespace, job)
+    listed = ", ".join(known) if known else "none is known"
+    message = f"of all service accounts of namespace {namespace} only those stay that the manifests know: {listed}"
+    job.lose(codes.NAMESPACE_ACCOUNTS, message, caller.span, help=way_out)
+    for name in known:
+        yield f"{domain}/ns/{namespace}/sa/{name}"
+
+
+def accounts_of(namespace: str, job: Job) -> list[str]:
+    """The service accounts of a namespace that are declared, or that a workload runs as."""
+    declared = {one.name for one in job.world.service_accounts.values() if one.namespace == namespace}
+    used = {one.service_account for one in job.world.workloads.values() if one.namespace == namespace and one.is_pod}
+    return sorted(declared | used)

@@ -1,0 +1,157 @@
+"""What a converter works with, and what comes out of it.
+
+A policy is either converted, perhaps to something narrower, or it is kept: left as it is, to stay in force. The policies
+that are kept and those that came out, together, never allow more than what was written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from eastgate.diagnostics import Code, Diagnostic
+from eastgate.dialects import Policy
+from eastgate.places import Span
+from eastgate.settings import Settings
+from eastgate.sources import Document, Plain
+from eastgate.world import World
+
+__all__ = ["Assumption", "Item", "Job", "Manifest", "Options", "Written", "metadata_of"]
+
+Manifest = dict[str, Plain]
+
+CONVERTED_FROM = "eastgate.dev/converted-from"
+_LONGEST_NAME = 253
+_KEPT_METADATA = ("labels", "annotations")
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # it would bring the old form back
+
+
+class Assumption(StrEnum):
+    """What the user knows of the mesh and no manifest can tell."""
+
+    ISTIO_IDENTITIES = "istio-identities"  # nobody has an identity below that of a service account
+    ISTIO_PATHS = "istio-paths"  # the mesh normalizes paths, merges slashes and refuses encoded ones
+    ISTIO_HOSTS = "istio-hosts"  # gateways strip the port of the Host header
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to convert."""
+
+    assumed: frozenset[Assumption] = frozenset()
+    istio_root_namespace: str = "istio-system"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A policy, and the document that it was read from."""
+
+    policy: Policy
+    document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A manifest that came out, and the document that it came from."""
+
+    manifest: Manifest
+    document: Document
+
+
+@dataclass(slots=True)
+class Job:
+    """One run: what is known, and what has come out so far."""
+
+    settings: Settings
+    world: World
+    options: Options = field(default_factory=Options)
+    written: list[Written] = field(default_factory=list)
+    losses: list[Diagnostic] = field(default_factory=list)
+    kept: list[Document] = field(default_factory=list)
+    _names: set[tuple[str, str, str]] = field(default_factory=set)
+
+    def assumes(self, assumption: Assumption) -> bool:
+        """Whether the user said so."""
+        return assumption in self.options.assumed
+
+    def lose(self, code: Code, message: str, span: Span | None, *, help: str | None = None) -> None:  # noqa: A002
+        """Something cannot be said; what is converted is narrower."""
+        loss = Diagnostic(code, message, span, help)
+        if loss not in self.losses:
+            self.losses.append(loss)
+
+    def keep(
+        self,
+        document: Document,
+        code: Code,
+        message: str,
+        span: Span | None,
+        *,
+        help: str | None = None,  # noqa: A002
+    ) -> None:
+        """The policy is not converted and has to stay in force."""
+        self.lose(code, message, span, help=help)
+        if document not in self.kept:
+            self.kept.append(document)
+
+    def write(self, document: Document, manifest: Manifest) -> None:
+        """One manifest is done."""
+        self.written.append(Written(manifest, document))
+
+    def reserve(self, kind: str, namespace: str, name: str) -> None:
+        """A name is taken by something that is not converted here."""
+        self._names.add((kind, namespace, name))
+
+    def name(self, kind: str, namespace: str, wanted: str) -> str:
+        """A name that nothing else has, as near to the wanted one as can be."""
+        if len(wanted) > _LONGEST_NAME:
+            wanted = f"{wanted[:240].rstrip('.-')}-{hashlib.sha256(wanted.encode()).hexdigest()[:10]}"
+        name, number = wanted, 1
+        while (kind, namespace, name) in self._names:
+            number += 1
+            name = f"{wanted}-{number}"
+        self._names.add((kind, namespace, name))
+        return name
+
+
+def metadata_of(
+    document: Document, name: str, namespace: str | None = None, annotations: dict[str, str] | None = None
+) -> Manifest:
+    """Name, namespace, labels and annotations; what an API server adds is left to it."""
+    metadata: Manifest = {"name": name}
+    chosen = namespace if namespace is not None else document.namespace
+    if chosen is not None:
+        metadata["namespace"] = chosen
+    written = _written_metadata(document)
+    for key in _KEPT_METADATA:
+        entries = written.get(key)
+        if isinstance(entries, dict) and entries:
+            metadata[key] = {name: value for name, value in entries.items() if name != _LAST_APPLIED}
+    noted = metadata.get("annotations")
+    origin = f"{document.api_version} {document.kind} {document.namespace or 'default'}/{document.name}"
+    metadata["annotations"] = {
+        **(noted if isinstance(noted, dict) else {}),
+        CONVERTED_FROM: origin,
+        **(annotations or {}),
+    }
+    return metadata
+
+
+def _written_metadata(document: Document) -> Manifest:
+    node = document.node.get("metadata") if document.node is not None else None
+    plain = node.plain() if node is not None else {}
+    return plain if isinstance(plain, dict) else {}
+
+
+def without_status(document: Document) -> Manifest:
+    """A document that has the form asked for already."""
+    plain = document.node.plain() if document.node is not None else dict(document.data or {})
+    assert isinstance(plain, dict)  # noqa: S101 - an object is a mapping
+    return {key: value for key, value in plain.items() if key != "status"}
+
+
+def labels_of(pairs: Sequence[tuple[str, str]]) -> dict[str, Plain]:
+    """Labels in a stable order."""
+    return dict(sorted(pairs))

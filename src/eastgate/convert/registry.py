@@ -1,0 +1,63 @@
+"""Which kinds can be converted to which: the one place where writers are registered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from eastgate.convert import gep_writing
+from eastgate.convert.authorino import to_authorino
+from eastgate.convert.gep_reading import Gep, read
+from eastgate.convert.istio import refuse_tier, to_istio
+from eastgate.convert.model import Item, Job, without_status
+from eastgate.dialects import gep3779, kuadrant
+
+__all__ = ["KINDS", "Kind"]
+
+Convert = Callable[[Sequence[Item], Job], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind to convert to: from which dialects, and which documents are of this kind already."""
+
+    ways: tuple[tuple[type, Convert], ...]
+    own: tuple[tuple[str, str, str], ...] = ()
+
+    def is_own(self, item: Item) -> bool:
+        """Whether there is nothing to convert."""
+        document = item.document
+        return (document.group, document.version, document.kind) in self.own
+
+
+def pass_on(items: Sequence[Item], job: Job) -> None:
+    """What has the form asked for stays as it is."""
+    for item in items:
+        job.write(item.document, without_status(item.document))
+
+
+def _gep(write: Callable[[Gep, Job], None]) -> Convert:
+    def convert(items: Sequence[Item], job: Job) -> None:
+        for item in items:
+            gep = read(item)
+            if gep is None:
+                refuse_tier(item, job)
+            else:
+                write(gep, job)
+
+    return convert
+
+
+_AUTHORIZATION = "AuthorizationPolicy"
+KINDS: dict[str, Kind] = {
+    "authorizationpolicy-v1alpha1": Kind(
+        ((gep3779.Policy, _gep(gep_writing.v1alpha1)),), ((gep3779.GROUP, "v1alpha1", _AUTHORIZATION),)
+    ),
+    "authorizationpolicy-v1alpha2": Kind(
+        ((gep3779.Policy, _gep(gep_writing.v1alpha2)),), ((gep3779.GROUP, "v1alpha2", _AUTHORIZATION),)
+    ),
+    "xauthorizationpolicy": Kind(
+        ((gep3779.Policy, _gep(gep_writing.x_v1alpha1)),), ((gep3779.GROUP, "v1alpha1", "XAuthorizationPolicy"),)
+    ),
+    "istio": Kind(((gep3779.Policy, to_istio), (kuadrant.Policy, to_authorino))),
+}

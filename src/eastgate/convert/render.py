@@ -1,0 +1,36 @@
+"""Manifests as text: readable, and the same each time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import yaml
+
+from eastgate.convert.model import Manifest
+
+__all__ = ["as_json", "as_yaml"]
+
+
+class _Dumper(yaml.SafeDumper):
+    """Lists indented under their key, and no aliases: each manifest stands for itself."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002 - always indented
+        super().increase_indent(flow, False)
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - of any data
+        return True
+
+
+def as_yaml(manifests: Sequence[Manifest]) -> str:
+    """YAML documents, with keys in the order in which they were put."""
+    return "---\n".join(
+        yaml.dump(manifest, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120) for manifest in manifests
+    )
+
+
+def as_json(manifests: Sequence[Manifest]) -> str:
+    """A List, which kubectl takes."""
+    return (
+        json.dumps({"apiVersion": "v1", "kind": "List", "items": list(manifests)}, indent=2, ensure_ascii=False) + "\n"
+    )

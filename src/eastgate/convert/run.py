@@ -1,0 +1,79 @@
+"""A conversion from documents to manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eastgate.authority import Manifests, sort_documents
+from eastgate.convert import codes
+from eastgate.convert.model import Item, Job, Manifest, Options, Written
+from eastgate.convert.registry import KINDS, pass_on
+from eastgate.diagnostics import Diagnostic
+from eastgate.dialects import Policy
+from eastgate.settings import Settings
+from eastgate.sources import Document, Reading
+from eastgate.world import World
+
+__all__ = ["Conversion", "convert"]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What came out: manifests in the order of what they came from, what was lost, and what was not converted."""
+
+    written: tuple[Written, ...]
+    losses: tuple[Diagnostic, ...]
+    kept: tuple[Document, ...]
+
+    @property
+    def manifests(self) -> list[Manifest]:
+        """The manifests alone."""
+        return [one.manifest for one in self.written]
+
+
+def convert(
+    reading: Reading, to: str, settings: Settings, options: Options | None = None
+) -> tuple[Manifests, Conversion]:
+    """Convert the policies that were read. Where manifests have errors (see the first result) nothing is converted."""
+    manifests = sort_documents(reading.documents, settings, reading.reporter)
+    if manifests.reporter.errors:
+        return manifests, Conversion((), (), ())
+    job = Job(settings, World.of(manifests.objects), options or Options())
+    _run(_items(manifests.policies, reading.documents), to, job)
+    place = {id(document): number for number, document in enumerate(reading.documents)}
+    return manifests, Conversion(
+        tuple(sorted(job.written, key=lambda one: place[id(one.document)])),
+        tuple(sorted(job.losses, key=_place)),
+        tuple(sorted(job.kept, key=lambda document: place[id(document)])),
+    )
+
+
+def _run(items: Sequence[Item], to: str, job: Job) -> None:
+    kind = KINDS[to]
+    own = [item for item in items if kind.is_own(item)]
+    others = [item for item in items if not kind.is_own(item)]
+    for item in own:
+        job.reserve(item.document.kind, item.policy.ref.namespace or "default", item.document.name)
+    pass_on(own, job)
+    for model, way in kind.ways:
+        if chosen := [item for item in others if isinstance(item.policy, model)]:
+            way(chosen, job)
+    models = tuple(model for model, _ in kind.ways)
+    for item in others:
+        if not isinstance(item.policy, models):
+            message = f"{item.policy.ref} cannot be converted to {to}"
+            job.keep(item.document, codes.NO_WAY, message, item.document.locate("kind"))
+
+
+def _items(policies: Sequence[Policy], documents: Sequence[Document]) -> list[Item]:
+    by_name = {(one.group, one.kind, one.namespace or "default", one.name): one for one in documents}
+    items = []
+    for policy in policies:
+        ref = policy.ref
+        items.append(Item(policy, by_name[(ref.group, ref.kind, ref.namespace or "default", ref.name)]))
+    return items
+
+
+def _place(loss: Diagnostic) -> tuple[str, int, int]:
+    return (loss.span.file, loss.span.line, loss.span.column) if loss.span is not None else ("", 0, 0)

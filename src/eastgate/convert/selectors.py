@@ -1,0 +1,65 @@
+"""Selectors in forms that other systems have, and whether two of them may select one pod."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+
+from eastgate.sources import Plain
+from eastgate.world import Operator, Selector
+
+__all__ = ["label_sets", "may_meet", "written"]
+
+_MOST = 64  # combinations of values, each of which becomes a policy of its own
+
+
+def written(selector: Selector) -> dict[str, Plain]:
+    """A selector as Kubernetes writes it, in a stable order."""
+    plain: dict[str, Plain] = {}
+    if selector.match_labels:
+        plain["matchLabels"] = dict(sorted(selector.match_labels))
+    expressions: list[Plain] = []
+    for one in sorted(selector.expressions, key=lambda r: (r.key, r.operator, sorted(r.values))):
+        entry: dict[str, Plain] = {"key": one.key, "operator": str(one.operator)}
+        if one.values:
+            entry["values"] = list[Plain](sorted(one.values))
+        expressions.append(entry)
+    if expressions:
+        plain["matchExpressions"] = expressions
+    return plain
+
+
+def label_sets(selector: Selector) -> list[dict[str, str]] | None:
+    """Sets of labels such that a pod is selected if it has ALL of ANY of them; None where there are no such sets."""
+    if any(one.operator is not Operator.IN for one in selector.expressions):
+        return None
+    values = _values(selector)
+    count = 1
+    for options in values.values():
+        count *= len(options)
+    if count > _MOST:
+        return None
+    keys = sorted(values)
+    return [dict(zip(keys, chosen, strict=True)) for chosen in product(*(sorted(values[key]) for key in keys))]
+
+
+def _values(selector: Selector) -> dict[str, frozenset[str]]:
+    """The values that a key may have, of those keys of which this is said."""
+    values = {key: frozenset({value}) for key, value in sorted(selector.match_labels)}
+    for one in selector.expressions:
+        if one.operator is Operator.IN:
+            values[one.key] = values.get(one.key, one.values) & one.values
+    return values
+
+
+def may_meet(one: Selector, other: Selector) -> bool:
+    """Whether some pod may be selected by both: unless they demand different values of one label."""
+    ours, theirs = _values(one), _values(other)
+    if not all(ours.values()) or not all(theirs.values()):
+        return False  # it selects nothing
+    return all(not values.isdisjoint(theirs[key]) for key, values in ours.items() if key in theirs)
+
+
+def selector_of_labels(labels: Mapping[str, str]) -> Selector:
+    """The selector of a Service."""
+    return Selector.of(labels)

@@ -1,0 +1,92 @@
+"""CustomResourceDefinitions, as an API server takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eastgate.crds.kinds import SERVED, Column, Definition, Version
+from eastgate.crds.openapi import Schema, structural
+from eastgate.schema import Record
+
+__all__ = ["Webhook", "definitions"]
+
+POLICY_LABEL = "gateway.networking.k8s.io/policy"
+
+Webhook = tuple[str, str]  # namespace and name of the Service that converts between versions
+
+
+def definitions(webhook: Webhook | None = None) -> list[Schema]:
+    """Every definition, in the order of their names."""
+    return sorted((_definition(one, webhook) for one in SERVED), key=lambda one: str(one["metadata"]["name"]))
+
+
+def _definition(one: Definition, webhook: Webhook | None) -> Schema:
+    labels = {"labels": {POLICY_LABEL: one.attachment}} if one.attachment else {}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{one.plural}.{one.group}"} | labels,
+        "spec": {
+            "group": one.group,
+            "scope": "Cluster" if one.cluster_scoped else "Namespaced",
+            "names": {
+                "kind": one.kind,
+                "listKind": f"{one.kind}List",
+                "plural": one.plural,
+                "singular": one.kind.lower(),
+                "shortNames": list(one.short_names),
+                "categories": ["eastgate"],
+            },
+            "versions": [_version(one, version, webhook) for version in one.versions],
+        }
+        | (_conversion(webhook) if webhook and len(one.versions) > 1 else {}),
+    }
+
+
+def _version(of: Definition, version: Version, webhook: Webhook | None) -> Schema:
+    """A superseded version without anything that converts it would be stored as it is, under the name of the other
+    version, and mean something else there: so it is not served."""
+    warning = f"{of.group}/{version.name} {of.kind} is superseded; {version.superseded}"
+    deprecated = {"deprecated": True, "deprecationWarning": warning} if version.superseded else {}
+    return {
+        "name": version.name,
+        "served": version.superseded is None or webhook is not None,
+        "storage": version is of.versions[0],
+        **deprecated,
+        "subresources": {"status": {}},
+        "additionalPrinterColumns": [_column(column) for column in version.columns],
+        "schema": {"openAPIV3Schema": whole_schema(version.shape, of.status)},
+    }
+
+
+def whole_schema(shape: Record[Any], status: Schema) -> Schema:
+    """The schema of a resource. Its metadata is the API server's own to check."""
+    spec = shape.fields["spec"]
+    return {
+        "type": "object",
+        "description": shape.about or f"{shape.what}.",
+        "properties": {
+            "apiVersion": {"type": "string", "description": "The group and the version."},
+            "kind": {"type": "string", "description": "The kind."},
+            "metadata": {"type": "object"},
+            "spec": structural(spec.shape, spec.about or "What the author wants."),
+            "status": status,
+        },
+        "required": ["spec"],
+    }
+
+
+def _column(column: Column) -> Schema:
+    wide = {"priority": column.priority} if column.priority else {}
+    return {"name": column.name, "type": column.type, "jsonPath": column.path} | wide
+
+
+def _conversion(webhook: Webhook) -> Schema:
+    namespace, name = webhook
+    service = {"namespace": namespace, "name": name, "path": "/convert"}
+    return {
+        "conversion": {
+            "strategy": "Webhook",
+            "webhook": {"clientConfig": {"service": service}, "conversionReviewVersions": ["v1"]},
+        }
+    }

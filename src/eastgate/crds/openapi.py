@@ -1,0 +1,122 @@
+"""Shapes into structural OpenAPI schemas, as a CustomResourceDefinition wants them.
+
+An API server drops fields that a schema does not name, and a policy with a line less is another policy: a selector
+without its misspelt `matchExpression` selects everything. So no field is dropped: records keep what they do not know,
+and are closed by counting. For every set of optional fields there is an alternative that demands these fields and
+allows no more properties than that; an unknown one would be one too many.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+from eastgate.schema import Anything, Choice, Constraint, Field, Flag, ListOf, MapOf, Record, Shape, Text, Whole
+from eastgate.schema.patterns import any_case, whole
+
+__all__ = ["KEEP_UNKNOWN", "Schema", "rules_of", "sentence", "structural", "takes_any_field"]
+
+Schema = dict[str, Any]
+
+KEEP_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
+_LARGEST_INT32 = 2**31 - 1
+
+
+def structural(shape: Shape[Any], about: str | None = None) -> Schema:
+    """The schema of a shape, and of all that is in it."""
+    described = {"description": about} if about else {}
+    return described | _schema(shape) | _demands(shape)
+
+
+def _schema(shape: Shape[Any]) -> Schema:
+    match shape:
+        case Text():
+            return {"type": "string"} | ({"maxLength": shape.served} if shape.served else {})
+        case Whole():
+            width = "int32" if shape.maximum <= _LARGEST_INT32 else "int64"
+            return {"type": "integer", "format": width, "minimum": shape.minimum, "maximum": shape.maximum}
+        case Choice():
+            return {"type": "string"} | _choice(shape)
+        case Flag():
+            return {"type": "boolean"}
+        case ListOf():
+            most = {"maxItems": shape.served} if shape.served else {}
+            return {"type": "array"} | most | {"items": structural(shape.item, _what(shape.item))}
+        case MapOf():
+            return {"type": "object", "additionalProperties": structural(shape.value)}
+        case Record():
+            return _record(shape)
+        case Anything():
+            return {KEEP_UNKNOWN: True}
+
+
+def _choice(shape: Choice) -> Schema:
+    if not shape.any_case:
+        return {"enum": [str(option) for option in shape.options]}
+    return {"maxLength": max(map(len, shape.options)), "pattern": whole(any_case(*shape.options))}
+
+
+def _record(shape: Record[Any]) -> Schema:
+    if takes_any_field(shape):
+        return {"type": "object", KEEP_UNKNOWN: True}
+    required = [name for name, of in shape.fields.items() if of.required]
+    return (
+        {
+            "type": "object",
+            "properties": {name: structural(of.shape, sentence(of)) for name, of in shape.fields.items()},
+        }
+        | ({"required": required} if required else {})
+        | {KEEP_UNKNOWN: True}
+        | _closed(shape, len(required))
+    )
+
+
+def takes_any_field(shape: Record[Any]) -> bool:
+    """Whether a record leaves it to its rules which fields there are. Then even one without a name is one."""
+    return "" in shape.fields
+
+
+def _closed(shape: Record[Any], required: int) -> Schema:
+    optional = [name for name, of in shape.fields.items() if not of.required]
+    if not optional:
+        return {"maxProperties": required}
+    alternatives = [
+        ({"required": list(written)} if written else {}) | {"maxProperties": required + len(written)}
+        for count in range(len(optional) + 1)
+        for written in combinations(optional, count)
+    ]
+    return {"anyOf": alternatives}
+
+
+def rules_of(shape: Shape[Any]) -> list[Constraint]:
+    """The demands on a shape that an API server can check too."""
+    match shape:
+        case Text() | ListOf() | MapOf():
+            rules: tuple[object, ...] = (shape.rule,)
+        case Record():
+            rules = shape.rules
+        case _:
+            rules = ()
+    return [rule for rule in rules if isinstance(rule, Constraint)]
+
+
+def _demands(shape: Shape[Any]) -> Schema:
+    schema: Schema = {}
+    for rule in rules_of(shape):
+        schema |= rule.schema
+    cel = [one for rule in rules_of(shape) for one in rule.cel if not one.mesh]
+    if cel:
+        schema["x-kubernetes-validations"] = [{"rule": one.rule, "message": one.message} for one in cel]
+    return schema
+
+
+def sentence(of: Field[Any]) -> str | None:
+    """What a field means; where nobody has written that, what it is."""
+    return of.about or _what(of.shape)
+
+
+def _what(shape: Shape[Any]) -> str | None:
+    if isinstance(shape, Record) and shape.about:
+        return shape.about
+    words = None if isinstance(shape, Choice | Anything) else shape.what
+    return f"{words[0].upper()}{words[1:]}." if words else None

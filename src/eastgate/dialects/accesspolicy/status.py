@@ -1,0 +1,49 @@
+"""The conditions that a policy would show: `Accepted`, and `ResolvedRefs` where it names an authorizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from eastgate.dialects.accesspolicy.model import Policy
+from eastgate.dialects.base import Condition
+from eastgate.settings import Settings
+from eastgate.world import World
+from eastgate.world.targets import BackendNamed, GatewayNamed, Target
+
+__all__ = ["conditions"]
+
+
+def conditions(policy: Policy, _policies: Sequence[Policy], _settings: Settings, world: World) -> list[Condition]:
+    """Whether its targets are there, and whether it may name its authorizers."""
+    missing = [str(target) for target in policy.targets if not _exists(target, world)]
+    if len(missing) == len(policy.targets):
+        found = Condition("Accepted", "False", "TargetNotFound", f"no manifest declares {', '.join(missing)}")
+    else:
+        said = "it is in audit mode: it is reported and decides nothing" if policy.audit else "it is in force"
+        also = f"; no manifest declares {', '.join(missing)}" if missing else ""
+        found = Condition("Accepted", "True", "Accepted", said + also)
+    return [found, *_references(policy, world)]
+
+
+def _exists(target: Target, world: World) -> bool:
+    match target:
+        case GatewayNamed(namespace, name):
+            return f"{namespace}/{name}" in world.gateways
+        case BackendNamed(namespace, name):
+            return f"{namespace}/{name}" in world.backends
+        case _:
+            return True
+
+
+def _references(policy: Policy, world: World) -> Iterator[Condition]:
+    authorizers = list(dict.fromkeys(one for _, one in policy.asks))
+    if not authorizers:
+        return
+    refused = [
+        str(one) for one in authorizers if not world.granted(*one.referrer, "", "Service", one.namespace, one.service)
+    ]
+    if refused:
+        message = f"no ReferenceGrant lets it name {', '.join(refused)}: what they would be asked about is denied"
+        yield Condition("ResolvedRefs", "False", "RefNotPermitted", message)
+    else:
+        yield Condition("ResolvedRefs", "True", "ResolvedRefs", "it may name its authorizers")

@@ -1,0 +1,90 @@
+"""The conditions that Linkerd's resources would show. Linkerd itself writes them on routes only; these say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from eastgate.dialects.base import Condition
+from eastgate.dialects.linkerd.model import (
+    GROUP,
+    AuthorizationPolicy,
+    HttpRoute,
+    Requirement,
+    Resource,
+    Server,
+    ServerAuthorization,
+)
+from eastgate.policy import PolicyRef
+from eastgate.settings import Settings
+from eastgate.world import World
+
+__all__ = ["conditions"]
+
+
+def conditions(policy: Resource, policies: Sequence[Resource], _settings: Settings, world: World) -> list[Condition]:
+    """Whether what it is about is there, and whether the authentications that it names are."""
+    missing = _missing(policy, policies, world)
+    if missing is not None:
+        reason = "NoMatchingParent" if isinstance(policy, HttpRoute) else "TargetNotFound"
+        found = Condition("Accepted", "False", reason, missing)
+    else:
+        said = "it is in audit mode: it is reported and decides nothing" if policy.audit else "it is in order"
+        found = Condition("Accepted", "True", "Accepted", said)
+    return [found, *_references(policy, policies)]
+
+
+def _missing(policy: Resource, policies: Sequence[Resource], world: World) -> str | None:
+    """What a resource is about and does not exist; None where it does."""
+    servers = [one for one in policies if isinstance(one, Server) and one.ref.namespace == policy.ref.namespace]
+    match policy:
+        case Server(targets=targets):
+            return None if any(world.select(target) for target in targets) else "no workload matches its selector"
+        case ServerAuthorization(server=str(name)):
+            return None if _named(servers, name) else f"no manifest declares Server {policy.ref.namespace}/{name}"
+        case ServerAuthorization(server=selector) if not isinstance(selector, str):
+            return None if any(selector.matches(one.labels) for one in servers) else f"no Server has labels {selector}"
+        case HttpRoute(route=route):
+            known = any(_named(servers, parent.name) for parent in route.parents)
+            return None if known else "no manifest declares a Server that it is attached to"
+        case AuthorizationPolicy():
+            return _missing_target(policy, policies, servers, world)
+        case _:
+            return None
+
+
+def _named(servers: Sequence[Server], name: str) -> bool:
+    return any(one.ref.name == name for one in servers)
+
+
+def _missing_target(
+    policy: AuthorizationPolicy, policies: Sequence[Resource], servers: Sequence[Server], world: World
+) -> str | None:
+    target, namespace = policy.target, policy.ref.namespace
+    if target.is_workload:
+        exists = any(world.select(one) for one in policy.targets)
+    elif (target.group, target.kind) == (GROUP, "Server"):
+        exists = _named(servers, target.name)
+    elif target.kind == "Namespace":
+        exists = True
+    elif target.group == GROUP:
+        exists = PolicyRef(target.kind, namespace, target.name, GROUP) in {one.ref for one in policies}
+    else:
+        exists = f"{target.kind}/{namespace}/{target.name}" in world.routes
+    return None if exists else f"no manifest declares {target.kind} {namespace}/{target.name}"
+
+
+def _references(policy: Resource, policies: Sequence[Resource]) -> Iterator[Condition]:
+    if not isinstance(policy, AuthorizationPolicy):
+        return
+    wanted = [one.when for one in policy.requirements if _refers(one)]
+    known = {one.ref for one in policies}
+    missing = [str(ref) for ref in wanted if ref not in known]
+    if missing:
+        message = f"it refers to {', '.join(missing)}, which does not exist: it lets nobody in"
+        yield Condition("ResolvedRefs", "False", "RefNotFound", message)
+    elif wanted:
+        yield Condition("ResolvedRefs", "True", "ResolvedRefs", "the authentications that it names exist")
+
+
+def _refers(requirement: Requirement) -> bool:
+    return isinstance(requirement.when, PolicyRef)

@@ -1,0 +1,171 @@
+"""One chain, prepared for questions about its rules: who decides a request before a rule gets to, or beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from eastgate.engine.compiled import Program, compile_layers
+from eastgate.engine.completions import complete
+from eastgate.lint.solving import GaveUp, complete_with_others
+from eastgate.policy import (
+    AllowAny,
+    AskAll,
+    Chain,
+    Deny,
+    Effect,
+    FirstMatch,
+    Is,
+    Layer,
+    Observe,
+    OneOf,
+    Request,
+    Rule,
+    Stage,
+    Step,
+    atoms,
+    rules_of,
+)
+from eastgate.policy.attributes import PORT, Attribute
+
+__all__ = ["Analysis", "Place", "places"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A rule in a chain: of which stage, and what it does."""
+
+    rule: Rule
+    stage: int
+    number: int
+    effect: Effect
+
+
+def places(chain: Chain) -> Iterator[Place]:
+    """Every rule that decides by itself. What an authorizer is asked about is for the authorizer to decide."""
+    for number, stage in enumerate(chain.stages):
+        match stage:
+            case Deny(rules=rules):
+                yield from (Place(rule, number, place, Effect.DENY) for place, rule in enumerate(rules))
+            case AllowAny(rules=rules):
+                yield from (Place(rule, number, place, Effect.ACCEPT) for place, rule in enumerate(rules))
+            case FirstMatch(steps=steps):
+                yield from (Place(step.rule, number, place, step.effect) for place, step in enumerate(steps))
+            case AskAll() | Observe():
+                pass
+
+
+class Analysis:
+    """A chain of a layer. Programs are made when they are first needed."""
+
+    def __init__(self, layer: Layer, chain: Chain) -> None:
+        self.layer = layer
+        self.chain = chain
+        self._before: dict[int, Program] = {}
+        self._beside: dict[tuple[int, bool], Program] = {}
+        self._ids: dict[int, set[int]] = {}
+
+    @cached_property
+    def _looked_at(self) -> frozenset[Attribute]:
+        return self.layer.looks_at
+
+    @cached_property
+    def _free_port(self) -> int:
+        """A port that no rule names."""
+        named: set[object] = set()
+        for stage in self.chain.stages:
+            for rule in rules_of(stage):
+                for atom in atoms(rule.when):
+                    if isinstance(atom, Is) and atom.attribute == PORT and isinstance(atom.matcher, OneOf):
+                        named |= atom.matcher.values
+        return next((port for port in range(65535, 0, -1) if port not in named), 65535)
+
+    def caught(self, place: Place, found: Request) -> Rule | None:
+        """Which other rule decides a request before this rule does, or as it does; None where this one is needed."""
+        request = complete_with_others(found.values, self._looked_at, self._free_port)
+        request = request.assuming(found.assumed)
+        before = self._decided(self._program_before(place.stage), request)
+        if before is not None:
+            return before
+        for backwards in (False, True):
+            beside = self._decided(self._program_beside(place.stage, backwards=backwards), request)
+            if beside is not None and beside is not place.rule:
+                return beside
+            if isinstance(self.chain.stages[place.stage], FirstMatch):
+                break  # there only what comes earlier counts
+        return None
+
+    @staticmethod
+    def _decided(program: Program, request: Request) -> Rule | None:
+        return program.outcome(program.decide(request)).rule
+
+    def is_before(self, place: Place, rule: Rule) -> bool:
+        """Whether a rule decides, and is not just another one of the same stage with the same effect."""
+        stage = self.chain.stages[place.stage]
+        if isinstance(stage, FirstMatch):
+            return True
+        ids = self._ids.get(place.stage)
+        if ids is None:
+            ids = self._ids[place.stage] = {id(one) for one in rules_of(stage)}
+        return id(rule) not in ids
+
+    def escapes(self, place: Place, deciding: Sequence[Rule]) -> Request | None:
+        """A request that a rule matches and that gets past these rules. Raises GaveUp."""
+        kept = {id(rule) for rule in deciding}
+        stages = [_only(stage, kept) for stage in self.chain.stages[: place.stage]]
+        own = self.chain.stages[place.stage]
+        if isinstance(own, FirstMatch):
+            earlier = own.steps[: place.number]
+            stages.append([Step(step.rule, Effect.ACCEPT) for step in earlier if id(step.rule) in kept])
+        last = Step(place.rule, Effect.DENY)
+        chain = Chain(
+            (
+                *(FirstMatch("before", tuple(steps), Effect.PASS) for steps in stages if steps),
+                FirstMatch("last", (last,), Effect.ACCEPT),
+            )
+        )
+        found = complete(Layer("lint", chain), Request({}))
+        if found.exhausted:
+            raise GaveUp
+        return None if found.outcome.allowed else found.of(Request({}))
+
+    def escapes_all(self, place: Place) -> Request | None:
+        """A request that a rule matches and that nothing decides before. Raises GaveUp."""
+        own = self.chain.stages[place.stage]
+        earlier = [step.rule for step in own.steps[: place.number]] if isinstance(own, FirstMatch) else []
+        return self.escapes(place, [*(r for s in self.chain.stages[: place.stage] for r in rules_of(s)), *earlier])
+
+    def _program_before(self, stage: int) -> Program:
+        """Names the rule of an earlier stage that decides a request."""
+        program = self._before.get(stage)
+        if program is None:
+            stages = [_only(one, None) for one in self.chain.stages[:stage]]
+            program = self._before[stage] = _compiled([steps for steps in stages if steps])
+        return program
+
+    def _program_beside(self, stage: int, *, backwards: bool) -> Program:
+        """Names the first, or the last, rule of a stage that matches a request."""
+        program = self._beside.get((stage, backwards))
+        if program is None:
+            rules = list(rules_of(self.chain.stages[stage]))
+            steps = [Step(rule, Effect.ACCEPT) for rule in (reversed(rules) if backwards else rules)]
+            program = self._beside[stage, backwards] = _compiled([steps])
+        return program
+
+
+def _only(stage: Stage, kept: set[int] | None) -> list[Step]:
+    """The steps of an earlier stage that decide, be it for or against; of a tier also those that pass it over."""
+    match stage:
+        case Deny(rules=rules):
+            steps = [Step(rule, Effect.ACCEPT) for rule in rules]
+        case FirstMatch(steps=written):
+            steps = [Step(s.rule, s.effect if s.effect is Effect.PASS else Effect.ACCEPT) for s in written]
+        case _:
+            steps = []
+    return [step for step in steps if kept is None or step.effect is Effect.PASS or id(step.rule) in kept]
+
+
+def _compiled(stages: Sequence[Sequence[Step]]) -> Program:
+    chain = Chain(tuple(FirstMatch("lint", tuple(steps), Effect.PASS) for steps in stages))
+    return compile_layers([Layer("lint", chain)])

@@ -1,0 +1,227 @@
+"""What all checks stand on: the authority, its classes of workloads, and where policies are.
+
+A class is looked at once, however many workloads form it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from eastgate.authority import Authority
+from eastgate.dialects import Policy
+from eastgate.dialects.accesspolicy import Policy as AccessPolicy
+from eastgate.dialects.gep3779 import Policy as GepPolicy
+from eastgate.dialects.kuadrant import Policy as KuadrantPolicy
+from eastgate.dialects.linkerd.model import Resource
+from eastgate.engine.compiled import Program
+from eastgate.places import Span
+from eastgate.policy import Attachment, PolicyRef, Rule
+from eastgate.settings import Settings
+from eastgate.world import GATEWAY_GROUP, Workload, World
+from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
+
+__all__ = [
+    "AccessPolicy",
+    "GepPolicy",
+    "Ground",
+    "Group",
+    "KuadrantPolicy",
+    "Labels",
+    "Policy",
+    "Resource",
+    "collected",
+    "enumerated",
+]
+
+Labels = dict[str, set[str]]  # the values of each key
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Points that decide alike: workloads of one class, or one Gateway, route or Backend."""
+
+    program: Program
+    members: tuple[str, ...]
+    attached: tuple[Attachment[Policy], ...]
+    is_workload: bool = True
+
+    @property
+    def first(self) -> str:
+        """The one to speak of."""
+        return self.members[0]
+
+    @property
+    def named(self) -> str:
+        """All of them, in a few words."""
+        return enumerated(self.members)
+
+    @property
+    def destination(self) -> str:
+        """The first, as the destination of a question."""
+        if self.is_workload:
+            return f"pod:{self.first.partition(' ')[0]}"
+        kind, _, key = self.first.partition(" ")
+        return f"{'route' if kind == 'HTTPRoute' else kind.lower()}:{key}"
+
+
+class Ground:
+    """An authority, seen from where its policies are enforced."""
+
+    def __init__(self, authority: Authority) -> None:
+        self.authority = authority
+        self._labels: dict[str, Labels] = {}
+
+    @property
+    def world(self) -> World:
+        """What exists."""
+        return self.authority.world
+
+    @property
+    def settings(self) -> Settings:
+        """How it is read."""
+        return self.authority.settings
+
+    @cached_property
+    def policies(self) -> Sequence[Policy]:
+        """Every policy, in the order of their names."""
+        return self.authority.policies
+
+    @cached_property
+    def by_ref(self) -> dict[PolicyRef, Policy]:
+        """Every policy by its name."""
+        return {policy.ref: policy for policy in self.policies}
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """The classes of workloads that some layer guards, and the other points that policies target."""
+        return [*self._workload_groups(), *self._named_groups()]
+
+    @property
+    def workload_groups(self) -> Iterator[Group]:
+        """The classes of workloads."""
+        return (group for group in self.groups if group.is_workload)
+
+    def _workload_groups(self) -> Iterator[Group]:
+        engine = self.authority.engine
+        engine.compile_all()
+        members: dict[int, list[str]] = {}
+        programs: dict[int, Program] = {}
+        for key in sorted(self.world.workloads):
+            program = engine.program(key)
+            programs[id(program)] = program
+            members.setdefault(id(program), []).append(key)
+        for number, program in programs.items():
+            if program.layers:
+                keys = tuple(members[number])
+                yield Group(program, keys, engine.attached(keys[0]))
+
+    def _named_groups(self) -> Iterator[Group]:
+        engine = self.authority.engine
+        named = (GatewayNamed, RouteNamed, BackendNamed)
+        points = {str(target) for policy in self.policies for target in policy.targets if isinstance(target, named)}
+        for point in sorted(points):
+            attached = engine.attached(point)
+            yield Group(engine.program(point), (point,), attached, is_workload=False)
+
+    def subjects_at(self, span: Span | None) -> tuple[str, ...]:
+        """The policy or object in whose document something stands."""
+        if span is None:
+            return ()
+        documents = self._documents.get(id(span.source), [])
+        place = bisect_right(documents, (span.line, 1 << 60, "")) - 1
+        return (documents[place][2],) if place >= 0 and span.line <= documents[place][1] else ()
+
+    @cached_property
+    def _documents(self) -> dict[int, list[tuple[int, int, str]]]:
+        """Of each source, by its identity, the lines of its documents."""
+        found: dict[int, list[tuple[int, int, str]]] = {}
+        spans = [(policy.span, str(policy.ref)) for policy in self.policies]
+        spans += [(one.span, str(identity)) for identity, one in self.world.objects.items() if one.span is not None]
+        for span, key in spans:
+            found.setdefault(id(span.source), []).append((span.line, span.end_line, key))
+        return {source: sorted(documents) for source, documents in found.items()}
+
+    @cached_property
+    def workloads_of(self) -> dict[PolicyRef, list[str]]:
+        """The workloads that a policy is attached to, by its name."""
+        found: dict[PolicyRef, list[str]] = {}
+        for group in self.workload_groups:
+            for ref in {one.policy.ref for one in group.attached}:
+                found.setdefault(ref, []).extend(group.members)
+        return found
+
+    def workload(self, key: str) -> Workload:
+        """A workload by its key."""
+        return self.world.workloads[key]
+
+    def policy_of(self, rule: Rule) -> Policy | None:
+        """The policy that a rule was written in."""
+        return self.by_ref.get(rule.origin.policy) if rule.origin.policy is not None else None
+
+    @cached_property
+    def accounts(self) -> dict[str, set[str]]:
+        """The service accounts that are declared or in use, by namespace."""
+        found: dict[str, set[str]] = {}
+        for account in self.world.service_accounts.values():
+            found.setdefault(account.namespace, set()).add(account.name)
+        for workload in self.world.workloads.values():
+            if workload.is_pod:
+                found.setdefault(workload.namespace, set()).add(workload.service_account)
+        return found
+
+    @cached_property
+    def declaring_accounts(self) -> frozenset[str]:
+        """The namespaces of which some service account is declared."""
+        return frozenset(account.namespace for account in self.world.service_accounts.values())
+
+    @cached_property
+    def workloads_in(self) -> dict[str, list[Workload]]:
+        """The pods of each namespace."""
+        found: dict[str, list[Workload]] = {}
+        for workload in self.world.workloads.values():
+            if workload.is_pod:
+                found.setdefault(workload.namespace, []).append(workload)
+        return found
+
+    def labels_in(self, namespace: str) -> Labels:
+        """The labels of a namespace's pods."""
+        if namespace not in self._labels:
+            self._labels[namespace] = collected(one.labels for one in self.workloads_in.get(namespace, ()))
+        return self._labels[namespace]
+
+    @cached_property
+    def names(self) -> dict[tuple[str, str, str], set[str]]:
+        """The names of policies and routes by group, kind and namespace."""
+        found: dict[tuple[str, str, str], set[str]] = {}
+        for policy in self.policies:
+            ref = policy.ref
+            found.setdefault((ref.group, ref.kind, ref.namespace or ""), set()).add(ref.name)
+        for route in self.world.routes.values():
+            found.setdefault((GATEWAY_GROUP, route.kind, route.namespace), set()).add(route.name)
+        return found
+
+    @cached_property
+    def namespaces(self) -> frozenset[str]:
+        """Every namespace in which there is anything, or that is declared."""
+        found = set(self.world.namespaces_in_use())
+        found |= {identity.namespace for identity in self.world.objects if identity.namespace}
+        found |= {policy.ref.namespace for policy in self.policies if policy.ref.namespace}
+        return frozenset(found)
+
+
+def enumerated(names: Sequence[str], most: int = 3) -> str:
+    """The first few names, and how many more there are."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def collected(labels: Iterable[Mapping[str, str]]) -> Labels:
+    """Every key, and the values that it has somewhere."""
+    found: Labels = {}
+    for one in labels:
+        for key, value in one.items():
+            found.setdefault(key, set()).add(value)
+    return found

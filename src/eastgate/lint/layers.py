@@ -1,0 +1,94 @@
+"""Workloads on which policies of two kinds apply: a client that the one names and the other always refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eastgate.engine.partial import truth
+from eastgate.lint import codes
+from eastgate.lint.ground import Ground, Group, enumerated
+from eastgate.lint.model import Finding, command
+from eastgate.lint.possible import can_allow, chains_for
+from eastgate.lint.statements import Caller, named
+from eastgate.policy import AllowAny, Layer, Request, Rule
+from eastgate.policy.attributes import IDENTITY, MESH_NAME, PORT
+from eastgate.questions import Question
+from eastgate.world import service_account_id
+
+__all__ = ["disagreeing_layers"]
+
+_MOST_RULES = 200  # of one layer
+_GEP = ("workload/network", "workload/application")
+
+
+def disagreeing_layers(ground: Ground) -> Iterator[Finding]:
+    """One example for each rule whose clients another layer refuses."""
+    for group in ground.workload_groups:
+        linkerd = [layer for layer in group.program.layers if layer.name not in _GEP]
+        gep = [layer for layer in group.program.layers if layer.name in _GEP]
+        for one in gep:
+            for other in linkerd:
+                yield from _refused(group, one, other, ground)
+                yield from _refused(group, other, one, ground)
+
+
+def _refused(group: Group, one: Layer, other: Layer, ground: Ground) -> Iterator[Finding]:
+    ports = [port.number for port in ground.workload(group.first).ports]
+    for rule in _allowing(one)[:_MOST_RULES]:
+        for caller in _accounts(rule, ground):
+            for port in ports:
+                request = _request(caller, port, ground)
+                if can_allow(one, request) and _matches(rule, one, request) and not can_allow(other, request):
+                    yield _told(_exposing(group, port, ground), rule, other, caller, port)
+                    break
+            else:
+                continue
+            break  # one example for a rule is enough
+
+
+def _allowing(layer: Layer) -> list[Rule]:
+    found = [
+        rule
+        for chain in layer.chains
+        for stage in chain.stages
+        if isinstance(stage, AllowAny)
+        for rule in stage.rules
+        if rule.origin.policy is not None and not rule.origin.label
+    ]
+    return list({str(rule.origin): rule for rule in found}.values())
+
+
+def _accounts(rule: Rule, ground: Ground) -> list[Caller]:
+    found = [caller for caller in named(rule.when, None, ground.settings) if caller.account not in (None, "*")]
+    return [caller for caller in found if caller.trust_domain == ground.settings.trust_domain][:3]
+
+
+def _request(caller: Caller, port: int, ground: Ground) -> Request:
+    namespace, account = caller.namespace or "", caller.account or ""
+    identity = service_account_id(ground.settings.trust_domain, namespace, account)
+    return Request({IDENTITY: identity, MESH_NAME: ground.settings.mesh_name(namespace, account), PORT: port})
+
+
+def _matches(rule: Rule, layer: Layer, request: Request) -> bool:
+    """Whether it is this rule that lets the client in, on this port."""
+    return any(
+        one.origin == rule.origin and truth(one.when, request) is not False
+        for chain in chains_for(layer, request)
+        for stage in chain.stages
+        if isinstance(stage, AllowAny)
+        for one in stage.rules
+    )
+
+
+def _exposing(group: Group, port: int, ground: Ground) -> list[str]:
+    """The workloads of a class that declare a port; what else they declare may differ."""
+    return [key for key in group.members if any(one.number == port for one in ground.workload(key).ports)]
+
+
+def _told(members: list[str], rule: Rule, other: Layer, caller: Caller, port: int) -> Finding:
+    source = f"sa:{caller.namespace}/{caller.account}"
+    question = Question(source, f"pod:{members[0]}", port)
+    message = f"{rule.origin} allows {source} on port {port} of {enumerated(members)}, and {other.name} denies it"
+    subjects = (str(rule.origin.policy), *members)
+    help_ = f"allow it at {other.name} too, or remove it here: both must allow"
+    return Finding(codes.LAYERS_DISAGREE, message, rule.origin.span, help_, subjects, command(question))

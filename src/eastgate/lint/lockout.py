@@ -1,0 +1,88 @@
+"""Workloads, Gateways and Backends that nothing can reach, and by whose doing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eastgate.lint import codes, locating
+from eastgate.lint.chains import Analysis, places
+from eastgate.lint.ground import Ground, Group, Policy
+from eastgate.lint.model import Finding, command
+from eastgate.lint.possible import chains_for, is_written
+from eastgate.lint.solving import GaveUp, witness
+from eastgate.policy import AllowAny, Chain, Effect, Layer, Request
+from eastgate.policy.attributes import PORT
+from eastgate.questions import Question
+
+__all__ = ["locked_out"]
+
+
+def locked_out(ground: Ground) -> Iterator[Finding]:
+    """Every class of workloads with a layer that allows nothing at all."""
+    for group in ground.groups:
+        for layer in group.program.layers:
+            if _is_closed(layer, group, ground):
+                yield _told(layer, group, ground)
+                break
+
+
+def _is_closed(layer: Layer, group: Group, ground: Ground) -> bool:
+    ports: list[int] = []
+    if group.is_workload:
+        ports = sorted({port.number for key in group.members[:50] for port in ground.workload(key).ports})
+    requests = [Request({PORT: port}) for port in ports] or [Request({})]
+    chains = {id(chain): chain for request in requests for chain in chains_for(layer, request)}
+    return all(_allows_nothing(layer, chain) for chain in chains.values())
+
+
+def _allows_nothing(layer: Layer, chain: Chain) -> bool:
+    if not any(isinstance(stage, AllowAny) for stage in chain.stages):
+        return False
+    analysis = Analysis(layer, chain)
+    for place in places(chain):
+        if place.effect is not Effect.ACCEPT or not is_written(place.rule):
+            continue
+        try:
+            if witness(place.rule.when) is not None and analysis.escapes_all(place) is not None:
+                return False
+        except GaveUp:
+            return False
+    return True
+
+
+def _told(layer: Layer, group: Group, ground: Ground) -> Finding:
+    policies = _responsible(layer, group)
+    names = ", ".join(str(policy.ref) for policy in policies) or "the default policy"
+    message = (
+        f"nothing can reach {group.named}: {names} {'applies' if len(policies) < 2 else 'apply'}, and nothing allows"
+    )
+    port = next((port.number for port in ground.workload(group.first).ports), None) if group.is_workload else None
+    span = locating.name_of(policies[0].span) if policies else None
+    if span is None and group.is_workload:
+        span = locating.name_of(ground.workload(group.first).span)
+    return Finding(
+        codes.LOCKED_OUT,
+        message,
+        span,
+        'allow somebody; if nobody is meant to reach it, say so: eastgate.dev/lint-ignore: "EG6040: <why>"',
+        (*(str(policy.ref) for policy in policies), *group.members),
+        command(Question("anonymous", group.destination, port)),
+    )
+
+
+def _responsible(layer: Layer, group: Group) -> list[Policy]:
+    """The policies of this layer that are enforced on it, those that allow first."""
+    wanted = {"workload/network": "network", "workload/application": "application"}.get(layer.name)
+    found = [
+        one.policy
+        for one in group.attached
+        if not one.policy.audit and getattr(one.policy, "level", None) == wanted and _speaks(one.policy, layer)
+    ]
+    return sorted(
+        dict.fromkeys(found), key=lambda policy: (str(getattr(policy, "action", "")) != "ALLOW", str(policy.ref))
+    )
+
+
+def _speaks(policy: Policy, layer: Layer) -> bool:
+    """Linkerd attaches all of a namespace's policies to each of its pods; a Server is what closes a port."""
+    return layer.name != "workload/inbound" or policy.ref.kind == "Server"

@@ -1,0 +1,112 @@
+"""What policies say, one condition at a time, with the place where it stands: the same for every dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from eastgate.dialects.linkerd.model import AuthorizationPolicy, MeshTLSAuthentication, ServerAuthorization
+from eastgate.lint.ground import AccessPolicy, GepPolicy, Policy
+from eastgate.places import Span
+from eastgate.policy import AccountsOf, Is, OneOf, PolicyRef, Predicate, Rule, Suffix, atoms
+from eastgate.policy.attributes import IDENTITY, MESH_NAME
+from eastgate.settings import Settings
+
+__all__ = ["Caller", "callers", "named", "rules"]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """One client that a policy names: an account, all of a namespace (`*`), or an identity that is neither."""
+
+    identity: str
+    span: Span | None
+    namespace: str | None = None
+    account: str | None = None
+    trust_domain: str | None = None
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The ways to write it, the most exact first."""
+        if self.namespace is None or self.account is None:
+            return (self.identity,)
+        if self.account == "*":
+            return f"{self.namespace}/*", self.identity, self.namespace
+        return self.identity, f"{self.namespace}/{self.account}", self.account
+
+
+def rules(policy: Policy) -> tuple[Rule, ...]:
+    """The rules of a policy that the IR has before it is known where they apply."""
+    match policy:
+        case GepPolicy(rules=found):
+            return found
+        case AccessPolicy():
+            return policy.rules
+        case ServerAuthorization(rule=rule):
+            return (rule,)
+        case _:
+            return ()
+
+
+def callers(policy: Policy, settings: Settings) -> Iterator[Caller]:
+    """Every client that a policy names."""
+    for predicate, span in _said(policy):
+        yield from named(predicate, span, settings)
+
+
+def named(predicate: Predicate, span: Span | None, settings: Settings) -> Iterator[Caller]:
+    """Every client that a predicate names."""
+    for atom in atoms(predicate):
+        if isinstance(atom, Is):
+            yield from _named(atom, span, settings)
+
+
+def _said(policy: Policy) -> Iterator[tuple[Predicate, Span | None]]:
+    match policy:
+        case MeshTLSAuthentication():
+            yield policy.who, policy.who_span
+        case AuthorizationPolicy():
+            for requirement in policy.requirements:
+                if not isinstance(requirement.when, PolicyRef):
+                    yield requirement.when, requirement.span
+        case _:
+            for rule in rules(policy):
+                yield rule.when, rule.origin.part(IDENTITY if IDENTITY in _parts(rule) else MESH_NAME)
+
+
+def _parts(rule: Rule) -> set[object]:
+    return {attribute for attribute, _ in rule.origin.parts}
+
+
+def _named(atom: Is, span: Span | None, settings: Settings) -> Iterator[Caller]:
+    match atom.attribute, atom.matcher:
+        case attribute, OneOf(values) if attribute == IDENTITY:
+            yield from (_spiffe(str(value), span) for value in sorted(values, key=str))
+        case attribute, AccountsOf(domain, namespace) if attribute == IDENTITY:
+            yield Caller(f"{namespace}/*", span, namespace, "*", domain)
+        case attribute, OneOf(values) if attribute == MESH_NAME:
+            yield from (_mesh(str(value), span, settings) for value in sorted(values, key=str))
+        case attribute, Suffix(text) if attribute == MESH_NAME:
+            yield _mesh(f"*{text}", span, settings)
+
+
+def _spiffe(identity: str, span: Span | None) -> Caller:
+    domain, _, path = identity.removeprefix("spiffe://").partition("/")
+    match path.split("/"):
+        case ["ns", namespace, "sa", account]:
+            return Caller(identity, span, namespace, account, domain)
+        case _:
+            return Caller(identity, span, trust_domain=domain)
+
+
+def _mesh(name: str, span: Span | None, settings: Settings) -> Caller:
+    """A name in Linkerd's form, `account.namespace.serviceaccount.identity.<control plane>.<domain>`."""
+    if name.startswith("spiffe://"):
+        return _spiffe(name, span)
+    head, found, tail = name.partition(".serviceaccount.identity.")
+    account, dot, namespace = head.partition(".")
+    if not found or not dot or "." in namespace:
+        return Caller(name, span)
+    own = settings.mesh_name(namespace, account).partition(".serviceaccount.identity.")[2]
+    domain = settings.trust_domain if tail == own else tail.partition(".")[2]
+    return Caller(name, span, namespace, account, domain)

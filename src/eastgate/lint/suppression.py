@@ -1,0 +1,117 @@
+"""Suppressions: an annotation on the object that a finding is about, with the code and the reason.
+
+metadata:
+  annotations:
+    eastgate.dev/lint-ignore: "EG6003: the operator opens the port; EG6040: closed until the launch"
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from eastgate.diagnostics import Code, did_you_mean
+from eastgate.lint import codes, locating
+from eastgate.lint.ground import Ground
+from eastgate.lint.model import Finding
+from eastgate.places import Span
+
+__all__ = ["ANNOTATION", "LINT_CODES", "without_suppressed"]
+
+ANNOTATION = "eastgate.dev/lint-ignore"
+LINT_CODES = {value.id: value for value in vars(codes).values() if isinstance(value, Code)}
+
+_ENTRY = re.compile(r"\s*(EG\d{4})\s*:\s*(\S.*?)\s*", re.DOTALL)
+
+
+@dataclass(slots=True)
+class _Suppression:
+    code: str
+    document: Span
+    span: Span
+    keys: frozenset[str]
+    used: bool = False
+
+
+@dataclass(slots=True)
+class _Written:
+    """What the annotations say: suppressions, and what is wrong with them."""
+
+    suppressions: list[_Suppression] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def without_suppressed(found: Iterable[Finding], ground: Ground) -> Iterator[Finding]:
+    """The findings that nobody suppressed, and what is wrong with suppressions."""
+    written = _Written()
+    for document, keys in _documents(ground):
+        _read(document, keys, written)
+    for finding in found:
+        if not _is_suppressed(finding, written.suppressions, ground):
+            yield finding
+    yield from written.findings
+    for one in written.suppressions:
+        if not one.used:
+            yield _unused(one)
+
+
+def _is_suppressed(finding: Finding, suppressions: list[_Suppression], ground: Ground) -> bool:
+    """A policy or an object suppresses by itself; of several workloads, all must."""
+    mine = [one for one in suppressions if one.code == finding.code.id and _is_about(finding, one)]
+    if not mine:
+        return False
+    workloads = {subject for subject in finding.subjects if subject in ground.world.workloads}
+    alone = [one for one in mine if not one.keys & workloads]
+    together = frozenset[str]().union(*(one.keys for one in mine))
+    if not alone and not workloads <= together:
+        return False
+    for one in alone or mine:
+        one.used = True
+    return True
+
+
+def _is_about(finding: Finding, suppression: _Suppression) -> bool:
+    if suppression.keys & set(finding.subjects):
+        return True
+    span, document = finding.span, suppression.document
+    return span is not None and span.source is document.source and document.line <= span.line <= document.end_line
+
+
+def _documents(ground: Ground) -> Iterator[tuple[Span, frozenset[str]]]:
+    """The policies and objects whose file mentions the annotation, and the keys that they go by."""
+    for policy in ground.policies:
+        if ANNOTATION in policy.span.source.text:
+            yield policy.span, frozenset({str(policy.ref)})
+    for identity, declared in ground.world.objects.items():
+        if declared.span is not None and ANNOTATION in declared.span.source.text:
+            key = f"{identity.namespace}/{identity.name}"
+            plain = {key, f"{key} ({identity.kind})"} if identity.group in ("", "apps", "batch") else set()
+            if identity.kind in ("Service", "ServiceAccount", "Secret", "Namespace"):
+                plain = set()
+            yield declared.span, frozenset({str(identity), f"{identity.kind} {key}", *plain})
+
+
+def _read(document: Span, keys: frozenset[str], into: _Written) -> None:
+    metadata = locating.root_of(document).nearest("metadata")
+    annotations = metadata.get("annotations")
+    node = annotations.get(ANNOTATION) if annotations is not None else None
+    if node is None or not isinstance(node.value, str):
+        return
+    for entry in re.split(r"[;\n]", node.value):
+        if not entry.strip():
+            continue
+        match = _ENTRY.fullmatch(entry)
+        if match is None:
+            message = f"`{entry.strip()}` is no suppression: it has no code, or no reason"
+            help_ = 'write the code and why: "EG6003: the operator opens the port"'
+            into.findings.append(Finding(codes.NO_REASON, message, node.span, help_, tuple(sorted(keys))))
+        else:
+            into.suppressions.append(_Suppression(match[1], document, node.span, keys))
+
+
+def _unused(one: _Suppression) -> Finding:
+    near = did_you_mean(one.code, LINT_CODES) if one.code not in LINT_CODES else None
+    message = f"there is no finding {one.code} here to suppress"
+    help_ = f"did you mean {near}?" if near else "remove it"
+    return Finding(codes.SUPPRESSES_NOTHING, message, one.span, help_, tuple(sorted(one.keys)))
