@@ -101,6 +101,7 @@ def _grow(growing: Mapping[str, Growing], *, quick: bool) -> None:
     for policies in SIZES:
         for name, one in growing.items():
             if policies in sizes(name, quick=quick):
+                print(f"{name}, {policies:,} policies", file=sys.stderr, flush=True)
                 one.add(policies)
     gc.freeze()  # these worlds have come to stay: collections need not look at them
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import resource
-import subprocess
-import sys
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from bench.children import limited
 from bench.manifests import manifests_of
 from bench.report import Section
 from bench.worlds import generate
@@ -60,9 +59,8 @@ def run(*, quick: bool) -> Section:
 def _seconds(arguments: tuple[str, ...]) -> float | str:
     """The CPU time of a command, or why there is none."""
     before = _children()
-    try:
-        done = subprocess.run([sys.executable, "-m", "eastgate", *arguments], capture_output=True, timeout=_LIMIT)
-    except subprocess.TimeoutExpired:
+    done = limited("eastgate", *arguments, seconds=_LIMIT)
+    if done is None:
         return f"too slow: over {_LIMIT:.0f} s"
     return _children() - before if done.returncode < _USAGE else f"exit code {done.returncode}"
 

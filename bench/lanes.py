@@ -40,7 +40,7 @@ QUICK = Budget(seconds=0.25, loading=1.0, asks=60, round_seconds=0.02)
 
 @dataclass(slots=True)
 class Lane:
-    """What was found. `times` are seconds per decision, one for each round."""
+    """What was found. `times` are seconds per decision, one for each round; `decks`, how often policies were loaded."""
 
     engine: str
     case: str
@@ -48,6 +48,7 @@ class Lane:
     asked: int = 0
     compared: int = 0
     loading: float = 0.0
+    decks: int = 1
     times: list[float] = field(default_factory=list)
     cut: str | None = None
     work: Callable[[], object] | None = None
@@ -62,10 +63,6 @@ class Lane:
         if self.work is not None:
             with quiet():
                 self.times.append(warmed(self.work) / self.asked)
-
-    def expects(self, times: float) -> tuple[float, float]:
-        """What loading and a decision would take with so many times the policies."""
-        return self.loading * times, (self.ns or 0.0) / 1e9 * times
 
     def told(self, verdict: float | None, same: float | None) -> dict[str, object]:
         """For machines; given our nanoseconds over all questions, and over those that peers are asked."""
@@ -97,13 +94,15 @@ def peer_lane(
         lane.cut = hopeless
         return lane
     chosen = asks[: budget.asks]
+    start = clock()
     decks = _Decks(peer, case, built, chosen)
     pairs: list[tuple[Callable[[Any], bool], Any]] = []
     deciding = 0.0
-    start = clock()
     for ask, answer in zip(chosen, answers, strict=False):
-        if pairs and clock() - start - decks.whole > budget.seconds:
+        if pairs and clock() - start - decks.seconds > budget.seconds:
             break
+        if len(pairs) >= _ENOUGH and decks.count > 1 and decks.seconds > budget.seconds:
+            break  # it is quick enough, but loading the policies of ever more workloads is not
         loaded = decks.of(ask)
         question = loaded.prepare(ask)
         before = clock()
@@ -114,7 +113,7 @@ def peer_lane(
                 f"{peer.name} ({case}, {lane.policies} policies) says {said}, we say {answer}, of {ask}"
             )
         pairs.append((loaded.decide, question))
-    lane.compared, lane.loading = len(pairs), decks.seconds
+    lane.compared, lane.loading, lane.decks = len(pairs), decks.seconds, decks.count
     if len(pairs) < min(_ENOUGH, len(chosen)):
         lane.cut = f"{len(pairs)} answers in {budget.seconds:g} s"
     each = deciding / len(pairs)
@@ -136,8 +135,7 @@ def _asking(pairs: Sequence[tuple[Callable[[Any], bool], Any]]) -> Callable[[], 
 def _hopeless(smaller: Lane, policies: int, budget: Budget) -> str | None:
     if smaller.cut is not None:
         return f"not tried: too slow at {smaller.policies:,}"
-    loading, _ = smaller.expects(policies / smaller.policies)
-    if smaller.case == ALL and loading > budget.loading:
+    if smaller.decks == 1 and smaller.loading * policies / smaller.policies > budget.loading:
         return f"not tried: loading took {smaller.loading:.1f} s at {smaller.policies:,}"
     return None
 
@@ -152,8 +150,8 @@ class _Decks:
             self._asks.setdefault(ask.workload, []).append(ask)
         self._loaded: dict[str, Loaded] = {}
         self.seconds = 0.0
+        self.count = 0
         self._all: Loaded | None = self._load(whole_deck(built.plan, asks)) if case == ALL else None
-        self.whole = self.seconds if case == ALL else 0.0
 
     def of(self, ask: Ask) -> Loaded:
         """The engine that has the policies for a question."""
@@ -166,5 +164,6 @@ class _Decks:
 
     def _load(self, deck: Deck) -> Loaded:
         made: list[Loaded] = []
+        self.count += 1
         self.seconds += seconds_of(lambda: made.append(self._peer.load(deck)))
         return made[0]

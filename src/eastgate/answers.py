@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from eastgate.authconfig.facts import RequestFacts, Secret, Services
-from eastgate.authconfig.model import Credentials, Introspection, Jwt, Scheme, TokenReview, Where
-from eastgate.policy import Answer, AskAll, Layer, Request, Ruling
+from eastgate.authconfig.model import Credentials, Introspection, Jwt, Scheme, SubjectAccess, TokenReview, Where
+from eastgate.policy import Answer, AskAll, Layer, Refusal, Request, Ruling
 from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, UNKNOWN, Attribute, Unknown
 from eastgate.questions import Question
 from eastgate.settings import Settings
@@ -54,6 +54,8 @@ def with_answers(
         from eastgate.authconfig.evaluate import evaluate  # few questions need it
 
         scheme = schemes[name]
+        if request.refused_path and _looks_at_paths(scheme):
+            return Ruling(False, Refusal.BAD_REQUEST, "its path has an encoded slash or backslash")
         judged = evaluate(scheme, _with_token(facts, scheme, question.token), services)
         return Ruling(judged.allowed, judged.status, judged.reason, judged)
 
@@ -89,13 +91,20 @@ def _facts(request: Request, question: Question) -> RequestFacts:
         time=time.time(),
         host=question.host or _text(request, HOST),
         method=_text(request, METHOD),
-        path=question.path or _text(request, PATH),
+        path=_path(request, question),
         headers={name.lower(): value for name, value in headers.items()} if headers is not None else UNKNOWN,
         principal=_peer(request, IDENTITY),
         address=_peer(request, ADDRESS),
         certificate=question.certificate or (None if request.get(IDENTITY) is None else UNKNOWN),
         claims=question.claims,
     )
+
+
+def _path(request: Request, question: Question) -> str | Unknown:
+    """The path as a proxy passes it on: normalised, and with its query."""
+    path = _text(request, PATH)
+    query = (question.path or "").partition("#")[0].partition("?")[2]
+    return f"{path}?{query}" if query and path is not UNKNOWN else path
 
 
 def _text(request: Request, attribute: Attribute) -> str | Unknown:
@@ -107,6 +116,19 @@ def _peer(request: Request, attribute: Attribute) -> str | Unknown | None:
     """What is known of the peer: also that there is nothing."""
     found = request.get(attribute)
     return found if found is None or found is UNKNOWN else str(found)
+
+
+def _looks_at_paths(part: object) -> bool:
+    """Whether any expression in a scheme may look at the path. To ask the API server about no resource is to do so."""
+    if isinstance(part, str):
+        return "path" in part
+    if isinstance(part, tuple):
+        return any(_looks_at_paths(one) for one in part)
+    if isinstance(part, SubjectAccess) and part.resource is None:
+        return True
+    if not is_dataclass(part):
+        return False
+    return any(_looks_at_paths(getattr(part, one.name)) for one in fields(part) if one.name not in ("span", "name"))
 
 
 def _with_token(facts: RequestFacts, scheme: Scheme, token: str | None) -> RequestFacts:

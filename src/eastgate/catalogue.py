@@ -6,6 +6,7 @@ from types import ModuleType
 
 from eastgate import questions, settings
 from eastgate.cli import options
+from eastgate.convert import codes as convert_codes
 from eastgate.diagnostics import Code
 from eastgate.dialects import codes as dialect_codes
 from eastgate.dialects.accesspolicy import codes as accesspolicy_codes
@@ -31,6 +32,7 @@ CHAPTERS: dict[str, tuple[ModuleType, ...]] = {
     "Linkerd": (linkerd_codes,),
     "Kuadrant": (kuadrant_codes, scheme_codes),
     "Lint": (lint_codes,),
+    "Convert": (convert_codes,),
 }
 
 

@@ -70,7 +70,7 @@ def changed(draw: st.DrawFn) -> dict[str, Any]:
     manifest: dict[str, Any] = copy.deepcopy(draw(st.sampled_from(good())))
     for _ in range(draw(st.integers(1, 2))):
         *before, last = draw(st.sampled_from([("spec", *path) for path in paths(manifest["spec"])]))
-        around = manifest
+        around: Any = manifest
         for step in before:
             around = around[step]
         here = around[last]

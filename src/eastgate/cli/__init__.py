@@ -7,6 +7,7 @@ import click
 from eastgate._version import __version__
 from eastgate.cli.check import check, explain
 from eastgate.cli.completion import completion
+from eastgate.cli.convert import convert
 from eastgate.cli.crds import crds
 from eastgate.cli.describe import describe
 from eastgate.cli.get import get
@@ -23,5 +24,5 @@ def main() -> None:
     """Decide, explain and test authorization policies for Kubernetes traffic."""
 
 
-for _command in (check, completion, crds, describe, explain, get, lint, test, version):
+for _command in (check, completion, convert, crds, describe, explain, get, lint, test, version):
     main.add_command(_command)

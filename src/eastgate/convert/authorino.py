@@ -117,7 +117,7 @@ def _write(item: Item, policy: Policy, gateway: Gateway, gateways: Sequence[Gate
 
 def _rules(policy: Policy, gateway: Gateway, job: Job) -> Iterator[Plain]:
     """One rule with all operations; and where there is TLS, one for each that selects by the name in the handshake."""
-    hostnames = _target_hosts(policy, gateway, job.world)
+    hostnames = _target_hosts(policy, job.world)
     rules = policy.rules or (HttpRule(None, None, None, policy.span),)
     _lose_other_routes(policy, gateway, hostnames, job)
     operations = [_operation(rule, rule.hosts or hostnames, gateway, job) for rule in rules]
@@ -135,7 +135,7 @@ def _rules(policy: Policy, gateway: Gateway, job: Job) -> Iterator[Plain]:
             yield {**by_name, "when": [{"key": "connection.sni", "values": list[Plain](names)}]}
 
 
-def _target_hosts(policy: Policy, gateway: Gateway, world: World) -> tuple[str, ...]:
+def _target_hosts(policy: Policy, world: World) -> tuple[str, ...]:
     """Those that a rule without hosts means: of the route; a Gateway's, and a route's without any, are all."""
     target = policy.target
     if isinstance(target, GatewayNamed):
@@ -146,8 +146,8 @@ def _target_hosts(policy: Policy, gateway: Gateway, world: World) -> tuple[str, 
 
 def _operation(rule: HttpRule, hosts: Sequence[str], gateway: Gateway, job: Job) -> Manifest:
     operation: Manifest = {}
-    if ANY not in hosts:
-        operation["hosts"] = list[Plain](_hosts(rule, hosts, gateway, job))
+    if ANY not in hosts and (chosen := _hosts(rule, hosts, gateway, job)):
+        operation["hosts"] = list[Plain](chosen)
     if rule.methods is not None and "*" not in rule.methods:
         operation["methods"] = list[Plain](rule.methods)
     if rule.paths is not None and "*" not in rule.paths:
@@ -156,22 +156,37 @@ def _operation(rule: HttpRule, hosts: Sequence[str], gateway: Gateway, job: Job)
     return operation
 
 
-def _hosts(rule: HttpRule, hosts: Sequence[str], gateway: Gateway, job: Job) -> Iterator[str]:
-    """A Host header may name a port; of a pattern that ends there only those ports can be named that are known."""
-    yield from hosts
+def _hosts(rule: HttpRule, hosts: Sequence[str], gateway: Gateway, job: Job) -> list[str]:
+    """The hosts, also with a port behind them: a Host header may name one, and Istio compares all of it.
+
+    A pattern cannot be open at both ends. But behind `*.example.com` a Gateway of Istio routes its own ports only, and
+    any port behind a whole name; so these are named, too. Where a route takes every host, nothing is safe but to ask
+    about all of them.
+    """
     if job.assumes(Assumption.ISTIO_HOSTS):
-        return
-    ports = sorted({listener.port for listener in gateway.listeners})
-    spans = dict(zip(rule.hosts or (), rule.host_spans, strict=False))
-    for host in hosts:
-        if not host.startswith("*"):
-            yield f"{host}:*"
-            continue
-        yield from (f"{host}:{port}" for port in ports)
-        listed = " and ".join(str(port) for port in ports)
-        message = f"a Host header that names another port than {listed} is not matched by `{host}`"
+        return list(hosts)
+    patterns = [host for host in hosts if host.startswith("*")]
+    names, catches_all = _served(gateway, job.world)
+    if patterns and catches_all:
+        span = dict(zip(rule.hosts or (), rule.host_spans, strict=False)).get(patterns[0], rule.span)
+        unsafe = f"`{patterns[0]}` does not match a Host header with a port, and a route takes every host"
+        message = f"{unsafe}: all hosts are sent to authorization"
         way_out = "let the Gateway strip ports, and say so: --assume istio-hosts; or write the hosts one by one"
-        job.lose(codes.HOST_PORTS, message, spans.get(host, rule.span), help=way_out)
+        job.lose(codes.HOST_PORTS, message, span, help=way_out)
+        return []
+    whole = [host for host in hosts if not host.startswith("*")]
+    whole += [name for name in sorted(names) if any(is_inside(name, pattern) for pattern in patterns)]
+    ports = sorted({listener.port for listener in gateway.listeners})
+    with_ports = [f"{host}:{port}" for host in patterns for port in ports]
+    return [*hosts, *with_ports, *dict.fromkeys(f"{host}:*" for host in whole)]
+
+
+def _served(gateway: Gateway, world: World) -> tuple[set[str], bool]:
+    """The whole names that a Gateway serves, and whether it serves any other."""
+    routes = [route for route in world.routes.values() if _is_attached(route, gateway)]
+    routed = {host for route in routes for host in route.hostnames or (ANY,)}
+    heard = {listener.hostname or ANY for listener in gateway.listeners}
+    return {host for host in routed | heard if "*" not in host}, ANY in routed and ANY in heard
 
 
 def _lose_other_routes(policy: Policy, gateway: Gateway, hostnames: Sequence[str], job: Job) -> None:
@@ -182,16 +197,19 @@ def _lose_other_routes(policy: Policy, gateway: Gateway, hostnames: Sequence[str
     chosen = {host for rule in policy.rules for host in rule.hosts or hostnames} or set(hostnames)
     for key, route in sorted(job.world.routes.items()):
         if key != own and _shares(route, gateway, chosen):
-            message = (
-                f"requests to {route.kind} {route.namespace}/{route.name} are authorized too: it has the same hosts"
-            )
+            message = f"requests to {route.kind} {route.namespace}/{route.name} are authorized too, by their hosts"
             job.lose(codes.OTHER_ROUTES, message, policy.target_span)
 
 
+def _is_attached(route: Route, gateway: Gateway) -> bool:
+    return any((one.namespace, one.name) == (gateway.namespace, gateway.name) for one in route.parents)
+
+
 def _shares(route: Route, gateway: Gateway, hosts: set[str]) -> bool:
-    attached = any((one.namespace, one.name) == (gateway.namespace, gateway.name) for one in route.parents)
     theirs = route.hostnames or (ANY,)
-    return attached and any(is_inside(one, other) or is_inside(other, one) for one in theirs for other in hosts)
+    return _is_attached(route, gateway) and any(
+        is_inside(one, other) or is_inside(other, one) for one in theirs for other in hosts
+    )
 
 
 # Who may

@@ -5,8 +5,8 @@ from eastgate.diagnostics import Code, Severity
 NO_WAY = Code(
     "EG7001",
     "no way to this kind",
-    "There is no conversion from this kind of policy to the one that was asked for. The policy is not converted and "
-    "must stay in force as it is.",
+    "There is no conversion from this kind of policy to the one that was asked for. The policy is not converted "
+    "and must stay in force as it is.",
     Severity.WARNING,
 )
 TIER = Code(
@@ -19,7 +19,8 @@ TIER = Code(
 DENY = Code(
     "EG7003",
     "the target has no DENY",
-    "The kind that was asked for can only allow. The policy is not converted: without it, what it denies may be allowed.",
+    "The kind that was asked for can only allow. The policy is not converted: without it, what it denies may be "
+    "allowed.",
     Severity.WARNING,
 )
 LEVEL = Code(
@@ -31,22 +32,22 @@ LEVEL = Code(
 SERVICE_SELECTOR = Code(
     "EG7005",
     "a Service became its selector",
-    "The target of the conversion selects pods and not Services. What the Service selects now is written instead; the "
-    "converted policy does not follow when the Service changes.",
+    "The target of the conversion selects pods and not Services. What the Service selects now is written instead; "
+    "the converted policy does not follow when the Service changes.",
     Severity.WARNING,
 )
 SERVICE_UNKNOWN = Code(
     "EG7006",
     "the pods of a Service are not known",
-    "The target of the conversion selects pods, and no manifest says which pods the Service selects. The policy is not "
-    "converted.",
+    "The target of the conversion selects pods, and no manifest says which pods the Service selects. The policy "
+    "is not converted.",
     Severity.WARNING,
 )
 AUDIT = Code(
     "EG7007",
     "the target cannot audit",
-    "The policy only observes (`eastgate.dev/mode: audit`), and the target of the conversion has nothing that does so "
-    "surely. The policy is not converted.",
+    "The policy only observes (`eastgate.dev/mode: audit`), and the target of the conversion has nothing that "
+    "does so surely. The policy is not converted.",
     Severity.WARNING,
 )
 
@@ -55,8 +56,9 @@ AUDIT = Code(
 SELECTOR = Code(
     "EG7101",
     "Istio cannot select these pods",
-    "A selector of Istio has labels with values and no other expressions: NotIn, Exists and DoesNotExist cannot be "
-    "said. The policy is not converted, because one that selects other pods would allow there what nobody wrote.",
+    "A selector of Istio has labels with values and no other expressions: NotIn, Exists and DoesNotExist cannot "
+    "be said. The policy is not converted, because one that selects other pods would allow there what nobody "
+    "wrote.",
     Severity.WARNING,
 )
 ROOT_NAMESPACE = Code(
@@ -68,36 +70,39 @@ ROOT_NAMESPACE = Code(
 LEVELS = Code(
     "EG7103",
     "NETWORK and APPLICATION meet on a workload",
-    "Both levels must allow, and Istio has one list of ALLOW policies, of which any is enough. The APPLICATION policy "
-    "is not converted; it must stay in force beside the converted ones.",
+    "Both levels must allow, and Istio has one list of ALLOW policies, of which any is enough. The APPLICATION "
+    "policy is not converted; it must stay in force beside the converted ones.",
     Severity.WARNING,
 )
 NAMESPACE_ACCOUNTS = Code(
     "EG7104",
     "every account of a namespace",
-    "Istio matches namespaces by a pattern that also matches identities which are no service accounts of it. Where "
-    "the policy allows, the accounts that the manifests know are written instead; where it denies, the pattern is.",
+    "Istio matches namespaces by a pattern that also matches identities which are no service accounts of it. "
+    "Where the policy allows, the accounts that the manifests know are written instead; where it denies, the "
+    "pattern is.",
     Severity.WARNING,
 )
 TRUST_DOMAIN = Code(
     "EG7105",
     "cluster.local is every trust domain of the mesh",
-    "Istio reads the trust domain cluster.local in a principal as the mesh's own and its aliases. Where the policy "
-    "allows, the identity is left out; where it denies, more than this identity is denied.",
+    "Istio reads the trust domain cluster.local in a principal as the mesh's own and its aliases. Where the "
+    "policy allows, the identity is left out; where it denies, more than this identity is denied.",
     Severity.WARNING,
 )
 WAYPOINT = Code(
     "EG7106",
     "enforced at a waypoint only",
-    "Istio enforces a policy on a Service at the waypoint of that Service, and nowhere if there is none. Where policies "
-    "on pods or on other levels meet it there, or traffic to the pods themselves is meant too, it is not converted.",
+    "Istio enforces a policy on a Service at the waypoint of that Service, and nowhere if there is none. Where "
+    "policies on pods or on other levels meet it there, or traffic to the pods themselves is meant too, it is not "
+    "converted.",
     Severity.WARNING,
 )
 PATHS = Code(
     "EG7107",
     "paths are compared as the mesh is configured",
-    "By default Istio does not merge slashes and lets encoded slashes through, so that a path may be written in a way "
-    "that the policy does not match. Configure pathNormalization in the mesh, and say so with --assume istio-paths.",
+    "By default Istio does not merge slashes and lets encoded slashes through, so that a path may be written in a "
+    "way that the policy does not match. Configure pathNormalization in the mesh, and say so with --assume "
+    "istio-paths.",
     Severity.WARNING,
 )
 NOT_HTTP = Code(
@@ -112,8 +117,8 @@ NOT_HTTP = Code(
 NO_GATEWAY = Code(
     "EG7201",
     "the Gateway is not known",
-    "The converted policies live in the namespace of the Gateway, and no manifest declares it, or the route that leads "
-    "to it. The policy is not converted.",
+    "The converted policies live in the namespace of the Gateway, and no manifest declares it, or the route that "
+    "leads to it. The policy is not converted.",
     Severity.WARNING,
 )
 NOT_IN_FORCE = Code(
@@ -125,29 +130,30 @@ NOT_IN_FORCE = Code(
 SECRETS = Code(
     "EG7203",
     "Authorino looks for Secrets in the namespace of the AuthConfig",
-    "The scheme finds its Secrets (API keys, CA certificates) in the namespace of the AuthPolicy. Authorino looks in that "
-    "of the AuthConfig, which is the Gateway's: until the Secrets are there, nobody gets in.",
+    "The scheme finds its Secrets (API keys, CA certificates) in the namespace of the AuthPolicy. Authorino looks "
+    "in that of the AuthConfig, which is the Gateway's: until the Secrets are there, nobody gets in.",
     Severity.WARNING,
 )
 HOST_PORTS = Code(
     "EG7204",
     "Istio compares hosts with their port",
-    "A Host header may name a port, and a pattern such as *.example.com does not match it then: such a request would not "
-    "be sent to authorization. Let the Gateway strip ports, and say so with --assume istio-hosts.",
+    "A Host header may name a port, and a pattern such as *.example.com does not match it then. Where a route takes "
+    "every host, requests to all hosts are sent to authorization instead. Let the Gateway strip ports, and say so with "
+    "--assume istio-hosts.",
     Severity.WARNING,
 )
 SHARED_HOST = Code(
     "EG7205",
     "two policies have a scheme for one host",
-    "Every AuthPolicy that selects a request must allow it, but Authorino asks one AuthConfig, that of the closest host. "
-    "The policy is not converted.",
+    "Every AuthPolicy that selects a request must allow it, but Authorino asks one AuthConfig, that of the "
+    "closest host. The policy is not converted.",
     Severity.WARNING,
 )
 OTHER_ROUTES = Code(
     "EG7206",
     "other routes have the same host",
-    "Istio selects requests by host, method and path, and not by route: requests to other routes of these hosts are "
-    "authorized too.",
+    "Istio selects requests by host, method and path, and not by route: requests to other routes of these hosts "
+    "are authorized too.",
     Severity.WARNING,
 )
 
@@ -156,9 +162,9 @@ OTHER_ROUTES = Code(
 BASE_PROTOCOL = Code(
     "EG7301",
     "what calling a tool needs beside",
-    "In v0alpha0 whoever a rule names may also initialize, ping, list tools and send notifications; in v1alpha1 this is "
-    "an option that lets completion/* and logging/* through as well. The result is narrower: in v1alpha1 tools can be "
-    "called and listed, in v0alpha0 completion/* and logging/* are denied.",
+    "In v0alpha0 whoever a rule names may also initialize, ping, list tools and send notifications; in v1alpha1 "
+    "this is an option that lets completion/* and logging/* through as well. The result is narrower: in v1alpha1 "
+    "tools can be called and listed, in v0alpha0 completion/* and logging/* are denied.",
     Severity.WARNING,
 )
 RULE_LEFT_OUT = Code(
@@ -170,8 +176,8 @@ RULE_LEFT_OUT = Code(
 POLICY_LEFT_OUT = Code(
     "EG7303",
     "a policy was left out",
-    "The target has no words for this policy, and nothing narrower can be said. It is not converted and must stay in "
-    "force as it is.",
+    "The target has no words for this policy, and nothing narrower can be said. It is not converted and must stay "
+    "in force as it is.",
     Severity.WARNING,
 )
 
@@ -180,22 +186,22 @@ POLICY_LEFT_OUT = Code(
 DEFAULT_OPEN = Code(
     "EG7401",
     "ports that no Server has are open",
-    "Linkerd governs a port once a Server has it; the others follow the default policy. GEP-3779 governs all ports of its "
-    "workloads. Unless that default is deny, the policy is not converted.",
+    "Linkerd governs a port once a Server has it; the others follow the default policy. GEP-3779 governs all "
+    "ports of its workloads. Unless that default is deny, the policy is not converted.",
     Severity.WARNING,
 )
 PORTS_UNKNOWN = Code(
     "EG7402",
     "only declared ports",
-    "A Server has one port, so a rule for any port is written for each port that the workloads declare. Ports that are "
-    "not declared stay closed.",
+    "A Server has one port, so a rule for any port is written for each port that the workloads declare. Ports "
+    "that are not declared stay closed.",
     Severity.WARNING,
 )
 PROBES = Code(
     "EG7403",
     "probes of the kubelet",
-    "Linkerd lets everybody in on the path of an HTTP probe, and GEP-3779 does not. Going to Linkerd, the policy is not "
-    "converted unless linkerdProbeNetworks is empty; coming from it, the kubelet needs a rule of its own.",
+    "Linkerd lets everybody in on the path of an HTTP probe, and GEP-3779 does not. Going to Linkerd, the policy "
+    "is not converted unless linkerdProbeNetworks is empty; coming from it, the kubelet needs a rule of its own.",
     Severity.WARNING,
 )
 SERVERS_MEET = Code(
@@ -207,21 +213,21 @@ SERVERS_MEET = Code(
 ROUTES = Code(
     "EG7405",
     "routes",
-    "Of the routes of a Server only the closest match counts, and a rule has no such order. What more than one route "
-    "matches is allowed to fewer callers; coming from Linkerd, a Server with routes is not converted.",
+    "Of the routes of a Server only the closest match counts, and a rule has no such order. What more than one "
+    "route matches is allowed to fewer callers; coming from Linkerd, a Server with routes is not converted.",
     Severity.WARNING,
 )
 CLIENT = Code(
     "EG7406",
     "clients that cannot be named",
-    "Networks, names outside of the mesh and patterns over names are no identities or service accounts. What only lets "
-    "such clients in is left out, which allows less.",
+    "Networks, names outside of the mesh and patterns over names are no identities or service accounts. What only "
+    "lets such clients in is left out, which allows less.",
     Severity.WARNING,
 )
 OTHER_PORTS = Code(
     "EG7407",
     "the default policy of other ports",
-    "In Linkerd ports without a Server follow the default policy; in GEP-3779 they are closed once a policy targets the "
-    "workload. Declared ports get a rule where the default lets everybody in; the others are closed.",
+    "In Linkerd ports without a Server follow the default policy; in GEP-3779 they are closed once a policy "
+    "targets the workload. Declared ports get a rule where the default lets everybody in; the others are closed.",
     Severity.WARNING,
 )

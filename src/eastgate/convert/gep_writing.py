@@ -193,7 +193,8 @@ def resolved(target: _Target, gep: Gep, job: Job) -> PodsTarget | None:
         return target
     service = job.world.services.get(f"{gep.namespace}/{target.name}")
     if service is None or not service.selects_pods:
-        message = f"it is not known which pods Service {gep.namespace}/{target.name} selects: {gep.policy.ref} is not converted"
+        unknown = f"it is not known which pods Service {gep.namespace}/{target.name} selects"
+        message = f"{unknown}: {gep.policy.ref} is not converted"
         way_out = "give the manifest of the Service with -f" if service is None else "target Pods with a selector"
         job.keep(gep.document, codes.SERVICE_UNKNOWN, message, target.span, help=way_out)
         return None

@@ -1,8 +1,8 @@
 """GEP-3779 as Istio's AuthorizationPolicy, so that an Istio mesh can enforce it today.
 
 What is alike: a DENY that matches denies, then an ALLOW must match. What is not: in Istio a workload with only DENY
-policies is open, so that an ALLOW of nothing goes with each DENY; and Istio has one list of ALLOW policies where GEP-3779
-has one for each level.
+policies is open, so that an ALLOW of nothing goes with each DENY; and Istio has one list of ALLOW policies where
+GEP-3779 has one for each level.
 """
 
 from __future__ import annotations

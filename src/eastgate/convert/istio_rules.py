@@ -17,7 +17,7 @@ __all__ = ["istio_rules", "lose_paths"]
 
 _EVERY_DOMAIN = "cluster.local"  # in a principal Istio reads it as the mesh's own trust domain and its aliases
 _PATHS_HELP = (
-    "set pathNormalization in the mesh (MERGE_SLASHES or DECODE_AND_MERGE_SLASHES), refuse encoded slashes, and say so: "
+    "set pathNormalization: {normalization: MERGE_SLASHES} in the mesh, refuse encoded slashes, and say so: "
     "--assume istio-paths"
 )
 

@@ -1,7 +1,7 @@
 """What a converter works with, and what comes out of it.
 
-A policy is either converted, perhaps to something narrower, or it is kept: left as it is, to stay in force. The policies
-that are kept and those that came out, together, never allow more than what was written.
+A policy is either converted, perhaps to something narrower, or it is kept: left as it is, to stay in force. The
+policies that are kept and those that came out, together, never allow more than what was written.
 """
 
 from __future__ import annotations

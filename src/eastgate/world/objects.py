@@ -8,14 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from eastgate.places import Span
 
-__all__ = ["NAME_LABEL", "Namespace", "ObjectId", "Service", "ServiceAccount", "ServicePort"]
+__all__ = ["NAME_LABEL", "Namespace", "ObjectId", "Service", "ServiceAccount", "ServicePort", "moment"]
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 """The label that Kubernetes puts on every namespace, and that nobody can change."""
+
+
+def moment(written: object) -> str | None:
+    """A time of RFC 3339 as a text that sorts by age, whatever zone it was written in; None for anything else."""
+    try:
+        found = datetime.fromisoformat(written) if isinstance(written, str) else None
+    except ValueError:
+        return None
+    if found is None or found.tzinfo is None:
+        return None
+    return found.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 class ObjectId(NamedTuple):

@@ -21,6 +21,7 @@ from eastgate.world.gateways import (
     RoutesFrom,
 )
 from eastgate.world.labels import Operator, Requirement, Selector
+from eastgate.world.objects import moment
 from eastgate.world.read_routes import read_grpc_rules, read_rules
 
 __all__ = ["read_gateway", "read_grant", "read_route"]
@@ -97,7 +98,7 @@ def read_route(kind: str, root: Section, namespace: str, name: str, span: Span |
         rules=read_rules(spec, namespace) if kind == "HTTPRoute" else (),
         grpc_rules=read_grpc_rules(spec) if kind == "GRPCRoute" else (),
         raw_rules=tuple(rule.data for rule in spec.sections("rules")) if kind in ("TCPRoute", "TLSRoute") else (),
-        created=root.section("metadata").text("creationTimestamp"),
+        created=moment(root.section("metadata").text("creationTimestamp")),
         span=span,
     )
 

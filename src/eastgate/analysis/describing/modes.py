@@ -13,7 +13,7 @@ from eastgate.dialects import Policy
 from eastgate.dialects.gep3779 import Policy as GepPolicy
 from eastgate.dialects.gep3779.model import Level, Tier
 from eastgate.dialects.linkerd.stance import Stance
-from eastgate.policy import AllowAny, AskAll, Chain, Deny, FirstMatch, Layer, OneOf, PolicyRef, rules_of
+from eastgate.policy import AllowAny, AskAll, Chain, Deny, Effect, FirstMatch, Layer, OneOf, PolicyRef, rules_of
 from eastgate.policy.attributes import PORT
 from eastgate.policy.predicates import And, Is, Predicate
 from eastgate.world import Workload
@@ -99,13 +99,17 @@ def _of_chain(layer: str, chain: Chain, closing: tuple[PolicyRef, ...], where: s
 
 
 def _refusing(chain: Chain) -> tuple[PolicyRef, ...]:
-    found = {
-        rule.origin.policy: None
-        for stage in chain.stages
-        if isinstance(stage, Deny | FirstMatch | AskAll)
-        for rule in rules_of(stage)
-        if rule.origin.policy is not None
-    }
+    """The policies that deny something, or ask somebody who may."""
+    found: dict[PolicyRef, None] = {}
+    for stage in chain.stages:
+        match stage:
+            case Deny() | AskAll():
+                rules = list(rules_of(stage))
+            case FirstMatch(steps=steps):
+                rules = [step.rule for step in steps if step.effect is Effect.DENY]
+            case _:
+                continue
+        found.update({rule.origin.policy: None for rule in rules if rule.origin.policy is not None})
     return tuple(found)
 
 

@@ -12,7 +12,7 @@ from eastgate.analysis.listing.manifests import as_list, manifest
 from eastgate.analysis.listing.model import Listed, Listing
 from eastgate.analysis.listing.selectors import BadSelector, parse_selector
 from eastgate.diagnostics import did_you_mean
-from eastgate.world import ROUTE_KINDS, Selector
+from eastgate.world import CONTROLLER_KINDS, ROUTE_KINDS, Selector
 
 __all__ = [
     "KINDS",
@@ -39,6 +39,7 @@ _BUILDERS: dict[str, Callable[[Cluster, Word], Listing]] = {
     "xbackend": rows.backends,
     "namespace": rows.namespaces,
 }
+_KNOWN = {kind.lower() for kind in (*CONTROLLER_KINDS, "ReferenceGrant", "Secret", "ServiceAccount")}
 KINDS = ("policies", "workloads", "pods", "services", "gateways", "routes", "backends", "namespaces")
 
 
@@ -58,7 +59,7 @@ def listing(
     word = word_of(kind)
     builder = _BUILDERS.get(word.kind) or (rows.policies if word.kind in POLICY_KINDS else rows.objects)
     found = builder(cluster, word)
-    if builder is rows.objects and not found.rows:
+    if builder is rows.objects and not found.rows and word.kind not in _KNOWN:
         raise UnknownKind(_unknown(cluster, kind))
     kept = [
         row

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from eastgate.analysis.cluster import Cluster
 from eastgate.analysis.describing.modes import modes, summary
@@ -14,11 +16,14 @@ from eastgate.analysis.kinds import Word, matches_kind
 from eastgate.analysis.listing.manifests import age_of, labels_of
 from eastgate.analysis.listing.model import Listed, Listing
 from eastgate.dialects import Policy, kuadrant
+from eastgate.dialects.linkerd import model as linkerd
 from eastgate.sources import Document
 from eastgate.world import ROUTE_KINDS, Backend, Gateway, Route, Service, Workload
 from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
 
 __all__ = ["backends", "gateways", "namespaces", "objects", "policies", "routes", "services", "workloads"]
+
+T = TypeVar("T", Service, Gateway, Route, Backend)
 
 
 def _short(entries: Iterable[str], most: int = 3) -> str:
@@ -151,16 +156,18 @@ def gateways(cluster: Cluster, _word: Word) -> Listing:
 def routes(cluster: Cluster, word: Word) -> Listing:
     """Routes of all kinds, or of one."""
     world = cluster.authority.world
+    targeting = _on_routes(cluster)
 
     def row(one: Route, document: Document | None) -> tuple[str, ...]:
         parents = (f"{parent.kind}/{parent.name}" for parent in one.parents)
-        attached = cluster.attached(str(RouteNamed(one.namespace, one.name))) if one.kind == "HTTPRoute" else []
+        attached = len(cluster.attached(str(RouteNamed(one.namespace, one.name)))) if one.kind == "HTTPRoute" else 0
+        attached += targeting[one.kind, one.namespace, one.name]
         head = (one.namespace, one.name, one.kind, _short(one.hostnames), _short(parents))
-        return (*head, str(len(attached)), age_of(document))
+        return (*head, str(attached), age_of(document))
 
     chosen = [one for _, one in sorted(world.routes.items()) if word.kind in ("route", one.kind.lower())]
     rows = [_object(cluster, one, one.kind, (one.kind,), row) for one in chosen]
-    rows += [_bare(one) for one in cluster.documents if _is_other_route(one, word)]
+    rows += [_bare(one, targeting) for one in cluster.documents if _is_other_route(one, word)]
     return Listing(
         ("NAMESPACE", "NAME", "KIND", "HOSTNAMES", "PARENTS", "POLICIES", "AGE"), (), sorted(rows, key=_by_name)
     )
@@ -172,9 +179,16 @@ def _is_other_route(document: Document, word: Word) -> bool:
     return kind in ROUTE_KINDS and group == "policy.linkerd.io" and matches_kind(word, kind, group)
 
 
-def _bare(document: Document) -> Listed:
+def _on_routes(cluster: Cluster) -> Counter[tuple[str, str | None, str]]:
+    """How many of Linkerd's policies target each route."""
+    ours = (one for one in cluster.policies if isinstance(one, linkerd.AuthorizationPolicy))
+    return Counter((one.target.kind, one.ref.namespace, one.target.name) for one in ours)
+
+
+def _bare(document: Document, targeting: Counter[tuple[str, str | None, str]]) -> Listed:
     namespace = document.namespace or "default"
-    cells = (namespace, document.name, document.kind, "<none>", "Server", "-", age_of(document))
+    policies = str(targeting[document.kind, namespace, document.name])
+    cells = (namespace, document.name, document.kind, "<none>", "Server", policies, age_of(document))
     return Listed(namespace, document.name, document.kind, document.group, cells, (), labels_of(document), (document,))
 
 
@@ -191,8 +205,8 @@ def backends(cluster: Cluster, _word: Word) -> Listing:
     return Listing(("NAMESPACE", "NAME", "KIND", "DESTINATION", "PORT", "POLICIES", "AGE"), (), rows)
 
 
-def _object[O: Service | Gateway | Route | Backend](
-    cluster: Cluster, one: O, kind: str, kinds: Iterable[str], row: Callable[[O, Document | None], tuple[str, ...]]
+def _object(
+    cluster: Cluster, one: T, kind: str, kinds: Iterable[str], row: Callable[[T, Document | None], tuple[str, ...]]
 ) -> Listed:
     document = _document(cluster, kinds, one.namespace, one.name)
     labels = labels_of(document) if document is not None else {}

@@ -11,6 +11,7 @@ from eastgate.schema.kubernetes import is_audit
 from eastgate.settings import Settings
 from eastgate.sources import Document
 from eastgate.sources.node import Node
+from eastgate.world import moment
 from eastgate.world.targets import GatewayNamed, RouteNamed
 
 __all__ = ["auth_policy"]
@@ -32,7 +33,7 @@ def auth_policy(document: Document, root: Node, _settings: Settings) -> Policy:
         rules=tuple(_rule(rule) for rule in spec.get("rules") or ()),
         schemes=tuple(replace(read_scheme(scheme, namespace), span=scheme.span) for scheme in schemes),
         scheme_spans=tuple((scheme.span, tuple(host.span for host in scheme["hosts"])) for scheme in schemes),
-        created=created.value if created is not None and isinstance(created.value, str) else None,
+        created=moment(created.value) if created is not None else None,
         audit=is_audit(root),
     )
 

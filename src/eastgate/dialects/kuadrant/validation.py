@@ -16,6 +16,7 @@ from eastgate.schema import Check, quoted
 from eastgate.settings import Settings
 from eastgate.sources.node import Node
 from eastgate.world import GATEWAY_GROUP
+from eastgate.world.names import dns_label_problem
 
 __all__ = ["Checking"]
 
@@ -38,10 +39,12 @@ def target(ref: Node, to: Checking) -> None:
 
 def own_namespace(document: Node, to: Checking) -> None:
     """The target is in the policy's own namespace."""
-    ref = document["spec"].get("targetRef")
-    written = ref.get("namespace") if ref is not None else None
+    target_ref = document["spec"].get("targetRef")
+    written = target_ref.get("namespace") if target_ref is not None else None
     own = document["metadata"].get("namespace")
-    here = own.text if own is not None and isinstance(own.value, str) else "default"
+    here = own.value if own is not None else "default"
+    if not isinstance(here, str) or dns_label_problem(here) is not None:
+        return  # what is wrong here is the policy's namespace
     if written is not None and isinstance(written.value, str) and written.text != here:
         message = f"only local objects can be referred to: the policy is in {here}, and not in {quoted(written.text)}"
         to.report(codes.OTHER_NAMESPACE, message, written, help="remove it, or move the policy to its target")

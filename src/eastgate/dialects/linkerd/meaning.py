@@ -33,6 +33,7 @@ from eastgate.world import (
     PodsOwnedBy,
     Selector,
     Target,
+    moment,
 )
 from eastgate.world import (
     Requirement as LabelRequirement,
@@ -63,7 +64,7 @@ def everywhere_in(namespace: str) -> tuple[Target, ...]:
 def created(root: Node) -> str | None:
     """When the API server took it in; None where it has not."""
     written = root["metadata"].get("creationTimestamp")
-    return written.value if written is not None and isinstance(written.value, str) else None
+    return moment(written.value) if written is not None else None
 
 
 def _labels(root: Node) -> dict[str, str]:

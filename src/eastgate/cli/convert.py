@@ -1,0 +1,144 @@
+"""`convert`: policies in the words of another API, and what gets lost on the way."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+import click
+
+from eastgate.cli.options import manifest_options, settings_from
+from eastgate.cli.output import UNDECIDED, emit_json, fail, warn
+from eastgate.cli.progress import progress
+from eastgate.dialects import reads
+from eastgate.sources import read
+
+if TYPE_CHECKING:
+    from eastgate.convert import Conversion
+
+__all__ = ["convert"]
+
+_KINDS = (
+    "authorizationpolicy-v1alpha1",
+    "authorizationpolicy-v1alpha2",
+    "xauthorizationpolicy",
+    "istio",
+    "linkerd",
+    "accesspolicy-v0alpha0",
+    "accesspolicy-v1alpha1",
+)
+_ASSUMPTIONS = ("istio-identities", "istio-paths", "istio-hosts")
+_LOST = 1
+_EPILOG = "Exits with 0 if nothing was lost, 1 if something was, 2 if the manifests cannot be read."
+
+
+@click.command(epilog=_EPILOG)
+@click.option("--to", required=True, type=click.Choice(_KINDS), metavar="KIND", help=f"One of {', '.join(_KINDS)}.")
+@manifest_options
+@click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
+@click.option("--out", type=click.Path(file_okay=False), help="Write a file for each that was read into this folder.")
+@click.option("--strict", is_flag=True, help="Write nothing if anything is lost.")
+@click.option(
+    "--assume",
+    "assumed",
+    multiple=True,
+    type=click.Choice(_ASSUMPTIONS),
+    help="What holds in the mesh and no manifest tells; may be repeated.",
+)
+@click.option("--istio-root-namespace", default="istio-system", show_default=True, metavar="NAME")
+def convert(
+    to: str,
+    files: tuple[str, ...],
+    more_files: tuple[str, ...],
+    settings: tuple[str, ...],
+    config: str | None,
+    verbose: bool,
+    output: str,
+    out: str | None,
+    strict: bool,
+    assumed: tuple[str, ...],
+    istio_root_namespace: str,
+) -> None:
+    """Write policies as another API has them. What that cannot say is listed, and never becomes wider."""
+    from eastgate.convert import Assumption, Options
+    from eastgate.convert import convert as converted
+
+    paths = (*files, *more_files)
+    if not paths:
+        raise click.UsageError("no manifests: give files or folders with -f")
+    chosen = settings_from(settings, config, output)
+    with progress("reading manifests") as on_file:
+        reading = read(paths, positioned=reads, stdin=sys.stdin.buffer, on_file=on_file)
+    options = Options(frozenset(Assumption(one) for one in assumed), istio_root_namespace)
+    manifests, conversion = converted(reading, to, chosen, options)
+    if manifests.reporter.errors:
+        fail(manifests.reporter, output)
+    if verbose:
+        click.echo(f"read {len(manifests.policies)} policies, wrote {len(conversion.written)} manifests", err=True)
+    refused = strict and bool(conversion.losses)
+    if out is not None and not refused:
+        _write_files(conversion, Path(out), output)
+    _say(conversion, output, shown=out is None and not refused)
+    sys.exit(_LOST if conversion.losses else 0)
+
+
+def _say(conversion: Conversion, output: str, *, shown: bool) -> None:
+    from eastgate.convert.render import as_yaml
+
+    if output == "json":
+        emit_json(
+            {
+                "converted": conversion.manifests if shown else [],
+                "losses": [loss.to_json() for loss in conversion.losses],
+                "notConverted": [_named(one.kind, one.namespace, one.name) for one in conversion.kept],
+            }
+        )
+        return
+    if shown and conversion.written:
+        click.echo(as_yaml(conversion.manifests), nl=False)
+    warn(conversion.losses)
+    if conversion.losses:
+        lost, kept = len(conversion.losses), len(conversion.kept)
+        words = f"{lost} loss{'' if lost == 1 else 'es'}"
+        behind = (
+            f"; {kept} polic{'y is' if kept == 1 else 'ies are'} not converted and must stay in force" if kept else ""
+        )
+        click.echo(f"{words}{behind}", err=True)
+
+
+def _named(kind: str, namespace: str | None, name: str) -> str:
+    return "/".join(part for part in (kind, namespace, name) if part)
+
+
+def _write_files(conversion: Conversion, folder: Path, output: str) -> None:
+    """One file for each that was read; two of one name in different folders get numbers."""
+    from eastgate.convert.render import as_json, as_yaml
+
+    by_file: dict[str, list[dict[str, object]]] = {}
+    for one in conversion.written:
+        by_file.setdefault(one.document.span.file, []).append(dict(one.manifest))
+    folder.mkdir(parents=True, exist_ok=True)
+    names = _file_names(list(by_file), output)
+    render = as_json if output == "json" else as_yaml
+    for file, name in names.items():
+        try:
+            (folder / name).write_text(render(by_file[file]), encoding="utf-8")  # type: ignore[arg-type] # plain data
+        except OSError as error:
+            click.echo(f"cannot write {folder / name}: {error.strerror}", err=True)
+            sys.exit(UNDECIDED)
+
+
+def _file_names(files: Sequence[str], output: str) -> dict[str, str]:
+    taken: set[str] = set()
+    names: dict[str, str] = {}
+    for file in files:
+        stem = PurePath(file).stem.strip("<>") or "manifests"
+        name, number = f"{stem}.{output}", 1
+        while name in taken:
+            number += 1
+            name = f"{stem}-{number}.{output}"
+        taken.add(name)
+        names[file] = name
+    return names
