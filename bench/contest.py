@@ -11,7 +11,10 @@ from bench.plans import Ask
 
 __all__ = ["Contest", "Smaller"]
 
-_REFERENCE = 300  # questions that the reference evaluator is asked too
+# How many questions the reference evaluator is asked too: it looks at every policy on a point, so fewer of many.
+_REFERENCE = 300
+_REFERENCE_LEAST = 30
+_REFERENCE_LOOKS = 100_000
 
 Smaller = Mapping[tuple[str, str], Lane]
 
@@ -32,7 +35,10 @@ class Contest:
         decide, program_of = built.engine.decide, built.engine.program
         questions = built.questions(asks)
         answers = [bool(decide(point, request) & 1) for point, request in questions]
-        check_reference(built.engine, questions[:_REFERENCE])
+        each = max(1, len(built.policies) // len(built.points))
+        checked = check_reference(
+            built.engine, questions[: max(_REFERENCE_LEAST, min(_REFERENCE, _REFERENCE_LOOKS // each))]
+        )
 
         few = questions[: budget.asks]
 
@@ -51,9 +57,9 @@ class Contest:
 
         self.built = built
         self.allowed = sum(answers) / len(answers)
-        self.verdict = self._ours("verdict", verdicts, len(asks))
-        self.same = self._ours("same", same, len(few))
-        self.rule = self._ours("rule", rules, len(asks))
+        self.verdict = self._ours("verdict", verdicts, len(asks), checked)
+        self.same = self._ours("same", same, len(few), checked)
+        self.rule = self._ours("rule", rules, len(asks), checked)
         before = smaller or {}
         self.peers: dict[tuple[str, str], Lane] = {
             (peer.name, case): peer_lane(peer, case, built, asks, answers, budget, before.get((peer.name, case)))
@@ -61,9 +67,8 @@ class Contest:
             for case in cases
         }
 
-    def _ours(self, case: str, work: Callable[[], object], asked: int) -> Lane:
-        policies = len(self.built.policies)
-        return Lane(OURS, case, policies, asked, min(asked, _REFERENCE), self.built.seconds, work=work)
+    def _ours(self, case: str, work: Callable[[], object], asked: int, checked: int) -> Lane:
+        return Lane(OURS, case, len(self.built.policies), asked, checked, self.built.seconds, work=work)
 
     def take(self, rounds: int = 1) -> None:
         """Ask everybody again, in turns."""

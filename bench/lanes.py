@@ -17,6 +17,7 @@ __all__ = ["ALL", "FULL", "OURS", "OWN", "QUICK", "Budget", "Lane", "MismatchErr
 ALL, OWN = "all", "own"  # all policies, or only those of the workload that is asked about
 OURS = "eastgate"
 
+_LOADING = 1.3  # the power of the number of policies by which loading grows where it grows most (Rego)
 _ENOUGH = 10  # answers within the budget, below which an engine is too slow
 
 
@@ -135,7 +136,7 @@ def _asking(pairs: Sequence[tuple[Callable[[Any], bool], Any]]) -> Callable[[], 
 def _hopeless(smaller: Lane, policies: int, budget: Budget) -> str | None:
     if smaller.cut is not None:
         return f"not tried: too slow at {smaller.policies:,}"
-    if smaller.decks == 1 and smaller.loading * policies / smaller.policies > budget.loading:
+    if smaller.decks == 1 and smaller.loading * (policies / smaller.policies) ** _LOADING > budget.loading:
         return f"not tried: loading took {smaller.loading:.1f} s at {smaller.policies:,}"
     return None
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from eastgate.authconfig import Judgement, RequestFacts, Secret, Services, Verdict, evaluate
+from eastgate.authconfig.evaluate import evaluate
+from eastgate.authconfig.facts import RequestFacts, Secret, Services
+from eastgate.authconfig.judgement import Judgement, Verdict
 from eastgate.authconfig.model import (
     All,
     Anonymous,

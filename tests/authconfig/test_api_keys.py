@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from eastgate.authconfig import Judgement, Secret, Services, Unavailable, evaluate
+from eastgate.authconfig.evaluate import evaluate
+from eastgate.authconfig.facts import Secret, Services, Unavailable
+from eastgate.authconfig.judgement import Judgement
 from eastgate.world import Selector
 from tests.authconfig.schemes import api_keys, holding, request, rule, scheme, secret, trail
 

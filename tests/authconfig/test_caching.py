@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from eastgate.authconfig import AnswerCache, HttpFetcher, Judgement, RequestFacts, Review, Services, evaluate
+from eastgate.authconfig.caching import AnswerCache
+from eastgate.authconfig.evaluate import evaluate
+from eastgate.authconfig.facts import RequestFacts, Review, Services
+from eastgate.authconfig.fetching import HttpFetcher
+from eastgate.authconfig.judgement import Judgement
 from eastgate.authconfig.model import (
     Authorization,
     Cache,

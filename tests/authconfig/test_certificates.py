@@ -6,7 +6,9 @@ from urllib.parse import quote
 
 import pytest
 
-from eastgate.authconfig import Judgement, Secret, evaluate
+from eastgate.authconfig.evaluate import evaluate
+from eastgate.authconfig.facts import Secret
+from eastgate.authconfig.judgement import Judgement
 from eastgate.authconfig.model import X509, Identity
 from eastgate.policy.attributes import UNKNOWN
 from tests.authconfig.authorities import CLIENT, SERVER, Holder, authority, issued

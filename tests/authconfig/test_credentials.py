@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.authconfig import evaluate
+from eastgate.authconfig.evaluate import evaluate
 from eastgate.authconfig.model import Credentials, Where
 from tests.authconfig.schemes import api_keys, holding, request, scheme, secret
 

@@ -10,7 +10,9 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from eastgate.authconfig import HttpFetcher, Services, evaluate
+from eastgate.authconfig.evaluate import evaluate
+from eastgate.authconfig.facts import Services
+from eastgate.authconfig.fetching import HttpFetcher
 from eastgate.authconfig.model import (
     Credentials,
     HttpCall,
@@ -51,7 +53,7 @@ def server() -> Iterator[Backend]:
 
 
 def services(**more: Any) -> Services:
-    return holding(CLIENT, secret("shared", None, word="sh4red-s3cret"), fetcher=HttpFetcher(timeout=0.5), **more)
+    return holding(CLIENT, secret("shared", None, word="sh4red-s3cret"), fetcher=HttpFetcher(timeout=2), **more)
 
 
 def introspecting(server: Backend, **more: Any) -> Identity:
@@ -72,7 +74,7 @@ def introspecting(server: Backend, **more: Any) -> Identity:
         (Reply(b'{"active":true,"active":false}'), "error"),
         (Reply(b"not json"), "error"),
         (Reply({"active": True, "sub": "alice"}, status=500), "error"),
-        (Reply({"active": True, "sub": "alice"}, wait=2), "error"),
+        (Reply({"active": True, "sub": "alice"}, wait=6), "error"),
         (Reply(b" " * (1 << 20)), "error"),
         (Reply(status=302, headers={"Location": "/elsewhere"}), "error"),
     ],
@@ -82,7 +84,7 @@ def test_only_an_active_token_is_recognized(server: Backend, reply: Reply, verdi
     server.replies["/elsewhere"] = Reply({"active": True, "sub": "alice"})
     before = time.perf_counter()
     found = evaluate(scheme(rule("auth.identity.sub eq alice"), identities=[introspecting(server)]), BEARER, services())
-    assert time.perf_counter() - before < 2
+    assert time.perf_counter() - before < 5
     assert trail(found)[0] == ("oauth2", verdict)
     assert found.allowed is (verdict == "accepted")
     assert TOKEN not in repr(found)
@@ -183,7 +185,7 @@ def test_metadata_is_posted(server: Backend, content_type: str, body: bytes) -> 
         Reply(status=500),
         Reply(b"["),
         Reply([1]),
-        Reply(wait=2),
+        Reply(wait=6),
         Reply(b" " * (1 << 20)),
         Reply(status=302, headers={"Location": "http://localhost:1/other"}),
         Reply(status=302, headers={"Location": "file:///etc/passwd"}),

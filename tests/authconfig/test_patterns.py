@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eastgate.authconfig import Verdict
+from eastgate.authconfig.judgement import Verdict
 from eastgate.authconfig.model import All, AnyOf, Condition, Operator, Pattern, Predicate
 from tests.authconfig.schemes import pattern, request, verdict
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from eastgate.authconfig import Review, Services, Unavailable, evaluate
+from eastgate.authconfig.evaluate import evaluate
+from eastgate.authconfig.facts import Review, Services, Unavailable
 from eastgate.authconfig.model import (
     Authorization,
     Celled,

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from eastgate.authconfig import Judgement, RequestFacts, Services, evaluate
 from eastgate.authconfig.authorization.rego_process import RegoEngine
+from eastgate.authconfig.evaluate import evaluate
+from eastgate.authconfig.facts import RequestFacts, Services
+from eastgate.authconfig.judgement import Judgement
 from eastgate.authconfig.model import Authorization, Json, Property, Rego, Response, Selected
 from eastgate.authconfig.problems import rego_problem
 from eastgate.policy.attributes import UNKNOWN
@@ -18,7 +20,7 @@ from tests.authconfig.schemes import request, scheme, trail
 
 @pytest.fixture(scope="module")
 def services() -> Iterator[Services]:
-    engine = RegoEngine(timeout=1)
+    engine = RegoEngine(timeout=3)
     yield Services(rego=engine)
     engine.close()
 
@@ -118,7 +120,7 @@ def test_a_bomb_ends_soon_and_denies_and_the_next_question_is_answered(services:
     assert asked("allow { true }", services).allowed
     before = time.perf_counter()
     found = asked(bomb, services)
-    assert time.perf_counter() - before < 5
+    assert time.perf_counter() - before < 15
     assert (found.allowed, trail(found)[-1]) == (False, ("rego", "error"))
     assert asked("allow { true }", services).allowed
 

@@ -9,7 +9,9 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from eastgate.authconfig import HttpFetcher, RequestFacts, Services, evaluate
+from eastgate.authconfig.evaluate import evaluate
+from eastgate.authconfig.facts import RequestFacts, Services
+from eastgate.authconfig.fetching import HttpFetcher
 from eastgate.authconfig.model import (
     Authorization,
     Celled,

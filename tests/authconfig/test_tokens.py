@@ -8,7 +8,9 @@ from hmac import digest
 import pytest
 from joserfc.jwk import RSAKey
 
-from eastgate.authconfig import Judgement, Services, evaluate
+from eastgate.authconfig.evaluate import evaluate
+from eastgate.authconfig.facts import Services
+from eastgate.authconfig.judgement import Judgement
 from eastgate.authconfig.model import Identity, Jwt
 from eastgate.tokens import DiscoveredKeys, KnownKeys
 from tests.authconfig.schemes import request, rule, scheme, trail

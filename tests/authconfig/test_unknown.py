@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eastgate.authconfig import Judgement, RequestFacts, Services, evaluate
+from eastgate.authconfig.evaluate import evaluate
+from eastgate.authconfig.facts import RequestFacts, Services
+from eastgate.authconfig.judgement import Judgement
 from eastgate.authconfig.model import (
     All,
     AnyOf,

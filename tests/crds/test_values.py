@@ -15,7 +15,7 @@ from eastgate.dialects.accesspolicy import tools
 from eastgate.dialects.accesspolicy import values as access
 from eastgate.dialects.gep3779 import values as gep
 from eastgate.dialects.gep3779.validation import Subject
-from eastgate.schema import Check, Record, Shape, Text, check
+from eastgate.schema import Check, Choice, Record, Shape, Text, check
 from eastgate.schema.kubernetes import dns_label, dns_subdomain, label_selector
 from eastgate.settings import Settings
 from eastgate.sources import read_nodes_text
@@ -95,3 +95,12 @@ REQUIREMENTS = st.fixed_dictionaries(
 )
 def test_a_selector_is_refused_by_both_or_by_none(selector: dict[str, object]) -> None:
     assert is_accepted(SELECTOR, selector) == (not schema_errors(structural(SELECTOR), selector))
+
+
+@pytest.mark.parametrize(
+    "written", ["network", "NetWork", "NETWOR\u212a", "networks", "", "APPLICATION", "appl\u0131cation"]
+)
+def test_a_word_in_any_letter_case_is_in_plain_letters(written: str) -> None:
+    level = Choice(("NETWORK", "APPLICATION"), any_case=True)
+    accepted = written.isascii() and written.lower() in ("network", "application")
+    assert is_accepted(level, written) == (not schema_errors(structural(level), written)) == accepted

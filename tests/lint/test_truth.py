@@ -24,6 +24,30 @@ NEVER_MATCH = (codes.SHADOWED, codes.MATCHES_NOTHING, codes.CONTRADICTION)
 NOT_NEEDED = (*NEVER_MATCH, codes.REDUNDANT, codes.DUPLICATE)
 
 
+@st.composite
+def crowded(draw: st.DrawFn) -> tuple[list[Manifest], Settings]:
+    """One pod on which many policies meet, so that rules are in each other's way."""
+    pod = draw(generate.pod("p0"))
+    namespace = pod["metadata"]["namespace"]
+    policies = []
+    for number in range(draw(st.integers(2, 4))):
+        level = draw(st.sampled_from(["network", "application"]))
+        policy = draw(generate.v1alpha2(f"q{number}", ambient=False))
+        policy["metadata"] = {"name": f"q{number}", "namespace": namespace}
+        policy["spec"] = {
+            "targetRefs": [{"kind": "Pod", "selector": {}}],
+            "action": draw(st.sampled_from(["ALLOW", "DENY"])),
+            "enforcementLevel": level,
+            "rules": draw(st.lists(generate.rule(level, bare=True), min_size=1, max_size=3)),
+        }
+        policies.append(policy)
+    tiers = [draw(generate.cluster_policy(f"c{n}")) for n in range(draw(st.integers(0, 2)))]
+    return [pod, *policies, *tiers], Settings.of({"trustDomain": "td"})
+
+
+clusters = situations() | crowded()
+
+
 def requests(authority: Authority, pod: str) -> Iterator[Request]:
     """Every identity on every port, with a few of the methods and paths each."""
     http = itertools.cycle(itertools.product([*generate.METHODS, None], generate.PATHS))
@@ -52,8 +76,8 @@ def _without(one: Attachment[Policy], dropped: tuple[str, int] | None) -> Attach
     return Attachment(replace(policy, rules=kept), one.service)
 
 
-@settings(max_examples=150, deadline=None)
-@given(situations())
+@settings(max_examples=100, deadline=None)
+@given(clusters)
 def test_no_request_is_decided_by_a_rule_that_can_never_match(situation: tuple[list[Manifest], Settings]) -> None:
     authority = authority_of(*situation)
     never = {rule_of(finding) for finding in lint(authority) if finding.code in NEVER_MATCH}
@@ -63,8 +87,8 @@ def test_no_request_is_decided_by_a_rule_that_can_never_match(situation: tuple[l
             assert rule is None or (str(rule.origin.policy), rule.origin.index) not in never
 
 
-@settings(max_examples=150, deadline=None)
-@given(situations(), st.integers(0, 99))
+@settings(max_examples=100, deadline=None)
+@given(clusters, st.integers(0, 99))
 def test_without_a_rule_that_is_not_needed_every_decision_stays(
     situation: tuple[list[Manifest], Settings], which: int
 ) -> None:
@@ -80,7 +104,7 @@ def test_without_a_rule_that_is_not_needed_every_decision_stays(
 
 
 @settings(max_examples=60, deadline=None)
-@given(situations())
+@given(clusters)
 def test_all_rules_that_are_not_needed_may_go_at_once(situation: tuple[list[Manifest], Settings]) -> None:
     authority = authority_of(*situation)
     spare = {rule_of(finding) for finding in lint(authority) if finding.code in NOT_NEEDED}
@@ -95,7 +119,7 @@ def test_all_rules_that_are_not_needed_may_go_at_once(situation: tuple[list[Mani
 
 
 @settings(max_examples=100, deadline=None)
-@given(situations())
+@given(clusters)
 def test_nobody_reaches_a_workload_that_nothing_can_reach(situation: tuple[list[Manifest], Settings]) -> None:
     authority = authority_of(*situation)
     closed = {s for one in lint(authority) if one.code is codes.LOCKED_OUT for s in one.subjects}

@@ -8,10 +8,10 @@ pod's port and an AuthPolicy that came second leave no trace in them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, TypeVar, cast
 
 from eastgate.authority import Authority, sort_documents
 from eastgate.diagnostics import Code, Reporter
@@ -24,6 +24,8 @@ from eastgate.sources import Document
 from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
 
 __all__ = ["Cluster", "Effects", "Finding", "effects_of"]
+
+T = TypeVar("T")
 
 _IN_SCOPE = re.compile(r"(Server|HTTPRoute|GRPCRoute) ([^/\s]+)/([^,\s]+)")
 _NAMED = (GatewayNamed, RouteNamed, BackendNamed)
@@ -86,7 +88,7 @@ class Cluster:
         self.authority = authority
         self.documents = list(documents)
         self.findings: list[Finding] | None = None  # what lint said, once somebody asked
-        self._effects: dict[int, Effects] = {}
+        self._known: dict[tuple[str, int], object] = {}
 
     @classmethod
     def of(cls, documents: Sequence[Document], settings: Settings, reporter: Reporter) -> Cluster:
@@ -132,11 +134,14 @@ class Cluster:
 
     def effects(self, point: str) -> Effects:
         """The policies that really affect a point; workloads that decide alike share the answer."""
-        program = self.authority.engine.program(point)
-        known = self._effects.get(id(program))
-        if known is None:
-            known = self._effects[id(program)] = self._with_silent(effects_of(program.layers), point)
-        return known
+        return self.of_class("effects", point, lambda: self._with_silent(effects_of(self.layers(point)), point))
+
+    def of_class(self, what: str, point: str, compute: Callable[[], T]) -> T:
+        """What is the same for all points that decide alike, computed once: they have the same policies and stance."""
+        key = what, id(self.authority.engine.program(point))
+        if key not in self._known:
+            self._known[key] = compute()
+        return cast("T", self._known[key])
 
     def _with_silent(self, found: Effects, point: str) -> Effects:
         """With the policies that act without a rule: an ALLOW policy that lists nobody closes what it targets, and an
@@ -181,6 +186,22 @@ class Cluster:
             return self.points(policy)
         referring = self.referring(policy.ref)
         return sorted({point for one in referring for point in self.points(one)})
+
+    def beside(self, policy: Policy) -> list[Policy]:
+        """The policies that one may get on with, or not: those of its API and namespace, and those it refers to."""
+        ours = self._by_home.get((policy.ref.group, policy.ref.namespace), [])
+        return [*ours, *(self._by_ref[ref] for ref in policy.references if ref in self._by_ref)]
+
+    @cached_property
+    def _by_ref(self) -> dict[PolicyRef, Policy]:
+        return {policy.ref: policy for policy in self.policies}
+
+    @cached_property
+    def _by_home(self) -> dict[tuple[str, str | None], list[Policy]]:
+        found: dict[tuple[str, str | None], list[Policy]] = {}
+        for policy in self.policies:
+            found.setdefault((policy.ref.group, policy.ref.namespace), []).append(policy)
+        return found
 
     def referring(self, ref: PolicyRef) -> list[Policy]:
         """The policies that refer to another: to an authentication, say."""

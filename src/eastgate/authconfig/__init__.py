@@ -6,29 +6,6 @@ known of the request are `RequestFacts`, whom it may ask are `Services`, and the
 
 It follows Authorino, and differs where following would let somebody in: a `when` that errs denies, the issuer,
 audience and times of a token are checked, and a Rego variable without a value is an error of the module.
+
+Nothing is imported here: most questions need the model of a scheme at most, and only some its evaluator.
 """
-
-from eastgate.authconfig.caching import AnswerCache
-from eastgate.authconfig.evaluate import evaluate
-from eastgate.authconfig.facts import Answer, Fetcher, RequestFacts, Review, Reviewer, Secret, Services, Unavailable
-from eastgate.authconfig.fetching import HttpFetcher
-from eastgate.authconfig.judgement import Judgement, Seen, Step, StepKind, Verdict
-
-__all__ = [
-    "Answer",
-    "AnswerCache",
-    "Fetcher",
-    "HttpFetcher",
-    "Judgement",
-    "RequestFacts",
-    "Review",
-    "Reviewer",
-    "Secret",
-    "Seen",
-    "Services",
-    "Step",
-    "StepKind",
-    "Unavailable",
-    "Verdict",
-    "evaluate",
-]

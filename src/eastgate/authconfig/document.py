@@ -120,7 +120,7 @@ def _document(request: RequestFacts, headers: object, path: object, unknown: dic
     for name, value, called in names:
         if value is UNKNOWN:
             unknown[("request", name)] = unknown[(*_HTTP, name)] = called
-        elif value:
+        elif value or name == "headers":  # of which a proxy always sends some
             http[name] = dict(value) if isinstance(value, Mapping) else value
     _note_derived(path, headers, unknown)
     known = {**http, **_from_path(path, unknown), **_from_headers(headers), "time": time}

@@ -29,7 +29,7 @@ _KINDS = (
     "accesspolicy-v0alpha0",
     "accesspolicy-v1alpha1",
 )
-_ASSUMPTIONS = ("istio-identities", "istio-paths", "istio-hosts")
+_ASSUMPTIONS = ("istio-identities", "istio-paths", "istio-hosts", "mcp-base-protocol")
 _LOST = 1
 _EPILOG = "Exits with 0 if nothing was lost, 1 if something was, 2 if the manifests cannot be read."
 

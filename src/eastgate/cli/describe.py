@@ -10,6 +10,7 @@ from eastgate.cli import complete
 from eastgate.cli.inspecting import cluster_from, namespace_option, split_paths
 from eastgate.cli.options import output_option, reading_options
 from eastgate.cli.output import colored, emit_json, fail
+from eastgate.collection import no_collection
 from eastgate.questions import QuestionError
 
 __all__ = ["describe"]
@@ -30,7 +31,8 @@ def describe(
     kind, name, paths = _subject(words)
     cluster = cluster_from((*files, *paths), options, output)
     try:
-        found = described(cluster, kind, name, namespace)
+        with no_collection():
+            found = described(cluster, kind, name, namespace)
     except UnknownKind as error:
         raise click.UsageError(str(error)) from None
     except QuestionError as error:

@@ -11,6 +11,7 @@ from eastgate.cli import complete
 from eastgate.cli.inspecting import cluster_from, namespace_option, split_paths
 from eastgate.cli.options import reading_options
 from eastgate.cli.output import UNDECIDED, emit_json
+from eastgate.collection import no_collection
 from eastgate.sources import Document
 
 __all__ = ["get"]
@@ -42,7 +43,8 @@ def get(words: tuple[str, ...], files: tuple[str, ...], output: str, **options: 
         selector = parse_selector(wanted) if isinstance(wanted, str) else None
         namespace = options["namespace"] if not options["all_namespaces"] else None
         where = namespace if isinstance(namespace, str) else None
-        found = listing(cluster, kind, namespace=where, names=names, selector=selector)
+        with no_collection():
+            found = listing(cluster, kind, namespace=where, names=names, selector=selector)
     except (BadSelector, UnknownKind) as error:
         raise click.UsageError(str(error)) from None
     _show(found, output, one=len(names) == 1, headers=not options["no_headers"])

@@ -181,6 +181,14 @@ POLICY_LEFT_OUT = Code(
     Severity.WARNING,
 )
 
+GRANT = Code(
+    "EG7304",
+    "a ReferenceGrant has to name another group",
+    "The two forms are in different API groups, and a ReferenceGrant for an authorizer in another namespace names the "
+    "group. Until it names the new one, the reference is not granted, which denies.",
+    Severity.WARNING,
+)
+
 # Linkerd
 
 DEFAULT_OPEN = Code(

@@ -18,6 +18,7 @@ from eastgate.convert.gep_reading import (
 from eastgate.convert.model import Job, Manifest, metadata_of
 from eastgate.convert.selectors import written
 from eastgate.dialects.gep3779 import GROUP
+from eastgate.settings import ServiceTarget as ServiceReading
 from eastgate.sources import Plain
 from eastgate.world import Selector
 
@@ -191,6 +192,10 @@ def resolved(target: _Target, gep: Gep, job: Job) -> PodsTarget | None:
     """The pods that a Service selects, for those that cannot target a Service; None where that is not known."""
     if isinstance(target, PodsTarget):
         return target
+    if job.settings.service_target is ServiceReading.TRAFFIC:
+        message = f"the target cannot say “traffic to this Service only”: {gep.policy.ref} is not converted"
+        job.keep(gep.document, codes.SERVICE_UNKNOWN, message, target.span)
+        return None
     service = job.world.services.get(f"{gep.namespace}/{target.name}")
     if service is None or not service.selects_pods:
         unknown = f"it is not known which pods Service {gep.namespace}/{target.name} selects"

@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from eastgate.convert import gep_writing
+from eastgate.convert.access import to_v0alpha0, to_v1alpha1
 from eastgate.convert.authorino import to_authorino
 from eastgate.convert.gep_reading import Gep, read
 from eastgate.convert.istio import refuse_tier, to_istio
 from eastgate.convert.model import Item, Job, without_status
-from eastgate.dialects import gep3779, kuadrant
+from eastgate.dialects import accesspolicy, gep3779, kuadrant
+from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYPE_GROUP
 
 __all__ = ["KINDS", "Kind"]
 
@@ -48,7 +50,7 @@ def _gep(write: Callable[[Gep, Job], None]) -> Convert:
     return convert
 
 
-_AUTHORIZATION = "AuthorizationPolicy"
+_AUTHORIZATION, _ACCESS = "AuthorizationPolicy", ("XAccessPolicy", "AccessPolicy")
 KINDS: dict[str, Kind] = {
     "authorizationpolicy-v1alpha1": Kind(
         ((gep3779.Policy, _gep(gep_writing.v1alpha1)),), ((gep3779.GROUP, "v1alpha1", _AUTHORIZATION),)
@@ -60,4 +62,11 @@ KINDS: dict[str, Kind] = {
         ((gep3779.Policy, _gep(gep_writing.x_v1alpha1)),), ((gep3779.GROUP, "v1alpha1", "XAuthorizationPolicy"),)
     ),
     "istio": Kind(((gep3779.Policy, to_istio), (kuadrant.Policy, to_authorino))),
+    "accesspolicy-v0alpha0": Kind(
+        ((accesspolicy.Policy, to_v0alpha0),),
+        tuple((group, "v0alpha0", kind) for group in (PROTOTYPE_GROUP, NETWORKING_GROUP) for kind in _ACCESS),
+    ),
+    "accesspolicy-v1alpha1": Kind(
+        ((accesspolicy.Policy, to_v1alpha1),), tuple((NETWORKING_GROUP, "v1alpha1", kind) for kind in _ACCESS)
+    ),
 }

@@ -56,7 +56,7 @@ def test_a_server_is_read_in_full() -> None:
     read = resource(Server, spec, metadata)
     assert read.targets == (ExternalsMatching("shop", Selector.of({"app": "web"})),)
     assert (read.port, read.protocol, read.access, read.external) == ("http", Protocol.GRPC, InboundPolicy.AUDIT, True)
-    assert (read.labels, read.created) == ({"a": "b"}, "2026-01-01T00:00:00Z")
+    assert (read.labels, read.created) == ({"a": "b"}, "2026-01-01T00:00:00.000000+00:00")
 
 
 @pytest.mark.parametrize("protocol", Protocol)

@@ -60,6 +60,10 @@ def stance_of(cluster: Cluster, workload: Workload) -> Stance | None:
 
 def modes(cluster: Cluster, workload: Workload) -> list[Mode]:
     """The modes of a workload: of each level of GEP-3779, and of Linkerd's ports where it has a say."""
+    return cluster.of_class("modes", workload.key, lambda: _modes(cluster, workload))
+
+
+def _modes(cluster: Cluster, workload: Workload) -> list[Mode]:
     layers = {layer.name: layer for layer in cluster.layers(workload.key)}
     attached = cluster.attached(workload.key)
     found: list[Mode] = []

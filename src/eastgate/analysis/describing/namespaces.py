@@ -10,6 +10,7 @@ from eastgate.analysis.describing.modes import GUARDED, OPEN, modes, summary
 from eastgate.analysis.describing.policies import does_text
 from eastgate.analysis.describing.tables import labels_text, policies_on, policy_data, where
 from eastgate.analysis.effective import place_text
+from eastgate.policy import PolicyRef
 from eastgate.world import PodsMatching, Selector
 
 __all__ = ["describe_namespace"]
@@ -72,10 +73,13 @@ def _workload(cluster: Cluster, key: str) -> dict[str, object]:
 def _policies(cluster: Cluster, name: str) -> Field:
     data: list[dict[str, object]] = []
     rows = []
+    acting: set[PolicyRef] = set()
+    for key in cluster.authority.world.select(PodsMatching(name, Selector.of())):
+        effects = cluster.effects(key)
+        acting |= effects.enforced | effects.observed
     for policy in cluster.policies:
-        affected = cluster.affected(policy)
-        inside = [point for point in affected if point.startswith(f"{name}/")]
-        if policy.ref.namespace == name or inside:
+        if policy.ref.namespace == name or policy.ref in acting:
+            affected = cluster.affected(policy)
             data.append({**policy_data(policy), "affects": affected})
             rows.append(
                 [[str(policy.ref)], [does_text(policy)], [f"affects {len(affected)}"], [place_text(policy.span)]]

@@ -132,7 +132,7 @@ def _references(cluster: Cluster, policy: Policy) -> Field:
 def conditions_of(cluster: Cluster, policy: Policy) -> list[Condition]:
     """The conditions that a policy would show."""
     authority = cluster.authority
-    return dialects.conditions(policy, cluster.policies, authority.settings, authority.world)
+    return dialects.conditions(policy, cluster.beside(policy), authority.settings, authority.world)
 
 
 def _status(cluster: Cluster, policy: Policy) -> Field:

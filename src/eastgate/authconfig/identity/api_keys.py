@@ -39,10 +39,8 @@ def by_api_key(keys: ApiKeys, credentials: Credentials, evaluation: Evaluation) 
     data: dict[str, object] = {
         name: base64.b64encode(value).decode() for name, value in owner.data.items() if name != KEY
     }
-    hidden: dict[str, object] = dict.fromkeys(data, MASK)
-    # The key itself is in neither: nothing needs to compare it again.
-    for each in (data, hidden):
-        each[KEY] = MASK
+    # The key itself is not in the document: nothing needs to compare it again.
+    hidden: dict[str, object] = dict.fromkeys((*data, KEY), MASK)
     return Found(_as_object(owner, data), _as_object(owner, hidden), f"The API key is that of Secret {owner.name}.")
 
 

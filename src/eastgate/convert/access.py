@@ -1,0 +1,116 @@
+"""AccessPolicy in the proposal's form and in today's.
+
+In the proposal's form (v0alpha0) a rule names a caller and its tools, and what calling a tool needs beside passes by
+itself. In today's (v1alpha1) that is an option, and it lets more through. So neither can quite say what the other does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from eastgate.convert import codes
+from eastgate.convert.access_rules import Rules, Unsayable, new_rules, old_rules
+from eastgate.convert.model import Item, Job, Manifest, metadata_of
+from eastgate.dialects.accesspolicy import Policy
+from eastgate.dialects.accesspolicy.model import Action
+from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYPE_GROUP
+from eastgate.settings import UnlistedCaller
+from eastgate.sources import Plain
+from eastgate.sources.node import Node
+
+__all__ = ["to_v0alpha0", "to_v1alpha1"]
+
+_MOST_RULES = 10
+_ACTIONS = {Action.ALLOW: "Allow", Action.DENY: "Deny", Action.ASK: "ExternalAuth"}
+
+
+def to_v1alpha1(items: Sequence[Item], job: Job) -> None:
+    """From the proposal's form."""
+    for item in items:
+        policy, spec = _parts(item)
+        found = new_rules(spec, policy.action, job)
+        if isinstance(found, Unsayable):
+            _keep(item, found, job)
+            continue
+        _lose_grant(item, spec, NETWORKING_GROUP, job)
+        asks = next((_ask(rule) for rule in spec["rules"] if _ask(rule) is not None), None)
+        for rules, name in _chunks(found, item.document.name):
+            new: Manifest = {"targetRefs": spec["targetRefs"].plain(), "action": _ACTIONS[policy.action]}
+            if asks is not None:
+                new["externalAuth"] = asks.plain()
+            new["rules"] = rules
+            _write(item, f"{NETWORKING_GROUP}/v1alpha1", name, new, job)
+
+
+def to_v0alpha0(items: Sequence[Item], job: Job) -> None:
+    """From today's form."""
+    for item in items:
+        policy, spec = _parts(item)
+        listed = job.settings.unlisted_caller is UnlistedCaller.PROCEED  # whom no rule names then passes
+        found = old_rules(spec, policy.action, job, may_leave_out=not listed)
+        if isinstance(found, Unsayable):
+            _keep(item, found, job)
+            continue
+        group = NETWORKING_GROUP if found.needs_cel else PROTOTYPE_GROUP
+        _lose_grant(item, spec, group, job)
+        asking = policy.action is Action.ASK
+        chunks = [[rule] for rule in found.rules] if asking else [found.rules]  # a policy has one rule that asks
+        for number, rules in enumerate(chunks, 1):
+            old: Manifest = {"targetRefs": spec["targetRefs"].plain()}
+            if policy.action is Action.DENY:
+                old["action"] = "Deny"
+            old["rules"] = list[Plain](rules)
+            name = item.document.name if len(chunks) == 1 else f"{item.document.name}-{number}"
+            _write(item, f"{group}/v0alpha0", name, old, job)
+
+
+def _parts(item: Item) -> tuple[Policy, Node]:
+    policy = item.policy
+    assert isinstance(policy, Policy)  # noqa: S101 - the registry has chosen it
+    assert item.document.node is not None  # noqa: S101 - policies are read with positions
+    return policy, item.document.node["spec"]
+
+
+def _ask(rule: Node) -> Node | None:
+    authorization = rule.get("authorization")
+    return authorization.get("externalAuth") if authorization is not None else None
+
+
+def _keep(item: Item, why: Unsayable, job: Job) -> None:
+    message = f"{why.message}: {item.policy.ref} is not converted"
+    job.keep(item.document, codes.POLICY_LEFT_OUT, message, why.span)
+
+
+def _chunks(found: Rules, name: str) -> Iterator[tuple[list[Plain], str]]:
+    """A policy has ten rules at most; the rest goes into another one, which says the same to the same target."""
+    rules = found.rules
+    for number, start in enumerate(range(0, len(rules), _MOST_RULES), 1):
+        yield list[Plain](rules[start : start + _MOST_RULES]), name if number == 1 else f"{name}-{number}"
+
+
+def _lose_grant(item: Item, spec: Node, group: str, job: Job) -> None:
+    """A ReferenceGrant names the group of the policy, which may become another."""
+    filters = [spec.get("externalAuth"), *(_ask(rule) for rule in spec.get("rules") or ())]
+    for one in filters:
+        where = one["backendRef"].get("namespace") if one is not None else None
+        if (
+            where is not None
+            and where.text != (item.policy.ref.namespace or "default")
+            and group != item.document.group
+        ):
+            message = f"the ReferenceGrant in {where.text} has to name the group {group} for this authorizer"
+            job.lose(codes.GRANT, message, where.span, help=f"write from: [{{group: {group}, ..}}] in it")
+
+
+def _write(item: Item, api_version: str, name: str, spec: Manifest, job: Job) -> None:
+    document = item.document
+    chosen = job.name(document.kind, item.policy.ref.namespace or "default", name)
+    job.write(
+        document,
+        {
+            "apiVersion": api_version,
+            "kind": document.kind,
+            "metadata": metadata_of(document, chosen),
+            "spec": spec,
+        },
+    )
