@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, BinaryIO, cast
 
@@ -166,17 +167,18 @@ class Authority:
                 accepted = outcome
             if not outcome.allowed:
                 break
-        return Decision(question, arrival, accepted, layers, conditions=self._conditions(arrival))
+        return Decision(question, arrival, accepted, layers, tell=partial(self._conditions, arrival))
 
     def _conditions(self, arrival: Arrival) -> tuple[tuple[str, Condition], ...]:
         """What the policies on the way would show in their status."""
         attached = (
             one.policy for point in arrival.points if isinstance(point, str) for one in self.engine.attached(point)
         )
+        beside = self.policies
         return tuple(
             (str(policy.ref), condition)
             for policy in attached
-            for condition in dialects.conditions(policy, self.policies, self.settings, self.world)
+            for condition in dialects.conditions(policy, beside, self.settings, self.world)
         )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from eastgate.authconfig.judgement import Judgement
 from eastgate.dialects.base import Condition
@@ -18,8 +19,8 @@ __all__ = ["Decision"]
 class Decision:
     """The answer. It is about `arrival`: the first that is denied, or the first of all where all are allowed.
 
-    `ways` are all the places that the question leads to, and whether each allows. `conditions` are what the policies
-    on the way would show in their status.
+    `ways` are all the places that the question leads to, and whether each allows. `tell` gives the
+    `conditions`.
     """
 
     question: Question
@@ -27,7 +28,12 @@ class Decision:
     outcome: Outcome
     layers: tuple[Layer, ...]
     ways: tuple[tuple[str, bool], ...] = ()
-    conditions: tuple[tuple[str, Condition], ...] = ()
+    tell: Callable[[], tuple[tuple[str, Condition], ...]] = field(default=tuple, compare=False, repr=False)
+
+    @property
+    def conditions(self) -> tuple[tuple[str, Condition], ...]:
+        """What the policies on the way would show in their status; computed when somebody asks."""
+        return self.tell()
 
     @property
     def allowed(self) -> bool:

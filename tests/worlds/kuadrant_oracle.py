@@ -152,11 +152,17 @@ def _selects(rule: Manifest, call: Call) -> bool:
 
 
 def _path(pattern: str, raw: str) -> bool:
-    path = posixpath.normpath(re.sub("/+", "/", raw.partition("?")[0]))
-    path += "/" if raw.partition("?")[0].endswith("/") and path != "/" else ""
+    path = _passed_on(raw).partition("?")[0]
     if pattern.startswith("*"):
         return path.endswith(pattern[1:])
     return path.startswith(pattern[:-1]) if pattern.endswith("*") else path == pattern
+
+
+def _passed_on(raw: str) -> str:
+    """A path as the proxy passes it on: without dot segments and double slashes."""
+    written, mark, query = raw.partition("?")
+    path = posixpath.normpath(re.sub("/+", "/", written))
+    return path + ("/" if written.endswith("/") and path != "/" else "") + mark + query
 
 
 # Schemes
@@ -167,9 +173,10 @@ class Scheme:
 
     def __init__(self, scheme: Manifest, call: Call, secrets: list[Manifest]) -> None:
         self.scheme, self.call, self.secrets = scheme, call, secrets
-        path, _, query = call.path.partition("?")
+        whole = _passed_on(call.path)
+        path, _, query = whole.partition("?")
         headers = dict(call.headers)
-        http = {"host": call.host, "method": call.method, "path": call.path, "headers": headers}
+        http = {"host": call.host, "method": call.method, "path": whole, "headers": headers}
         self.json: Manifest = {
             "context": {"request": {"http": http}},
             "request": {**http, "url_path": path, **({"query": query} if query else {})},

@@ -38,9 +38,9 @@ SERVICE_SELECTOR = Code(
 )
 SERVICE_UNKNOWN = Code(
     "EG7006",
-    "the pods of a Service are not known",
-    "The target of the conversion selects pods, and no manifest says which pods the Service selects. The policy "
-    "is not converted.",
+    "a Service cannot be targeted",
+    "The target of the conversion selects pods, and no manifest says which pods the Service selects, or only "
+    "traffic to the Service is meant (serviceTarget: traffic). The policy is not converted.",
     Severity.WARNING,
 )
 AUDIT = Code(

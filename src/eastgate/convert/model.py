@@ -68,6 +68,7 @@ class Job:
     settings: Settings
     world: World
     options: Options = field(default_factory=Options)
+    items: Sequence[Item] = ()
     written: list[Written] = field(default_factory=list)
     losses: list[Diagnostic] = field(default_factory=list)
     kept: list[Document] = field(default_factory=list)

@@ -10,8 +10,10 @@ from eastgate.convert.access import to_v0alpha0, to_v1alpha1
 from eastgate.convert.authorino import to_authorino
 from eastgate.convert.gep_reading import Gep, read
 from eastgate.convert.istio import refuse_tier, to_istio
+from eastgate.convert.linkerd_reading import from_linkerd
+from eastgate.convert.linkerd_writing import to_linkerd
 from eastgate.convert.model import Item, Job, without_status
-from eastgate.dialects import accesspolicy, gep3779, kuadrant
+from eastgate.dialects import accesspolicy, gep3779, kuadrant, linkerd
 from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYPE_GROUP
 
 __all__ = ["KINDS", "Kind"]
@@ -51,15 +53,20 @@ def _gep(write: Callable[[Gep, Job], None]) -> Convert:
 
 
 _AUTHORIZATION, _ACCESS = "AuthorizationPolicy", ("XAccessPolicy", "AccessPolicy")
+
+
+def _to_gep(write: Callable[[Gep, Job], None], version: str, kind: str) -> Kind:
+    ways = ((gep3779.Policy, _gep(write)), (linkerd.Policy, lambda items, job: from_linkerd(items, job, write)))
+    return Kind(ways, ((gep3779.GROUP, version, kind),))
+
+
 KINDS: dict[str, Kind] = {
-    "authorizationpolicy-v1alpha1": Kind(
-        ((gep3779.Policy, _gep(gep_writing.v1alpha1)),), ((gep3779.GROUP, "v1alpha1", _AUTHORIZATION),)
-    ),
-    "authorizationpolicy-v1alpha2": Kind(
-        ((gep3779.Policy, _gep(gep_writing.v1alpha2)),), ((gep3779.GROUP, "v1alpha2", _AUTHORIZATION),)
-    ),
-    "xauthorizationpolicy": Kind(
-        ((gep3779.Policy, _gep(gep_writing.x_v1alpha1)),), ((gep3779.GROUP, "v1alpha1", "XAuthorizationPolicy"),)
+    "authorizationpolicy-v1alpha1": _to_gep(gep_writing.v1alpha1, "v1alpha1", _AUTHORIZATION),
+    "authorizationpolicy-v1alpha2": _to_gep(gep_writing.v1alpha2, "v1alpha2", _AUTHORIZATION),
+    "xauthorizationpolicy": _to_gep(gep_writing.x_v1alpha1, "v1alpha1", "XAuthorizationPolicy"),
+    "linkerd": Kind(
+        ((gep3779.Policy, to_linkerd),),
+        tuple((kind.group, kind.version, kind.kind) for kind in linkerd.DIALECT.kinds),
     ),
     "istio": Kind(((gep3779.Policy, to_istio), (kuadrant.Policy, to_authorino))),
     "accesspolicy-v0alpha0": Kind(

@@ -39,8 +39,9 @@ def convert(
     manifests = sort_documents(reading.documents, settings, reading.reporter)
     if manifests.reporter.errors:
         return manifests, Conversion((), (), ())
-    job = Job(settings, World.of(manifests.objects), options or Options())
-    _run(_items(manifests.policies, reading.documents), to, job)
+    items = _items(manifests.policies, reading.documents)
+    job = Job(settings, World.of(manifests.objects), options or Options(), items)
+    _run(items, to, job)
     place = {id(document): number for number, document in enumerate(reading.documents)}
     return manifests, Conversion(
         tuple(sorted(job.written, key=lambda one: place[id(one.document)])),

@@ -66,7 +66,7 @@ _TARGETS = (
     Column("Target Name", ".spec.targetRefs[*].name", priority=1),
 )
 _ONE_TARGET = (Column("Target", ".spec.targetRefs.kind"), Column("Target Name", ".spec.targetRefs.name", priority=1))
-_DIRECT = "Direct"
+_DIRECT = "Inherited"
 
 SERVED: tuple[Definition, ...] = (
     Definition(

@@ -81,6 +81,15 @@ class Analysis:
                         named |= atom.matcher.values
         return next((port for port in range(65535, 0, -1) if port not in named), 65535)
 
+    def reaches(self, place: Place, found: Request) -> bool:
+        """Whether a request that a rule matches gets to it: nothing decides it before."""
+        request = complete_with_others(found.values, self._looked_at, self._free_port).assuming(found.assumed)
+        if self._decided(self._program_before(place.stage), request) is not None:
+            return False
+        if not isinstance(self.chain.stages[place.stage], FirstMatch):
+            return True
+        return self._decided(self._program_beside(place.stage, backwards=False), request) is place.rule
+
     def caught(self, place: Place, found: Request) -> Rule | None:
         """Which other rule decides a request before this rule does, or as it does; None where this one is needed."""
         request = complete_with_others(found.values, self._looked_at, self._free_port)

@@ -158,17 +158,19 @@ def test_a_scheme_looks_for_secrets_in_the_namespace_of_its_policy() -> None:
     assert isinstance(scheme.identities[0].method, Anonymous)
 
 
-@pytest.mark.parametrize(
-    ("metadata", "created"),
-    [
-        ("{name: p}", None),
-        ("{name: p, creationTimestamp: 2024-01-01T00:00:00Z}", "2024-01-01T00:00:00Z"),
-        ('{name: p, creationTimestamp: "2024-01-01T00:00:00Z"}', "2024-01-01T00:00:00Z"),
-        ("{name: p, creationTimestamp: null}", None),
-    ],
-)
-def test_the_creation_time_is_that_of_the_api_server(metadata: str, created: str | None) -> None:
-    assert policy_of(DOCUMENT.replace("\n  name: toystore\nspec", f" {metadata}\nspec")).created == created
+@pytest.mark.parametrize("written", ["2024-01-01T00:00:00Z", '"2024-01-01T00:00:00Z"', "2024-01-01T01:00:00+01:00"])
+def test_the_creation_time_is_a_moment_however_it_is_written(written: str) -> None:
+    times = [created(f"{{name: p, creationTimestamp: {at}}}") for at in (written, "2024-01-01T00:00:00Z")]
+    assert times[0] == times[1] != created("{name: p, creationTimestamp: 2024-01-01T00:00:01Z}")
+
+
+@pytest.mark.parametrize("metadata", ["{name: p}", "{name: p, creationTimestamp: null}"])
+def test_without_a_creation_time_there_is_none(metadata: str) -> None:
+    assert created(metadata) is None
+
+
+def created(metadata: str) -> str | None:
+    return policy_of(DOCUMENT.replace("\n  name: toystore\nspec", f" {metadata}\nspec")).created
 
 
 def test_the_target_is_in_the_namespace_of_the_policy_written_or_not() -> None:

@@ -8,11 +8,10 @@ from eastgate.analysis.cluster import Cluster
 from eastgate.analysis.columns import columns
 from eastgate.analysis.describing.findings import findings
 from eastgate.analysis.describing.model import Description, Field, some, value
-from eastgate.analysis.describing.tables import effective_field, inherited, policy_list, where
-from eastgate.analysis.effective import Destination, Facts, Place, effective
+from eastgate.analysis.describing.tables import inherited, policy_list, where
+from eastgate.analysis.describing.ways import ways_field
 from eastgate.journey import Way, through_gateway, through_route
-from eastgate.policy import Layer, Request
-from eastgate.policy.attributes import BACKEND
+from eastgate.policy import Request
 from eastgate.routing.attachment import attached_routes, distinct_listeners
 from eastgate.world import Backend, Gateway, Route
 from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
@@ -26,7 +25,11 @@ def describe_gateway(cluster: Cluster, gateway: Gateway) -> Description:
     """Everything about one Gateway, and the routes and backends behind it."""
     world = cluster.authority.world
     point = str(GatewayNamed(gateway.namespace, gateway.name))
-    ways = list(through_gateway(gateway, _ANY, world))
+
+    def ways_of(request: Request) -> list[Way]:
+        return list(through_gateway(gateway, request, world))
+
+    ways = ways_of(_ANY)
     routes = {
         route.key: route
         for listener in distinct_listeners(gateway)
@@ -55,7 +58,7 @@ def describe_gateway(cluster: Cluster, gateway: Gateway) -> Description:
             some("routes", "Routes", sorted(routes), [line for one in routes.values() for line in _route_lines(one)]),
             inherited(cluster, cluster.attached(point)),
             _policies(cluster, [point, *_points(ways)]),
-            _effective(cluster, ways),
+            ways_field(cluster, ways, ways_of),
             findings(cluster, {f"Gateway/{gateway.key}"}),
             Field("source", "Source", where(gateway.span), ()),
         )
@@ -66,7 +69,11 @@ def describe_route(cluster: Cluster, route: Route) -> Description:
     """Everything about one route."""
     point = str(RouteNamed(route.namespace, route.name))
     is_http = route.kind == "HTTPRoute"
-    ways = list(through_route(route, _ANY, cluster.authority.world)) if is_http else []
+
+    def ways_of(request: Request) -> list[Way]:
+        return list(through_route(route, request, cluster.authority.world)) if is_http else []
+
+    ways = ways_of(_ANY)
     parents = [
         {"kind": one.kind, "namespace": one.namespace, "name": one.name, "section": one.section_name, "port": one.port}
         for one in route.parents
@@ -81,7 +88,7 @@ def describe_route(cluster: Cluster, route: Route) -> Description:
             some("rules", "Rules", list(_route_lines(route)), _route_lines(route)),
             inherited(cluster, cluster.attached(point) if is_http else []),
             _policies(cluster, [*([point] if is_http else []), *_points(ways)]),
-            _effective(cluster, ways),
+            ways_field(cluster, ways, ways_of),
             findings(cluster, {route.key}),
             Field("source", "Source", where(route.span), ()),
         )
@@ -115,7 +122,7 @@ def describe_backend(cluster: Cluster, backend: Backend) -> Description:
             some("routes", "Routes", leading, leading),
             inherited(cluster, cluster.attached(point)),
             _policies(cluster, [point]),
-            _effective(cluster, [way]),
+            ways_field(cluster, [way], lambda _request: [way]),
             findings(cluster, {f"{backend.kind}/{backend.key}"}),
             Field("source", "Source", where(backend.span), ()),
         )
@@ -143,36 +150,3 @@ def _points(ways: Iterable[Way]) -> list[str]:
 
 def _policies(cluster: Cluster, points: Iterable[str]) -> Field:
     return policy_list(cluster, {point: cluster.attached(point) for point in dict.fromkeys(points)})
-
-
-def _effective(cluster: Cluster, ways: list[Way]) -> Field:
-    """Who may take which way: every point on it must let him through."""
-    destinations = []
-    for told, points, backend in _leading(ways):
-        layers = tuple(layer for point in points for layer in _layers(cluster, point))
-        facts = Facts({BACKEND: backend})
-        name = _way(told, points) if len(_leading(ways)) > 1 else ""
-        destinations.append(Destination(name, (Place((told,), layers, facts),)))
-    if not destinations:
-        return some("effective", "Effective", [], [], none="no request takes it")
-    return effective_field([("", effective(destinations, cluster.authority.settings))], title="WAY")
-
-
-def _leading(ways: list[Way]) -> list[Way]:
-    """Without the way of what matches no route, if there is any other: nobody gets anywhere on it."""
-    return [way for way in ways if any(str(point).startswith("HTTPRoute ") for point in way[1])] or ways
-
-
-def _way(told: str, points: tuple[str | Layer, ...]) -> str:
-    """The route of a way and where it leads, in a few words."""
-    route = next(
-        (one.partition(" ")[2] for one in points if isinstance(one, str) and one.startswith("HTTPRoute ")), None
-    )
-    beyond = told.partition(" -> ")[2]
-    if route is None:
-        return "no route" if isinstance(points[-1], Layer) else told
-    return f"{route} -> {beyond}" if beyond else route
-
-
-def _layers(cluster: Cluster, point: str | Layer) -> tuple[Layer, ...]:
-    return (point,) if isinstance(point, Layer) else cluster.layers(point)

@@ -10,7 +10,7 @@ from eastgate.analysis.columns import Lines, columns
 from eastgate.analysis.effective.branches import Branch
 from eastgate.analysis.effective.callers import Caller
 from eastgate.analysis.effective.table import Cell, Destination, Row, Table
-from eastgate.analysis.effective.words import callers_text, condition_text, ports_text
+from eastgate.analysis.effective.words import callers_text, condition_text, messages_text, ports_text
 from eastgate.decisions import DEAD_ENDS, origin_to_json
 from eastgate.places import Span
 from eastgate.policy import ALWAYS, Origin
@@ -48,7 +48,7 @@ def _block(rows: list[Row], table: Table, *, whole: bool) -> list[Lines]:
     levels = len({layer.name for one in table.destinations for place in one.places for layer in place.layers}) > 1
     for row in rows:
         to = destination_text(row.destinations, table)
-        said = _wrapped(", ".join(str(message) for message in row.messages), _MESSAGES)
+        said = _wrapped(messages_text(row.messages, alone=len(row.messages) == len(table.messages)), _MESSAGES)
         cells = [[to if to != before else ""], said, *_outcomes(row.cell, whole=whole, levels=levels)]
         height = max(len(cell) for cell in cells)
         for column, cell in zip(block[1:], cells, strict=True):

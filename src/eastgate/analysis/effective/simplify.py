@@ -56,7 +56,7 @@ def both(parts: Iterable[Predicate]) -> Predicate:
         flat.update(dict.fromkeys(conjuncts(part)))
     chosen = list(flat)
     if len(chosen) > 1:
-        narrowed = _narrowed(_multiplied(chosen))
+        narrowed = _narrowed(_settled(_multiplied(chosen)))
         if narrowed is None:
             return NEVER
         chosen = narrowed
@@ -161,6 +161,23 @@ def _multiplied(parts: list[Predicate]) -> list[Predicate]:
         joined = either(both(combination) for combination in product(*options))
         return [*rest[:place], joined, *rest[place:]] if joined != NEVER else [NEVER]
     return parts
+
+
+def _settled(parts: list[Predicate]) -> list[Predicate]:
+    """Without alternatives that the other parts rule out, and without choices that they have made already."""
+    plain = [one for one in parts if _attribute(one) is not None]
+    kept: list[Predicate] = []
+    for part in parts:
+        if not isinstance(part, Or) or not plain or len(part.parts) > _MOST_COMPARED:
+            kept.append(part)
+            continue
+        if any(set(conjuncts(option)) <= set(plain) for option in part.parts):
+            continue
+        possible = [one for one in part.parts if _narrowed([*plain, *conjuncts(one)]) is not None]
+        if not possible:
+            return [NEVER]
+        kept += conjuncts(possible[0]) if len(possible) == 1 else [Or(tuple(possible))]
+    return list(dict.fromkeys(kept))
 
 
 def _only_attribute(part: Predicate) -> Attribute | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from eastgate.analysis.effective.callers import Caller, Namer
+from eastgate.analysis.effective.requests import Message
 from eastgate.analysis.effective.simplify import both, conjuncts
 from eastgate.policy import AccountsOf, And, InNetwork, Is, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
 from eastgate.policy.attributes import HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT
 from eastgate.settings import Settings
 
-__all__ = ["callers_text", "condition_text", "ports_text", "rule_text"]
+__all__ = ["callers_text", "condition_text", "messages_text", "ports_text", "rule_text"]
 
 _OTHERS = {
     "otherServiceAccount": "any other service account",
@@ -144,6 +145,15 @@ def _caller(caller: Caller, everybody: Sequence[Caller]) -> str:
             return f"sa:{caller.name}/*" + (" (others)" if named else "")
         case _:
             return caller.name
+
+
+def messages_text(messages: Sequence[Message], *, alone: bool) -> str:
+    """MCP messages of one row; `alone`: there is no other row, so that it is for all of them."""
+    if alone:
+        return "any"
+    tools = [str(one.tool) for one in messages if one.method == "tools/call" and one.tool != "*"]
+    others = [str(one) for one in messages if one.method != "tools/call" or one.tool == "*"]
+    return ", ".join([*([f"tool{'s' if len(tools) > 1 else ''} {', '.join(tools)}"] if tools else []), *others])
 
 
 def ports_text(ports: Iterable[int], *, others: bool, alone: bool) -> str:

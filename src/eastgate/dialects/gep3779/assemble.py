@@ -38,10 +38,7 @@ _TIER_ORDER = {Action.DENY: 0, Action.PASS: 1, Action.ALLOW: 2}  # in one tier a
 
 
 def layers(attached: Sequence[Attachment[Policy]], settings: Settings) -> list[Layer]:
-    """The layers of a workload that these policies target, in the order in which a request meets them.
-
-    The policies come in the order of their names, as the engine gives them, and are heard in it.
-    """
+    """The layers of a workload that these policies target, in the order in which a request meets them."""
     return [
         _layer(level, at_level, settings)
         for level in Level
@@ -62,7 +59,7 @@ def _layer(level: Level, attached: list[Attachment[Policy]], settings: Settings)
         tuple(
             Case(
                 Is(SERVICE, OneOf(frozenset({service}))),
-                _chain(level, [one.policy for one in attached if one.service in (None, service)], settings),
+                _chain(level, by_pod + [one.policy for one in attached if one.service == service], settings),
             )
             for service in services
         ),
@@ -70,7 +67,7 @@ def _layer(level: Level, attached: list[Attachment[Policy]], settings: Settings)
 
 
 def _chain(level: Level, policies: list[Policy], settings: Settings) -> Chain:
-    chosen = list(dict.fromkeys(policies))
+    chosen = sorted(dict.fromkeys(policies), key=_name)
     enforced = [policy for policy in chosen if not policy.audit]
     namespaced = [policy for policy in enforced if policy.tier is Tier.NAMESPACED]
     stages: list[Stage] = []
@@ -84,6 +81,12 @@ def _chain(level: Level, policies: list[Policy], settings: Settings) -> Chain:
     elif baseline := [policy for policy in enforced if policy.tier is Tier.BASELINE]:
         stages.append(_tier("baseline", baseline, level))
     return Chain(tuple(stages), tuple(readings))
+
+
+def _name(policy: Policy) -> tuple[str, str, str, str]:
+    """The order of `PolicyRef`, as plain texts: the engine gives policies in it, so that sorting compares them once."""
+    ref = policy.ref
+    return ref.kind, ref.namespace or "", ref.name, ref.group
 
 
 def _observe(audited: list[Policy]) -> Observe:

@@ -9,7 +9,6 @@ force. Of its schemes the one with the closest host answers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from eastgate.dialects.kuadrant import hosts
 from eastgate.dialects.kuadrant.model import HttpRule, Policy
@@ -64,29 +63,23 @@ def layers(attached: Sequence[Attachment[Policy]]) -> list[Layer]:
 
 def _selecting(policy: Policy) -> list[Rule]:
     """One rule for each that is written; where none is, all of the target's traffic."""
-    whole = [Rule(ALWAYS, Origin(policy.ref, 0, policy.span))]
     written = [Rule(_selected(rule), Origin(policy.ref, place, rule.span)) for place, rule in enumerate(policy.rules)]
-    return written or whole
+    return written or [Rule(ALWAYS, Origin(policy.ref, 0, policy.span))]
 
 
 def _stages(policy: Policy) -> list[Stage]:
-    selected = [rule.when for rule in _selecting(policy)]
-    when = selected[0] if len(selected) == 1 else Or(tuple(selected))
+    """ANY rule selects: a host without a scheme is refused, and the nearest scheme is asked about the others."""
+    selected = _any([rule.when for rule in _selecting(policy)])
     every_host = [host for scheme in policy.schemes for host in scheme.hosts]
-    covered = Or(tuple(hosts.matches(host) for host in every_host))
-    asks = [
-        Ask(
-            Rule(_both(when, hosts.nearest(scheme.hosts, every_host)), policy.origin(place)),
-            f"{policy.ref} auth scheme {place + 1}",
-            scheme,
-        )
-        for place, scheme in enumerate(policy.schemes)
-    ]
-    nowhere = replace(Origin(policy.ref, 0, policy.span), label="without an auth scheme for this host")
     stages: list[Stage] = []
     if hosts.ANY not in every_host:
-        refuse = Rule(_both(when, Not(covered)), nowhere)
-        stages.append(Deny("no-scheme", (refuse,), Refusal.NOT_FOUND))
+        uncovered = Not(Or(tuple(hosts.matches(host) for host in every_host)))
+        nowhere = Origin(policy.ref, 0, policy.span, label="without an auth scheme for this host")
+        stages.append(Deny("no-scheme", (Rule(_all([selected, uncovered]), nowhere),), Refusal.NOT_FOUND))
+    asks = [
+        Ask(Rule(_all([selected, hosts.nearest(scheme.hosts, every_host)]), origin), str(origin), scheme)
+        for scheme, origin in zip(policy.schemes, policy.origins, strict=True)
+    ]
     if asks:
         stages.append(AskAll("auth", tuple(asks)))
     return stages
@@ -101,17 +94,20 @@ def _selected(rule: HttpRule) -> Predicate:
         parts.append(Is(METHOD, OneOf(frozenset(rule.methods))))
     if rule.paths is not None and "*" not in rule.paths:
         parts.append(_paths(rule.paths))
-    asked = tuple(part for part in parts if part != ALWAYS)
-    return asked[0] if len(asked) == 1 else And(asked)
+    return _all(parts)
 
 
 def _paths(paths: Sequence[str]) -> Predicate:
     exact = frozenset(path for path in paths if "*" not in path)
     parts: list[Predicate] = [Is(PATH, OneOf(exact))] if exact else []
     parts += [Is(PATH, Prefix(path[:-1]) if path.endswith("*") else Suffix(path[1:])) for path in paths if "*" in path]
+    return _any(parts)
+
+
+def _any(parts: Sequence[Predicate]) -> Predicate:
     return parts[0] if len(parts) == 1 else Or(tuple(parts))
 
 
-def _both(first: Predicate, second: Predicate) -> Predicate:
-    parts = tuple(part for part in (first, second) if part != ALWAYS)
-    return parts[0] if len(parts) == 1 else And(parts)
+def _all(parts: Sequence[Predicate]) -> Predicate:
+    asked = tuple(part for part in parts if part != ALWAYS)
+    return asked[0] if len(asked) == 1 else And(asked)

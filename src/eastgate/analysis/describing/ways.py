@@ -1,0 +1,85 @@
+"""Who may take which way through a gateway: a table by host, route and backend.
+
+Policies at gateways look at hosts, in the header and in the TLS handshake. A client that means no harm sends the same
+in both, and the table is about such requests: one row for each host that somebody names, and one for the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from eastgate.analysis.cluster import Cluster
+from eastgate.analysis.describing.model import Field, some
+from eastgate.analysis.describing.tables import effective_field
+from eastgate.analysis.effective import Destination, Facts, Place, effective
+from eastgate.analysis.effective.callers import atoms_of
+from eastgate.journey import Way
+from eastgate.policy import Is, Layer, Matcher, OneOf, Request, Suffix
+from eastgate.policy.attributes import BACKEND, HOST, SNI
+
+__all__ = ["ways_field"]
+
+_FRESH = "other--host"  # a label that nobody has
+_HOSTS = frozenset({HOST, SNI})
+
+
+def ways_field(cluster: Cluster, ways: list[Way], ways_of: Callable[[Request], list[Way]]) -> Field:
+    """The effective table of some ways; `ways_of` are those that a request may take."""
+    layers = [layer for _, points, _ in ways for point in points for layer in _layers(cluster, point)]
+    matchers = [one.matcher for one in atoms_of(layers) if isinstance(one, Is) and one.attribute in _HOSTS]
+    destinations: list[Destination] = []
+    for name, facts in _hosts(matchers):
+        led = _leading(ways_of(Request(facts.values)) if facts.values else ways)
+        if not facts.values or any(_route(points) for _, points, _ in led):
+            destinations += [_destination(cluster, name, facts, way, alone=len(led) == 1) for way in led]
+    if not destinations:
+        return some("effective", "Effective", [], [], none="no request takes it")
+    title = "HOST" if matchers else "WAY"
+    return effective_field([("", effective(destinations, cluster.authority.settings))], title=title)
+
+
+def _destination(cluster: Cluster, host: str, facts: Facts, way: Way, *, alone: bool) -> Destination:
+    told, points, backend = way
+    layers = tuple(layer for point in points for layer in _layers(cluster, point))
+    name = " ".join(part for part in (host, "" if alone else _way(told, points)) if part)
+    return Destination(name, (Place((told,), layers, facts.and_(Facts({BACKEND: backend}))),))
+
+
+def _hosts(matchers: Iterable[Matcher]) -> Iterator[tuple[str, Facts]]:
+    """Each host that some rule names, each group of hosts, and the others; all as one where nobody looks at hosts."""
+    known = list(matchers)
+    exact = sorted({str(value) for one in known if isinstance(one, OneOf) for value in one.values})
+    suffixes = sorted({one.text for one in known if isinstance(one, Suffix)}, key=lambda text: (-len(text), text))
+    if not known:
+        yield "", Facts()
+        return
+    for host in exact:
+        yield host, Facts({HOST: host, SNI: host})
+    for suffix in suffixes:
+        host = _FRESH + suffix
+        others = " (others)" if any(one.endswith(suffix) for one in (*exact, *suffixes) if one != suffix) else ""
+        yield f"*{suffix}{others}", Facts({HOST: host, SNI: host}, _HOSTS)
+    yield "any other host", Facts({HOST: _FRESH, SNI: _FRESH}, _HOSTS)
+
+
+def _leading(ways: list[Way]) -> list[Way]:
+    """Without the way of what matches no route, if there is any other: nobody gets anywhere on it."""
+    return [way for way in ways if _route(way[1])] or ways
+
+
+def _route(points: Iterable[str | Layer]) -> str | None:
+    """The route of a way."""
+    named = (one for one in points if isinstance(one, str))
+    return next((one.partition(" ")[2] for one in named if one.startswith("HTTPRoute ")), None)
+
+
+def _way(told: str, points: tuple[str | Layer, ...]) -> str:
+    """The route of a way and where it leads, in a few words."""
+    route, beyond = _route(points), told.partition(" -> ")[2]
+    if route is None:
+        return "no route" if isinstance(points[-1], Layer) else told
+    return f"{route} -> {beyond}" if beyond else route
+
+
+def _layers(cluster: Cluster, point: str | Layer) -> tuple[Layer, ...]:
+    return (point,) if isinstance(point, Layer) else cluster.layers(point)

@@ -1,0 +1,66 @@
+"""Linkerd's clients as callers of GEP-3779, as far as they can be named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from eastgate.convert.gep_reading import Account, Caller, Identity, WholeNamespace
+from eastgate.policy import ALWAYS, And, Is, OneOf, Or, Predicate, Suffix
+from eastgate.policy.attributes import MESH_NAME
+from eastgate.settings import Settings
+from eastgate.world import dns_label_problem, dns_subdomain_problem
+
+__all__ = ["Clients", "callers_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """Who may call; None is anybody. `unsaid` are those that cannot be named, in words."""
+
+    callers: tuple[Caller, ...] | None
+    unsaid: str = ""
+
+
+def callers_of(when: Predicate, settings: Settings) -> Clients:
+    """The callers of an authorization."""
+    if when == ALWAYS:
+        return Clients(None)
+    callers: list[Caller] = []
+    unsaid: list[str] = []
+    for part in when.parts if isinstance(when, Or) else (when,):
+        found = _one(part, settings)
+        callers += found.callers or ()
+        unsaid += [found.unsaid] if found.unsaid else []
+    return Clients(tuple(dict.fromkeys(callers)), ", ".join(unsaid))
+
+
+def _one(part: Predicate, settings: Settings) -> Clients:
+    match part:
+        case Is(attribute, OneOf(values)) if attribute == MESH_NAME:
+            named = {str(value): _named(str(value), settings) for value in sorted(values, key=str)}
+            unsaid = ", ".join(name for name, caller in named.items() if caller is None)
+            return Clients(tuple(caller for caller in named.values() if caller is not None), unsaid)
+        case And((Is(attribute, Suffix(text)), _)) if attribute == MESH_NAME:
+            stem = _stem(text.removeprefix("."), settings)
+            if stem is not None and dns_label_problem(stem) is None:
+                return Clients((WholeNamespace(stem),))
+            return Clients((), f"*{text}")
+        case _:
+            return Clients((), str(part))
+
+
+def _named(name: str, settings: Settings) -> Caller | None:
+    if name.startswith("spiffe://"):
+        # A SPIFFE ID of the own trust domain means a service account in GEP-3779, and some other client in Linkerd.
+        return None if name.startswith(f"spiffe://{settings.trust_domain}/") else Identity(name)
+    stem = _stem(name, settings)
+    account, dot, namespace = stem.rpartition(".") if stem is not None else ("", "", "")
+    if not dot or dns_label_problem(namespace) is not None or dns_subdomain_problem(account) is not None:
+        return None
+    return Account(namespace, account)
+
+
+def _stem(name: str, settings: Settings) -> str | None:
+    """What stands before the part that all service accounts of the mesh share."""
+    shared = settings.mesh_name("*", "*").removeprefix("*.*")
+    return name.removesuffix(shared) if name.endswith(shared) else None

@@ -1,0 +1,184 @@
+"""Linkerd's inbound policy as GEP-3779: for each Server an ALLOW for its pods, on its port, of whoever is authorized.
+
+GEP-3779 knows clients by their identities only, and closes all other ports of a workload that it targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from eastgate.convert import codes
+from eastgate.convert.gep_reading import Caller, Gep, GepRule, PodsTarget
+from eastgate.convert.linkerd_clients import callers_of
+from eastgate.convert.linkerd_writing import default_of, selected
+from eastgate.convert.model import Item, Job
+from eastgate.convert.selectors import may_meet
+from eastgate.diagnostics import Code
+from eastgate.dialects import gep3779
+from eastgate.dialects.gep3779.model import Action, Level
+from eastgate.dialects.linkerd import GROUP
+from eastgate.dialects.linkerd.authorizations import Authorizations
+from eastgate.dialects.linkerd.clients import default_client
+from eastgate.dialects.linkerd.model import AuthorizationPolicy, HttpRoute, Resource, Server
+from eastgate.places import Span
+from eastgate.policy import PolicyRef
+from eastgate.settings import InboundPolicy
+from eastgate.world import ParentRef, PodsMatching, Selector, Workload
+
+__all__ = ["from_linkerd"]
+
+_OPEN = (InboundPolicy.ALL_UNAUTHENTICATED, InboundPolicy.AUDIT)
+Write = Callable[[Gep, Job], None]
+
+
+def from_linkerd(items: Sequence[Item], job: Job, write: Write) -> None:
+    """Namespace by namespace: what a policy means depends on its Server, and on the other Servers."""
+    by_namespace: dict[str, list[Item]] = {}
+    for item in items:
+        by_namespace.setdefault(item.policy.ref.namespace or "default", []).append(item)
+    for namespace, chosen in by_namespace.items():
+        _Inbound(namespace, chosen, job).convert(write)
+
+
+class _Inbound:
+    def __init__(self, namespace: str, items: Sequence[Item], job: Job) -> None:
+        self.namespace, self.items, self.job = namespace, items, job
+        self.resources = [item.policy for item in items if isinstance(item.policy, Resource)]
+        everything = [item.policy for item in job.items if isinstance(item.policy, Resource)]
+        self.authorizations = Authorizations(
+            [one for one in everything if one.ref.namespace == namespace or one.ref.kind.endswith("Authentication")]
+        )
+        self.servers = [one for one in self.resources if isinstance(one, Server)]
+
+    def convert(self, write: Write) -> None:
+        """What stays in Linkerd needs its authorizations there, so one Server that stays keeps all of them."""
+        stays = [item for item in self.items if self._stays(item)]
+        for item in self.items:
+            if isinstance(item.policy, Server) and item not in stays:
+                gep = self._gep(item, item.policy)
+                write(gep, self.job)
+        if stays:
+            self.job.kept += [
+                item.document
+                for item in self.items
+                if not isinstance(item.policy, Server) and item.document not in self.job.kept
+            ]
+
+    # What is not converted
+
+    def _stays(self, item: Item) -> bool:
+        reason = self._reason(item.policy) if isinstance(item.policy, Resource) else None
+        if reason is None:
+            return False
+        code, why, span = reason
+        self.job.keep(item.document, code, f"{why}: {item.policy.ref} is not converted", span)
+        return True
+
+    def _reason(self, policy: Resource) -> tuple[Code, str, Span] | None:
+        if policy.audit:
+            return codes.AUDIT, "it only observes, and what it observes is not converted", policy.span
+        if isinstance(policy, AuthorizationPolicy) and policy.target.is_workload:
+            return codes.POLICY_LEFT_OUT, f"it targets a {policy.target.kind}", policy.span
+        if not isinstance(policy, Server):
+            return None
+        if policy.external:
+            return codes.POLICY_LEFT_OUT, "it is about ExternalWorkloads", policy.span
+        if self._has_routes(policy):
+            return codes.ROUTES, "the Server has routes", policy.span
+        if self._ports(policy) is None:
+            return codes.PORTS_UNKNOWN, f"it is not known which port `{policy.port}` is in all pods", policy.span
+        rival = next((one for one in self.servers if one is not policy and self._share_a_port(policy, one)), None)
+        if rival is not None:
+            return codes.SERVERS_MEET, f"Server {rival.ref.name} may have the same port of the same pods", policy.span
+        if any(isinstance(one, AuthorizationPolicy) and one.target.is_workload for one in self.resources):
+            return codes.POLICY_LEFT_OUT, "a policy of the namespace targets workloads themselves", policy.span
+        return None
+
+    def _has_routes(self, server: Server) -> bool:
+        parents = [parent for one in self.resources if isinstance(one, HttpRoute) for parent in one.route.parents]
+        parents += [
+            parent
+            for route in self.job.world.routes.values()
+            if route.namespace == self.namespace
+            for parent in route.parents
+        ]
+        return any(_is_server(parent) and parent.name == server.ref.name for parent in parents)
+
+    def _selector(self, server: Server) -> Selector:
+        target = server.targets[0]
+        return target.selector if isinstance(target, PodsMatching) else Selector.of()
+
+    def _workloads(self, server: Server) -> list[Workload]:
+        return selected(self.namespace, self._selector(server), self.job)
+
+    def _ports(self, server: Server) -> frozenset[int] | None:
+        """The numbers of its port, which must be the same in all pods; None where they are not, or not known."""
+        if isinstance(server.port, int):
+            return frozenset({server.port})
+        found = {workload.ports_named(server.port) for workload in self._workloads(server)}
+        return next(iter(found)) if len(found) == 1 and all(found) else None
+
+    def _share_a_port(self, one: Server, other: Server) -> bool:
+        if other.external or other.audit or not may_meet(self._selector(one), self._selector(other)):
+            return False
+        ours, theirs = self._ports(one), self._ports(other)
+        return ours is None or theirs is None or not ours.isdisjoint(theirs)
+
+    # What is
+
+    def _gep(self, item: Item, server: Server) -> Gep:
+        ports = tuple(sorted(self._ports(server) or ()))
+        rules = [GepRule(callers, ports, span=span) for callers, span in self._callers(server)]
+        rules += self._others(server)
+        ref = PolicyRef("AuthorizationPolicy", self.namespace, server.ref.name, gep3779.GROUP)
+        policy = gep3779.Policy(ref, server.span, (), Action.ALLOW, Level.NETWORK, ())
+        target = PodsTarget(self._selector(server), server.span)
+        return Gep(policy, item.document, (target,), tuple(rules), level_written=False)
+
+    def _callers(self, server: Server) -> Iterator[tuple[tuple[Caller, ...] | None, Span | None]]:
+        for rule in self.authorizations.on_server(server, audit=False):
+            found = callers_of(rule.when, self.job.settings)
+            span = rule.origin.part(next(iter(rule.origin.parts))[0]) if rule.origin.parts else rule.origin.span
+            if found.unsaid:
+                message = f"GEP-3779 cannot name these clients, which are left out: {found.unsaid}"
+                self.job.lose(codes.CLIENT, message, span)
+            if found.callers is None or found.callers:
+                yield found.callers, span
+        client = default_client(server.access, self.job.settings)
+        if server.access in _OPEN:
+            yield None, server.access_span
+        elif client is not None:
+            message = f"GEP-3779 cannot name the clients of accessPolicy {server.access}, which are left out"
+            self.job.lose(codes.CLIENT, message, server.access_span)
+
+    def _others(self, server: Server) -> Iterator[GepRule]:
+        """Ports without a Server, where the default lets everybody in."""
+        workloads = self._workloads(server)
+        unknown = Workload(f"{self.namespace}/-", self.namespace, "-")
+        defaults = {default_of(one, self.job) for one in (unknown, *workloads)}
+        if any(probe.rooted for one in workloads for probe in one.probes) and self.job.settings.linkerd_probe_networks:
+            message = "the probes of these pods need a rule of their own now: the kubelet has no identity"
+            self.job.lose(codes.PROBES, message, server.span)
+        if defaults == {InboundPolicy.DENY}:
+            return
+        self.job.lose(codes.OTHER_PORTS, "other ports of these pods, unless they are declared, are closed", server.span)
+        if not defaults <= set(_OPEN):
+            return
+        selector = self._selector(server)
+        near = [one for one in self.servers if not one.external and may_meet(selector, self._selector(one))]
+        owned = [self._ports(one) for one in near]
+        if None in owned:
+            return
+        declared = {port.number for one in workloads for port in one.ports if port.protocol == "TCP"}
+        rest = declared.difference(*(one for one in owned if one is not None))
+        if rest and not self._identity_required(workloads):
+            yield GepRule(None, tuple(sorted(rest)), span=server.span)
+
+    def _identity_required(self, workloads: Sequence[Workload]) -> bool:
+        annotation = "config.linkerd.io/proxy-require-identity-inbound-ports"
+        namespace = self.job.world.namespace(self.namespace)
+        return any(annotation in one.annotations for one in (*workloads, namespace))
+
+
+def _is_server(parent: ParentRef) -> bool:
+    return parent.group.lower() == GROUP and parent.kind.lower() == "server"

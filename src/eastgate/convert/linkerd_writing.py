@@ -1,0 +1,165 @@
+"""GEP-3779 as Linkerd's inbound policy: a Server for each port, and who is authorized on it.
+
+Linkerd only allows, one port at a time, and leaves ports without a Server to a default. So an ALLOW can be said where
+that default is deny and the ports are known; a DENY cannot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from eastgate.convert import codes
+from eastgate.convert.gep_reading import Gep, PodsTarget, read
+from eastgate.convert.gep_writing import resolved
+from eastgate.convert.istio import refuse_tier
+from eastgate.convert.linkerd_rules import authorize, catch_all, server_of
+from eastgate.convert.model import Item, Job
+from eastgate.convert.selectors import may_meet
+from eastgate.dialects import linkerd
+from eastgate.dialects.base import Scene
+from eastgate.dialects.linkerd.stance import stance_of
+from eastgate.settings import InboundPolicy
+from eastgate.world import PodsMatching, Selector, Workload
+
+__all__ = ["default_of", "selected", "to_linkerd"]
+
+
+@dataclass(slots=True)
+class _Group:
+    """Policies on the same pods, which share their Servers: in Linkerd only one Server has a port."""
+
+    namespace: str
+    selector: Selector
+    is_application: bool
+    geps: list[Gep] = field(default_factory=list)
+
+
+def to_linkerd(items: Sequence[Item], job: Job) -> None:
+    """All policies of a cluster: those on the same pods are written together."""
+    groups: list[_Group] = []
+    for item in items:
+        gep = read(item)
+        if gep is None:
+            refuse_tier(item, job)
+            continue
+        targets = _targets(gep, job)
+        if targets is not None and _is_sound(gep, targets, job):
+            _join(gep, targets, groups, job)
+    for group in groups:
+        _write(group, job)
+
+
+def _targets(gep: Gep, job: Job) -> list[PodsTarget] | None:
+    if gep.denies:
+        message = f"Linkerd has no DENY: {gep.policy.ref} is not converted"
+        job.keep(gep.document, codes.DENY, message, gep.span("action"))
+        return None
+    if gep.policy.audit:
+        message = f"Linkerd has no policy that only observes: {gep.policy.ref} is not converted"
+        job.keep(gep.document, codes.AUDIT, message, gep.document.locate("metadata", "annotations"))
+        return None
+    if any(isinstance(one.policy, linkerd.Policy) and one.policy.ref.namespace == gep.namespace for one in job.items):
+        message = f"namespace {gep.namespace} has policies of Linkerd already: {gep.policy.ref} is not converted"
+        job.keep(gep.document, codes.SERVERS_MEET, message, gep.document.locate("metadata"))
+        return None
+    found = [resolved(target, gep, job) for target in gep.targets]
+    targets = [target for target in found if target is not None]
+    return targets if len(targets) == len(found) else None
+
+
+def selected(namespace: str, selector: Selector, job: Job) -> list[Workload]:
+    """The declared workloads that a selector selects."""
+    keys = job.world.select(PodsMatching(namespace, selector))
+    return [job.world.workloads[key] for key in sorted(keys)]
+
+
+def default_of(workload: Workload, job: Job) -> InboundPolicy:
+    """What a port without a Server lets in."""
+    stance = stance_of(workload, (), Scene(job.settings, job.world))
+    return stance.default.policy if stance is not None else InboundPolicy.ALL_UNAUTHENTICATED
+
+
+def _is_sound(gep: Gep, targets: Sequence[PodsTarget], job: Job) -> bool:
+    """Whether nothing gets in that no Server says."""
+    for target in targets:
+        workloads = selected(gep.namespace, target.selector, job)
+        unknown = Workload(f"{gep.namespace}/-", gep.namespace, "-")  # one that is not declared, but may exist
+        for workload in (unknown, *workloads):
+            default = default_of(workload, job)
+            if default is not InboundPolicy.DENY:
+                message = f"ports that no Server has would be {default} here: {gep.policy.ref} is not converted"
+                way_out = (
+                    "let Linkerd deny by default (annotation config.linkerd.io/default-inbound-policy: deny on the "
+                )
+                way_out += "namespace), or say so: --set linkerdDefaultPolicy=deny"
+                job.keep(gep.document, codes.DEFAULT_OPEN, message, target.span, help=way_out)
+                return False
+            if any(probe.rooted for probe in workload.probes) and job.settings.linkerd_probe_networks:
+                message = (
+                    f"Linkerd lets everybody in on the probes of {workload.key}: {gep.policy.ref} is not converted"
+                )
+                way_out = "if probeNetworks is empty in your Linkerd, say so: --set linkerdProbeNetworks="
+                job.keep(gep.document, codes.PROBES, message, target.span, help=way_out)
+                return False
+    return True
+
+
+def _join(gep: Gep, targets: Sequence[PodsTarget], groups: list[_Group], job: Job) -> None:
+    """To the groups of its pods; not where only some of the pods are the same, or the level is another."""
+    selectors = list(dict.fromkeys(target.selector for target in targets))
+    others = [group for group in groups if group.namespace == gep.namespace]
+    for number, selector in enumerate(selectors):
+        for group in others:
+            if not may_meet(selector, group.selector):
+                continue
+            if group.is_application is not gep.is_application:
+                message = (
+                    f"{gep.policy.ref} may meet a policy of the other level, and both must allow: it is not converted"
+                )
+                job.keep(gep.document, codes.LEVELS, message, gep.span("targetRefs"))
+                return
+            if selector != group.selector:
+                _meets(gep, job)
+                return
+        if any(may_meet(selector, other) for other in selectors[:number]):
+            _meets(gep, job)
+            return
+    for selector in selectors:
+        same = next((group for group in others if group.selector == selector), None)
+        if same is None:
+            groups.append(same := _Group(gep.namespace, selector, gep.is_application))
+        same.geps.append(gep)
+
+
+def _meets(gep: Gep, job: Job) -> None:
+    message = (
+        f"some pods, but not all, have another policy too, and one Server has a port: {gep.policy.ref} is not converted"
+    )
+    job.keep(
+        gep.document, codes.SERVERS_MEET, message, gep.span("targetRefs"), help="give all of them the same selector"
+    )
+
+
+def _write(group: _Group, job: Job) -> None:
+    workloads = selected(group.namespace, group.selector, job)
+    declared = {port.number for one in workloads for port in one.ports if port.protocol == "TCP"}
+    rules = [(gep, number, rule) for gep in group.geps for number, rule in enumerate(gep.rules) if not rule.never]
+    named = {port for _, _, rule in rules for port in rule.ports or ()}
+    ports = sorted(declared | named)
+    first = group.geps[0]
+    servers = {port: server_of(first, group.selector, port, job) for port in ports}
+    for gep, number, rule in rules:
+        if rule.ports is None:
+            listed = ", ".join(str(port) for port in ports) or "none is known"
+            message = f"any port became those that are declared: {listed}"
+            job.lose(codes.PORTS_UNKNOWN, message, rule.span, help="name the ports, or declare them in the pods")
+        chosen = [servers[port] for port in (ports if rule.ports is None else sorted(rule.ports))]
+        if chosen:
+            authorize(gep, number, rule, chosen, job)
+    routed = [(gep, rule) for gep, _, rule in rules if rule.is_http]
+    for gep, rule in routed[1:]:
+        message = "of the routes of a Server the closest match counts: what an other rule matches more closely is for its callers only"
+        job.lose(codes.ROUTES, message, rule.paths_span or rule.span)
+    if routed and len(routed) < len(rules):
+        catch_all(first, list(servers.values()), job)

@@ -1,0 +1,143 @@
+"""`eastgate get`: rows for people and scripts, and manifests as they were written."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import yaml
+
+from eastgate import dialects
+from eastgate.analysis.listing.manifests import age_of
+from eastgate.analysis.listing.selectors import BadSelector, parse_selector
+from eastgate.sources import read_text
+from tests.cli.conftest import SHOP, Cli
+
+POLICIES = str(SHOP / "policies.yaml")
+
+
+def test_policies_say_what_they_affect(cli: Cli, shop: str) -> None:
+    lines = cli("get", "policies", "-A", "-f", shop).stdout.splitlines()
+    assert lines[0].split() == ["NAMESPACE", "NAME", "KIND", "TARGET", "ACTION", "RULES", "AFFECTS", "ACCEPTED", "AGE"]
+    (row,) = [line.split() for line in lines if "payments-api" in line]
+    assert " ".join(row) == "shop payments-api AuthorizationPolicy Pod/{app: payments} ALLOW 2 1 True <unknown>"
+    assert "\033" not in "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("kind", "headers"),
+    [
+        ("workloads", "NAMESPACE NAME KIND SERVICEACCOUNT PORTS POLICIES MODE AGE"),
+        ("pods", "NAMESPACE NAME KIND SERVICEACCOUNT PORTS POLICIES MODE AGE"),
+        ("svc", "NAMESPACE NAME TYPE PORTS PODS MODE AGE"),
+        ("Namespaces", "NAME WORKLOADS OPEN POLICIES AGE"),
+        ("ServiceAccount", "NAMESPACE NAME KIND AGE"),
+        ("clusterauthorizationpolicies", "NAMESPACE NAME KIND TARGET ACTION RULES AFFECTS ACCEPTED AGE"),
+    ],
+)
+def test_each_kind_has_its_columns(cli: Cli, shop: str, kind: str, headers: str) -> None:
+    said = cli("get", kind, "-f", shop)
+    assert said.exit_code == 0
+    lines = said.stdout.splitlines()
+    assert lines[0].split() == headers.split()
+    bare = cli("get", kind, "-f", shop, "--no-headers").stdout.splitlines()
+    assert bare == lines[1:]
+    assert len(cli("get", kind, "-f", shop, "-o", "wide").stdout.splitlines()) == len(lines)
+
+
+def test_gateways_routes_and_backends(cli: Cli) -> None:
+    payment = str(SHOP.parents[1] / "payment" / "manifests")
+    assert "prod-gateway   agentic   HTTPS:443   1        4" in cli("get", "gw", "-f", payment).stdout
+    assert "Gateway/prod-gateway" in cli("get", "routes", "-f", payment).stdout
+    assert "Service/payments" in cli("get", "backends", "-f", payment).stdout
+
+
+def test_json_is_a_list_of_the_manifests_as_written(cli: Cli) -> None:
+    written = [one for one in yaml.safe_load_all(Path(POLICIES).read_text("utf-8")) if one]
+    told = json.loads(cli("get", "authorizationPolicy", "-o", "json", "-f", POLICIES).stdout)
+    assert (told["apiVersion"], told["kind"]) == ("v1", "List")
+    assert sorted(told["items"], key=str) == sorted(written, key=str)
+    assert yaml.safe_load(cli("get", "authorizationPolicy", "-o", "yaml", "-f", POLICIES).stdout) == told
+    one = json.loads(cli("get", "authorizationPolicy", "no-sandbox", "-o", "json", "-f", POLICIES).stdout)
+    assert one["metadata"]["name"] == "no-sandbox"
+
+
+def test_names_namespaces_and_labels_choose(cli: Cli, shop: str) -> None:
+    assert cli("get", "pods", "-f", shop, "-o", "name").stdout.split() == [
+        "deployment.apps/prometheus",
+        "deployment.apps/experiments",
+        "deployment.apps/cart",
+        "statefulset.apps/payments",
+        "deployment.apps/web",
+    ]
+    assert len(cli("get", "pods", "-f", shop, "-n", "shop", "--no-headers").stdout.splitlines()) == 3
+    back = cli("get", "pods", "-f", shop, "-l", "tier in (back),app!=cart", "--no-headers").stdout
+    assert [line.split()[1] for line in back.splitlines()] == ["payments"]
+    assert cli("get", "policies", "no-sandbox", "-f", shop, "--no-headers").stdout.count("\n") == 1
+    assert cli("get", "policy/no-sandbox", "-f", shop).exit_code == 0
+
+
+def test_what_is_not_there_is_said_on_standard_error(cli: Cli, shop: str) -> None:
+    nothing = cli("get", "gateways", "-f", shop)
+    assert (nothing.exit_code, nothing.stdout) == (0, "")
+    assert "no gateways found" in nothing.stderr
+    assert cli("get", "pods", "nobody", "-f", shop).exit_code == 2
+    assert "did you mean" in cli("get", "polices", "-f", shop).stderr
+    assert cli("get", "pods", "-l", "a==b==c", "-f", shop).exit_code == 2
+    assert cli("get", "secrets", "-f", shop).exit_code == 0
+
+
+def test_what_stands_in_a_secret_is_not_shown(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "secret.yaml"
+    path.write_text("apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {api_key: hunter2}\n", "utf-8")
+    for output in ("json", "yaml", "wide"):
+        assert "hunter2" not in cli("get", "secrets", "-o", output, "-f", str(path)).output
+
+
+NOW = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("created", "age"),
+    [
+        ("2024-12-31T23:59:30Z", "30s"),
+        ("2024-12-31T23:55:30Z", "4m30s"),
+        ("2024-12-31T23:00:00Z", "60m"),
+        ("2024-12-31T20:30:00Z", "3h30m"),
+        ("2024-12-30T12:00:00Z", "36h"),
+        ("2024-12-29T00:00:00Z", "3d"),
+        ("2024-06-01T00:00:00Z", "214d"),
+        ("2022-01-01T00:00:00Z", "3y1d"),
+        ("2001-01-01T00:00:00+01:00", "24y"),
+        ("soon", "<unknown>"),
+        ("2026-01-01T00:00:00Z", "<unknown>"),
+    ],
+)
+def test_ages_are_told_as_kubectl_tells_them(created: str, age: str) -> None:
+    text = f'{{apiVersion: v1, kind: Service, metadata: {{name: s, creationTimestamp: "{created}"}}}}'
+    (document,) = read_text("s.yaml", text, positioned=dialects.reads).documents
+    assert age_of(document, NOW) == age
+
+
+@pytest.mark.parametrize(
+    ("selector", "labels", "selected"),
+    [
+        ("", {}, True),
+        ("a=b", {"a": "b"}, True),
+        ("a==b,c", {"a": "b"}, False),
+        ("a!=b", {}, True),
+        ("a in (b, c)", {"a": "c"}, True),
+        ("a notin (b),!d", {"a": "b"}, False),
+        ("!a", {}, True),
+    ],
+)
+def test_label_selectors_of_the_command_line(selector: str, labels: dict[str, str], selected: bool) -> None:
+    assert parse_selector(selector).matches(labels) is selected
+
+
+@pytest.mark.parametrize("written", ["a=b=c", "a in b", "a b", "=", "a,,b"])
+def test_what_is_no_selector_is_refused(written: str) -> None:
+    with pytest.raises(BadSelector):
+        parse_selector(written)

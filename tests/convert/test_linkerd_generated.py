@@ -1,0 +1,100 @@
+"""To Linkerd and from it: the same where nothing is lost, and never more."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from eastgate import Authority, Question, Settings
+from tests.convert.conversions import Manifest, converted, is_policy
+from tests.worlds import generate, linkerd_generate
+from tests.worlds.linkerd_oracle import ALL_POLICIES
+from tests.worlds.test_generated_clusters import authority_of
+
+# What Linkerd knows by another name is asked about as a service account.
+ACCOUNTS = [f"sa:{n}/{s}" for n in ("a", "b", "n", "m") for s in ("x", "y")]
+SOURCES = ["anonymous", *ACCOUNTS, "spiffe://evil/ns/a/sa/x", "spiffe://td/ns/a/sa/x/deeper", "id:web.west.example.com"]
+HTTP = list(itertools.product(["GET", "POST"], generate.PATHS))
+
+
+def things(manifests: list[Manifest]) -> list[Manifest]:
+    return [m for m in manifests if m["kind"] in ("Pod", "Service", "Namespace")]
+
+
+def compare(pods: list[Manifest], before: Authority, after: Authority, losses: list[str], ports: list[int]) -> None:
+    event("lossless" if not losses else "with losses")
+    http = itertools.cycle(HTTP)
+    for pod, source, port, address in itertools.product(pods, SOURCES, ports, ["10.1.2.3", "8.8.8.8"]):
+        method, path = next(http)
+        to = f"pod:{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+        question = Question(source, to, port, method, path, host="h", source_ip=address)
+        was, becomes = before.decide(question), after.decide(question)
+        assert not becomes.allowed or was.allowed, ("wider", question, was.reason, becomes.reason)
+        assert losses or becomes.allowed == was.allowed, ("other", question, was.reason, becomes.reason)
+
+
+@st.composite
+def with_ports(draw: st.DrawFn) -> tuple[list[Manifest], Settings]:
+    """A cluster of GEP-3779 whose pods declare some ports, and in which Linkerd denies by default or not."""
+    manifests = draw(generate.clusters(ambient=False))
+    for pod in (m for m in manifests if m["kind"] == "Pod"):
+        ports = draw(st.lists(st.sampled_from([80, 443, 9090]), max_size=2, unique=True))
+        container: dict[str, Any] = {"name": "c", "ports": [{"containerPort": port} for port in ports]}
+        pod["spec"]["containers"] = [container]
+    written = {
+        "trustDomain": "td",
+        "denyOnly": draw(st.sampled_from(["deny", "allow"])),
+        "linkerdDefaultPolicy": draw(st.sampled_from(["deny", "deny", "deny", "all-authenticated"])),
+    }
+    return manifests, Settings.of(written)
+
+
+@settings(max_examples=200, deadline=None)
+@given(with_ports())
+def test_from_gep_3779_to_linkerd(situation: tuple[list[Manifest], Settings]) -> None:
+    manifests, chosen = situation
+    manifests = [m for m in manifests if not is_policy(m) or m["kind"] != "ClusterAuthorizationPolicy"]
+    outcome = converted(manifests, "linkerd", chosen)
+    # Before the conversion there is no Linkerd, so that its default does not count.
+    before = authority_of(manifests, Settings.of({**_written(chosen), "linkerdDefaultPolicy": "all-unauthenticated"}))
+    after = authority_of([*things(manifests), *outcome.written, *outcome.kept], chosen)
+    targeted = {pod for pod in after.world.workloads if after.engine.attached(pod)}
+    pods = [m for m in manifests if m["kind"] == "Pod"]
+    pods = [m for m in pods if f"{m['metadata']['namespace']}/{m['metadata']['name']}" in targeted]
+    compare(pods, before, after, outcome.losses, [80, 443, 9090, 7])
+
+
+def _written(chosen: Settings) -> dict[str, str]:
+    return {"trustDomain": chosen.trust_domain, "denyOnly": str(chosen.deny_only)}
+
+
+@pytest.mark.parametrize("to", ["authorizationpolicy-v1alpha1", "authorizationpolicy-v1alpha2", "xauthorizationpolicy"])
+@settings(max_examples=150, deadline=None)
+@given(
+    pods=linkerd_generate.pods,
+    namespace=linkerd_generate.namespace,
+    resources=linkerd_generate.resources,
+    default=st.sampled_from(ALL_POLICIES),
+)
+def test_from_linkerd_to_gep_3779(
+    to: str, pods: list[Manifest], namespace: Manifest, resources: list[Manifest], default: str
+) -> None:
+    chosen = Settings.of({"trustDomain": "td", "linkerdDefaultPolicy": default})
+    manifests = [namespace, *pods, *resources]
+    outcome = converted(manifests, to, chosen)
+    before = authority_of(manifests, chosen)
+    # Where nothing of Linkerd is left, Linkerd itself may go, and its default with it.
+    left = Settings.of({"trustDomain": "td"}) if not outcome.kept else chosen
+    routes = [m for m in resources if m["apiVersion"].startswith("gateway.")] if outcome.kept else []
+    bare = [namespace, *pods] if outcome.kept else [_without_annotations(m) for m in (namespace, *pods)]
+    after = authority_of([*bare, *outcome.written, *outcome.kept, *routes], left)
+    aimed = [m for m in pods if after.engine.attached(f"n/{m['metadata']['name']}")]
+    compare(aimed, before, after, outcome.losses, linkerd_generate.PORTS)
+
+
+def _without_annotations(manifest: Manifest) -> Manifest:
+    return {**manifest, "metadata": {**manifest["metadata"], "annotations": {}}}
