@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eastgate.policy import AllowAny, Chain, Layer, Refusal, Request
-from eastgate.policy.attributes import PORT
+from eastgate.policy.attributes import HOST, PORT, UNKNOWN
 from eastgate.routing import BackendRef, Routed, possible_routes
+from eastgate.routing.hostnames import comparable, hostnames_of
 from eastgate.world import (
     GATEWAY_GROUP,
     AllowedRoutes,
@@ -64,7 +65,17 @@ def through_route(route: Route, request: Request, world: World) -> Iterator[Way]
         gateway = world.gateways.get(f"{parent.namespace}/{parent.name}") or _assumed(parent, request)
         yield from through_gateway(gateway, request, world, route=route)
     if not parents:
-        yield f"route {route.namespace}/{route.name}", (str(RouteNamed(route.namespace, route.name)),), None
+        guarded = str(RouteNamed(route.namespace, route.name)) if _means(route, request) else _dead_end("no-route")
+        yield f"route {route.namespace}/{route.name}", (guarded,), None
+
+
+def _means(route: Route, request: Request) -> bool:
+    """Whether a route is for the host of a request, or may be."""
+    host = request.get(HOST)
+    named = {comparable(hostname) for hostname in route.hostnames} or {None}
+    return host is UNKNOWN or any(
+        name in named for name in hostnames_of(comparable(None if host is None else str(host)))
+    )
 
 
 def _assumed(parent: ParentRef, request: Request) -> Gateway:

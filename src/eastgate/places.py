@@ -7,10 +7,9 @@ underline it later without reading the file again (it may have changed, or been 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import dropwhile, pairwise, takewhile
+
+from eastgate.redaction import without_secrets
 
 __all__ = ["SourceText", "Span"]
 
@@ -29,112 +28,13 @@ class SourceText:
         What a Secret holds is not for showing: all but its name, its labels and the names of its fields is starred out.
         """
         if self._lines is None:
-            self._lines = _without_secrets(self.text.splitlines())
+            self._lines = without_secrets(self.text.splitlines())
         return self._lines[number - 1] if 0 < number <= len(self._lines) else ""
 
-
-# What is a Secret must be known of texts that cannot be read as well, so these look at lines and not at values.
-_SEPARATOR = re.compile(r"(?:---|\.\.\.)(?=\s|$)")
-_SECRET = re.compile(r"""["']?\bkind["']?\s*:\s*(?:(?:[!&]\S*|[|>][-+\d]*)\s+)*["']?Secret(?:List)?(?![-\w./])""")
-_CONTENT = re.compile(r"""["']?\b(?:metadata|data|stringData)["']?\s*:""")
-_BRACE = re.compile("[{}]")
-_FIELD = re.compile(r"""(?P<indent>\s*(?:-\s+)*)(?P<quote>["']?)(?P<name>[-\w./]+)(?P=quote)\s*:(?=\s|$)""")
-_TEMPLATE = re.compile(r"(?<=:\s)(\{\{).*?(\}\})?\s*$")
-
-# The fields that every Secret has, and of which of them the value may be seen.
-_NAMED = (("type",), ("data",), ("stringData",), ("immutable",), ())
-_PLAIN = r"""(?P<quote>["']?)[-\w./]+(?P=quote),?"""
-_LABELS = r"\{[-\w./:, ]*\}"
-_SHOWN = {
-    ("apiVersion",): _PLAIN,
-    ("kind",): _PLAIN,
-    ("metadata",): rf"\{{(?:(?:name|namespace|labels):\s+(?:[-\w.]+|{_LABELS})(?:,\s+|(?=\}})))+\}}",
-    ("metadata", "name"): _PLAIN,
-    ("metadata", "namespace"): _PLAIN,
-    ("metadata", "labels"): _LABELS,
-    ("metadata", "labels", "*"): _PLAIN,
-}
-
-
-def _without_secrets(lines: list[str]) -> list[str]:
-    """The lines, starred out in each document that is a Secret, or has one in it."""
-    if not any("Secret" in line for line in lines):
-        return lines
-    starts = [0, *(number for number, line in enumerate(lines) if number and _SEPARATOR.match(line)), len(lines)]
-    shown: list[str] = []
-    for start, end in pairwise(starts):
-        document = lines[start:end]
-        shown += _starred(document) if _has_secret(document) else document
-    return shown
-
-
-def _has_secret(document: list[str]) -> bool:
-    text = "\n".join(document)
-    return any(not _is_reference(text, found) for found in _SECRET.finditer(text))
-
-
-def _is_reference(text: str, found: re.Match[str]) -> bool:
-    """Whether this is the kind of something that is only named here, as by a listener that names its certificate."""
-    before = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
-    if before.lstrip().startswith("#"):
-        return True
-    if before.strip(" -?"):  # in one line with other things
-        return _is_reference_in_braces(text, found)
-    above = text[: found.start() - len(before)].splitlines()
-    below = text[found.end() :].splitlines()[1:]
-    around = [*_siblings(reversed(above), len(before)), *_siblings(below, len(before))]
-    parent = next((line for line in reversed(above) if line.strip(" {[") and _depth(line) < len(before)), "")
-    owner = _FIELD.match(parent)
-    return owner is not None and owner["name"] != "items" and not any(_CONTENT.search(line) for line in around)
-
-
-def _is_reference_in_braces(text: str, found: re.Match[str]) -> bool:
-    start = max(text.rfind(brace, 0, found.start()) for brace in "{}")
-    after = _BRACE.search(text, found.end())
-    if start < 0 or text[start] != "{" or after is None or after[0] != "}":
-        return False
-    return not _CONTENT.search(text, start, after.start())
-
-
-def _siblings(lines: Iterable[str], depth: int) -> Iterator[str]:
-    return takewhile(lambda line: not line.strip() or _depth(line) >= depth, lines)
-
-
-def _depth(line: str) -> int:
-    """How far in the first word of a line stands."""
-    return len(line) - len(line.lstrip(" -"))
-
-
-def _starred(document: list[str]) -> list[str]:
-    """A document with nothing but the names of the fields that every Secret has, its own name and its labels."""
-    shown: list[str] = []
-    around: list[tuple[int, str]] = []  # the fields around a line, and how far in they stand
-    for line in document:
-        marker, field_ = _SEPARATOR.match(line), _FIELD.match(line)
-        end = marker.end() if marker else 0
-        if field_ is not None:
-            depth = len(field_["indent"])
-            around = [*(one for one in around if one[0] < depth), (depth, field_["name"])]
-            path = tuple(dropwhile(lambda name: name == "items", (name for _, name in around)))
-            end = _shown_until(line, field_.end(), path)
-        shown.append(line[:end] + _stars(line[end:]))
-    return shown
-
-
-def _shown_until(line: str, value: int, path: tuple[str, ...]) -> int:
-    """How much of the line of a field may be seen. `value` is where its name ends."""
-    is_label = len(path) == 3 and path[:2] == ("metadata", "labels")
-    allowed = _SHOWN.get((*path[:2], "*") if is_label else path)
-    if allowed is not None:
-        return len(line) if re.compile(rf"\s+{allowed}\s*").fullmatch(line, value) else value
-    return value if path in _NAMED else 0
-
-
-def _stars(text: str) -> str:
-    """Stars for everything but the braces of a template, which are no part of what it will stand for."""
-    template = _TEMPLATE.search(text)
-    braces = {place for part in (1, 2) for place in range(*template.span(part))} if template else set()
-    return "".join(c if c.isspace() or place in braces else "*" for place, c in enumerate(text))
+    def hides(self, number: int) -> bool:
+        """Whether something in a line is starred out."""
+        shown = self.line(number)
+        return "*" in shown and shown != self.text.splitlines()[number - 1]
 
 
 @dataclass(frozen=True, slots=True)

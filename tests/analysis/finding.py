@@ -7,7 +7,7 @@ import re
 from eastgate.analysis.effective import Branch, Caller, Destination, Row, Table
 from eastgate.analysis.effective.requests import Message
 from eastgate.engine.partial import truth
-from eastgate.policy import Request, mentions
+from eastgate.policy import Request, consents, mentions
 from eastgate.policy.attributes import IDENTITY, MCP_METHOD, MCP_TOOL, MESH_NAME, PORT, Attribute
 
 
@@ -27,7 +27,9 @@ def row_of(table: Table, request: Request) -> Row:
 
 def branch_of(row: Row, request: Request) -> Branch:
     """The first branch whose condition holds; what authorizers answer is among the conditions."""
-    answers = {Attribute("answer", name): str(answer) for name, answer in request.answers.items()}
+    answers = {
+        Attribute("answer", name): "allow" if consents(answer) else "deny" for name, answer in request.answers.items()
+    }
     complete = Request({**request.values, **answers})
     for branch in row.cell.branches:
         held = truth(branch.when, _with_silence(complete, branch))

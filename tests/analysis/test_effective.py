@@ -19,10 +19,12 @@ from eastgate.policy.attributes import BACKEND, IDENTITY, MESH_NAME, METHOD, PAT
 from eastgate.policy.paths import is_refused
 from eastgate.questions import arrivals
 from tests.analysis.finding import branch_of, row_of
-from tests.worlds import access_generate, generate, linkerd_generate
+from tests.worlds import access_generate, generate, kuadrant_generate, linkerd_generate
+from tests.worlds.kuadrant_oracle import Call as HttpCall
 from tests.worlds.linkerd_oracle import ALL_POLICIES, Call, Manifest
 from tests.worlds.test_generated_access import every_call, question
 from tests.worlds.test_generated_clusters import authority_of, situations
+from tests.worlds.test_generated_kuadrant import accepted, decided
 from tests.worlds.test_generated_linkerd import request_of
 
 PATHS = [path for path in generate.PATHS if not is_refused(path)]
@@ -134,3 +136,17 @@ def test_rows_of_gateways_and_backends_agree_with_the_engine(
 def _calls(authority: Authority, backend: str, answers: dict[str, str]) -> list[Request]:
     asked = [question(call, f"backend:n/{backend}", answers) for call in every_call(backend)]
     return [arrivals(replace(one), authority.world, authority.settings)[0].request for one in asked]
+
+
+@settings(max_examples=80, deadline=None)
+@given(kuadrant_generate.clusters(), kuadrant_generate.calls)
+def test_rows_of_gateways_with_auth_policies_agree_with_the_engine(
+    manifests: list[Manifest], calls: list[HttpCall]
+) -> None:
+    authority = authority_of(accepted(manifests), Settings())
+    for call in calls:
+        decision = decided(authority, call, None)
+        table = effective([Destination("", (Place(("g",), decision.layers),))], Settings())
+        known = {attribute: None for layer in decision.layers for attribute in layer.looks_at}
+        asked = decision.arrival.request
+        agrees(table, decision.layers, Request({**known, **asked.values}, asked.answers))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from eastgate import Authority, Question, Settings
 from tests.convert.conversions import Manifest, converted, is_policy
+from tests.convert.crowds import crowds
 from tests.worlds import generate, linkerd_generate
 from tests.worlds.linkerd_oracle import ALL_POLICIES
 from tests.worlds.test_generated_clusters import authority_of
@@ -40,8 +41,11 @@ def compare(pods: list[Manifest], before: Authority, after: Authority, losses: l
 @st.composite
 def with_ports(draw: st.DrawFn) -> tuple[list[Manifest], Settings]:
     """A cluster of GEP-3779 whose pods declare some ports, and in which Linkerd denies by default or not."""
-    manifests = draw(generate.clusters(ambient=False))
-    for pod in (m for m in manifests if m["kind"] == "Pod"):
+    if draw(st.booleans()):
+        manifests, _ = draw(crowds())
+    else:
+        manifests = draw(generate.clusters(ambient=False))
+    for pod in (m for m in manifests if m["kind"] == "Pod" and "containers" not in m["spec"]):
         ports = draw(st.lists(st.sampled_from([80, 443, 9090]), max_size=2, unique=True))
         container: dict[str, Any] = {"name": "c", "ports": [{"containerPort": port} for port in ports]}
         pod["spec"]["containers"] = [container]
@@ -62,7 +66,7 @@ def test_from_gep_3779_to_linkerd(situation: tuple[list[Manifest], Settings]) ->
     # Before the conversion there is no Linkerd, so that its default does not count.
     before = authority_of(manifests, Settings.of({**_written(chosen), "linkerdDefaultPolicy": "all-unauthenticated"}))
     after = authority_of([*things(manifests), *outcome.written, *outcome.kept], chosen)
-    targeted = {pod for pod in after.world.workloads if after.engine.attached(pod)}
+    targeted = {pod for pod in before.world.workloads if before.engine.attached(pod)}
     pods = [m for m in manifests if m["kind"] == "Pod"]
     pods = [m for m in pods if f"{m['metadata']['namespace']}/{m['metadata']['name']}" in targeted]
     compare(pods, before, after, outcome.losses, [80, 443, 9090, 7])

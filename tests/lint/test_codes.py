@@ -9,6 +9,9 @@ import pytest
 from eastgate.lint.suppression import LINT_CODES
 from tests.lint.corpus import CASES, HERE, findings
 
+# Wherever a list of tools is, the readings of unlistedCaller differ.
+COMPANIONS = {"EG6026": {"EG6044"}}
+
 
 @pytest.fixture(autouse=True)
 def _paths_start_in_this_folder(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,7 +26,7 @@ def test_a_manifest_provokes_its_code_and_nothing_else(case: str, update: bool) 
     if update:
         golden.write_text(said, encoding="utf-8")
     ours = {finding.code.id for finding in found if finding.code.id in LINT_CODES}  # reading may have said its part
-    assert ours == {case[:6]}
+    assert ours - COMPANIONS.get(case, set()) == {case[:6]}
     assert said == golden.read_text(encoding="utf-8")
 
 

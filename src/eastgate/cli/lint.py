@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,9 +13,10 @@ from eastgate.cli.options import manifest_options, settings_from
 from eastgate.cli.output import UNDECIDED, colored, emit_json
 from eastgate.cli.progress import progress
 from eastgate.diagnostics import Severity
-
-if TYPE_CHECKING:
-    from eastgate.lint import Finding
+from eastgate.lint import Finding
+from eastgate.lint import lint as find
+from eastgate.lint.report import counted, github, to_json
+from eastgate.lint.sarif import sarif
 
 __all__ = ["lint"]
 
@@ -74,8 +75,6 @@ def lint(
     if manifests.reporter.errors:
         _emit(_read_only(manifests), output)
         sys.exit(UNDECIDED)
-    from eastgate.lint import lint as find  # the other commands do without it
-
     found = find(Authority(manifests, rules), manifests)
     shown = [one for one in found if one.code.id.startswith(chosen or ("",)) and not one.code.id.startswith(dropped)]
     _emit(shown, output)
@@ -86,7 +85,7 @@ def _prefixes(written: Sequence[str], option: str) -> tuple[str, ...]:
     """Codes, or the beginnings of codes, separated by commas too."""
     found = tuple(part.strip().upper() for one in written for part in one.split(",") if part.strip())
     for one in found:
-        if not "EG0000".startswith(one[:2]) or (not one[2:].isdigit() and one[2:]):
+        if not re.fullmatch(r"E(G\d{0,4})?", one):
             raise click.BadParameter(
                 f"`{one}` is not a code such as EG6003, or the beginning of one", param_hint=option
             )
@@ -95,15 +94,10 @@ def _prefixes(written: Sequence[str], option: str) -> tuple[str, ...]:
 
 def _read_only(manifests: Manifests) -> list[Finding]:
     """Manifests that cannot be understood are not looked at further: what is wrong with them comes first."""
-    from eastgate.lint import Finding
-
     return sorted((Finding.of(one) for one in manifests.reporter), key=lambda one: one.place)
 
 
 def _emit(findings: Sequence[Finding], output: str) -> None:
-    from eastgate.lint.report import counted, github, to_json
-    from eastgate.lint.sarif import sarif
-
     match output:
         case "json":
             emit_json(to_json(findings))

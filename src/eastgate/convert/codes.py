@@ -70,8 +70,9 @@ ROOT_NAMESPACE = Code(
 LEVELS = Code(
     "EG7103",
     "NETWORK and APPLICATION meet on a workload",
-    "Both levels must allow, and Istio has one list of ALLOW policies, of which any is enough. The APPLICATION "
-    "policy is not converted; it must stay in force beside the converted ones.",
+    "Both levels must allow, and the target has one list of policies, of which any is enough. On exactly the same pods "
+    "Istio gets rules that ask for both; otherwise the APPLICATION policy is not converted, and must stay in force "
+    "beside the converted ones.",
     Severity.WARNING,
 )
 NAMESPACE_ACCOUNTS = Code(

@@ -8,15 +8,15 @@ GEP-3779 has one for each level.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import Gep, PodsTarget, ServiceTarget, read
 from eastgate.convert.gep_writing import resolved
+from eastgate.convert.istio_levels import Aimed, closes, one_level_each
 from eastgate.convert.istio_rules import istio_rules
-from eastgate.convert.model import Item, Job, Manifest, metadata_of
-from eastgate.convert.selectors import label_sets, may_meet, written
-from eastgate.settings import DenyOnly, MeshMode
+from eastgate.convert.model import CONVERTED_FROM, Item, Job, Manifest, metadata_of, origin_of
+from eastgate.convert.selectors import label_sets, written
+from eastgate.settings import MeshMode
 from eastgate.settings import ServiceTarget as ServiceReading
 from eastgate.sources import Plain
 
@@ -26,23 +26,9 @@ GROUP, VERSION, KIND = "security.istio.io", "v1", "AuthorizationPolicy"
 DRY_RUN = "istio.io/dry-run"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Aimed:
-    """A policy with targets that Istio has: pods of any of these labels, or Services at their waypoint."""
-
-    gep: Gep
-    pods: tuple[PodsTarget, ...] = ()
-    services: tuple[ServiceTarget, ...] = ()
-
-    def meets(self, other: _Aimed) -> bool:
-        """Whether both may apply to one request."""
-        by_pod = any(may_meet(one.selector, two.selector) for one in self.pods for two in other.pods)
-        return by_pod or bool({one.name for one in self.services} & {two.name for two in other.services})
-
-
 def to_istio(items: Sequence[Item], job: Job) -> None:
     """All policies of a cluster: which of them can be converted depends on the others."""
-    aimed: list[_Aimed] = []
+    aimed: list[Aimed] = []
     for item in items:
         gep = read(item)
         if gep is None:
@@ -50,8 +36,9 @@ def to_istio(items: Sequence[Item], job: Job) -> None:
         elif (one := _aim(gep, job)) is not None:
             aimed.append(one)
     aimed = list(_at_waypoints(aimed, job))
-    for one in _one_level_each(aimed, job):
-        _write(one, aimed, job)
+    chosen = one_level_each(aimed, job)
+    for one in chosen:
+        _write(one, chosen, job)
 
 
 def refuse_tier(item: Item, job: Job) -> None:
@@ -64,7 +51,7 @@ def refuse_tier(item: Item, job: Job) -> None:
 # Targets
 
 
-def _aim(gep: Gep, job: Job) -> _Aimed | None:
+def _aim(gep: Gep, job: Job) -> Aimed | None:
     if gep.namespace == job.options.istio_root_namespace:
         message = f"a policy in {gep.namespace} means the whole mesh in Istio: {gep.policy.ref} is not converted"
         job.keep(gep.document, codes.ROOT_NAMESPACE, message, gep.document.locate("metadata", "namespace"))
@@ -81,7 +68,7 @@ def _aim(gep: Gep, job: Job) -> _Aimed | None:
     chosen = tuple(target for target in pods if target is not None)
     if len(chosen) < len(pods) or not all(_selectable(target, gep, job) for target in chosen):
         return None
-    return _Aimed(gep, chosen)
+    return Aimed(gep, chosen)
 
 
 def _selectable(target: PodsTarget, gep: Gep, job: Job) -> bool:
@@ -93,7 +80,7 @@ def _selectable(target: PodsTarget, gep: Gep, job: Job) -> bool:
     return False
 
 
-def _aim_at_services(gep: Gep, services: tuple[ServiceTarget, ...], job: Job) -> _Aimed | None:
+def _aim_at_services(gep: Gep, services: tuple[ServiceTarget, ...], job: Job) -> Aimed | None:
     if job.settings.service_target is ServiceReading.WORKLOADS or len(services) < len(gep.targets):
         why = "traffic to the pods themselves would go round the waypoint"
         message = f"{why}: {gep.policy.ref} is not converted"
@@ -103,10 +90,10 @@ def _aim_at_services(gep: Gep, services: tuple[ServiceTarget, ...], job: Job) ->
     for service in services:
         message = f"only a waypoint of Service {gep.namespace}/{service.name} enforces this"
         job.lose(codes.WAYPOINT, message, service.span, help="see that the Service has one: istioctl waypoint status")
-    return _Aimed(gep, services=services)
+    return Aimed(gep, services=services)
 
 
-def _at_waypoints(aimed: Sequence[_Aimed], job: Job) -> Iterator[_Aimed]:
+def _at_waypoints(aimed: Sequence[Aimed], job: Job) -> Iterator[Aimed]:
     """Behind a waypoint, policies on the pods see the waypoint for a client: they and it cannot both be right."""
     with_pods = {one.gep.namespace for one in aimed if one.pods}
     for one in aimed:
@@ -118,46 +105,22 @@ def _at_waypoints(aimed: Sequence[_Aimed], job: Job) -> Iterator[_Aimed]:
             yield one
 
 
-# Levels
-
-
-def _closes(gep: Gep, job: Job) -> bool:
-    """Whether what no ALLOW of its level matches is denied because of it."""
-    return not gep.policy.audit and (not gep.denies or job.settings.deny_only is DenyOnly.DENY)
-
-
-def _one_level_each(aimed: Sequence[_Aimed], job: Job) -> Iterator[_Aimed]:
-    network = [one for one in aimed if not one.gep.is_application and _closes(one.gep, job)]
-    for one in aimed:
-        gep = one.gep
-        if not gep.is_application or not _closes(gep, job):
-            yield one
-            continue
-        rival = next((n for n in network if n.gep.namespace == gep.namespace and n.meets(one)), None)
-        if rival is None:
-            yield one
-            continue
-        message = f"{gep.policy.ref} may meet {rival.gep.policy.ref}, which is of the other level: it is not converted"
-        way_out = "write both into one APPLICATION policy, or target different pods"
-        job.keep(gep.document, codes.LEVELS, message, gep.span("enforcementLevel"), help=way_out)
-
-
 # Manifests
 
 
-def _write(one: _Aimed, among: Sequence[_Aimed], job: Job) -> None:
+def _write(one: Aimed, among: Sequence[Aimed], job: Job) -> None:
     gep = one.gep
     rules = istio_rules(gep, job)
     places = _places(one)
     for number, place in enumerate(places, 1):
         name = gep.name if len(places) == 1 else f"{gep.name}-{number}"
         if rules or not gep.denies:
-            _policy(gep, job, name, place, str(gep.policy.action), rules)
-        if gep.denies and _closes(gep, job) and not any(_opens_alike(one, other) for other in among):
-            _policy(gep, job, f"{name}-allow-nothing", place, "ALLOW", [])
+            _policy(one, job, name, place, str(gep.policy.action), rules)
+        if gep.denies and closes(gep, job) and not any(_opens_alike(one, other) for other in among):
+            _policy(one, job, f"{name}-allow-nothing", place, "ALLOW", [])
 
 
-def _opens_alike(denying: _Aimed, other: _Aimed) -> bool:
+def _opens_alike(denying: Aimed, other: Aimed) -> bool:
     """Whether an ALLOW that is written anyway closes all that the DENY is to close."""
     gep = other.gep
     if (
@@ -176,7 +139,7 @@ def _opens_alike(denying: _Aimed, other: _Aimed) -> bool:
     return by_pod and all(target.name in names for target in denying.services)
 
 
-def _places(one: _Aimed) -> list[Manifest]:
+def _places(one: Aimed) -> list[Manifest]:
     """What each policy of Istio says of where it applies; nothing is all pods of its namespace."""
     places: list[Manifest] = []
     if one.services:
@@ -190,9 +153,12 @@ def _places(one: _Aimed) -> list[Manifest]:
     return places
 
 
-def _policy(gep: Gep, job: Job, name: str, place: Manifest, action: str, rules: Sequence[Plain]) -> None:
+def _policy(one: Aimed, job: Job, name: str, place: Manifest, action: str, rules: Sequence[Plain]) -> None:
+    gep = one.gep
     chosen = job.name(f"{KIND}.{GROUP}", gep.namespace, name)
-    noted = {DRY_RUN: "true"} if gep.policy.audit else None
+    noted = {DRY_RUN: "true"} if gep.policy.audit else {}
+    if one.others:
+        noted[CONVERTED_FROM] = ", ".join(origin_of(document) for document in (gep.document, *one.others))
     manifest: Manifest = {
         "apiVersion": f"{GROUP}/{VERSION}",
         "kind": KIND,

@@ -176,8 +176,8 @@ class _Inbound:
 
     def _identity_required(self, workloads: Sequence[Workload]) -> bool:
         annotation = "config.linkerd.io/proxy-require-identity-inbound-ports"
-        namespace = self.job.world.namespace(self.namespace)
-        return any(annotation in one.annotations for one in (*workloads, namespace))
+        told = [one.annotations for one in workloads]
+        return any(annotation in one for one in (*told, self.job.world.namespace(self.namespace).annotations))
 
 
 def _is_server(parent: ParentRef) -> bool:

@@ -80,6 +80,12 @@ def default_of(workload: Workload, job: Job) -> InboundPolicy:
     return stance.default.policy if stance is not None else InboundPolicy.ALL_UNAUTHENTICATED
 
 
+_DENY_BY_DEFAULT = (
+    "write the annotation config.linkerd.io/default-inbound-policy: deny on the namespace, or if Linkerd denies by "
+    "default, say so: --set linkerdDefaultPolicy=deny"
+)
+
+
 def _is_sound(gep: Gep, targets: Sequence[PodsTarget], job: Job) -> bool:
     """Whether nothing gets in that no Server says."""
     for target in targets:
@@ -89,16 +95,11 @@ def _is_sound(gep: Gep, targets: Sequence[PodsTarget], job: Job) -> bool:
             default = default_of(workload, job)
             if default is not InboundPolicy.DENY:
                 message = f"ports that no Server has would be {default} here: {gep.policy.ref} is not converted"
-                way_out = (
-                    "let Linkerd deny by default (annotation config.linkerd.io/default-inbound-policy: deny on the "
-                )
-                way_out += "namespace), or say so: --set linkerdDefaultPolicy=deny"
-                job.keep(gep.document, codes.DEFAULT_OPEN, message, target.span, help=way_out)
+                job.keep(gep.document, codes.DEFAULT_OPEN, message, target.span, help=_DENY_BY_DEFAULT)
                 return False
             if any(probe.rooted for probe in workload.probes) and job.settings.linkerd_probe_networks:
-                message = (
-                    f"Linkerd lets everybody in on the probes of {workload.key}: {gep.policy.ref} is not converted"
-                )
+                why = f"Linkerd lets everybody in on the probes of {workload.key}"
+                message = f"{why}: {gep.policy.ref} is not converted"
                 way_out = "if probeNetworks is empty in your Linkerd, say so: --set linkerdProbeNetworks="
                 job.keep(gep.document, codes.PROBES, message, target.span, help=way_out)
                 return False
@@ -114,9 +115,8 @@ def _join(gep: Gep, targets: Sequence[PodsTarget], groups: list[_Group], job: Jo
             if not may_meet(selector, group.selector):
                 continue
             if group.is_application is not gep.is_application:
-                message = (
-                    f"{gep.policy.ref} may meet a policy of the other level, and both must allow: it is not converted"
-                )
+                why = "it may meet a policy of the other level, and both must allow"
+                message = f"{why}: {gep.policy.ref} is not converted"
                 job.keep(gep.document, codes.LEVELS, message, gep.span("targetRefs"))
                 return
             if selector != group.selector:
@@ -133,12 +133,9 @@ def _join(gep: Gep, targets: Sequence[PodsTarget], groups: list[_Group], job: Jo
 
 
 def _meets(gep: Gep, job: Job) -> None:
-    message = (
-        f"some pods, but not all, have another policy too, and one Server has a port: {gep.policy.ref} is not converted"
-    )
-    job.keep(
-        gep.document, codes.SERVERS_MEET, message, gep.span("targetRefs"), help="give all of them the same selector"
-    )
+    why = "some of these pods may have another policy too, and only one Server has a port"
+    message = f"{why}: {gep.policy.ref} is not converted"
+    job.keep(gep.document, codes.SERVERS_MEET, message, gep.span("targetRefs"), help="write the same selector in all")
 
 
 def _write(group: _Group, job: Job) -> None:
@@ -157,9 +154,9 @@ def _write(group: _Group, job: Job) -> None:
         chosen = [servers[port] for port in (ports if rule.ports is None else sorted(rule.ports))]
         if chosen:
             authorize(gep, number, rule, chosen, job)
-    routed = [(gep, rule) for gep, _, rule in rules if rule.is_http]
-    for gep, rule in routed[1:]:
-        message = "of the routes of a Server the closest match counts: what an other rule matches more closely is for its callers only"
+    routed = [rule for _, _, rule in rules if rule.is_http]
+    for rule in routed[1:]:
+        message = "where another route is a closer match, only its callers get in"
         job.lose(codes.ROUTES, message, rule.paths_span or rule.span)
     if routed and len(routed) < len(rules):
         catch_all(first, list(servers.values()), job)

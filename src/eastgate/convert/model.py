@@ -18,7 +18,18 @@ from eastgate.settings import Settings
 from eastgate.sources import Document, Plain
 from eastgate.world import World
 
-__all__ = ["Assumption", "Item", "Job", "Manifest", "Options", "Written", "metadata_of"]
+__all__ = [
+    "CONVERTED_FROM",
+    "Assumption",
+    "Item",
+    "Job",
+    "Manifest",
+    "Options",
+    "Written",
+    "metadata_of",
+    "origin_of",
+    "without_status",
+]
 
 Manifest = dict[str, Plain]
 
@@ -118,6 +129,11 @@ class Job:
         return name
 
 
+def origin_of(document: Document) -> str:
+    """What a manifest was converted from, for its annotation."""
+    return f"{document.api_version} {document.kind} {document.namespace or 'default'}/{document.name}"
+
+
 def metadata_of(
     document: Document, name: str, namespace: str | None = None, annotations: dict[str, str] | None = None
 ) -> Manifest:
@@ -132,10 +148,9 @@ def metadata_of(
         if isinstance(entries, dict) and entries:
             metadata[key] = {name: value for name, value in entries.items() if name != _LAST_APPLIED}
     noted = metadata.get("annotations")
-    origin = f"{document.api_version} {document.kind} {document.namespace or 'default'}/{document.name}"
     metadata["annotations"] = {
         **(noted if isinstance(noted, dict) else {}),
-        CONVERTED_FROM: origin,
+        CONVERTED_FROM: origin_of(document),
         **(annotations or {}),
     }
     return metadata
@@ -152,8 +167,3 @@ def without_status(document: Document) -> Manifest:
     plain = document.node.plain() if document.node is not None else dict(document.data or {})
     assert isinstance(plain, dict)  # noqa: S101 - an object is a mapping
     return {key: value for key, value in plain.items() if key != "status"}
-
-
-def labels_of(pairs: Sequence[tuple[str, str]]) -> dict[str, Plain]:
-    """Labels in a stable order."""
-    return dict(sorted(pairs))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import product
 
 from eastgate.sources import Plain
@@ -58,8 +57,3 @@ def may_meet(one: Selector, other: Selector) -> bool:
     if not all(ours.values()) or not all(theirs.values()):
         return False  # it selects nothing
     return all(not values.isdisjoint(theirs[key]) for key, values in ours.items() if key in theirs)
-
-
-def selector_of_labels(labels: Mapping[str, str]) -> Selector:
-    """The selector of a Service."""
-    return Selector.of(labels)

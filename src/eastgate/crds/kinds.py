@@ -66,7 +66,7 @@ _TARGETS = (
     Column("Target Name", ".spec.targetRefs[*].name", priority=1),
 )
 _ONE_TARGET = (Column("Target", ".spec.targetRefs.kind"), Column("Target Name", ".spec.targetRefs.name", priority=1))
-_DIRECT = "Inherited"
+_INHERITED = "Inherited"
 
 SERVED: tuple[Definition, ...] = (
     Definition(
@@ -84,7 +84,7 @@ SERVED: tuple[Definition, ...] = (
             ),
         ),
         POLICY_STATUS,
-        attachment=_DIRECT,
+        attachment=_INHERITED,
     ),
     Definition(
         gep3779.GROUP,
@@ -93,7 +93,7 @@ SERVED: tuple[Definition, ...] = (
         ("xauthzpol",),
         (Version("v1alpha1", gep_shapes.X_V1ALPHA1, (*_TARGETS, _ACTION, _LEVEL, _ACCEPTED, _AGE)),),
         POLICY_STATUS,
-        attachment=_DIRECT,
+        attachment=_INHERITED,
     ),
     Definition(
         gep3779.CLUSTER_GROUP,
@@ -124,7 +124,7 @@ SERVED: tuple[Definition, ...] = (
         ("xap",),
         (Version("v0alpha0", access_shapes.V0ALPHA0, (*_TARGETS, _ACTION, _ACCEPTED, _AGE)),),
         POLICY_STATUS,
-        attachment=_DIRECT,
+        attachment=_INHERITED,
     ),
     Definition(
         PROTOTYPE_GROUP,
@@ -163,7 +163,7 @@ SERVED: tuple[Definition, ...] = (
             ),
         ),
         CONDITIONS,
-        attachment=_DIRECT,
+        attachment=_INHERITED,
     ),
 )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from eastgate.places import Span
+from eastgate.redaction import without_quotes
 
 __all__ = ["Code", "Diagnostic", "Reporter", "Severity"]
 
@@ -31,12 +32,18 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding about one place."""
+    """One finding about one place. Of a place in a Secret it repeats nothing."""
 
     code: Code
     message: str
     span: Span | None = None
     help: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.span is not None and self.span.source.hides(self.span.line):
+            shown = self.span.first_line
+            object.__setattr__(self, "message", without_quotes(self.message, shown))
+            object.__setattr__(self, "help", without_quotes(self.help, shown) if self.help else self.help)
 
     @property
     def is_error(self) -> bool:

@@ -47,6 +47,7 @@ _BYSTANDERS: frozenset[tuple[str, str]] = frozenset().union(*(dialect.bystanders
 _UNREAD: dict[str, frozenset[str] | None] = {
     "security.istio.io": frozenset({"AuthorizationPolicy"}),
     "kuadrant.io": frozenset({"AuthPolicy"}),
+    "authorino.kuadrant.io": frozenset({"AuthConfig"}),
     "gateway.envoyproxy.io": frozenset({"SecurityPolicy"}),
     "cilium.io": frozenset({"CiliumNetworkPolicy", "CiliumClusterwideNetworkPolicy"}),
 }

@@ -94,6 +94,13 @@ ACCESS_POLICY_WINS = Code(
     Severity.WARNING,
 )
 
+NO_TOOL = Code(
+    "EG6026",
+    "rule that allows no tool",
+    "The list of tools is empty. The caller may open a session and list the tools, and may call none of them.",
+    Severity.WARNING,
+)
+
 # Workloads
 
 LOCKED_OUT = Code(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from eastgate.dialects.kuadrant.assemble import in_force
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
 from eastgate.lint import codes, locating
-from eastgate.lint.ground import Ground, KuadrantPolicy
+from eastgate.lint.ground import Ground, KuadrantPolicy, enumerated
 from eastgate.lint.model import Finding, command
 from eastgate.places import Span
 from eastgate.questions import Question
@@ -56,8 +56,9 @@ def _ways(route: Route) -> list[tuple[str, ...]]:
 
 
 def _open(route: Route, ways: list[tuple[str, ...]], gateway: Gateway) -> Finding:
-    what = ", ".join(way[-1] for way in ways)
-    message = f"{what} has no policy, and others behind Gateway {gateway.key} have one"
+    ends = [way[-1] for way in ways]
+    has = "has" if len(ends) == 1 else "have"
+    message = f"{enumerated(ends)} {has} no policy, and others behind Gateway {gateway.key} have one"
     help_ = "target it, or the whole Gateway, with a policy"
     subjects = (route.key, f"Gateway/{gateway.key}", *dict.fromkeys(way[-1] for way in ways))
     example = command(Question("anonymous", f"route:{route.namespace}/{route.name}"))
@@ -103,7 +104,7 @@ def _hostnames(policy: KuadrantPolicy, ground: Ground) -> list[str]:
 
 def _uncovered(policy: KuadrantPolicy, host: str, span: Span, covered: list[str]) -> Finding:
     inside = [one for one in covered if is_inside(one, host)]
-    rest = f"beyond {', '.join(inside)} " if inside else ""
+    rest = f"beyond {enumerated(inside)} " if inside else ""
     message = f"{policy.ref} selects requests to {host}, and {rest}no auth scheme is for them: they are refused (404)"
     help_ = f"write a scheme with hosts: [{host!r}], or select less"
     example = host.replace("*", "other") if host != ANY else "other.example"

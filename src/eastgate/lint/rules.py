@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from eastgate.dialects.linkerd.model import AuthorizationPolicy, Server
 from eastgate.lint import codes, locating
-from eastgate.lint.ground import GepPolicy, Ground, Policy, enumerated
+from eastgate.lint.ground import AccessPolicy, GepPolicy, Ground, Policy, enumerated
 from eastgate.lint.model import Finding
 from eastgate.lint.nearest import some
 from eastgate.lint.solving import is_possible
@@ -35,6 +35,11 @@ def _impossible(policy: Policy, rule: Rule) -> Iterator[Finding]:
         message = f"{rule.origin} matches nothing: there is nothing in this list"
         help_ = "leave the field out to match anything, or write what is meant"
         yield Finding(codes.MATCHES_NOTHING, message, span, help_, subjects)
+    elif isinstance(policy, AccessPolicy) and any(_is_empty(part) for part in _every(rule.when)):
+        span = _empty_node(policy.span, rule.origin.span) or rule.origin.span
+        message = f"{rule.origin} allows no tool: there is nothing in this list"
+        help_ = "name the tools, or remove the rule"
+        yield Finding(codes.NO_TOOL, message, span, help_, subjects)
     elif not is_possible(rule.when):
         message = f"{rule.origin} can never match: {rule.when} cannot all hold"
         yield Finding(codes.CONTRADICTION, message, rule.origin.span, "write rules of their own", subjects)
@@ -64,6 +69,13 @@ def _parts(predicate: Predicate) -> Iterator[Predicate]:
             yield from _parts(part)
     else:
         yield predicate
+
+
+def _every(predicate: Predicate) -> Iterator[Predicate]:
+    """A predicate, and all that it is made of."""
+    yield predicate
+    for part in predicate.parts if isinstance(predicate, And | Or) else ():
+        yield from _every(part)
 
 
 def _is_empty(part: Predicate) -> bool:

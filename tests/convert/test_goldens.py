@@ -1,0 +1,48 @@
+"""Conversions as a user sees them: `x-in.yaml` becomes `x-out.yaml`, and what is lost is in `x-losses.txt`.
+
+The first line of each input says how it is converted. `pytest tests/convert --update` writes the rest anew.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from eastgate.cli import main
+from tests.convert.istio_semantics import problems
+
+HERE = Path(__file__).parent / "goldens"
+INPUTS = sorted(path.name.removesuffix("-in.yaml") for path in HERE.glob("*-in.yaml"))
+
+
+def _settle(path: Path, text: str, *, update: bool) -> None:
+    if update:
+        path.write_text(text, encoding="utf-8") if text else path.unlink(missing_ok=True)
+    assert (path.read_text(encoding="utf-8") if path.exists() else "") == text
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_golden(name: str, update: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(HERE)
+    monkeypatch.setenv("NO_COLOR", "1")
+    source = f"{name}-in.yaml"
+    words = shlex.split((HERE / source).read_text(encoding="utf-8").splitlines()[0].removeprefix("# "))
+    result = CliRunner().invoke(main, ["convert", *words, "-f", source], catch_exceptions=False)
+    _settle(HERE / f"{name}-out.yaml", result.stdout, update=update)
+    _settle(HERE / f"{name}-losses.txt", result.stderr, update=update)
+    assert result.exit_code == (1 if result.stderr else 0)
+    for manifest in yaml.safe_load_all(result.stdout):
+        if manifest["apiVersion"] == "security.istio.io/v1":
+            assert problems(manifest) == []
+
+
+def test_the_proposal_is_followed_to_the_letter() -> None:
+    _, config = yaml.safe_load_all((HERE / "authpolicy-to-istio-out.yaml").read_text(encoding="utf-8"))
+    given = list(yaml.safe_load_all((HERE / "authpolicy-to-istio-in.yaml").read_text(encoding="utf-8")))[-1]
+    assert (config["apiVersion"], config["kind"]) == ("authorino.kuadrant.io/v1beta1", "AuthConfig")
+    assert (config["metadata"]["name"], config["metadata"]["namespace"]) == ("default-toystore-1", "gateways")
+    assert config["spec"] == given["spec"]["authSchemes"][0]

@@ -1,0 +1,56 @@
+"""The same for Linkerd's resources and for AccessPolicies: what lint says of them is true."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eastgate import Settings
+from eastgate.lint import codes, lint
+from eastgate.policy.attributes import METHOD
+from tests.lint.test_truth import NEVER_MATCH, NOT_NEEDED, rule_of
+from tests.worlds import access_generate, linkerd_generate
+from tests.worlds.access_oracle import Manifest
+from tests.worlds.linkerd_oracle import ALL_POLICIES, Call
+from tests.worlds.test_generated_access import every_call, question
+from tests.worlds.test_generated_clusters import authority_of
+from tests.worlds.test_generated_linkerd import decided
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    linkerd_generate.pods,
+    linkerd_generate.namespace,
+    linkerd_generate.resources,
+    st.sampled_from(ALL_POLICIES),
+    linkerd_generate.calls,
+)
+def test_without_an_authorization_that_is_not_needed_every_decision_of_linkerd_stays(
+    pods: list[Manifest], namespace: Manifest, resources: list[Manifest], default: str, calls: list[Call]
+) -> None:
+    chosen = Settings.of({"linkerdDefaultPolicy": default})
+    authority = authority_of([namespace, *pods, *resources], chosen)
+    wanted = (*NOT_NEEDED, codes.ACCESS_POLICY_WINS)
+    spare = sorted({finding.subjects[0] for finding in lint(authority) if finding.code in wanted})
+    for policy in spare[:2]:
+        kind, _, name = policy.split("/")
+        fewer = [one for one in resources if (one["kind"], one["metadata"]["name"]) != (kind, name)]
+        without = authority_of([namespace, *pods, *fewer], chosen)
+        for pod in pods:
+            for call in calls:
+                assert decided(authority, pod, call)[0] == decided(without, pod, call)[0], policy
+
+
+@settings(max_examples=80, deadline=None)
+@given(access_generate.policies, st.sampled_from(["deny", "proceed"]))
+def test_no_request_is_decided_by_a_rule_of_an_access_policy_that_can_never_match(
+    policies: list[Manifest], unlisted: str
+) -> None:
+    chosen = Settings.of({"trustDomain": "td", "unlistedCaller": unlisted})
+    authority = authority_of([*access_generate.FIXED, *policies], chosen)
+    never = {rule_of(finding) for finding in lint(authority) if finding.code in NEVER_MATCH}
+    for backend in access_generate.BACKENDS if never else ():
+        for call in every_call(backend):
+            decision = authority.decide(question(call, f"backend:n/{backend}", {}))
+            assert METHOD in decision.arrival.request.values
+            assert (decision.policy, decision.rule) not in never
