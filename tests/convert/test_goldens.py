@@ -46,3 +46,9 @@ def test_the_proposal_is_followed_to_the_letter() -> None:
     assert (config["apiVersion"], config["kind"]) == ("authorino.kuadrant.io/v1beta1", "AuthConfig")
     assert (config["metadata"]["name"], config["metadata"]["namespace"]) == ("default-toystore-1", "gateways")
     assert config["spec"] == given["spec"]["authSchemes"][0]
+
+
+def test_the_page_shows_what_really_comes_out() -> None:
+    page = (HERE.parents[2] / "docs" / "converting.md").read_text(encoding="utf-8")
+    for shown in ("gep-to-istio-out.yaml", "gep-to-istio-losses.txt", "authpolicy-to-istio-out.yaml"):
+        assert (HERE / shown).read_text(encoding="utf-8").rstrip() in page, shown

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from eastgate.authconfig.conditions import regex_problem
 from eastgate.authconfig.model import All, AnyOf, Condition, Operator, Pattern, Predicate, Scheme
 from eastgate.lint import codes
-from eastgate.lint.ground import Ground, KuadrantPolicy
+from eastgate.lint.ground import Ground, KuadrantPolicy, subject_of
 from eastgate.lint.model import Finding
 
 __all__ = ["erring_conditions"]
@@ -32,7 +32,7 @@ def _told(policy: KuadrantPolicy, condition: Condition, why: str, *, compat: boo
     message = f"{why}: that {now} what it guards, and {then} it with authorinoCompat: {other}"
     span = getattr(condition, "span", None) or policy.target_span
     help_ = "write a condition that cannot fail: test that a value exists before it is used"
-    return Finding(codes.READING_AUTHORINO_COMPAT, message, span, help_, (str(policy.ref), str(policy.target)))
+    return Finding(codes.READING_AUTHORINO_COMPAT, message, span, help_, (str(policy.ref), subject_of(policy.target)))
 
 
 def _guards(scheme: Scheme) -> Iterator[Condition]:

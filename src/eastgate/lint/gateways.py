@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from eastgate.dialects.kuadrant.assemble import in_force
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
 from eastgate.lint import codes, locating
-from eastgate.lint.ground import Ground, KuadrantPolicy, enumerated
+from eastgate.lint.ground import Ground, KuadrantPolicy, enumerated, subject_of
 from eastgate.lint.model import Finding, command
 from eastgate.places import Span
 from eastgate.questions import Question
@@ -60,7 +60,7 @@ def _open(route: Route, ways: list[tuple[str, ...]], gateway: Gateway) -> Findin
     has = "has" if len(ends) == 1 else "have"
     message = f"{enumerated(ends)} {has} no policy, and others behind Gateway {gateway.key} have one"
     help_ = "target it, or the whole Gateway, with a policy"
-    subjects = (route.key, f"Gateway/{gateway.key}", *dict.fromkeys(way[-1] for way in ways))
+    subjects = (route.key, f"Gateway/{gateway.key}", *dict.fromkeys(subject_of(end) for end in ends))
     example = command(Question("anonymous", f"route:{route.namespace}/{route.name}"))
     return Finding(codes.UNPROTECTED, message, locating.name_of(route.span), help_, subjects, example)
 
@@ -111,5 +111,5 @@ def _uncovered(policy: KuadrantPolicy, host: str, span: Span, covered: list[str]
     kind = "route" if isinstance(policy.target, RouteNamed) else "gateway"
     question = Question("anonymous", f"{kind}:{policy.target.namespace}/{policy.target.name}", host=example)
     return Finding(
-        codes.HOST_WITHOUT_SCHEME, message, span, help_, (str(policy.ref), str(policy.target)), command(question)
+        codes.HOST_WITHOUT_SCHEME, message, span, help_, (str(policy.ref), subject_of(policy.target)), command(question)
     )

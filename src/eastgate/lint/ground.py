@@ -34,6 +34,7 @@ __all__ = [
     "Resource",
     "collected",
     "enumerated",
+    "subject_of",
 ]
 
 Labels = dict[str, set[str]]  # the values of each key
@@ -52,6 +53,11 @@ class Group:
     def first(self) -> str:
         """The one to speak of."""
         return self.members[0]
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """All of them, as a finding knows them."""
+        return self.members if self.is_workload else tuple(subject_of(point) for point in self.members)
 
     @property
     def named(self) -> str:
@@ -210,6 +216,11 @@ class Ground:
         found |= {identity.namespace for identity in self.world.objects if identity.namespace}
         found |= {policy.ref.namespace for policy in self.policies if policy.ref.namespace}
         return frozenset(found)
+
+
+def subject_of(point: object) -> str:
+    """A Gateway, a route or a Backend as the subject of a finding: `Kind/namespace/name`."""
+    return str(point).replace(" ", "/", 1)
 
 
 def enumerated(names: Sequence[str], most: int = 3) -> str:

@@ -64,7 +64,7 @@ def _told(layer: Layer, group: Group, ground: Ground) -> Finding:
         message,
         span,
         'allow somebody; if nobody is meant to reach it, say so: eastgate.dev/lint-ignore: "EG6040: <why>"',
-        (*(str(policy.ref) for policy in policies), *group.members),
+        (*(str(policy.ref) for policy in policies), *group.subjects),
         command(Question("anonymous", group.destination, port)),
     )
 

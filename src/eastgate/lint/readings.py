@@ -66,7 +66,7 @@ def _reading(
     )
     policies = [one.policy for one in group.attached if not one.policy.audit]
     concerned = [p for p in policies if _is_concerned(p, group, setting)] or policies
-    subjects = (*dict.fromkeys(str(policy.ref) for policy in concerned), *group.members)
+    subjects = (*dict.fromkeys(str(policy.ref) for policy in concerned), *group.subjects)
     span = locating.name_of(concerned[0].span) if concerned else None
     help_ = f"say which one your mesh follows: --set {setting}={now}, or {setting} in eastgate.yaml"
     yield Finding(code, message, span, help_, subjects, command(question))
@@ -126,7 +126,7 @@ def audited(ground: Ground) -> Iterator[Finding]:
             said = f"{question} is {_verdict(allowed)} now, and would be {_verdict(not allowed)}"
             message = f"if it were enforced, {policy.ref} would change {points}: {said}"
             help_ = "remove the annotation eastgate.dev/mode: audit to enforce it"
-            subjects = (str(policy.ref), *(member for g, _ in changes for member in g.members))
+            subjects = (str(policy.ref), *(subject for g, _ in changes for subject in g.subjects))
             yield Finding(codes.AUDIT_WOULD_CHANGE, message, _mode_span(policy), help_, subjects, command(question))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import TypeAlias
 
 from eastgate.authority import Authority, Manifests
@@ -66,4 +67,12 @@ def _found(ground: Ground, manifests: Manifests | None) -> Iterator[Finding]:
     warnings = ground.authority.warnings if manifests is None else manifests.reporter.found
     yield from (Finding.of(one, ground.subjects_at(one.span)) for one in warnings)
     for check in CHECKS:
-        yield from check(ground)
+        yield from (_as_declared(one, ground) for one in check(ground))
+
+
+def _as_declared(finding: Finding, ground: Ground) -> Finding:
+    """Backends of all kinds are enforced as one; a finding is about the one that is declared."""
+    if not any(subject.startswith("Backend/") for subject in finding.subjects):
+        return finding
+    kinds = {f"Backend/{key}": f"{one.kind}/{key}" for key, one in ground.world.backends.items()}
+    return replace(finding, subjects=tuple(kinds.get(subject, subject) for subject in finding.subjects))

@@ -16,6 +16,7 @@ from eastgate.lint import codes, locating
 from eastgate.lint.ground import Ground
 from eastgate.lint.model import Finding
 from eastgate.places import Span
+from eastgate.world.gateways import BACKEND_KINDS
 
 __all__ = ["ANNOTATION", "LINT_CODES", "without_suppressed"]
 
@@ -89,7 +90,12 @@ def _documents(ground: Ground) -> Iterator[tuple[Span, frozenset[str]]]:
             plain = {key, f"{key} ({identity.kind})"} if identity.group in ("", "apps", "batch") else set()
             if identity.kind in ("Service", "ServiceAccount", "Secret", "Namespace"):
                 plain = set()
-            yield declared.span, frozenset({str(identity), f"{identity.kind} {key}", *plain})
+            yield declared.span, frozenset({str(identity), *_backend(identity.kind, key), *plain})
+
+
+def _backend(kind: str, key: str) -> tuple[str, ...]:
+    """Backends of all kinds are enforced as one."""
+    return (f"Backend/{key}",) if kind in BACKEND_KINDS else ()
 
 
 def _read(document: Span, keys: frozenset[str], into: _Written) -> None:

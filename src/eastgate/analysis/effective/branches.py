@@ -124,7 +124,7 @@ def _stage(layer: str, stage: Stage, rest: list[Branch], facts: Facts) -> Iterab
 def _asked(layer: str, stage: AskAll, rest: list[Branch], facts: Facts) -> list[Branch]:
     for ask in reversed(stage.asks):
         when = residual(ask.rule.when, facts)
-        agreed = _guarded(both((when, when)), _accepted(rest, _by(layer, stage.name, ask.rule)))
+        agreed = _guarded(both((when, answer(ask.authorizer))), _accepted(rest, _by(layer, stage.name, ask.rule)))
         rest = _tidy([*agreed, _denied(layer, stage.name, stage.refusal, ask.rule, when), *rest])
     return rest
 
