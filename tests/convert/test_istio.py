@@ -96,6 +96,18 @@ def test_levels_that_only_may_meet_are_not_put_into_one_list() -> None:
     assert outcome.losses == ["EG7103"]
 
 
+def test_levels_are_not_joined_where_a_third_policy_allows_on_some_of_the_pods() -> None:
+    outcome = to_istio(policy("n"), policy("a", level="APPLICATION"), policy("m", selector={}))
+    assert [one["metadata"]["name"] for one in outcome.written] == ["n", "m"]
+    assert [one["metadata"]["name"] for one in outcome.kept] == ["a"]
+
+
+def test_levels_are_joined_beside_a_deny_on_other_pods() -> None:
+    outcome = to_istio(policy("n"), policy("a", level="APPLICATION"), policy("d", "DENY", selector={}))
+    assert [one["metadata"]["name"] for one in outcome.written] == ["a", "d", "d-allow-nothing"]
+    assert outcome.losses == []
+
+
 @pytest.mark.parametrize(("mode", "kept"), [("sidecar", 0), ("ambient", 1)])
 def test_a_dry_run_is_one_in_sidecars_only(mode: str, kept: int) -> None:
     outcome = to_istio(policy("p", annotations={"eastgate.dev/mode": "audit"}), meshMode=mode)

@@ -19,7 +19,8 @@ from tests.worlds.test_generated_clusters import authority_of
 # What Linkerd knows by another name is asked about as a service account.
 ACCOUNTS = [f"sa:{n}/{s}" for n in ("a", "b", "n", "m") for s in ("x", "y")]
 SOURCES = ["anonymous", *ACCOUNTS, "spiffe://evil/ns/a/sa/x", "spiffe://td/ns/a/sa/x/deeper", "id:web.west.example.com"]
-HTTP = list(itertools.product(["GET", "POST"], generate.PATHS))
+# Whether paths with encoded slashes get through is not for a policy of Linkerd to say.
+HTTP = list(itertools.product(["GET", "POST"], [path for path in generate.PATHS if "%" not in path]))
 
 
 def things(manifests: list[Manifest]) -> list[Manifest]:

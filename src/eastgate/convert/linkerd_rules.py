@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import product
 
+from eastgate.convert import codes
 from eastgate.convert.gep_reading import Account, Caller, Gep, GepRule, Identity, WholeNamespace
 from eastgate.convert.model import Job, Manifest, metadata_of
 from eastgate.convert.selectors import written
@@ -45,6 +46,9 @@ def authorize(gep: Gep, number: int, rule: GepRule, servers: Sequence[str], job:
         chosen = _manifest(gep, job, "MeshTLSAuthentication", "v1alpha1", name, {"identities": identities})
         refs.append({"group": GROUP, "kind": "MeshTLSAuthentication", "name": chosen})
     targets = [("Server", server) for server in servers]
+    if rule.paths_span is not None:
+        message = "Linkerd compares paths as they are sent: dot segments, double and encoded slashes stay in them"
+        job.lose(codes.PATHS, message, rule.paths_span, help="let only what normalizes paths, a gateway, call this")
     if rule.is_http:
         targets = [("HTTPRoute", _route(gep, name, list(_matches(rule)), servers, job))]
     for kind, target in targets:
