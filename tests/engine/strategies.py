@@ -11,6 +11,7 @@ from eastgate.policy import (
     AccountsOf,
     AllowAny,
     And,
+    Answer,
     Ask,
     AskAll,
     Case,

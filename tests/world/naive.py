@@ -25,6 +25,7 @@ from eastgate.world import (
     PodsOfAccount,
     PodsOfService,
     PodsOwnedBy,
+    RouteNamed,
     Service,
     Target,
     WorldObject,
@@ -131,7 +132,7 @@ class NaiveWorld:
                 return (pod.namespace, pod.service_account) == (namespace, account)
             case PodNamed(namespace, name):
                 return not facts.derived and (pod.namespace, pod.name) == (namespace, name)
-            case ExternalsMatching() | GatewayNamed() | BackendNamed():
+            case ExternalsMatching() | GatewayNamed() | RouteNamed() | BackendNamed():
                 return False
 
     def find(self, namespace: str, name: str) -> list[str]:

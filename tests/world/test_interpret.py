@@ -276,7 +276,7 @@ def test_a_route_whose_rules_stay_as_they_are(kind: str) -> None:
             ParentRef("shop", "gw", section_name="web"),
         ),
         raw_rules=tuple(rules),
-        created="2020-01-01T00:00:00Z",
+        created="2020-01-01T00:00:00.000000+00:00",
     )
 
 

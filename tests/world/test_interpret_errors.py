@@ -92,6 +92,8 @@ METHOD = f"{MATCH}.method"
 WRONG: list[tuple[str, str, dict[str, object], str, str, str]] = [
     # kind, place, code, message
     ("v1", "Pod", pod_with("x"), "EG1101", "spec", "`spec` is a string; it must be a mapping"),
+    ("v1", "Secret", {"data": {"k": "?"}}, "EG1114", "metadata.name", "`k` of the Secret is not base64"),
+    ("v1", "Secret", {"stringData": {"k": 1}}, "EG1114", "metadata.name", "`k` of the Secret is not a string"),
     ("v1", "Pod", {"metadata": []}, "EG1101", "metadata", "`metadata` is a list"),
     ("v1", "Pod", pod_with(labels=["a"]), "EG1101", "metadata.labels", "is a list; it must be a mapping"),
     ("v1", "Pod", pod_with(labels={"v": 1}), "EG1104", "metadata.labels.v", "`v` in `metadata.labels` is a number"),

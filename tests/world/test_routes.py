@@ -172,10 +172,17 @@ def test_a_backend_is_a_service_of_the_routes_own_namespace_where_nothing_else_i
 
 
 def test_a_route_knows_when_it_was_created() -> None:
-    for timestamp in ("2020-01-01T00:00:00Z", None):
-        found = read(GATEWAY, "HTTPRoute", "r", metadata={"creationTimestamp": timestamp})
+    midnight = "2020-01-01T00:00:00.000000+00:00"
+    for written, created in (
+        ("2020-01-01T00:00:00Z", midnight),
+        ("2020-01-01T02:00:00+02:00", midnight),
+        ("2020-01-01T00:00:00.5Z", "2020-01-01T00:00:00.500000+00:00"),
+        ("yesterday", None),
+        (None, None),
+    ):
+        found = read(GATEWAY, "HTTPRoute", "r", metadata={"creationTimestamp": written})
         assert isinstance(found, Route)
-        assert found.created == timestamp
+        assert found.created == created
 
 
 TERMS = {"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "c", "operator": "NotIn", "values": ["d"]}]}
