@@ -3,7 +3,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-BENCH_READY := $(VENV)/.bench-ready
 WORKERS ?= auto
 
 .PHONY: demo test bench lint fmt docs clean
@@ -11,10 +10,6 @@ WORKERS ?= auto
 $(READY): pyproject.toml src/eastgate/_version.py
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing eastgate and its tools into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $@
-
-$(BENCH_READY): $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
 	@touch $@
 
@@ -35,7 +30,7 @@ fmt: $(READY)  ## put the code into the one style
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(BENCH_READY)  ## against real peers, in one run; BENCH_ARGS=--quick for a short one
+bench: $(READY)  ## against real peers, in one run; BENCH_ARGS=--quick for a short one
 	@$(BIN)/python -m bench $(BENCH_ARGS)
 
 docs: $(READY)  ## write the pages that are made from the code

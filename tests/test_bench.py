@@ -16,7 +16,6 @@ from bench.lanes import ALL, OWN, QUICK, Budget, Lane, MismatchError, peer_lane
 from bench.manifests import manifests_of
 from bench.memory import child
 from bench.peers import PEERS, chosen, peer
-from bench.peers.base import Peer
 from bench.plans import Ask, Plan
 from bench.plot import points_of, svg
 from bench.report import Section, Target, duration, text
@@ -63,18 +62,12 @@ def test_the_engine_and_the_reference_evaluator_agree_on_generated_worlds(name: 
     assert {built.engine.decide(*question) & 1 for question in questions} == {0, 1}
 
 
-def installed(name: str) -> Peer:
-    """A peer; the test is skipped where only what developing needs is installed."""
-    pytest.importorskip(f"bench.peers.{name}", exc_type=ImportError)
-    return peer(name)
-
-
 @pytest.mark.parametrize("case", [OWN, ALL])
 @pytest.mark.parametrize("other", PEERS)
 def test_every_peer_gives_the_answers_of_the_engine(name: str, built: Built, other: str, case: str) -> None:
     asks = asks_of(name, built)
     answers = [bool(built.engine.decide(*question) & 1) for question in built.questions(asks)]
-    assert peer_lane(installed(other), case, built, asks, answers, PATIENT).compared == PATIENT.asks
+    assert peer_lane(peer(other), case, built, asks, answers, PATIENT).compared == PATIENT.asks
 
 
 def test_another_answer_of_a_peer_fails_the_run() -> None:
@@ -82,13 +75,13 @@ def test_another_answer_of_a_peer_fails_the_run() -> None:
     asks = asks_of("world", built)
     wrong = [not built.engine.decide(*question) & 1 for question in built.questions(asks)]
     with pytest.raises(MismatchError, match=r"vakt \(own, 60 policies\) says"):
-        peer_lane(installed("vakt"), OWN, built, asks, wrong, QUICK)
+        peer_lane(peer("vakt"), OWN, built, asks, wrong, QUICK)
 
 
 def test_a_peer_that_was_too_slow_is_not_asked_about_more_policies() -> None:
     built = Built.of(generate(60))
     slow = Lane("vakt", ALL, 6, cut="3 answers in 2 s", times=[0.7])
-    lane = peer_lane(installed("vakt"), ALL, built, asks_of("world", built), [], QUICK, slow)
+    lane = peer_lane(peer("vakt"), ALL, built, asks_of("world", built), [], QUICK, slow)
     assert lane.cut == "not tried: too slow at 6"
     assert lane.ns is None
 
@@ -134,13 +127,13 @@ def test_sections_can_be_printed(run: Callable[..., Section]) -> None:
 @pytest.mark.parametrize("engine", ["eastgate", *PEERS])
 def test_every_engine_can_be_weighed(engine: str) -> None:
     if engine != "eastgate":
-        installed(engine)
+        peer(engine)
     assert child(engine, 40).keys() == {"bytes", "seconds"}
 
 
 def test_peers_are_chosen_by_name() -> None:
     for name in PEERS:
-        installed(name)
+        peer(name)
     assert [one.name for one in chosen("vakt,cedar")] == ["vakt", "cedar"]
     assert tuple(one.name for one in chosen(None)) == PEERS
     assert chosen("") == []

@@ -9,14 +9,13 @@ from os import PathLike
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from eastgate import dialects
-from eastgate.answers import with_answers
 from eastgate.decisions import Decision
 from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.dialects import Policy
 from eastgate.dialects.base import Condition
 from eastgate.engine.compiled import compile_layers
 from eastgate.engine.engine import Engine
-from eastgate.policy import OPEN, Attachment, Known, Layer, Request, Stances
+from eastgate.policy import OPEN, AskAll, Attachment, Known, Layer, Request, Stances
 from eastgate.policy.attributes import Attribute
 from eastgate.questions import Arrival, Question, arrivals
 from eastgate.settings import Settings
@@ -158,7 +157,10 @@ class Authority:
         ]
         layers = tuple(layer for program in programs for layer in program.layers)
         request = _without_others(arrival.request, question, layers)
-        request = with_answers(request, question, layers, self.world, self.settings, self.keys)
+        if _asks_schemes(layers):
+            from eastgate.answers import with_answers  # few questions need it, and it brings much along
+
+            request = with_answers(request, question, layers, self.world, self.settings, self.keys)
         arrival = replace(arrival, request=request)
         accepted = OPEN
         for program in programs:
@@ -180,6 +182,11 @@ class Authority:
             for policy in attached
             for condition in dialects.conditions(policy, beside, self.settings, self.world)
         )
+
+
+def _asks_schemes(layers: Sequence[Layer]) -> bool:
+    stages = (stage for layer in layers for chain in layer.chains for stage in chain.stages)
+    return any(ask.scheme is not None for stage in stages if isinstance(stage, AskAll) for ask in stage.asks)
 
 
 def _without_others(request: Request, question: Question, layers: Sequence[Layer]) -> Request:

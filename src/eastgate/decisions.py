@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from eastgate.authconfig.judgement import Judgement
 from eastgate.dialects.base import Condition
 from eastgate.engine.trace import LayerTrace, StageTrace, Trace, trace
 from eastgate.places import Span
@@ -187,7 +186,11 @@ def _stage_to_json(stage: StageTrace) -> dict[str, object]:
 
 def _answer_to_json(authorizer: str, answer: Answer) -> dict[str, object]:
     told: dict[str, object] = {"authorizer": authorizer, "answer": str(answer)}
-    judged = answer.detail if isinstance(answer, Ruling) else None
+    if not isinstance(answer, Ruling):
+        return told
+    from eastgate.authconfig.judgement import Judgement  # few answers are of this kind
+
+    judged = answer.detail
     if isinstance(judged, Judgement):
         told["status"] = judged.status
         told["steps"] = [

@@ -76,7 +76,8 @@ REDUNDANT = Code(
     "EG6023",
     "rule that another one covers",
     "Wherever the rule applies, another rule with the same effect matches all that it matches. Without it every "
-    "decision stays the same.",
+    "decision stays the same; but where it is the only one that looks at paths, paths with an encoded slash are no "
+    "longer refused.",
     Severity.INFO,
 )
 DUPLICATE = Code(

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from eastgate.dialects.base import Dialect, Kind, reader
-from eastgate.dialects.kuadrant import meaning, shapes, validation
+from eastgate.diagnostics import Reporter
+from eastgate.dialects.base import Dialect, Kind
 from eastgate.dialects.kuadrant.assemble import layers
 from eastgate.dialects.kuadrant.examine import available, examine
 from eastgate.dialects.kuadrant.model import Policy
+from eastgate.settings import Settings
+from eastgate.sources import Document
+from eastgate.sources.node import Node
 
 __all__ = ["DIALECT", "GROUP", "Policy"]
 
 GROUP = "apim.kuadrant.io"
 
-_SHAPE = replace(shapes.AUTH_POLICY, rules=(*shapes.AUTH_POLICY.rules, validation.own_namespace))
+
+def _read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Policy | None:
+    from eastgate.dialects.kuadrant.reading import read  # auth schemes are a large model, and few folders have any
+
+    return read(document, root, settings, reporter)
+
 
 DIALECT: Dialect[Policy] = Dialect(
     name="Kuadrant",
     model=Policy,
-    kinds=(Kind(GROUP, "v1alpha1", "AuthPolicy", reader(_SHAPE, lambda settings: settings, meaning.auth_policy)),),
+    kinds=(Kind(GROUP, "v1alpha1", "AuthPolicy", _read),),
     layers=lambda attached, _scene: layers(attached),
     examine=examine,
     status=lambda policy, policies, settings, world: [available(policy, policies, settings, world)],

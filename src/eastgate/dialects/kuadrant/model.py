@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from eastgate.authconfig.model import Scheme
 from eastgate.places import Span
 from eastgate.policy import Origin, PolicyRef
 from eastgate.world.targets import GatewayNamed, RouteNamed
+
+if TYPE_CHECKING:
+    from eastgate.authconfig.model import Scheme
 
 __all__ = ["HttpRule", "Policy"]
 
