@@ -21,6 +21,7 @@ class SourceText:
     name: str
     text: str
     _lines: list[str] | None = field(default=None, repr=False)
+    _hidden: frozenset[int] = field(default=frozenset(), repr=False)
 
     def line(self, number: int) -> str:
         """The text of a line, counted from 1, without its line break; empty where there is none.
@@ -28,13 +29,17 @@ class SourceText:
         What a Secret holds is not for showing: all but its name, its labels and the names of its fields is starred out.
         """
         if self._lines is None:
-            self._lines = without_secrets(self.text.splitlines())
+            written = self.text.splitlines()
+            self._lines = without_secrets(written)
+            if self._lines is not written:
+                pairs = zip(written, self._lines, strict=True)
+                self._hidden = frozenset(number for number, (text, shown) in enumerate(pairs, 1) if text != shown)
         return self._lines[number - 1] if 0 < number <= len(self._lines) else ""
 
     def hides(self, number: int) -> bool:
         """Whether something in a line is starred out."""
-        shown = self.line(number)
-        return "*" in shown and shown != self.text.splitlines()[number - 1]
+        self.line(number)
+        return number in self._hidden
 
 
 @dataclass(frozen=True, slots=True)

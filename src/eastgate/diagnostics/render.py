@@ -40,14 +40,14 @@ def snippet(span: Span, *, note: str = "", color: bool = False) -> list[str]:
 
 def _window(span: Span) -> tuple[str, int, int]:
     """The part of the line to show, and the caret's column and width in it. Tabs and controls take one column."""
-    line = "".join(c if c.isprintable() else " " for c in span.first_line)
+    line = span.first_line
     column, width = span.column, max(1, len(span.underlined))
-    if len(line) > _WIDEST:
+    if len(line) > _WIDEST:  # a whole file may be one line
         start = max(0, column - 1 - _WIDEST // 2)
         line = line[start : start + _WIDEST]
         column -= start
         width = min(width, max(1, len(line) - column + 1))
-    return line, column, width
+    return "".join(c if c.isprintable() else " " for c in line), column, width
 
 
 def render(diagnostic: Diagnostic, *, color: bool = False) -> str:
