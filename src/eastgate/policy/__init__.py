@@ -3,7 +3,20 @@
 from eastgate.policy.attachments import Attachment, Stances
 from eastgate.policy.matchers import AccountsOf, InNetwork, Matcher, OneOf, Prefix, Present, Suffix, Value
 from eastgate.policy.outcomes import OPEN, Outcome
-from eastgate.policy.predicates import ALWAYS, NEVER, And, Computed, Is, Not, Or, Predicate, atoms, mentions
+from eastgate.policy.predicates import (
+    ALWAYS,
+    NEVER,
+    And,
+    Computed,
+    Is,
+    Not,
+    Or,
+    Predicate,
+    all_of,
+    any_of,
+    atoms,
+    mentions,
+)
 from eastgate.policy.requests import Answer, Known, Request, Ruling, consents
 from eastgate.policy.rules import (
     AllowAny,
@@ -66,6 +79,8 @@ __all__ = [
     "Step",
     "Suffix",
     "Value",
+    "all_of",
+    "any_of",
     "atoms",
     "consents",
     "mentions",

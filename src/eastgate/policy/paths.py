@@ -9,8 +9,13 @@ a policy looks at paths.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
-__all__ = ["comparable_host", "comparable_path", "is_refused"]
+from eastgate.policy.attributes import PATH
+from eastgate.policy.matchers import OneOf, Prefix, Suffix
+from eastgate.policy.predicates import Is, Predicate, any_of
+
+__all__ = ["any_path", "comparable_host", "comparable_path", "is_refused"]
 
 _ENCODED_SEPARATOR = re.compile(r"%(?:2f|5c)", re.IGNORECASE)
 _ENCODED = re.compile(r"%([0-9A-Fa-f]{2})")
@@ -57,3 +62,12 @@ def comparable_host(raw: str) -> str:
     if host.startswith("["):  # an IPv6 address in brackets
         return host.partition("]")[0] + "]"
     return host.partition(":")[0].removesuffix(".")
+
+
+def any_path(paths: Iterable[str]) -> Predicate:
+    """Requests to ANY of these paths, of which each is exact, or has one `*` at its end or its beginning."""
+    written = list(paths)
+    exact = frozenset(path for path in written if "*" not in path)
+    parts: list[Predicate] = [Is(PATH, OneOf(exact))] if exact else []
+    parts += [Is(PATH, Prefix(one[:-1]) if one.endswith("*") else Suffix(one[1:])) for one in written if "*" in one]
+    return any_of(parts)

@@ -6,14 +6,27 @@ without conditions or a list without entries.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from eastgate.policy.attributes import Attribute
 from eastgate.policy.matchers import Matcher, Value
 
-__all__ = ["ALWAYS", "NEVER", "And", "Computed", "Is", "Not", "Or", "Predicate", "atoms", "mentions"]
+__all__ = [
+    "ALWAYS",
+    "NEVER",
+    "And",
+    "Computed",
+    "Is",
+    "Not",
+    "Or",
+    "Predicate",
+    "all_of",
+    "any_of",
+    "atoms",
+    "mentions",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +98,18 @@ Predicate = Is | And | Or | Not | Computed
 
 ALWAYS: Final = And(())
 NEVER: Final = Or(())
+
+
+def all_of(parts: Iterable[Predicate]) -> Predicate:
+    """ALL parts hold, said with as few words as possible: what asks nothing is left out, and one part stands alone."""
+    asked = tuple(part for part in parts if part != ALWAYS)
+    return asked[0] if len(asked) == 1 else And(asked)
+
+
+def any_of(parts: Iterable[Predicate]) -> Predicate:
+    """ANY part holds; one part stands alone, and without parts nothing holds."""
+    chosen = tuple(parts)
+    return chosen[0] if len(chosen) == 1 else Or(chosen)
 
 
 def atoms(predicate: Predicate) -> Iterator[Is | Computed]:

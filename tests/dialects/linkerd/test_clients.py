@@ -40,7 +40,6 @@ def test_nobody_is_named_by_no_identity_and_everywhere_asks_nothing() -> None:
     assert clients.named([]) == NEVER
     assert clients.in_networks((ip_network("0.0.0.0/0"), ip_network("::/0"))) == ALWAYS
     assert clients.in_networks((ip_network("0.0.0.0/0"),)) != ALWAYS
-    assert clients.any_of([]) == NEVER
 
 
 @pytest.mark.parametrize(

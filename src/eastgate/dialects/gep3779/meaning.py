@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from eastgate.dialects.gep3779.model import Action, Level, Policy, Tier
 from eastgate.dialects.gep3779.validation import level_of
-from eastgate.policy import NEVER, AccountsOf, And, Is, OneOf, Or, Origin, PolicyRef, Predicate, Prefix, Rule, Suffix
+from eastgate.policy import AccountsOf, And, Is, OneOf, Origin, PolicyRef, Predicate, Rule, any_of
 from eastgate.policy.attributes import IDENTITY, METHOD, PATH, PORT, Attribute
+from eastgate.policy.paths import any_path
 from eastgate.schema.kubernetes import is_audit, selector_of
 from eastgate.settings import Settings
 from eastgate.sources import Document
@@ -158,7 +159,7 @@ def _who(identities: list[str], accounts: list[tuple[str, str]], settings: Setti
     exact = frozenset(identities) | {service_account_id(domain, ns, name) for ns, name in accounts if name != "*"}
     parts: list[Predicate] = [Is(IDENTITY, OneOf(exact))] if exact else []
     parts += [Is(IDENTITY, AccountsOf(domain, ns)) for ns in sorted({ns for ns, name in accounts if name == "*"})]
-    return _any(parts)
+    return any_of(parts)
 
 
 def _network(attributes: Node | None) -> list[Condition]:
@@ -171,18 +172,7 @@ def _network(attributes: Node | None) -> list[Condition]:
 def _application(attributes: Node | None) -> list[Condition]:
     conditions: list[Condition] = []
     if attributes is not None and (paths := attributes.get("paths")) is not None:
-        conditions.append((PATH, paths, _paths([path.text for path in paths])))
+        conditions.append((PATH, paths, any_path(path.text for path in paths)))
     if attributes is not None and (methods := attributes.get("methods")) is not None:
         conditions.append((METHOD, methods, Is(METHOD, OneOf(frozenset(method.text for method in methods)))))
     return conditions
-
-
-def _paths(paths: list[str]) -> Predicate:
-    exact = frozenset(path for path in paths if "*" not in path)
-    parts: list[Predicate] = [Is(PATH, OneOf(exact))] if exact else []
-    parts += [Is(PATH, Prefix(path[:-1]) if path.endswith("*") else Suffix(path[1:])) for path in paths if "*" in path]
-    return _any(parts)
-
-
-def _any(parts: list[Predicate]) -> Predicate:
-    return parts[0] if len(parts) == 1 else Or(tuple(parts)) if parts else NEVER

@@ -14,7 +14,6 @@ from eastgate.dialects.kuadrant import hosts
 from eastgate.dialects.kuadrant.model import HttpRule, Policy
 from eastgate.policy import (
     ALWAYS,
-    And,
     Ask,
     AskAll,
     Attachment,
@@ -28,13 +27,14 @@ from eastgate.policy import (
     Or,
     Origin,
     Predicate,
-    Prefix,
     Refusal,
     Rule,
     Stage,
-    Suffix,
+    all_of,
+    any_of,
 )
-from eastgate.policy.attributes import METHOD, PATH
+from eastgate.policy.attributes import METHOD
+from eastgate.policy.paths import any_path
 from eastgate.world.targets import GatewayNamed
 
 __all__ = ["in_force", "layers"]
@@ -69,15 +69,15 @@ def _selecting(policy: Policy) -> list[Rule]:
 
 def _stages(policy: Policy) -> list[Stage]:
     """ANY rule selects: a host without a scheme is refused, and the nearest scheme is asked about the others."""
-    selected = _any([rule.when for rule in _selecting(policy)])
+    selected = any_of([rule.when for rule in _selecting(policy)])
     every_host = [host for scheme in policy.schemes for host in scheme.hosts]
     stages: list[Stage] = []
     if hosts.ANY not in every_host:
         uncovered = Not(Or(tuple(hosts.matches(host) for host in every_host)))
         nowhere = Origin(policy.ref, 0, policy.span, label="without an auth scheme for this host")
-        stages.append(Deny("no-scheme", (Rule(_all([selected, uncovered]), nowhere),), Refusal.NOT_FOUND))
+        stages.append(Deny("no-scheme", (Rule(all_of([selected, uncovered]), nowhere),), Refusal.NOT_FOUND))
     asks = [
-        Ask(Rule(_all([selected, hosts.nearest(scheme.hosts, every_host)]), origin), str(origin), scheme)
+        Ask(Rule(all_of([selected, hosts.nearest(scheme.hosts, every_host)]), origin), str(origin), scheme)
         for scheme, origin in zip(policy.schemes, policy.origins, strict=True)
     ]
     if asks:
@@ -93,21 +93,5 @@ def _selected(rule: HttpRule) -> Predicate:
     if rule.methods is not None and "*" not in rule.methods:
         parts.append(Is(METHOD, OneOf(frozenset(rule.methods))))
     if rule.paths is not None and "*" not in rule.paths:
-        parts.append(_paths(rule.paths))
-    return _all(parts)
-
-
-def _paths(paths: Sequence[str]) -> Predicate:
-    exact = frozenset(path for path in paths if "*" not in path)
-    parts: list[Predicate] = [Is(PATH, OneOf(exact))] if exact else []
-    parts += [Is(PATH, Prefix(path[:-1]) if path.endswith("*") else Suffix(path[1:])) for path in paths if "*" in path]
-    return _any(parts)
-
-
-def _any(parts: Sequence[Predicate]) -> Predicate:
-    return parts[0] if len(parts) == 1 else Or(tuple(parts))
-
-
-def _all(parts: Sequence[Predicate]) -> Predicate:
-    asked = tuple(part for part in parts if part != ALWAYS)
-    return asked[0] if len(asked) == 1 else And(asked)
+        parts.append(any_path(rule.paths))
+    return all_of(parts)

@@ -17,7 +17,7 @@ from eastgate.dialects.linkerd.model import (
     ServerAuthorization,
 )
 from eastgate.places import Span
-from eastgate.policy import NEVER, And, PolicyRef, Predicate, Rule
+from eastgate.policy import NEVER, PolicyRef, Predicate, Rule, all_of
 from eastgate.policy.attributes import ADDRESS, MESH_NAME, Attribute
 from eastgate.world import Selector
 
@@ -74,8 +74,7 @@ class Authorizations:
                 return Rule(NEVER, replace(policy.origin, label=label, parts=(part,)))
             conditions.append(condition)
             parts.append(part)
-        when = conditions[0] if len(conditions) == 1 else And(tuple(conditions))
-        return Rule(when, replace(policy.origin, parts=tuple(parts)))
+        return Rule(all_of(conditions), replace(policy.origin, parts=tuple(parts)))
 
     def _resolved(self, requirement: Requirement) -> tuple[Predicate | None, _Part]:
         if not isinstance(requirement.when, PolicyRef):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
-from eastgate.policy import ALWAYS, NEVER, And, InNetwork, Is, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
+from eastgate.policy import ALWAYS, And, InNetwork, Is, Not, OneOf, Predicate, Prefix, Present, Suffix, any_of
 from eastgate.policy.attributes import ADDRESS, MESH_NAME
 from eastgate.settings import InboundPolicy, Networks, Settings
 
-__all__ = ["ANY_NAME", "LOCALHOST", "any_of", "default_client", "in_networks", "named", "outside"]
+__all__ = ["ANY_NAME", "LOCALHOST", "default_client", "in_networks", "named", "outside"]
 
 Network = IPv4Network | IPv6Network
 
@@ -58,8 +58,3 @@ def default_client(policy: InboundPolicy, settings: Settings) -> Predicate | Non
             return And((ANY_NAME, cluster))
         case InboundPolicy.DENY:
             return None
-
-
-def any_of(parts: list[Predicate]) -> Predicate:
-    """ANY of the parts."""
-    return parts[0] if len(parts) == 1 else Or(tuple(parts)) if parts else NEVER

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from eastgate.dialects.linkerd import clients
 from eastgate.dialects.linkerd.model import (
     GROUP,
@@ -18,7 +16,7 @@ from eastgate.dialects.linkerd.model import (
 )
 from eastgate.dialects.linkerd.refs import canonical
 from eastgate.dialects.linkerd.values import network_of
-from eastgate.policy import ALWAYS, NEVER, And, Is, Origin, PolicyRef, Predicate, Present, Rule
+from eastgate.policy import ALWAYS, NEVER, Is, Origin, PolicyRef, Predicate, Present, Rule, all_of, any_of
 from eastgate.policy.attributes import ADDRESS, MESH_NAME, Attribute
 from eastgate.schema.kubernetes import is_audit, selector_of
 from eastgate.settings import InboundPolicy, Settings
@@ -127,7 +125,7 @@ def server_authorization(document: Document, root: Node, settings: Settings) -> 
         targets=everywhere_in(ref.namespace or ""),
         audit=is_audit(root),
         server=name.text if name is not None else _selector(chosen["selector"]),
-        rule=Rule(_all([who, where]), origin),
+        rule=Rule(all_of([who, where]), origin),
     )
 
 
@@ -234,9 +232,4 @@ def _networks(networks: Node) -> Predicate:
     if clients.in_networks(plain) == ALWAYS:
         return ALWAYS
     parts = [clients.in_networks(plain)] if plain else []
-    return clients.any_of(parts + [clients.outside(network, excepted) for network, excepted in entries if excepted])
-
-
-def _all(parts: Iterable[Predicate]) -> Predicate:
-    asked = [part for part in parts if part != ALWAYS]
-    return asked[0] if len(asked) == 1 else And(tuple(asked))
+    return any_of(parts + [clients.outside(network, excepted) for network, excepted in entries if excepted])

@@ -15,7 +15,7 @@ from itertools import zip_longest
 from typing import TypeAlias
 
 from eastgate.dialects.linkerd.model import GROUP, InboundRoute
-from eastgate.policy import ALWAYS, And, Computed, Is, OneOf, Or, Predicate, Prefix, Suffix, Value
+from eastgate.policy import ALWAYS, And, Computed, Is, OneOf, Or, Predicate, Prefix, Suffix, Value, all_of
 from eastgate.policy.attributes import HOST, METHOD, PATH, Attribute, header, query
 from eastgate.policy.paths import comparable_host
 from eastgate.world import GrpcMatch, PathMatch, PathType, RouteMatch, ValueMatch, matches_pattern
@@ -108,7 +108,7 @@ def _http_matches(route: InboundRoute) -> Iterator[tuple[Rank, Predicate]]:
         for match in rule.matches:
             for length, path in _paths(match.path):
                 rank = (-length, -(match.method is not None), -len(match.headers), -len(match.query))
-                yield rank, _all((path, *_rest(match)))
+                yield rank, all_of((path, *_rest(match)))
 
 
 def _paths(path: PathMatch) -> Iterator[tuple[int, Predicate]]:
@@ -138,7 +138,7 @@ def _grpc_matches(route: InboundRoute) -> Iterator[tuple[Rank, Predicate]]:
         for match in rule.matches:
             rank = (-len(match.service or ""), -len(match.method or ""), -len(match.headers))
             headers = (_value(header(one.name), one) for one in match.headers)
-            yield rank, _all((Is(METHOD, OneOf(frozenset({"POST"}))), _rpc(match), *headers))
+            yield rank, all_of((Is(METHOD, OneOf(frozenset({"POST"}))), _rpc(match), *headers))
         if not rule.matches:
             yield (0, 0, 0), ALWAYS
 
@@ -175,8 +175,3 @@ def _pattern(attribute: Attribute, pattern: str) -> Predicate:
         return isinstance(value, str) and matches_pattern(pattern, value)
 
     return Computed(f"{attribute} matches {pattern}", frozenset({attribute}), test)
-
-
-def _all(parts: tuple[Predicate, ...]) -> Predicate:
-    asked = tuple(part for part in parts if part != ALWAYS)
-    return asked[0] if len(asked) == 1 else And(asked)
