@@ -16,6 +16,7 @@ from eastgate.policy.predicates import (
     any_of,
     atoms,
     mentions,
+    rewrite,
 )
 from eastgate.policy.requests import Answer, Known, Request, Ruling, consents
 from eastgate.policy.rules import (
@@ -84,5 +85,6 @@ __all__ = [
     "atoms",
     "consents",
     "mentions",
+    "rewrite",
     "rules_of",
 ]

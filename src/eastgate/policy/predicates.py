@@ -26,6 +26,7 @@ __all__ = [
     "any_of",
     "atoms",
     "mentions",
+    "rewrite",
 ]
 
 
@@ -75,13 +76,15 @@ class Computed:
     """What no matcher can say: a test of its own, such as an expression that somebody wrote.
 
     `on_error` is what an error counts as: it must never allow, and never keep a rule from denying. Where something
-    that it looks at is unknown, it may come out either way.
+    that it looks at is unknown, it may come out either way. `pattern`: the same said as a regular expression (RE2)
+    that must match all of one attribute, where it can be said so.
     """
 
     text: str
     attributes: frozenset[Attribute]
     test: Callable[[Mapping[Attribute, Value | None]], bool] = field(compare=False, repr=False)
     on_error: bool = False
+    pattern: tuple[Attribute, str] | None = field(default=None, compare=False, repr=False)
 
     def holds(self, values: Mapping[Attribute, Value | None]) -> bool:
         """Whether the test is true of values of which all that it looks at are known or absent."""
@@ -110,6 +113,22 @@ def any_of(parts: Iterable[Predicate]) -> Predicate:
     """ANY part holds; one part stands alone, and without parts nothing holds."""
     chosen = tuple(parts)
     return chosen[0] if len(chosen) == 1 else Or(chosen)
+
+
+def rewrite(predicate: Predicate, atom: Callable[[Is | Computed], Predicate]) -> Predicate:
+    """The predicate with each atom replaced, said with as few words as possible: what is certain disappears."""
+    match predicate:
+        case Is() | Computed():
+            return atom(predicate)
+        case Not(part):
+            rest = rewrite(part, atom)
+            return NEVER if rest == ALWAYS else ALWAYS if rest == NEVER else Not(rest)
+        case And(parts):
+            kept = [rewrite(part, atom) for part in parts]
+            return NEVER if NEVER in kept else all_of(kept)
+        case Or(parts):
+            kept = [rewrite(part, atom) for part in parts]
+            return ALWAYS if ALWAYS in kept else any_of(part for part in kept if part != NEVER)
 
 
 def atoms(predicate: Predicate) -> Iterator[Is | Computed]:

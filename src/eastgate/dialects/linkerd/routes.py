@@ -9,6 +9,7 @@ of more, and the order is one that is known before any request.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -152,14 +153,18 @@ def _rpc(match: GrpcMatch) -> Predicate:
         case str(service), None:
             return Is(PATH, Prefix(f"/{service}/"))
         case None, str(method):
-            return Computed(f"the gRPC method is {method}", frozenset({PATH}), lambda values: _second(values, method))
+            pattern = f"(?s)[^/]*/[^/]*/{re.escape(method)}(/.*)?"
+            return _second(f"the gRPC method is {method}", method, pattern)
         case _:
-            return Computed("it names a gRPC method", frozenset({PATH}), lambda values: _second(values, None))
+            return _second("it names a gRPC method", None, "(?s)[^/]*/[^/]*/.*")
 
 
-def _second(values: Mapping[Attribute, Value | None], wanted: str | None) -> bool:
-    segments = str(values[PATH] or "").split("/")
-    return len(segments) > 2 and (wanted is None or segments[2] == wanted)
+def _second(text: str, wanted: str | None, pattern: str) -> Computed:
+    def test(values: Mapping[Attribute, Value | None]) -> bool:
+        segments = str(values[PATH] or "").split("/")
+        return len(segments) > 2 and (wanted is None or segments[2] == wanted)
+
+    return Computed(text, frozenset({PATH}), test, pattern=(PATH, pattern))
 
 
 # Values
@@ -174,4 +179,4 @@ def _pattern(attribute: Attribute, pattern: str) -> Predicate:
         value = values[attribute]
         return isinstance(value, str) and matches_pattern(pattern, value)
 
-    return Computed(f"{attribute} matches {pattern}", frozenset({attribute}), test)
+    return Computed(f"{attribute} matches {pattern}", frozenset({attribute}), test, pattern=(attribute, pattern))

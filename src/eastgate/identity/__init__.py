@@ -1,0 +1,67 @@
+"""Identities: who proves what a workload is, with X.509 certificates that carry a SPIFFE ID.
+
+- an `SvidSource` hands out `Svid`s and `TrustBundles`: `EmbeddedAuthority` makes them here (`stored_authority` keeps
+  its root on disk), `WorkloadApi` gets them from a SPIRE agent;
+- a `Rotation` keeps the SVIDs of some identities fresh;
+- `client_context`, `server_context` and `verify_connection` use them with Python's `ssl`, without a key on disk.
+"""
+
+from eastgate.identity.authority import AuthorityState, EmbeddedAuthority, Lifetimes
+from eastgate.identity.bundles import TrustBundles, read_bundle, roots_of_jwks, roots_of_pem
+from eastgate.identity.contexts import client_context, server_context
+from eastgate.identity.files import write_svid
+from eastgate.identity.peers import verify_connection, verify_peer
+from eastgate.identity.problems import (
+    BadBundleError,
+    BadIdentityError,
+    IdentityError,
+    MissingNameError,
+    NoMemoryFileError,
+    NotGivenError,
+    PeerError,
+    StoredAuthorityError,
+    SvidExpiredError,
+    UnknownTrustDomainError,
+    UnreachableError,
+    UnsafeFileError,
+)
+from eastgate.identity.rotation import Clock, Rotation
+from eastgate.identity.storage import stored_authority
+from eastgate.identity.svid import BundlesChanged, Change, Svid, SvidSource, SvidsRenewed
+from eastgate.identity.workload_api import WorkloadApi
+
+__all__ = [
+    "AuthorityState",
+    "BadBundleError",
+    "BadIdentityError",
+    "BundlesChanged",
+    "Change",
+    "Clock",
+    "EmbeddedAuthority",
+    "IdentityError",
+    "Lifetimes",
+    "MissingNameError",
+    "NoMemoryFileError",
+    "NotGivenError",
+    "PeerError",
+    "Rotation",
+    "StoredAuthorityError",
+    "Svid",
+    "SvidExpiredError",
+    "SvidSource",
+    "SvidsRenewed",
+    "TrustBundles",
+    "UnknownTrustDomainError",
+    "UnreachableError",
+    "UnsafeFileError",
+    "WorkloadApi",
+    "client_context",
+    "read_bundle",
+    "roots_of_jwks",
+    "roots_of_pem",
+    "server_context",
+    "stored_authority",
+    "verify_connection",
+    "verify_peer",
+    "write_svid",
+]

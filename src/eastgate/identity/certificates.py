@@ -1,0 +1,147 @@
+"""The certificates of the embedded authority, as the X.509-SVID standard wants them: root, intermediate and leaf.
+
+No name constraints: the verifier of `cryptography` refuses every chain with one on URIs. Trust domains are kept apart
+by having a bundle each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from secrets import token_hex
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+__all__ = ["Period", "Signer", "key_pem", "leaf", "new_intermediate", "new_key", "new_root"]
+
+Key = ec.EllipticCurvePrivateKey
+
+_ORGANIZATION = "Eastgate"
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """From when until when a certificate is valid."""
+
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Signer:
+    """A certificate that may sign others, and its key."""
+
+    certificate: x509.Certificate
+    key: Key = field(repr=False)
+
+    @property
+    def end(self) -> datetime:
+        """When it stops being valid, and everything it signed with it."""
+        return self.certificate.not_valid_after_utc
+
+    @property
+    def pem(self) -> str:
+        """The certificate as PEM."""
+        return self.certificate.public_bytes(Encoding.PEM).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class _Issuer:
+    name: x509.Name
+    key: Key = field(repr=False)
+
+
+def new_key() -> Key:
+    """A new key on P-256, which every TLS library takes."""
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def key_pem(key: Key) -> str:
+    """The key as PEM, not encrypted."""
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+
+
+def new_root(trust_domain: str, period: Period) -> Signer:
+    """A new root, which signs itself and intermediates."""
+    itself = _Issuer(_name("root"), new_key())
+    return _authority(trust_domain, itself, by=itself, path_length=1, period=period)
+
+
+def new_intermediate(trust_domain: str, root: Signer, period: Period) -> Signer:
+    """A new intermediate, which signs leaves only."""
+    by = _Issuer(root.certificate.subject, root.key)
+    return _authority(trust_domain, _Issuer(_name("intermediate"), new_key()), by=by, path_length=0, period=period)
+
+
+def leaf(
+    identity: str, dns_names: Sequence[str], key: ec.EllipticCurvePublicKey, by: Signer, period: Period
+) -> x509.Certificate:
+    """The certificate of a workload: one SPIFFE ID, for both ends of a connection, and not to sign others with."""
+    names = [x509.UniformResourceIdentifier(identity), *(x509.DNSName(name) for name in dns_names)]
+    both_ends = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
+    subject = x509.Name([x509.NameAttribute(NameOID.ORGANIZATION_NAME, _ORGANIZATION)])
+    return (
+        _builder(subject, key, _Issuer(by.certificate.subject, by.key), period)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(authority=False), critical=True)
+        .add_extension(both_ends, critical=False)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .sign(by.key, hashes.SHA256())
+    )
+
+
+def _authority(trust_domain: str, itself: _Issuer, by: _Issuer, path_length: int, period: Period) -> Signer:
+    domain = x509.UniformResourceIdentifier(f"spiffe://{trust_domain}")
+    certificate = (
+        _builder(itself.name, itself.key.public_key(), by, period)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=path_length), critical=True)
+        .add_extension(_usage(authority=True), critical=True)
+        .add_extension(x509.SubjectAlternativeName([domain]), critical=False)
+        .sign(by.key, hashes.SHA256())
+    )
+    return Signer(certificate, itself.key)
+
+
+def _builder(
+    subject: x509.Name, key: ec.EllipticCurvePublicKey, by: _Issuer, period: Period
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(by.name)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(period.start)
+        .not_valid_after(period.end)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(by.key.public_key()), critical=False)
+    )
+
+
+def _name(kind: str) -> x509.Name:
+    """A name that no other authority has, so that nobody who builds a chain takes an old one for its successor."""
+    return x509.Name(
+        [
+            x509.NameAttribute(NameOID.ORGANIZATION_NAME, _ORGANIZATION),
+            x509.NameAttribute(NameOID.COMMON_NAME, f"{kind} {token_hex(8)}"),
+        ]
+    )
+
+
+def _usage(*, authority: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not authority,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=authority,
+        crl_sign=authority,
+        encipher_only=False,
+        decipher_only=False,
+    )

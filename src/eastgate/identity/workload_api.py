@@ -1,0 +1,228 @@
+"""SVIDs from a SPIRE agent, or whoever else serves the SPIFFE Workload API on a Unix socket.
+
+The agent decides which identities this process gets, and pushes new SVIDs and bundles when it likes. The library
+`spiffe` reads that stream in a thread of its own. It is not asked to reconnect: it does so without a word, and then
+nobody could tell an agent that is down from one that refuses us.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+from eastgate.identity.bundles import TrustBundles
+from eastgate.identity.problems import (
+    IdentityError,
+    MissingNameError,
+    NotGivenError,
+    SvidExpiredError,
+    UnreachableError,
+)
+from eastgate.identity.svid import BundlesChanged, Change, Svid, SvidsRenewed, Watchers, utc_now
+
+if TYPE_CHECKING:
+    from spiffe import X509Bundle, X509Svid
+    from spiffe.workloadapi.x509_context import X509Context
+
+__all__ = ["WorkloadApi"]
+
+_FIRST_RETRY = 0.1
+_LAST_RETRY = 10.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What the agent gave last."""
+
+    svids: dict[str, Svid] = field(repr=False)
+    bundles: TrustBundles
+
+
+class WorkloadApi:
+    """The identities that an agent gives to this process. An `SvidSource`. Use it with `async with`.
+
+    `patience` is how many seconds an answer may take before the agent counts as unreachable.
+    """
+
+    def __init__(self, socket: str, trust_domain: str, *, patience: float = 10.0) -> None:
+        self._socket = socket if socket.startswith("unix:") else f"unix:{socket}"
+        self._trust_domain = trust_domain
+        self._patience = patience
+        self._given: _Given | None = None
+        self._answered = asyncio.Event()
+        self._problem: IdentityError | None = None
+        self._watchers = Watchers()
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> WorkloadApi:
+        self._task = asyncio.create_task(self._stay_connected(), name="workload API")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    @property
+    def bundles(self) -> TrustBundles:
+        """The roots that the agent gave last; an `UnreachableError` where it has given none yet."""
+        if self._given is None:
+            raise self._unreachable()
+        return self._given.bundles
+
+    def watch(self, changed: Callable[[Change], None]) -> Callable[[], None]:
+        """Be told of what the agent pushes. Call what is returned to be told no more."""
+        return self._watchers.add(changed)
+
+    async def svid(self, identity: str, dns_names: Sequence[str] = ()) -> Svid:
+        """The SVID that the agent gave last for this identity. It stays in use while the agent cannot be reached."""
+        given = await self._first_answer()
+        svid = given.svids.get(identity)
+        if svid is None:
+            others = ", ".join(sorted(given.svids)) or "no identity at all"
+            raise NotGivenError(
+                f"the agent at {self._socket} does not give {identity!r} to this process, but {others}; "
+                f"register an entry for it whose selectors match this process"
+            )
+        if svid.expired(utc_now()):
+            raise SvidExpiredError(
+                f"the agent at {self._socket} has not renewed {identity!r}, which expired at "
+                f"{svid.not_after:%Y-%m-%d %H:%M:%S} UTC; see whether it reaches its server"
+            )
+        missing = [name for name in dns_names if name not in _dns_names(svid)]
+        if missing:
+            raise MissingNameError(
+                f"the agent gives {identity!r} without the DNS name {', '.join(missing)}; add it to the entry (-dns)"
+            )
+        return svid
+
+    async def _first_answer(self) -> _Given:
+        if not self._answered.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._answered.wait(), self._patience)
+        if self._given is None:
+            raise self._unreachable()
+        return self._given
+
+    def _unreachable(self) -> IdentityError:
+        waited = "it has not answered" if self._problem is None else str(self._problem)
+        kind = NotGivenError if isinstance(self._problem, NotGivenError) else UnreachableError
+        return kind(
+            f"no identities from the agent at {self._socket}: {waited}; see that it runs, and that this process may "
+            f"use its socket and has an entry"
+        )
+
+    async def _stay_connected(self) -> None:
+        failures = 0
+        while True:
+            before = self._given
+            try:
+                await self._follow()
+            except Exception as error:
+                self._lost(error)
+            failures = 0 if self._given is not before else failures + 1
+            await asyncio.sleep(min(_LAST_RETRY, _FIRST_RETRY * 2 ** min(failures, 10)))
+
+    async def _follow(self) -> None:
+        """Take what the agent pushes until the stream ends, which is always an error."""
+        from spiffe import WorkloadApiClient
+
+        client = await asyncio.to_thread(WorkloadApiClient, self._socket)
+        loop = asyncio.get_running_loop()
+        pushed: asyncio.Queue[X509Context | Exception] = asyncio.Queue()
+
+        def hand_over(item: X509Context | Exception) -> None:
+            with suppress(RuntimeError):  # the loop is closed: nobody is waiting any more
+                loop.call_soon_threadsafe(pushed.put_nowait, item)
+
+        stream = client.stream_x509_contexts(hand_over, hand_over, retry_connect=False)
+        try:
+            while True:
+                item = await pushed.get()
+                if isinstance(item, Exception):
+                    raise item
+                self._take(item)
+        finally:
+            stream.cancel()
+            client.close()
+
+    def _take(self, context: X509Context) -> None:
+        before = self._given
+        given = _Given(_svids(context), _bundles(self._trust_domain, context))
+        self._given, self._problem = given, None
+        self._answered.set()
+        if before is None or before.bundles != given.bundles:
+            self._watchers.tell(BundlesChanged(given.bundles))
+        known = {} if before is None else before.svids
+        changed = frozenset(name for name in {*known, *given.svids} if known.get(name) != given.svids.get(name))
+        if changed:
+            self._watchers.tell(SvidsRenewed(changed))
+
+    def _lost(self, error: Exception) -> None:
+        """The agent went away, which our SVIDs survive; or it gives us nothing any more, which they do not."""
+        refused = "PERMISSION_DENIED" in str(error)
+        kind = NotGivenError if refused else UnreachableError
+        self._problem = kind("it gives no identity to this process" if refused else str(error))
+        _log.warning("lost the Workload API at %s: %s", self._socket, self._problem)
+        if refused and self._given is not None and self._given.svids:
+            gone = frozenset(self._given.svids)
+            self._given = _Given({}, self._given.bundles)
+            self._watchers.tell(SvidsRenewed(gone))
+
+
+def _svids(context: X509Context) -> dict[str, Svid]:
+    """By identity. Of two for the same the one that lives longer."""
+    found: dict[str, Svid] = {}
+    for given in context.x509_svids:
+        svid = _svid(given)
+        known = found.get(svid.identity)
+        if known is None or known.not_after < svid.not_after:
+            found[svid.identity] = svid
+    return found
+
+
+def _svid(given: X509Svid) -> Svid:
+    return Svid(
+        identity=str(given.spiffe_id),
+        chain="".join(one.public_bytes(Encoding.PEM).decode() for one in given.cert_chain),
+        private_key=given.private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode(),
+        not_before=given.leaf.not_valid_before_utc,
+        not_after=given.leaf.not_valid_after_utc,
+        obtained=utc_now(),
+    )
+
+
+def _bundles(own: str, context: X509Context) -> TrustBundles:
+    given = {bundle.trust_domain.name: _roots(bundle) for bundle in context.x509_bundle_set.bundles}
+    if own not in given:
+        raise NotGivenError(
+            f"it serves the trust domain {', '.join(sorted(given))} and not {own!r}: set trustDomain to that of SPIRE"
+        )
+    bundles = TrustBundles.of(own, given.pop(own))
+    for trust_domain, roots in given.items():
+        bundles = bundles.federated(trust_domain, roots)
+    return bundles
+
+
+def _roots(bundle: X509Bundle) -> list[x509.Certificate]:
+    """In an order of their own, so that the same roots are the same bundle each time."""
+    return sorted(bundle.x509_authorities, key=lambda root: root.fingerprint(hashes.SHA256()))
+
+
+def _dns_names(svid: Svid) -> list[str]:
+    leaf = x509.load_pem_x509_certificate(svid.chain.encode())
+    names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    return names.get_values_for_type(x509.DNSName)

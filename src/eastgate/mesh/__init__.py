@@ -1,0 +1,1 @@
+"""Running policies for real: Envoy proxies that enforce what Eastgate decides."""

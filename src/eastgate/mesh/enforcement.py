@@ -1,0 +1,123 @@
+"""The control plane's part that knows policies: an authority and the sites of proxies in, resources for each out.
+
+It starts no process and speaks to nobody: it writes into the store, and whoever serves the store does the rest. A
+changed policy is worked out again for the workloads that it touches, and reaches the store only where it makes a
+difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from weakref import WeakKeyDictionary
+
+from eastgate.authority import Authority
+from eastgate.diagnostics import Diagnostic
+from eastgate.dialects import Policy
+from eastgate.engine.compiled import Program
+from eastgate.identity import Svid, TrustBundles
+from eastgate.mesh.sites import Site, identity_of, known_identities, upstreams
+from eastgate.policy import PolicyRef
+from eastgate.targets.envoy import PortPlan, plan_port
+from eastgate.xds.listeners import Door
+from eastgate.xds.secrets import svid_secret, trust_secret
+from eastgate.xds.server.resources import Resource
+from eastgate.xds.server.store import Store
+from eastgate.xds.sidecar import Outbound, inbound_resources, outbound_resources
+
+__all__ = ["Enforcement"]
+
+
+class Enforcement:
+    """Policies, enforced at sites. `by_address`: callers without a certificate are known by their address."""
+
+    def __init__(self, authority: Authority, store: Store, *, by_address: bool = False) -> None:
+        self.authority = authority
+        self.store = store
+        self.sites: Mapping[str, Site] = {}
+        self.refused: dict[str, Diagnostic] = {}  # ports that are closed because their policies cannot be enforced
+        self._by_address = by_address
+        self._secrets: dict[str, dict[str, Resource]] = {}
+        self._plans: WeakKeyDictionary[Program, dict[int, PortPlan]] = WeakKeyDictionary()
+        self._known: frozenset[str] = frozenset()
+
+    # What changes
+
+    def begin(self, authority: Authority, sites: Mapping[str, Site]) -> None:
+        """Enforce this from now on, at these sites and no others."""
+        gone = set(self.sites) - set(sites)
+        self.authority, self.sites = authority, sites
+        self._known = known_identities(authority.world, authority.settings)
+        self._plans.clear()
+        self.refused.clear()
+        for node in gone:
+            self._secrets.pop(node, None)
+            self.store.forget(node)
+        self.publish(sites)
+
+    def put_policy(self, policy: Policy) -> frozenset[str]:
+        """Add or replace one policy; tells whose proxies that concerns."""
+        return self._touch(self.authority.engine.put_policy(policy))
+
+    def remove_policy(self, ref: PolicyRef) -> frozenset[str]:
+        """Remove one policy; tells whose proxies that concerns."""
+        return self._touch(self.authority.engine.remove_policy(ref))
+
+    def _touch(self, points: frozenset[str]) -> frozenset[str]:
+        touched = frozenset(point for point in points if point in self.sites)
+        self.publish(touched)
+        return touched
+
+    # Certificates
+
+    def put_svid(self, node: str, svid: Svid) -> None:
+        """The certificate of a workload, the first or a new one."""
+        self._put_secret(node, svid_secret(svid.chain.encode(), svid.private_key.encode()))
+
+    def put_trust(self, node: str, bundles: TrustBundles) -> None:
+        """Whom a proxy believes."""
+        self._put_secret(node, trust_secret({domain: bundles.pem(domain).encode() for domain in bundles.trust_domains}))
+
+    def _put_secret(self, node: str, secret: Resource) -> None:
+        self._secrets.setdefault(node, {})[secret.name] = secret
+        self.store.update(node, put=[secret])
+
+    # What is published
+
+    def publish(self, nodes: Iterable[str]) -> None:
+        """Work out again what these proxies are told."""
+        for node in nodes:
+            self.store.put(node, [*self._secrets.get(node, {}).values(), *self._resources(node)])
+
+    def _resources(self, node: str) -> list[Resource]:
+        site, world, settings = self.sites[node], self.authority.world, self.authority.settings
+        known = self._addresses(node) if self._by_address else ()
+        found: list[Resource] = []
+        for port, bound in sorted(site.ports.items()):
+            door = Door(node, site.address, port, bound, known)
+            found += inbound_resources(door, self.plan(node, port), site.apps[port])
+        out = Outbound(node, site.address)
+        namespace = world.workloads[node].namespace
+        return [*found, *outbound_resources(out, upstreams(world, self.sites, settings, namespace))]
+
+    def plan(self, node: str, port: int) -> PortPlan:
+        """What is decided at a port. Workloads of one class share their plans."""
+        program = self.authority.engine.program(node)
+        plans = self._plans.setdefault(program, {})
+        if port not in plans:
+            plans[port] = plan_port(program.layers, port, self.authority.settings, self._known)
+        where = f"{node} port {port}"
+        refused = plans[port].refused
+        if refused is None:
+            self.refused.pop(where, None)
+        else:
+            self.refused[where] = refused.diagnostic(where)
+        return plans[port]
+
+    def _addresses(self, node: str) -> tuple[tuple[str, str], ...]:
+        """Every other workload, by its address."""
+        found = (
+            (site.address, identity_of(self.authority.world.workloads[key], self.authority.settings))
+            for key, site in sorted(self.sites.items())
+            if key != node
+        )
+        return tuple((address, identity) for address, identity in found if identity is not None)

@@ -1,0 +1,205 @@
+"""The application of a workload that has none: it tells callers of HTTP what arrived, and echoes all other bytes.
+
+It listens on a unix socket, so that nothing but the sidecar of its workload reaches it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from eastgate.mesh.local.http1 import Head, Malformed, Source, TooLarge, body_of, read_head
+
+__all__ = ["EchoOptions", "EchoServer", "EchoTimes"]
+
+_REQUEST_LINE = re.compile(rb"(?:\r?\n)*[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [^\r\n]+ HTTP/1\.[0-9]\r?\n")
+_REQUEST = re.compile(r"([^ ]+) (.+) HTTP/1\.([0-9])")
+_METHODS = (b"GET ", b"HEAD ", b"POST ", b"PUT ", b"DELETE ", b"PATCH ", b"OPTIONS ", b"TRACE ", b"CONNECT ")
+_LONGEST_FIRST_LINE = 64 * 1024
+_REASONS = {200: "OK", 400: "Bad Request", 408: "Request Timeout", 431: "Request Header Fields Too Large"}
+_TICK = b"tick\n"
+
+
+@dataclass(frozen=True, slots=True)
+class EchoTimes:
+    """How long, in seconds, a connection may be silent in each of its states."""
+
+    idle: float = 3600.0
+    head: float = 30.0
+    sniff: float = 1.0
+    write: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class EchoOptions:
+    """Other behaviours, for tests: to speak first, and to send something every so many seconds. Both without HTTP."""
+
+    greeting: bytes = b""
+    push_every: float | None = None
+    times: EchoTimes = EchoTimes()
+
+    @property
+    def raw(self) -> bool:
+        """Whether all connections are bytes to be echoed."""
+        return bool(self.greeting) or self.push_every is not None
+
+
+class EchoServer:
+    """The application behind one port of one workload. It counts its connections and requests."""
+
+    def __init__(self, path: str, workload: str, port: int, options: EchoOptions | None = None) -> None:
+        self.path = path
+        self.workload = workload
+        self.port = port
+        self.connections = 0
+        self.requests = 0
+        self._options = options or EchoOptions()
+        self._open: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+
+    @property
+    def open_connections(self) -> int:
+        """How many connections are open now."""
+        return len(self._open)
+
+    async def start(self) -> None:
+        """Begins to listen. The socket is for this user only."""
+        self._server = await asyncio.start_unix_server(self._accept, self.path, backlog=512)
+        os.chmod(self.path, 0o600)
+
+    async def stop(self) -> None:
+        """Stops listening and closes all connections."""
+        if self._server is not None:
+            self._server.close()
+        for task in self._open:
+            task.cancel()
+        if self._open:
+            await asyncio.wait(self._open)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.path)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        task = asyncio.create_task(self._serve(Source(reader), writer))
+        self._open.add(task)
+        task.add_done_callback(self._open.discard)
+
+    async def _serve(self, source: Source, writer: asyncio.StreamWriter) -> None:
+        try:
+            if self._options.raw or not await self._is_http(source):
+                await self._echo(source, writer)
+            else:
+                while await self._answer(source, writer):
+                    pass
+            writer.close()
+            await asyncio.wait_for(writer.wait_closed(), self._options.times.write)
+        except OSError:
+            pass  # the peer is gone, or as good as gone
+        finally:
+            writer.transport.abort()
+
+    async def _is_http(self, source: Source) -> bool:
+        """Whether a request comes. Bytes that may be the beginning of one are waited for, others never."""
+        times = self._options.times
+        await asyncio.wait_for(source.more(), times.idle)
+        while len(source.seen) < _LONGEST_FIRST_LINE:
+            first = bytes(source.seen).lstrip(b"\r\n")
+            if _REQUEST_LINE.match(source.seen):
+                return True
+            if b"\n" in first:
+                return False
+            method = first.startswith(_METHODS)
+            if not method and not any(name.startswith(first) for name in _METHODS):
+                return False
+            try:
+                if not await asyncio.wait_for(source.more(), times.head if method else times.sniff):
+                    return False
+            except TimeoutError:
+                return False
+        return bytes(source.seen).startswith(_METHODS)  # too long, which is answered as such
+
+    async def _answer(self, source: Source, writer: asyncio.StreamWriter) -> bool:
+        """Answers one request; whether another one may follow."""
+        times = self._options.times
+        if not source.seen and not await asyncio.wait_for(source.more(), times.idle):
+            return False
+        try:
+            head = await asyncio.wait_for(read_head(source), times.head)
+            if head is None:
+                return False
+            request = _REQUEST.fullmatch(head.start)
+            if request is None:
+                raise Malformed("the request line is not one")
+            if head.has_token("expect", "100-continue"):
+                await self._send(writer, b"HTTP/1.1 100 Continue\r\n\r\n")
+            size = await _size(body_of(source, head), times.head)
+        except TooLarge as problem:
+            return await self._refuse(writer, 431, str(problem))
+        except TimeoutError:
+            return await self._refuse(writer, 408, "the request did not come to its end")
+        except Malformed as problem:
+            return await self._refuse(writer, 400, str(problem))
+        self.requests += 1
+        method, target, minor = request.groups()
+        told = {"workload": self.workload, "port": self.port, "method": method, "path": target}
+        body = json.dumps({**told, "headers": _by_name(head), "body_bytes": size}).encode() + b"\n"
+        stays = (
+            head.has_token("connection", "keep-alive") if minor == "0" else not head.has_token("connection", "close")
+        )
+        await self._send(writer, _response(200, body, stays, with_body=method != "HEAD"))
+        return stays
+
+    async def _refuse(self, writer: asyncio.StreamWriter, status: int, problem: str) -> bool:
+        await self._send(writer, _response(status, f"{problem}\n".encode(), stays=False))
+        return False
+
+    async def _echo(self, source: Source, writer: asyncio.StreamWriter) -> None:
+        if self._options.greeting:
+            await self._send(writer, self._options.greeting)
+        pushing = asyncio.create_task(self._push(writer))
+        try:
+            while data := await asyncio.wait_for(source.take(), self._options.times.idle):
+                await self._send(writer, data)
+        finally:
+            pushing.cancel()
+            await asyncio.wait([pushing])
+
+    async def _push(self, writer: asyncio.StreamWriter) -> None:
+        while self._options.push_every is not None:
+            await asyncio.sleep(self._options.push_every)
+            try:
+                await self._send(writer, _TICK)
+            except OSError:
+                return
+
+    async def _send(self, writer: asyncio.StreamWriter, data: bytes) -> None:
+        writer.write(data)
+        await asyncio.wait_for(writer.drain(), self._options.times.write)
+
+
+def _by_name(head: Head) -> dict[str, str]:
+    names = dict.fromkeys(name.lower() for name, _ in head.headers)
+    return {name: ", ".join(head.all(name)) for name in names}
+
+
+def _response(status: int, body: bytes, stays: bool, *, with_body: bool = True) -> bytes:
+    kind = "application/json" if status == 200 else "text/plain"
+    end = "" if stays else "connection: close\r\n"
+    head = f"HTTP/1.1 {status} {_REASONS[status]}\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n{end}\r\n"
+    return head.encode() + (body if with_body else b"")
+
+
+async def _size(pieces: AsyncIterator[bytes], seconds: float) -> int:
+    """How many bytes there are. Each piece may take its time."""
+    size = 0
+    while True:
+        async with asyncio.timeout(seconds):
+            piece = await anext(pieces, b"")
+        if not piece:
+            return size
+        size += len(piece)

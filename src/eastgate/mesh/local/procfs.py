@@ -1,0 +1,42 @@
+"""What the kernel tells about a process: when it started, how much memory and time it has used."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+__all__ = ["Usage", "start_time", "usage"]
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Resident memory in bytes and processor time in seconds."""
+
+    rss: int
+    cpu_seconds: float
+
+
+def start_time(pid: int) -> int | None:
+    """When a process started, in clock ticks since boot; None when it is gone. It tells apart two uses of one pid."""
+    fields = _stat(pid)
+    return None if fields is None or fields[0] in ("Z", "X") else int(fields[19])
+
+
+def usage(pid: int) -> Usage | None:
+    """What a process uses; None when it is gone."""
+    fields = _stat(pid)
+    if fields is None:
+        return None
+    return Usage(rss=int(fields[21]) * _PAGE, cpu_seconds=(int(fields[11]) + int(fields[12])) / _TICKS)
+
+
+def _stat(pid: int) -> list[str] | None:
+    """The fields from the state on: the name before it may hold blanks and parentheses."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()
+    except OSError:
+        return None

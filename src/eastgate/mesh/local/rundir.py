@@ -1,0 +1,231 @@
+"""The private folder of one running mesh: its sockets are in it, and having its lock means running the mesh.
+
+The lock is an flock on the folder itself, so there is no lock file to be left behind. A folder whose lock
+nobody holds is what a killed mesh left, and whoever comes next removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from eastgate.mesh.local import procfs
+from eastgate.mesh.local.errors import LocalMeshError
+
+__all__ = ["DEFAULT_NAME", "BadName", "MeshRunning", "NoMesh", "RunDir", "RunDirRefused", "find"]
+
+DEFAULT_NAME = "default"
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?")
+_LABEL = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,23}")
+_LONGEST_SOCKET = 107  # sun_path holds 108 bytes, the last of which is zero
+_ROOM = 1 + 24 + len(".sock")
+_OWNER = "mesh.pid"
+_PATIENCE = 2.0
+
+
+class BadName(LocalMeshError):  # noqa: N818 - what is wrong with their text
+    """The name cannot be the name of a mesh."""
+
+
+class MeshRunning(LocalMeshError):  # noqa: N818 - a state of the machine
+    """A mesh of this name is running."""
+
+
+class NoMesh(LocalMeshError):  # noqa: N818 - a state of the machine
+    """No mesh of this name is running."""
+
+
+class RunDirRefused(LocalMeshError):  # noqa: N818 - says what happened
+    """The folder is not private to this user, or its sockets would have too long names."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunDir:
+    """The folder of one mesh. `lock` is the descriptor that holds the lock; -1 for a client, who holds none."""
+
+    name: str
+    path: Path
+    lock: int = -1
+
+    @classmethod
+    @contextlib.contextmanager
+    def acquire(cls, name: str = DEFAULT_NAME) -> Iterator[RunDir]:
+        """A new, empty folder for a mesh of this name, for as long as the block lasts."""
+        _check_name(name)
+        with contextlib.suppress(NoMesh):
+            _still_running(find(name))
+        base = _base(name)
+        _sweep(base)
+        rundir = _take(base / name, name)
+        try:
+            yield rundir
+        finally:
+            rundir.remove()
+
+    @property
+    def owner(self) -> int | None:
+        """The process that runs the mesh; None when it has not told yet."""
+        try:
+            return int((self.path / _OWNER).read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            return None
+
+    def socket(self, label: str) -> str:
+        """The path of a socket. A label that is long or has odd characters is replaced by its digest."""
+        if not _LABEL.fullmatch(label):
+            label = hashlib.sha256(label.encode()).hexdigest()[:24]
+        return str(self.path / f"{label}.sock")
+
+    def remove(self) -> None:
+        """Removes the folder and gives up the lock, in this order, so that nobody sees half a folder."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            os.close(self.lock)
+
+
+def find(name: str = DEFAULT_NAME) -> RunDir:
+    """The folder of a mesh that runs, for its clients."""
+    _check_name(name)
+    for base in _candidates():
+        path = base / name
+        try:
+            os.close(_open_private(base))
+            descriptor = _open_private(path)
+        except (FileNotFoundError, RunDirRefused):  # no mesh of this user would run in there
+            continue
+        try:
+            if not _lock(descriptor, fcntl.LOCK_SH):
+                return RunDir(name, path)
+        finally:
+            os.close(descriptor)
+    which = "no mesh" if name == DEFAULT_NAME else f"no mesh named `{name}`"
+    option = "" if name == DEFAULT_NAME else f" --name {name}"
+    raise NoMesh(f"{which} is running", help=f"start one with `eastgate up -f DIR{option}`")
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise BadName(f"`{name}` cannot be the name of a mesh", help="use up to 32 of a-z, 0-9 and, inside, `-`")
+
+
+def _candidates() -> list[Path]:
+    """Where the folders of this user may be. A client may have other variables set than the mesh had."""
+    own = f"eastgate-{os.geteuid()}"
+    found = [Path(tempfile.gettempdir()).absolute() / own, Path("/tmp") / own]  # noqa: S108 - checked before its use
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    if os.path.isabs(runtime):
+        with contextlib.suppress(OSError):
+            status = os.stat(runtime)
+            # after `su` it is the folder of the user before
+            if status.st_uid == os.geteuid() and not status.st_mode & 0o022:
+                found.insert(0, Path(runtime) / "eastgate")
+    return list(dict.fromkeys(found))
+
+
+def _base(name: str) -> Path:
+    for base in _candidates():
+        if len(os.fsencode(base / name)) + _ROOM <= _LONGEST_SOCKET and os.access(base.parent, os.W_OK):
+            with contextlib.suppress(FileExistsError):
+                base.mkdir(mode=0o700)
+            os.close(_open_private(base))
+            return base
+    raise RunDirRefused("no folder has a name short enough for sockets", help="set XDG_RUNTIME_DIR to a shorter one")
+
+
+def _open_private(path: Path) -> int:
+    """A descriptor of a folder of which it is sure that only this user can use it."""
+    _check_private(path, os.lstat(path))
+    try:
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise RunDirRefused(f"`{path}` cannot be opened: {error.strerror}") from None
+
+
+def _check_private(folder: Path, status: os.stat_result) -> None:
+    if not stat.S_ISDIR(status.st_mode):
+        kind = "a link" if stat.S_ISLNK(status.st_mode) else "no folder"
+        raise RunDirRefused(f"`{folder}` is {kind}", help="remove it")
+    if status.st_uid != os.geteuid():
+        raise RunDirRefused(f"`{folder}` belongs to another user", help="remove it")
+    if status.st_mode & 0o077:
+        raise RunDirRefused(f"`{folder}` is open to other users", help=f"`chmod 700 {folder}`, or remove it")
+
+
+def _lock(descriptor: int, how: int = fcntl.LOCK_EX) -> bool:
+    try:
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _same(descriptor: int, path: Path) -> bool:
+    """Whether the folder that was opened is still the one of this name: it may have been removed since."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _take(path: Path, name: str) -> RunDir:
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        with contextlib.suppress(FileExistsError):
+            path.mkdir(mode=0o700)
+        with contextlib.suppress(FileNotFoundError):
+            descriptor = _open_private(path)
+            if _lock(descriptor) and _same(descriptor, path):
+                for left in path.iterdir():  # by a mesh that ended since the sweep
+                    _delete(left)
+                (path / _OWNER).write_text(str(os.getpid()), encoding="ascii")
+                return RunDir(name, path, descriptor)
+            os.close(descriptor)
+        rundir = RunDir(name, path)
+        _still_running(rundir)
+        if time.monotonic() > deadline:
+            raise _running(rundir)
+        time.sleep(0.02)  # a reaper cleans up, or a client looked
+
+
+def _still_running(rundir: RunDir) -> None:
+    owner = rundir.owner
+    if owner is not None and procfs.start_time(owner) is not None:
+        raise _running(rundir)
+
+
+def _running(rundir: RunDir) -> MeshRunning:
+    by = "" if rundir.owner is None else f" (process {rundir.owner})"
+    return MeshRunning(
+        f"a mesh named `{rundir.name}` is already running{by}", help="stop it, or give this one another --name"
+    )
+
+
+def _sweep(base: Path) -> None:
+    """Removes what killed meshes left. Whoever opened such a folder meanwhile finds that it is another one."""
+    for path in sorted(base.iterdir()):
+        with contextlib.suppress(OSError, RunDirRefused):
+            descriptor = _open_private(path)
+            try:
+                if _lock(descriptor) and _same(descriptor, path):
+                    shutil.rmtree(path, ignore_errors=True)
+            finally:
+                os.close(descriptor)
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()

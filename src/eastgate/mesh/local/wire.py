@@ -1,0 +1,191 @@
+"""A connection, plain or with TLS, that reads to the end what the peer said, also after sending has failed.
+
+A proxy that refuses a certificate or a request says so and closes. By then the caller may still be sending, and the
+streams of asyncio give up everything at the first byte that cannot be sent: the refusal would be seen as a mere reset.
+Here a failure to send ends nothing. What can be read tells what happened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import ssl
+import time
+
+__all__ = ["HandshakeClosed", "Wire"]
+
+_PIECE = 64 * 1024
+_MOST_WAITING = 1024 * 1024
+_LAST_WORDS = 1.0
+
+
+class HandshakeClosed(ConnectionError):
+    """The peer closed before TLS was agreed on, and did not say why."""
+
+
+class Wire:
+    """One open connection. `closed` is set, and `closed_at` known, as soon as the peer has closed."""
+
+    def __init__(self, connected: socket.socket, tls: _Tls | None) -> None:
+        self.closed = asyncio.Event()
+        self.closed_at: float | None = None
+        self._socket = connected
+        self._tls = tls
+        self._waiting = bytearray()
+        self._arrived = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._sending = asyncio.Lock()
+        self._error: OSError | None = None
+        self._pumping: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(
+        cls, address: tuple[str, int], source: str | None, context: ssl.SSLContext | None, name: str | None
+    ) -> Wire:
+        """Connects, from this source address if one is given, and shakes hands."""
+        made = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            made.setblocking(False)
+            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if source is not None:
+                made.bind((source, 0))
+            await asyncio.get_running_loop().sock_connect(made, address)
+            wire = cls(made, None if context is None else _Tls(context, name))
+            await wire._shake_hands()
+        except BaseException:
+            made.close()
+            raise
+        wire._pumping = asyncio.create_task(wire._pump(), name=f"reading from {address[0]}:{address[1]}")
+        return wire
+
+    @property
+    def source(self) -> tuple[str, int]:
+        """This end of the connection."""
+        name = self._socket.getsockname()
+        return name[0], name[1]
+
+    async def read(self, most: int) -> bytes:
+        """The next bytes; empty when the peer closed in order. Other ends are raised, after the last byte."""
+        await self._arrived.wait()
+        taken = bytes(self._waiting[:most])
+        del self._waiting[:most]
+        if not taken and self._error is not None:
+            raise self._error
+        if not self._waiting and not self.closed.is_set():
+            self._arrived.clear()
+        if len(self._waiting) < _MOST_WAITING:
+            self._room.set()
+        return taken
+
+    async def write(self, data: bytes) -> None:
+        """Sends. That this fails is not told here: reading tells why."""
+        try:
+            if self._tls is not None:
+                self._tls.object.write(data)
+                await self._flush(self._tls)
+            else:
+                await asyncio.get_running_loop().sock_sendall(self._socket, data)
+        except OSError as error:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self.closed.wait(), _LAST_WORDS)
+            self._end(error)
+
+    def write_eof(self) -> None:
+        """Tells the peer that nothing more will be sent. TLS has no such thing."""
+        if self._tls is None:
+            with contextlib.suppress(OSError):
+                self._socket.shutdown(socket.SHUT_WR)
+
+    async def close(self) -> None:
+        """Closes at once."""
+        if self._pumping is not None:
+            self._pumping.cancel()
+            await asyncio.wait([self._pumping])
+        self._socket.close()
+
+    async def _shake_hands(self) -> None:
+        while self._tls is not None:
+            try:
+                self._tls.object.do_handshake()
+            except ssl.SSLWantReadError:
+                await self._hear_handshake(self._tls)
+            except ssl.SSLError:
+                with contextlib.suppress(OSError):
+                    await self._flush(self._tls)  # the peer may know why, too
+                raise
+            else:
+                return await self._flush(self._tls)
+
+    async def _hear_handshake(self, tls: _Tls) -> None:
+        try:
+            await self._flush(tls)
+            data = await asyncio.get_running_loop().sock_recv(self._socket, _PIECE)
+        except ConnectionError:
+            data = b""
+        if not data:
+            raise HandshakeClosed("closed during the handshake")
+        tls.incoming.write(data)
+
+    async def _flush(self, tls: _Tls) -> None:
+        async with self._sending:
+            while data := tls.outgoing.read():
+                await asyncio.get_running_loop().sock_sendall(self._socket, data)
+
+    async def _pump(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while not self.closed.is_set():
+                await self._room.wait()
+                data = await loop.sock_recv(self._socket, _PIECE)
+                ended = not data
+                if self._tls is not None:
+                    data, ended = self._tls.decrypt(data)
+                self._take(data)
+                if ended:
+                    self._end(None)
+        except OSError as error:
+            self._end(error)
+
+    def _take(self, data: bytes) -> None:
+        self._waiting += data
+        if self._waiting:
+            self._arrived.set()
+        if len(self._waiting) >= _MOST_WAITING:
+            self._room.clear()
+
+    def _end(self, error: OSError | None) -> None:
+        if self.closed.is_set():
+            return
+        self._error = error
+        self.closed_at = time.monotonic()
+        self.closed.set()
+        self._arrived.set()
+
+
+class _Tls:
+    """The TLS of one connection, apart from any socket."""
+
+    def __init__(self, context: ssl.SSLContext, name: str | None) -> None:
+        self.incoming = ssl.MemoryBIO()
+        self.outgoing = ssl.MemoryBIO()
+        self.object = context.wrap_bio(self.incoming, self.outgoing, server_hostname=name)
+
+    def decrypt(self, data: bytes) -> tuple[bytes, bool]:
+        """The plain bytes that have come, and whether they were the last. A refusal of the peer is raised."""
+        if data:
+            self.incoming.write(data)
+        else:
+            self.incoming.write_eof()
+        plain = bytearray()
+        while True:
+            try:
+                piece = self.object.read(_PIECE)
+            except ssl.SSLWantReadError:
+                return bytes(plain), False
+            except (ssl.SSLEOFError, ssl.SSLZeroReturnError):
+                return bytes(plain), True
+            if not piece:
+                return bytes(plain), True
+            plain += piece

@@ -1,0 +1,250 @@
+"""The local mesh: every workload of some manifests behind a real Envoy on a loopback address of its own.
+
+async with LocalMesh(read, options) as mesh:
+    await mesh.apply(another)          # enforced when this returns
+    called = await mesh.call(question)  # a real call, with real mTLS
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Network
+from types import TracebackType
+from typing import Any
+
+from eastgate.authority import Authority
+from eastgate.identity import BundlesChanged, EmbeddedAuthority, Lifetimes, Svid, SvidSource
+from eastgate.mesh.certificates import Certificates
+from eastgate.mesh.enforcement import Enforcement
+from eastgate.mesh.events import Decided, Enforced, Event, Noted, NotEnforced, OnEvent, Ready
+from eastgate.mesh.listening import until_listening
+from eastgate.mesh.local.addresses import Addresses
+from eastgate.mesh.local.guard import Guard
+from eastgate.mesh.local.rundir import DEFAULT_NAME, RunDir
+from eastgate.mesh.metrics import MeshMetrics
+from eastgate.mesh.proxies import Proxies
+from eastgate.mesh.records import observe
+from eastgate.mesh.sites import Site, identity_of, ports_of
+from eastgate.policy import Is, OneOf, atoms, rules_of
+from eastgate.policy.attributes import IDENTITY, MESH_NAME
+from eastgate.settings import Settings
+from eastgate.xds.clusters import Address
+from eastgate.xds.server.events import Event as ServerEvent
+from eastgate.xds.server.events import Rejected
+from eastgate.xds.server.metrics import Metrics as ServerMetrics
+from eastgate.xds.server.server import AdsServer
+from eastgate.xds.server.store import Store
+from eastgate.xds.server.tokens import Tokens
+
+__all__ = ["LocalMesh", "MeshOptions", "mesh_settings"]
+
+_START = 60.0  # seconds; many Envoys on a small machine take their time
+_SETTLE = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class MeshOptions:
+    """How a mesh is run. `apps` are applications of the user, by `namespace/name` or `namespace/name:port`."""
+
+    name: str = DEFAULT_NAME
+    network: str | None = None
+    apps: Mapping[str, Address] = field(default_factory=dict)
+    by_address: bool = False
+    federate: tuple[str, ...] = ()
+    lifetimes: Lifetimes | None = None
+    source: SvidSource | None = None
+
+
+def mesh_settings(settings: Settings, network: IPv4Network) -> Settings:
+    """In a local mesh the cluster's pods are on loopback addresses, so that these count as the cluster's network."""
+    return replace(settings, linkerd_cluster_networks=(*settings.linkerd_cluster_networks, network))
+
+
+class LocalMesh:
+    """A running mesh. `read` gives the authority on the manifests, for the settings that hold in the mesh."""
+
+    def __init__(
+        self,
+        read: Callable[[Settings], Authority],
+        settings: Settings | None = None,
+        options: MeshOptions | None = None,
+        on_event: OnEvent = lambda _: None,
+    ) -> None:
+        self._read = read
+        self._given = settings or Settings()
+        self.options = options or MeshOptions()
+        self._on_event = on_event
+        self._listeners: list[OnEvent] = []
+        self._stack = contextlib.AsyncExitStack()
+        self._changing = asyncio.Lock()
+        self.settings = self._given
+        self.metrics = MeshMetrics((server_metrics := ServerMetrics()).registry)
+        self.store, self.tokens = Store(), Tokens()
+        self.server = AdsServer(self.store, self.tokens, server_metrics)
+
+    # Starting and stopping
+
+    async def __aenter__(self) -> LocalMesh:
+        try:
+            await self._start()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    async def _start(self) -> None:
+        began = time.monotonic()
+        self._addresses = self._stack.enter_context(Addresses(self.options.network))
+        self.settings = mesh_settings(self._given, self._addresses.network)
+        authority = self._read(self.settings)
+        self.rundir = self._stack.enter_context(RunDir.acquire(self.options.name))
+        guard = self._stack.enter_context(Guard(self.rundir))
+        source = self.options.source or EmbeddedAuthority(
+            self.settings.trust_domain, lifetimes=self.options.lifetimes or Lifetimes()
+        )
+        self.certificates = await self._stack.enter_async_context(
+            Certificates(source, self.settings, self.metrics, self.tell, self._renewed)
+        )
+        self._stack.callback(source.watch(self._source_changed))
+        self.enforcement = Enforcement(authority, self.store, by_address=self.options.by_address)
+        self.proxies = Proxies(self.rundir, guard, self.tokens, self.metrics, self.tell, self._record)
+        await self.server.start(f"unix:{self.rundir.socket('control-plane')}")
+        self._stack.push_async_callback(self.server.stop, 0.2)
+        self._stack.push_async_callback(self.proxies.stop)
+        self._stack.callback(self.server.listen(self._heard))
+        await self._run(authority, _START)
+        self.tell(Ready(len(self.sites), len(authority.policies), (time.monotonic() - began) * 1000))
+
+    @property
+    def authority(self) -> Authority:
+        """What is in force."""
+        return self.enforcement.authority
+
+    @property
+    def sites(self) -> Mapping[str, Site]:
+        """Where the proxies stand."""
+        return self.enforcement.sites
+
+    @property
+    def own_address(self) -> str:
+        """From where callers come that are no workload of the mesh."""
+        return self._addresses.own
+
+    # Changing
+
+    async def apply(self, authority: Authority, began: float | None = None) -> Enforced:
+        """Enforce this instead; returns when every proxy does."""
+        began = time.monotonic() if began is None else began
+        async with self._changing:
+            before = {node: self.store.revision(node) for node in self.sites}
+            await self._run(authority, _SETTLE)
+            touched = tuple(sorted(n for n in self.sites if self.store.revision(n) != before.get(n)))
+        return self._enforced(began, touched, ())
+
+    async def change(self, change: Callable[[Enforcement], frozenset[str]], began: float | None = None) -> Enforced:
+        """Enforce a change of some policies; returns when every proxy does."""
+        began = time.monotonic() if began is None else began
+        async with self._changing:
+            before = {node: self.store.revision(node) for node in self.sites}
+            touched = change(self.enforcement)
+            told = tuple(sorted(node for node in touched if self.store.revision(node) != before[node]))
+            for node in told:
+                await self.server.settled(node, _SETTLE)
+        return self._enforced(began, told, ())
+
+    def _enforced(self, began: float, touched: tuple[str, ...], changed: tuple[str, ...]) -> Enforced:
+        self._tell_refusals()
+        found = Enforced((time.monotonic() - began) * 1000, touched, changed)
+        self.metrics.enforced.observe(found.milliseconds / 1000)
+        self.tell(found)
+        return found
+
+    async def _run(self, authority: Authority, timeout: float) -> None:
+        world = authority.world
+        workloads = {key: one for key, one in world.workloads.items() if identity_of(one, self.settings) is not None}
+        addresses = self._addresses.assign(workloads)
+        sites = {}
+        for key, workload in workloads.items():
+            ports = self._addresses.bind_ports(ports_of(world, workload))
+            apps = {port: await self._app(key, port) for port in ports}
+            sites[key] = Site(key, addresses[key], {port: bound.port for port, bound in ports.items()}, apps)
+        self.certificates.federate([*self.options.federate, *_foreign_domains(authority)])
+        self.enforcement.begin(authority, sites)
+        for key, workload in workloads.items():
+            identity = identity_of(workload, self.settings)
+            if identity is not None:
+                self.enforcement.put_svid(key, await self.certificates.hold(identity))
+                self.enforcement.put_trust(key, self.certificates.bundles)
+        await self.proxies.run(sites)
+        await asyncio.gather(*(self.server.settled(node, timeout) for node in sites))
+        wanted = {(site.address, bound) for site in sites.values() for bound in site.ports.values()}
+        await until_listening(wanted, timeout)
+        self._tell_refusals()
+
+    async def _app(self, workload: str, port: int) -> Address:
+        named = self.options.apps.get(f"{workload}:{port}") or self.options.apps.get(workload)
+        return named if named is not None else await self.proxies.app(workload, port)
+
+    # Watching
+
+    def tell(self, event: Event) -> None:
+        """Something has happened."""
+        self._on_event(event)
+        for listener in tuple(self._listeners):
+            listener(event)
+
+    def listen(self, listener: OnEvent) -> Callable[[], None]:
+        """Be told of everything that happens, until the function that this returns is called."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def _record(self, record: dict[str, Any]) -> None:
+        seen = observe(record)
+        if seen is not None:
+            self.metrics.count(seen)
+            self.tell(Decided(seen))
+
+    def _heard(self, event: ServerEvent) -> None:
+        if isinstance(event, Rejected):
+            rejection = event.rejection
+            self.tell(NotEnforced(event.node, tuple(sorted(rejection.policies)), rejection.message))
+
+    def _tell_refusals(self) -> None:
+        self.metrics.closed_ports.set(len(self.enforcement.refused))
+        for where, diagnostic in self.enforcement.refused.items():
+            self.tell(NotEnforced(where, (), diagnostic.message))
+
+    # Certificates
+
+    def _renewed(self, svid: Svid) -> None:
+        for key in self.sites:
+            if identity_of(self.authority.world.workloads[key], self.settings) == svid.identity:
+                self.enforcement.put_svid(key, svid)
+        self.tell(Noted(f"the certificate of {svid.identity} was renewed"))
+
+    def _source_changed(self, change: object) -> None:
+        if isinstance(change, BundlesChanged):
+            for key in self.sites:
+                self.enforcement.put_trust(key, self.certificates.bundles)
+
+
+def _foreign_domains(authority: Authority) -> set[str]:
+    """The trust domains of others that policies name."""
+    found: set[str] = set()
+    for workload in authority.world.workloads:
+        for layer in authority.engine.program(workload).layers:
+            rules = (rule for chain in layer.chains for stage in chain.stages for rule in rules_of(stage))
+            for atom in (atom for rule in rules for atom in atoms(rule.when) if isinstance(atom, Is)):
+                if atom.attribute in (IDENTITY, MESH_NAME) and isinstance(atom.matcher, OneOf):
+                    named = (str(value) for value in atom.matcher.values)
+                    found |= {one.split("/")[2] for one in named if one.startswith("spiffe://")}
+    return found - {authority.settings.trust_domain}

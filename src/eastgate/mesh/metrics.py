@@ -1,0 +1,60 @@
+"""Decisions and their policies as metrics, beside those of the control plane."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from eastgate.mesh.records import Observed, rule_of
+
+__all__ = ["MeshMetrics"]
+
+
+class MeshMetrics:
+    """What the proxies decided, what the control plane did, in Prometheus' words."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+        self._decisions = Counter(
+            "eastgate_decisions",
+            "Decisions of the proxies, by the rule that decided; without one, `policy` says of how many none did.",
+            ["workload", "port", "level", "verdict", "policy", "rule"],
+            registry=registry,
+        )
+        self._audits = Counter(
+            "eastgate_audit_matches",
+            "Requests that a policy in audit mode matched, and what it would have done.",
+            ["workload", "port", "would", "policy", "rule"],
+            registry=registry,
+        )
+        self.broken_saves = Counter(
+            "eastgate_broken_saves", "Changes that were not enforced, because they have errors.", registry=registry
+        )
+        self.enforced = Histogram(
+            "eastgate_enforced_seconds",
+            "From a saved change until every proxy enforces it.",
+            buckets=(0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
+            registry=registry,
+        )
+        self.closed_ports = Gauge(
+            "eastgate_closed_ports", "Ports that are closed because a policy cannot be enforced.", registry=registry
+        )
+        self.restarts = Counter("eastgate_proxy_restarts", "Proxies that ended by themselves.", registry=registry)
+        self.renewal_failures = Counter(
+            "eastgate_svid_renewal_failures", "Certificates that could not be renewed.", registry=registry
+        )
+
+    def count(self, seen: Observed) -> None:
+        """One more decision."""
+        policy, rule = rule_of(seen.decision)
+        verdict = "allow" if seen.allowed else "deny"
+        labels = (seen.workload, str(seen.port), seen.level, verdict, policy or seen.who)
+        self._decisions.labels(*labels, "" if rule is None else str(rule)).inc()
+        for audit in seen.audit:
+            policy, rule = rule_of(audit)
+            if policy is not None:
+                would = "allow" if audit.startswith("200:") else "deny"
+                self._audits.labels(seen.workload, str(seen.port), would, policy, str(rule)).inc()
+
+    def text(self) -> bytes:
+        """All of it, to be scraped."""
+        return generate_latest(self._registry)

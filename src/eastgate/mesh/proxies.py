@@ -1,0 +1,106 @@
+"""The processes of a mesh: an Envoy beside each workload, and the built-in application where the user names none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from eastgate.mesh.events import Noted, OnEvent
+from eastgate.mesh.local.echo import EchoServer
+from eastgate.mesh.local.envoy import EnvoyProcess
+from eastgate.mesh.local.guard import Guard
+from eastgate.mesh.local.rundir import RunDir
+from eastgate.mesh.local.supervisor import EnvoyGaveUp, Restart, Supervisor
+from eastgate.mesh.metrics import MeshMetrics
+from eastgate.xds.bootstrap import bootstrap
+from eastgate.xds.clusters import Address
+from eastgate.xds.server.tokens import Tokens
+
+__all__ = ["Proxies"]
+
+_AT_ONCE = 4  # Envoys that are started together
+
+
+class Proxies:
+    """Starts and stops what a mesh consists of."""
+
+    def __init__(
+        self,
+        rundir: RunDir,
+        guard: Guard,
+        tokens: Tokens,
+        metrics: MeshMetrics,
+        on_event: OnEvent,
+        on_record: Callable[[dict[str, Any]], None],
+    ) -> None:
+        self._rundir = rundir
+        self._guard = guard
+        self._tokens = tokens
+        self._metrics = metrics
+        self._on_event = on_event
+        self._on_record = on_record
+        self._supervisors: dict[str, Supervisor] = {}
+        self._echoes: dict[tuple[str, int], EchoServer] = {}
+
+    async def app(self, workload: str, port: int) -> Address:
+        """The built-in application of a port, started where it does not run yet."""
+        path = self._rundir.socket(f"app {workload} {port}")
+        if (workload, port) not in self._echoes:
+            echo = self._echoes[workload, port] = EchoServer(path, workload, port)
+            await echo.start()
+        return Address(path)
+
+    async def run(self, nodes: Mapping[str, object]) -> None:
+        """Have an Envoy for each of these workloads, and for no other."""
+        await asyncio.gather(*(self._stop(node) for node in set(self._supervisors) - set(nodes)))
+        slots = asyncio.Semaphore(_AT_ONCE)
+
+        async def start(node: str) -> None:
+            async with slots:
+                supervisor = Supervisor(
+                    lambda: self._launch(node), on_restart=self._restarted, on_give_up=self._gave_up
+                )
+                self._supervisors[node] = supervisor
+                await supervisor.start()
+
+        await asyncio.gather(*(start(node) for node in nodes if node not in self._supervisors))
+
+    def process(self, node: str) -> EnvoyProcess | None:
+        """The Envoy of a workload."""
+        supervisor = self._supervisors.get(node)
+        return supervisor.process if supervisor is not None else None
+
+    async def stop(self) -> None:
+        """Stop everything."""
+        await asyncio.gather(*(self._stop(node) for node in list(self._supervisors)))
+        await asyncio.gather(*(echo.stop() for echo in self._echoes.values()))
+
+    async def _stop(self, node: str) -> None:
+        self._tokens.revoke(node)
+        await self._supervisors.pop(node).stop()
+
+    async def _launch(self, node: str) -> EnvoyProcess:
+        """A new Envoy gets a new token; the old one is worth nothing any more."""
+        start = bootstrap(
+            node,
+            self._rundir.socket("control-plane"),
+            self._tokens.issue(node),
+            self._rundir.socket(f"admin {node}"),
+        )
+        return await EnvoyProcess.start(
+            start,
+            node,
+            on_record=self._on_record,
+            on_log=lambda line: self._on_event(Noted(f"envoy of {node}: {line}")),
+            guard=self._guard,
+        )
+
+    def _restarted(self, restart: Restart) -> None:
+        self._metrics.restarts.inc()
+        self._on_event(
+            Noted(f"the Envoy of {restart.node} ended (code {restart.exit_code}) and is started again", True)
+        )
+
+    def _gave_up(self, failure: EnvoyGaveUp) -> None:
+        self._on_event(Noted(str(failure), trouble=True))

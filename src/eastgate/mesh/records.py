@@ -1,0 +1,113 @@
+"""What a proxy logged, as what was decided. The proxies' own words are the source: nothing here decides again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from eastgate.xds.rbac import APPLICATION_SLOTS
+
+__all__ = ["Observed", "observe", "rule_of"]
+
+_OPEN = "200:open"
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """One decision of one proxy. `decision` is the name of the verdict that counted: a status and who decided.
+
+    `level`: a connection, a request, or a handshake that came to nothing.
+    """
+
+    level: str
+    workload: str
+    port: int
+    peer: str | None
+    source: str | None
+    allowed: bool
+    decision: str
+    time: str = ""
+    status: int = 0
+    method: str | None = None
+    host: str | None = None
+    path: str | None = None
+    audit: tuple[str, ...] = ()
+    detail: str | None = None
+
+    @property
+    def who(self) -> str:
+        """Who decided, without the status."""
+        return self.decision.partition(":")[2]
+
+
+def rule_of(decision: str) -> tuple[str | None, int | None]:
+    """Policy and rule that a verdict is named after; both None where no rule decided."""
+    policy, found, index = decision.partition(":")[2].rpartition("#")
+    return (policy, int(index)) if found and index.isdigit() else (None, None)
+
+
+def observe(record: Mapping[str, Any]) -> Observed | None:
+    """What a line of a proxy's log tells; None where it is none of ours, or tells of nothing that was decided."""
+    match record.get("eastgate"):
+        case "request":
+            return _request(record)
+        case "denial":
+            return _connection(record, allowed=False)
+        case "connection":
+            decision = record.get("decision")
+            return _connection(record, allowed=True) if decision and str(decision).startswith("200:") else None
+        case "handshake" if record.get("peer") is None:  # a caller without TLS is somebody: nobody
+            return Observed(
+                "handshake",
+                str(record["workload"]),
+                int(record["port"]),
+                None,
+                record.get("source"),
+                False,
+                "0:handshake",
+                time=str(record.get("time", "")),
+                detail=record.get("reason"),
+            )
+    return None
+
+
+def _connection(record: Mapping[str, Any], *, allowed: bool) -> Observed:
+    return Observed(
+        "connection",
+        str(record["workload"]),
+        int(record["port"]),
+        record.get("peer"),
+        record.get("source"),
+        allowed,
+        str(record.get("decision")),
+        time=str(record.get("time", "")),
+    )
+
+
+def _request(record: Mapping[str, Any]) -> Observed:
+    details = str(record.get("details") or "")
+    said = [str(record[layer]) for layer in APPLICATION_SLOTS if record.get(layer)]
+    denied = next((one for one in said if not one.startswith("200:")), None)
+    reached = details.startswith("via_upstream") or "U" in str(record.get("flags") or "")
+    decision = denied or next((one for one in reversed(said) if one != _OPEN), _OPEN)
+    if denied is None and not reached:
+        decision = (
+            f"{record.get('status') or 0}:proxy/{details or 'closed'}"  # it is no request that a policy was asked
+        )
+    return Observed(
+        "request",
+        str(record["workload"]),
+        int(record["port"]),
+        record.get("peer"),
+        record.get("source"),
+        denied is None and reached,
+        decision,
+        time=str(record.get("time", "")),
+        status=int(record.get("status") or 0),
+        method=record.get("method"),
+        host=record.get("host"),
+        path=record.get("path"),
+        audit=tuple(str(record[f"audit {layer}"]) for layer in APPLICATION_SLOTS if record.get(f"audit {layer}")),
+        detail=details or None,
+    )

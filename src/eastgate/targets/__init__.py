@@ -1,0 +1,1 @@
+"""Other languages for the one meaning: what a target cannot express it refuses, and never widens."""

@@ -1,0 +1,239 @@
+"""One layer at one port, as a decision for each caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeAlias
+
+from eastgate.policy import (
+    ALWAYS,
+    NEVER,
+    AllowAny,
+    AskAll,
+    Case,
+    Chain,
+    Computed,
+    Deny,
+    Effect,
+    FirstMatch,
+    Is,
+    Layer,
+    Not,
+    Observe,
+    OneOf,
+    PolicyRef,
+    Predicate,
+    Present,
+    Refusal,
+    Rule,
+    Stage,
+    atoms,
+    rewrite,
+    rules_of,
+)
+from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT
+from eastgate.policy.paths import is_refused
+from eastgate.targets.envoy.callers import Caller, Naming
+from eastgate.targets.envoy.codes import ASKS_AN_AUTHORIZER, NOT_A_TEST, NOT_AN_ATTRIBUTE, Inexpressible
+from eastgate.targets.envoy.decisions import Node, Verdict, allow, choice, deny, needs_http
+from eastgate.targets.envoy.filing import Filed
+
+__all__ = ["ENCODED_SLASH", "Flow", "at_port", "is_network"]
+
+_Say: TypeAlias = "Callable[[Rule | None], Node]"
+_SEEN = frozenset({ADDRESS, HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT})
+_SEEN_NAMES = frozenset({"header", "query parameter"})
+ENCODED_SLASH = Computed(
+    "the path has an encoded slash or backslash",
+    frozenset({PATH}),
+    lambda values: is_refused(str(values[PATH])),
+    pattern=(PATH, "(?is).*%(2f|5c).*"),
+)
+_BAD_PATH = Verdict(False, int(Refusal.BAD_REQUEST), "encoded-slash")
+
+
+def at_port(layer: Layer, port: int) -> Layer:
+    """The layer with only those chains that a request to this port can meet."""
+    cases: list[Case] = []
+    for case in layer.cases:
+        when = rewrite(case.when, lambda atom: _at(atom, port))
+        if when == ALWAYS:
+            return Layer(layer.name, case.chain, tuple(cases))
+        if when != NEVER:
+            cases.append(Case(when, case.chain, case.forgiving))
+    return Layer(layer.name, layer.otherwise, tuple(cases))
+
+
+def _at(atom: Is | Computed, port: int) -> Predicate:
+    if isinstance(atom, Is) and atom.attribute == PORT:
+        return ALWAYS if atom.matcher.contains(port) else NEVER
+    return atom
+
+
+def is_network(layer: Layer) -> bool:
+    """Whether it is decided when a connection is made: it needs nothing of HTTP, and closes what it denies."""
+    stages = [stage for chain in layer.chains for stage in chain.stages]
+    closes = all(isinstance(stage, Observe) or stage.refusal is Refusal.CLOSED for stage in stages)
+    asked = [case.when for case in layer.cases] + [rule.when for stage in stages for rule in rules_of(stage)]
+    return closes and not any(map(needs_http, asked))
+
+
+class Flow:
+    """A layer at a port. Raises Inexpressible where a proxy could not decide as the layer does."""
+
+    def __init__(self, layer: Layer, port: int, naming: Naming) -> None:
+        self.layer = at_port(layer, port)
+        self.policies = frozenset(_policies(self.layer))
+        self._port = port
+        self._naming = naming
+        self._filed: dict[int, tuple[list[Rule], Filed]] = {}
+        self._sizes: dict[int, int] = {}  # of chains: how many policies each has
+        self._check()
+
+    def _check(self) -> None:
+        for chain in self.layer.chains:
+            for stage in chain.stages:
+                if isinstance(stage, AskAll):
+                    raise Inexpressible(ASKS_AN_AUTHORIZER, "it asks an external authorizer", _policies(self.layer))
+        for atom in self.asked():
+            attributes = {atom.attribute} if isinstance(atom, Is) else atom.attributes
+            unseen = [a for a in attributes if a not in _SEEN and a.name not in _SEEN_NAMES]
+            if unseen:
+                raise Inexpressible(NOT_AN_ATTRIBUTE, f"a sidecar does not know the {unseen[0]}", self.policies)
+            if isinstance(atom, Computed) and atom.pattern is None:
+                raise Inexpressible(NOT_A_TEST, f"Envoy has no test for `{atom}`", self.policies)
+
+    def asked(self) -> Iterator[Is | Computed]:
+        """Every atom of the layer."""
+        for case in self.layer.cases:
+            yield from atoms(case.when)
+        for chain in self.layer.chains:
+            for stage in chain.stages:
+                for rule in rules_of(stage):
+                    yield from atoms(rule.when)
+
+    # Deciding
+
+    def decision(self, caller: Caller, *, http: bool) -> Node:
+        """What the layer decides for callers of a cell. `http`: the request is known to be HTTP."""
+        return self._pick(caller, http, lambda chain: self._chain(chain, caller))
+
+    def refusal(self, caller: Caller) -> Node:
+        """The same for requests whose path has an encoded slash."""
+        return choice(self._refused_cases(caller), self._refused_chain(self.layer.otherwise, caller))
+
+    def audit(self, caller: Caller, *, http: bool) -> Node | None:
+        """What policies in audit mode would have done; None where there are none."""
+        if not any(isinstance(stage, Observe) for chain in self.layer.chains for stage in chain.stages):
+            return None
+        return self._pick(caller, http, lambda chain: self._observed(chain, caller))
+
+    def _pick(self, caller: Caller, http: bool, of: Callable[[Chain], Node]) -> Node:
+        cases = [(self._settled(case.when, caller, http), case.chain) for case in self.layer.cases]
+        return choice([(when, of(chain)) for when, chain in cases if when != NEVER], of(self.layer.otherwise))
+
+    def _chain(self, chain: Chain, caller: Caller) -> Node:
+        stages = [stage for stage in chain.stages if not isinstance(stage, Observe)]
+        policies = self._sizes.get(id(chain))
+        if policies is None:
+            named = {rule.origin.policy for stage in stages for rule in rules_of(stage)} - {None}
+            policies = self._sizes[id(chain)] = len(named)
+        return self._from(stages, caller, None, policies)
+
+    def _from(self, stages: Sequence[Stage], caller: Caller, accepted: Rule | None, policies: int) -> Node:
+        """What the rest of a chain decides; `accepted` is the last rule so far that let the request go on."""
+        if not stages:
+            return allow(accepted)
+        stage, rest = stages[0], stages[1:]
+
+        def go_on(rule: Rule | None) -> Node:
+            return self._from(rest, caller, rule or accepted, policies)
+
+        match stage:
+            case Deny(refusal=refusal):
+                return self._tests(stage, caller, lambda rule, _: deny(rule, refusal, policies), go_on(None))
+            case AllowAny(refusal=refusal):
+                return self._tests(stage, caller, lambda rule, _: go_on(rule), deny(None, refusal, policies))
+            case FirstMatch(steps=steps, otherwise=otherwise, refusal=refusal):
+                by_effect: dict[Effect, _Say] = {
+                    Effect.ACCEPT: lambda rule: allow(rule or accepted),
+                    Effect.DENY: lambda rule: deny(rule, refusal, policies),
+                    Effect.PASS: lambda _rule: go_on(None),
+                }
+                return self._tests(
+                    stage, caller, lambda rule, place: by_effect[steps[place].effect](rule), by_effect[otherwise](None)
+                )
+            case _:
+                raise AssertionError(f"no such stage is left: {stage}")
+
+    def _tests(self, stage: Stage, caller: Caller, say: Callable[[Rule, int], Node], otherwise: Node) -> Node:
+        known = self._filed.get(id(stage))
+        if known is None:
+            every = list(rules_of(stage))
+            known = self._filed[id(stage)] = every, Filed.of((rule.when for rule in every), self._naming)
+        rules, filed = known
+        settled = ((self._settled(rules[place].when, caller, False), place) for place in filed.concerning(caller))
+        return choice(((when, say(rules[place], place)) for when, place in settled if when != NEVER), otherwise)
+
+    def _settled(self, predicate: Predicate, caller: Caller, http: bool) -> Predicate:
+        def settle(atom: Is | Computed) -> Predicate:
+            if isinstance(atom, Computed):
+                return atom
+            match atom.attribute, atom.matcher:
+                case attribute, matcher if attribute == PORT:
+                    return ALWAYS if matcher.contains(self._port) else NEVER
+                case attribute, _ if attribute in (IDENTITY, MESH_NAME):
+                    return self._naming.settle(atom, caller)
+                case attribute, Present() if attribute == METHOD and http:
+                    return ALWAYS
+                case _, OneOf(values) if not values:
+                    return NEVER
+            return atom
+
+        return rewrite(predicate, settle)
+
+    # A path with an encoded slash: its chain is chosen without looking at it, and refuses it where it looks at paths
+
+    def _refused_chain(self, chain: Chain, caller: Caller) -> Node:
+        return _BAD_PATH if PATH in chain.looks_at else self._chain(chain, caller)
+
+    def _refused_cases(self, caller: Caller) -> Iterator[tuple[Predicate, Node]]:
+        for case in self.layer.cases:
+            when = self._settled(case.when, caller, True)
+            chosen = self._refused_chain(case.chain, caller)
+            if case.forgiving:
+                yield when, chosen
+            else:
+                yield _without_path(when, held=False), chosen
+                yield _without_path(when, held=True), _BAD_PATH
+
+    # Policies in audit mode
+
+    def _observed(self, chain: Chain, caller: Caller) -> Node:
+        tests: list[tuple[Predicate, Node]] = []
+        for stage in chain.stages:
+            if isinstance(stage, Observe):
+                for rule, would in zip(stage.rules, stage.would, strict=True):
+                    verdict = deny(rule, Refusal.FORBIDDEN, 0) if would.upper() == "DENY" else allow(rule)
+                    tests.append((self._settled(rule.when, caller, False), verdict))
+        return choice(tests, Verdict(True, 200, "none"))
+
+
+def _without_path(predicate: Predicate, *, held: bool) -> Predicate:
+    """The predicate where everything about the path is taken to be so; under a negation, the opposite."""
+    if isinstance(predicate, Not):
+        inner = _without_path(predicate.part, held=not held)
+        return NEVER if inner == ALWAYS else ALWAYS if inner == NEVER else Not(inner)
+    if isinstance(predicate, Is | Computed):
+        attributes = {predicate.attribute} if isinstance(predicate, Is) else predicate.attributes
+        if PATH in attributes:
+            return ALWAYS if held else NEVER
+        return predicate
+    parts = tuple(_without_path(part, held=held) for part in predicate.parts)
+    return rewrite(type(predicate)(parts), lambda atom: atom)
+
+
+def _policies(layer: Layer) -> Iterable[PolicyRef]:
+    for chain in layer.chains:
+        for stage in chain.stages:
+            yield from (rule.origin.policy for rule in rules_of(stage) if rule.origin.policy is not None)

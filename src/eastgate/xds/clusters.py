@@ -1,0 +1,119 @@
+"""Where connections lead: from listener to listener inside of a proxy, to the application, and to other workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from envoy.config.cluster.v3 import cluster_pb2
+from envoy.config.endpoint.v3 import endpoint_pb2
+from envoy.config.route.v3 import route_pb2
+
+from eastgate.xds.packing import serialized
+from eastgate.xds.server.resources import CLUSTER, ENDPOINTS, ROUTE, Resource
+from eastgate.xds.typed import ADS, Plain, filter_, message, typed
+
+__all__ = ["Address", "Upstream", "app_resources", "inside", "upstream_resources"]
+
+_OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where an application listens: a host and a port, or the path of a socket."""
+
+    host: str
+    port: int = 0
+
+    def to_plain(self) -> Plain:
+        """As Envoy writes it."""
+        if self.host.startswith(("/", "@")):
+            return {"pipe": {"path": self.host}}
+        return {"socket_address": {"address": self.host, "port_value": self.port}}
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """A port of a Service, as its callers reach it: the sidecars behind it, and who they may be."""
+
+    name: str
+    hosts: tuple[str, ...]
+    endpoints: tuple[Address, ...]
+    identities: frozenset[str]
+
+
+def _cluster(name: str, plain: Plain) -> Resource:
+    config: Plain = {"name": name, "connect_timeout": "5s", **plain}
+    return Resource(CLUSTER, name, serialized(message(cluster_pb2.Cluster, config)))
+
+
+def _endpoints(name: str, addresses: Iterable[Address]) -> Resource:
+    plain = {"cluster_name": name, "endpoints": [{"lb_endpoints": [_endpoint(one.to_plain()) for one in addresses]}]}
+    return Resource(ENDPOINTS, name, serialized(message(endpoint_pb2.ClusterLoadAssignment, plain)))
+
+
+def _endpoint(address: Plain) -> Plain:
+    return {"endpoint": {"address": address}}
+
+
+def _route(name: str, hosts: list[Plain]) -> Resource:
+    plain = {"name": name, "virtual_hosts": hosts, "validate_clusters": False}
+    return Resource(ROUTE, name, serialized(message(route_pb2.RouteConfiguration, plain)))
+
+
+def _virtual_host(name: str, domains: list[str], cluster: str) -> Plain:
+    route = {"match": {"prefix": "/"}, "route": {"cluster": cluster, "timeout": "0s"}}
+    return {"name": name, "domains": domains, "routes": [route]}
+
+
+def inside(listener: str) -> Resource:
+    """The way to a listener of the same proxy; what was noted about the caller goes along."""
+    raw = filter_("raw", typed("envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer"))
+    kind = "envoy.extensions.transport_sockets.internal_upstream.v3.InternalUpstreamTransport"
+    address = {"envoy_internal_address": {"server_listener_name": listener}}
+    assignment = {"cluster_name": listener, "endpoints": [{"lb_endpoints": [_endpoint(address)]}]}
+    transport = filter_("inside", typed(kind, transport_socket=raw))
+    return _cluster(listener, {"type": "STATIC", "load_assignment": assignment, "transport_socket": transport})
+
+
+def app_resources(port: int, app: Address) -> Iterator[Resource]:
+    """The application behind a port, and the routes that lead to it. It is spoken to as its callers speak."""
+    name = f"app/{port}"
+    both: Plain = {"http_protocol_options": {}, "http2_protocol_options": {}}
+    options = {_OPTIONS: typed(_OPTIONS, use_downstream_protocol_config=both)}
+    found: Plain = {
+        "type": "EDS",
+        "eds_cluster_config": {"eds_config": ADS},
+        "typed_extension_protocol_options": options,
+    }
+    yield _cluster(name, found)
+    yield _endpoints(name, [app])
+    yield _route(f"requests/{port}", [_virtual_host("app", ["*"], name)])
+
+
+def upstream_resources(upstreams: Iterable[Upstream]) -> Iterator[Resource]:
+    """The other workloads, reached with our own certificate, and only if theirs is of the account it should be."""
+    hosts = []
+    for upstream in upstreams:
+        names = [{"san_type": "URI", "matcher": {"exact": identity}} for identity in sorted(upstream.identities)]
+        context = typed(
+            "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+            common_tls_context={
+                "tls_certificate_sds_secret_configs": [{"name": "svid", "sds_config": ADS}],
+                "combined_validation_context": {
+                    "default_validation_context": {"match_typed_subject_alt_names": names},
+                    "validation_context_sds_secret_config": {"name": "trust", "sds_config": ADS},
+                },
+            },
+        )
+        yield _cluster(
+            upstream.name,
+            {
+                "type": "EDS",
+                "eds_cluster_config": {"eds_config": ADS},
+                "transport_socket": filter_("tls", context),
+            },
+        )
+        yield _endpoints(upstream.name, upstream.endpoints)
+        hosts.append(_virtual_host(upstream.name, list(upstream.hosts), upstream.name))
+    yield _route("outbound", hosts)

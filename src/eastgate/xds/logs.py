@@ -1,0 +1,77 @@
+"""What a proxy writes about each decision: one line of JSON on its standard output."""
+
+from __future__ import annotations
+
+from eastgate.xds.matching import PATH_KEY, PEER_KEY, SOURCE_KEY
+from eastgate.xds.rbac import APPLICATION_SLOTS
+from eastgate.xds.typed import Plain, filter_, typed
+
+__all__ = ["connection_log", "denial_log", "handshake_log", "request_log"]
+
+_WHO = {
+    "time": "%START_TIME(%Y-%m-%dT%H:%M:%S.%3fZ)%",
+    "peer": f"%FILTER_STATE({PEER_KEY}:PLAIN)%",
+    "source": f"%FILTER_STATE({SOURCE_KEY}:PLAIN)%",
+}
+
+
+def _stdout(record: str, workload: str, port: int, fields: dict[str, str]) -> list[Plain]:
+    logged = {"eastgate": record, "workload": workload, "port": port, **_WHO, **fields}
+    stream = "envoy.extensions.access_loggers.stream.v3.StdoutAccessLog"
+    return [filter_("stdout", typed(stream, log_format={"json_format": logged}))]
+
+
+def request_log(workload: str, port: int) -> list[Plain]:
+    """One line for each HTTP request, with what each layer said."""
+    metadata = "%DYNAMIC_METADATA(envoy.filters.http.rbac:{})%"
+    said = {layer: metadata.format(f"{layer}.enforced_effective_policy_id") for layer in APPLICATION_SLOTS}
+    audited = {
+        f"audit {layer}": metadata.format(f"audit.{layer}.shadow_effective_policy_id") for layer in APPLICATION_SLOTS
+    }
+    return _stdout(
+        "request",
+        workload,
+        port,
+        {
+            "method": "%REQ(:METHOD)%",
+            "host": "%REQ(:AUTHORITY)%",
+            "path": "%REQ(X-ENVOY-ORIGINAL-PATH?:PATH)%",
+            "compared": f"%FILTER_STATE({PATH_KEY}:PLAIN)%",
+            "status": "%RESPONSE_CODE%",
+            "details": "%RESPONSE_CODE_DETAILS%",
+            "flags": "%RESPONSE_FLAGS%",
+            "milliseconds": "%DURATION%",
+            **said,
+            **audited,
+        },
+    )
+
+
+def connection_log(workload: str, port: int) -> list[Plain]:
+    """One line for each connection that was let in, when it ends."""
+    metadata = "%DYNAMIC_METADATA(envoy.filters.network.rbac:connections.shadow_effective_policy_id)%"
+    fields = {
+        "decision": metadata,
+        "sent": "%BYTES_SENT%",
+        "received": "%BYTES_RECEIVED%",
+        "milliseconds": "%DURATION%",
+    }
+    return _stdout("connection", workload, port, {**fields, "tls": "%DOWNSTREAM_TRANSPORT_FAILURE_REASON%"})
+
+
+def denial_log(workload: str, port: int, decision: str) -> list[Plain]:
+    """One line for each connection that was not."""
+    return _stdout("denial", workload, port, {"decision": decision})
+
+
+def handshake_log(workload: str, port: int) -> list[Plain]:
+    """One line for each connection on the outside; a handshake that failed never gets any further."""
+    fields = {
+        "reason": "%DOWNSTREAM_TRANSPORT_FAILURE_REASON%",
+        "source": "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%",
+        "flags": "%RESPONSE_FLAGS%",
+    }
+    failed = "envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter"
+    [log] = _stdout("handshake", workload, port, fields)
+    expression = "has(connection.transport_failure_reason) && connection.transport_failure_reason != ''"
+    return [{**log, "filter": {"extension_filter": filter_("failed", typed(failed, expression=expression))}}]

@@ -1,0 +1,22 @@
+"""How much the control plane takes from its clients, and how long it waits for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Limits"]
+
+_MEGABYTE = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Sizes are in bytes, times in seconds."""
+
+    streams: int = 4096
+    first_message: float = 5.0  # by then a stream must have said whose it is
+    message: int = 4 * _MEGABYTE  # received
+    response: int = 3 * _MEGABYTE  # sent; a single resource may be larger
+    subscriptions: int = 20_000  # names per stream, of all types
+    keepalive: float = 20.0  # how often a silent proxy is asked whether it is there
+    keepalive_timeout: float = 10.0  # how long it has to answer

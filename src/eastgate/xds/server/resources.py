@@ -1,0 +1,58 @@
+"""What the control plane serves: one named piece of Envoy's configuration, as bytes, with the policies behind it.
+
+The bytes are opaque here. Whoever builds them knows what they mean; this package only knows whether they changed,
+which is what their version tells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Final, TypeAlias
+
+__all__ = ["CLUSTER", "ENDPOINTS", "EXTENSION", "LISTENER", "ORDER", "ROUTE", "SECRET", "Key", "Resource", "short"]
+
+_PREFIX: Final = "type.googleapis.com/"
+
+CLUSTER: Final = _PREFIX + "envoy.config.cluster.v3.Cluster"
+ENDPOINTS: Final = _PREFIX + "envoy.config.endpoint.v3.ClusterLoadAssignment"
+SECRET: Final = _PREFIX + "envoy.extensions.transport_sockets.tls.v3.Secret"
+LISTENER: Final = _PREFIX + "envoy.config.listener.v3.Listener"
+ROUTE: Final = _PREFIX + "envoy.config.route.v3.RouteConfiguration"
+EXTENSION: Final = _PREFIX + "envoy.config.core.v3.TypedExtensionConfig"
+
+# What others refer to comes first: a listener never names a cluster that the proxy has not been told of.
+ORDER: Final = (CLUSTER, ENDPOINTS, SECRET, LISTENER, ROUTE, EXTENSION)
+
+Key: TypeAlias = tuple[str, str]  # the type's URL and the name
+
+_VERSION_BYTES: Final = 16  # long enough that nobody finds two policies that hash to the same version
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class Resource:
+    """One resource. `policies` names the policies whose text shaped it."""
+
+    type_url: str
+    name: str
+    body: bytes = field(repr=False)
+    policies: frozenset[str] = frozenset()
+    version: str = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "version", blake2b(self.body, digest_size=_VERSION_BYTES).hexdigest())
+
+    @property
+    def key(self) -> Key:
+        """Its type and name, which together are unique for a proxy."""
+        return self.type_url, self.name
+
+    @property
+    def size(self) -> int:
+        """How many bytes its body has."""
+        return len(self.body)
+
+
+def short(type_url: str) -> str:
+    """The last word of a type's URL, for people and for metrics."""
+    return type_url.rpartition(".")[2]

@@ -1,0 +1,175 @@
+"""What a proxy runs, as far as it can be known: what it accepted, what it rejected, and which policies are at fault.
+
+Seen with Envoy 1.40, and the reason for `Ledger.unsure`: a rejected response may still have been applied in part.
+Of two listeners of which Envoy cannot build one, the other is applied; where one does not even validate, neither is;
+removals in the same response are applied or not likewise. Of two extension configs, those are applied that Envoy came
+to before the bad one. Yet after a reconnect Envoy claims for all of them the version from before. So after a rejection
+no claim about that response's resources is believed until they were accepted in a response of their own.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from eastgate.xds.server.resources import LISTENER, Key, Resource
+from eastgate.xds.server.store import Store
+
+__all__ = ["ABSENT", "UNSURE", "Ledger", "ProxyStatus", "Rejection", "ResourceState", "ResourceStatus", "suspects"]
+
+ABSENT: Final = ""  # the version of what does not exist
+UNSURE: Final = "?"  # the version of what may have been applied or not
+
+_LONGEST_MESSAGE: Final = 2000
+# Envoy puts the whole rejected resource before what is wrong with it; that may be a Secret.
+_DUMP: Final = re.compile(r"\A.*(?=Proto constraint validation failed)", re.DOTALL)
+_PEM: Final = re.compile(r"-----BEGIN.*?(?:-----END[^-]*-----|\Z)", re.DOTALL)
+_LISTENERS: Final = "Error adding/updating listener(s) "
+
+
+class ResourceState(enum.StrEnum):
+    """Where a resource stands with a proxy."""
+
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    WAITING = "waiting"  # not sent, not answered, or not asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A version that a proxy would not have. For a removal, the version is `ABSENT`."""
+
+    version: str
+    message: str
+    policies: frozenset[str]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceStatus:
+    """One resource of one proxy: what it is to have, what it accepted last, and what it rejected since."""
+
+    type_url: str
+    name: str
+    wanted: str | None
+    accepted: str | None
+    rejection: Rejection | None
+
+    @property
+    def state(self) -> ResourceState:
+        """Accepted, rejected or waiting, as to the version that is wanted now."""
+        wanted = self.wanted or ABSENT
+        if self.rejection is not None and self.rejection.version == wanted:
+            return ResourceState.REJECTED
+        return ResourceState.ACCEPTED if (self.accepted or ABSENT) == wanted else ResourceState.WAITING
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyStatus:
+    """One proxy at one moment. `connected_since` is None while it is not connected."""
+
+    node: str
+    connected_since: datetime | None
+    settled: bool
+    resources: tuple[ResourceStatus, ...]
+
+    @property
+    def rejected(self) -> tuple[ResourceStatus, ...]:
+        """The resources whose wanted version this proxy would not have."""
+        return tuple(one for one in self.resources if one.state is ResourceState.REJECTED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Accepted:
+    version: str
+    policies: frozenset[str] = frozenset()
+
+
+class Ledger:
+    """What is known of one proxy. It outlives the proxy's streams."""
+
+    def __init__(self, node: str) -> None:
+        self.node = node
+        self.connected_since: datetime | None = None
+        self.rejections: dict[Key, Rejection] = {}
+        self._accepted: dict[Key, _Accepted] = {}
+        self._unsure: dict[Key, str] = {}  # and the version that, if the proxy claims it, was applied after all
+
+    def accept(self, key: Key, resource: Resource | None) -> None:
+        """A proxy has acknowledged this resource, or that it is gone."""
+        self.drop(key)
+        if resource is not None:
+            self._accepted[key] = _Accepted(resource.version, resource.policies)
+
+    def reject(self, key: Key, resource: Resource | None, message: str) -> Rejection:
+        """A proxy has rejected this resource, sent alone."""
+        policies = resource.policies if resource is not None else frozenset()
+        accepted = self._accepted.get(key)
+        if accepted is not None:  # what was there before the fault is not at fault, if there is anything else
+            policies = policies - accepted.policies or policies
+        version = resource.version if resource is not None else ABSENT
+        rejection = self.rejections[key] = Rejection(version, _readable(message), policies, datetime.now(UTC))
+        return rejection
+
+    def drop(self, key: Key) -> None:
+        """A proxy does not have this any more, and does not ask for it."""
+        self._accepted.pop(key, None)
+        self.rejections.pop(key, None)
+        self._unsure.pop(key, None)
+
+    def doubt(self, key: Key, believed: str = ABSENT) -> None:
+        """From now on it is not known which version of this the proxy has, unless it claims to have `believed`."""
+        self._unsure[key] = believed
+
+    def resume(self, type_url: str, claims: Mapping[str, str], wanted: Mapping[str, Resource]) -> dict[str, str]:
+        """A proxy has connected and claims to have these versions of a type; tells what of that is to be believed."""
+        believed = dict(claims)
+        for key, version in tuple(self._unsure.items()):
+            if key[0] == type_url and (not version or claims.get(key[1]) != version):
+                believed[key[1]] = UNSURE
+        for key in [key for key in self._accepted if key[0] == type_url and key[1] not in claims]:
+            del self._accepted[key]
+        if not claims:  # a new process, maybe of another version of Envoy: it is to have its say
+            for key in [key for key in self.rejections if key[0] == type_url]:
+                del self.rejections[key]
+        for name, version in claims.items():
+            self._claimed((type_url, name), version, wanted.get(name))
+        return believed
+
+    def _claimed(self, key: Key, version: str, wanted: Resource | None) -> None:
+        accepted = self._accepted.get(key)
+        if accepted is None or accepted.version != version:
+            same = wanted is not None and wanted.version == version
+            self._accepted[key] = _Accepted(version, wanted.policies if wanted is not None and same else frozenset())
+
+    def rejected_version(self, key: Key) -> str | None:
+        """The version that is not to be sent again."""
+        rejection = self.rejections.get(key)
+        return rejection.version if rejection is not None else None
+
+    def snapshot(self, store: Store, settled: bool) -> ProxyStatus:
+        """What is known now."""
+        wanted = {one.key: one.version for one in store.resources(self.node)}
+        accepted = {key: one.version for key, one in self._accepted.items()}
+        resources = tuple(
+            ResourceStatus(*key, wanted.get(key), accepted.get(key), self.rejections.get(key))
+            for key in sorted(wanted.keys() | accepted.keys() | self.rejections.keys())
+        )
+        return ProxyStatus(self.node, self.connected_since, settled, resources)
+
+
+def suspects(type_url: str, message: str, names: frozenset[str]) -> frozenset[str]:
+    """The names that a proxy's message seems to complain about. A hint, not a finding: anybody's text may be in it."""
+    if type_url == LISTENER and message.startswith(_LISTENERS):
+        starts = {line.partition(": ")[0] for line in message.removeprefix(_LISTENERS).splitlines()}
+        return names & starts
+    return frozenset(name for name in names if f'name: "{name}"\n' in message)
+
+
+def _readable(message: str) -> str:
+    """What is wrong, without the resource that it is wrong with, and without anything that looks like a key."""
+    return _PEM.sub("…", _DUMP.sub("", message)).strip()[:_LONGEST_MESSAGE]

@@ -1,0 +1,213 @@
+"""One stream of one proxy, without the network: requests in, responses out.
+
+The order of types is kept where it matters. New clusters are sent before the listeners and routes that may name them.
+A cluster is removed only when the listeners and routes were accepted that no longer name it; while one of those is
+rejected, the proxy runs an older one, and the cluster stays. Endpoints, secrets and extensions never wait: Envoy may
+acknowledge clusters only when it has their endpoints, and a policy must not wait for a cluster.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryResponse
+
+from eastgate.xds.server.limits import Limits
+from eastgate.xds.server.resources import CLUSTER, LISTENER, ORDER, ROUTE, Resource
+from eastgate.xds.server.status import ABSENT, Ledger, Rejection
+from eastgate.xds.server.store import Store
+from eastgate.xds.server.subscription import Items, Response, Subscription
+
+__all__ = ["Answer", "ProtocolError", "Stream", "encode"]
+
+_WILDCARD: Final = (CLUSTER, LISTENER)
+_NAME_CLUSTERS: Final = (LISTENER, ROUTE)
+
+
+class ProtocolError(Exception):
+    """What a proxy sent makes no sense, or is too much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request says about the response before it. `accepted` has None for what is gone now."""
+
+    type_url: str
+    accepted: tuple[tuple[str, Resource | None], ...] = ()
+    rejected: tuple[tuple[str, Rejection], ...] = ()
+    nack: bool = False
+
+
+class Stream:
+    """The state of one delta stream of a node. It sees no resources but the node's own."""
+
+    def __init__(self, node: str, store: Store, ledger: Ledger, limits: Limits | None = None) -> None:
+        self.node = node
+        self.opened_at = time.monotonic()
+        self._store = store
+        self._ledger = ledger
+        self._limits = limits or Limits()
+        self._types: dict[str, Subscription] = {}
+        self._changed: set[str] = set()  # the types of which there may be something to send
+        self._nonces = itertools.count(1)
+        self._closed = False
+        self.settled = False
+
+    def changed(self, types: Iterable[str]) -> None:
+        """The store has changed."""
+        self._look_at(types)
+        self.settled = False
+
+    def _look_at(self, types: Iterable[str]) -> None:
+        self._changed.update(types)
+        if not self._changed.isdisjoint(_NAME_CLUSTERS):
+            self._changed.add(CLUSTER)  # its removals may have waited for this
+
+    def receive(self, request: Any) -> Answer | None:
+        """Take a request. Raises ProtocolError."""
+        if request.HasField("node") and request.node.id not in ("", self.node):
+            raise ProtocolError("the node may not change during a stream")
+        type_url = request.type_url
+        if type_url not in ORDER or self._closed:
+            return None
+        self.settled = False
+        answer = self._answered(request)
+        self._subscribe(request)
+        self._look_at((type_url,))
+        return answer
+
+    def _subscribe(self, request: Any) -> None:
+        type_url = request.type_url
+        subscription = self._types.get(type_url)
+        if subscription is not None:
+            if request.resource_names_subscribe or request.resource_names_unsubscribe:
+                self._resubscribe(subscription, request)
+            return
+        subscription = self._types[type_url] = Subscription(type_url, type_url in _WILDCARD)
+        wanted = self._store.of_type(self.node, type_url)
+        believed = self._ledger.resume(type_url, request.initial_resource_versions, wanted)
+        subscription.begin(request.resource_names_subscribe, believed)
+        for name in believed:
+            if not subscription.asks_for(name):
+                self._ledger.drop((type_url, name))
+        self._check_size()
+
+    def _resubscribe(self, subscription: Subscription, request: Any) -> None:
+        type_url = subscription.type_url
+        for name in subscription.change(request.resource_names_subscribe, request.resource_names_unsubscribe):
+            self._ledger.drop((type_url, name))
+        for name in request.resource_names_subscribe:
+            self._ledger.rejections.pop((type_url, name), None)
+        self._check_size()
+
+    def _check_size(self) -> None:
+        if sum(one.size for one in self._types.values()) > self._limits.subscriptions:
+            raise ProtocolError("too many subscriptions")
+
+    def _answered(self, request: Any) -> Answer | None:
+        subscription = self._types.get(request.type_url)
+        if subscription is None or subscription.in_flight is None:
+            return None
+        if subscription.in_flight.nonce != request.response_nonce:
+            return None
+        if request.HasField("error_detail"):
+            return self._rejected(subscription, request.error_detail.message)
+        type_url = subscription.type_url
+        accepted = subscription.accepted()
+        for name, resource in accepted.items():
+            self._ledger.accept((type_url, name), resource)
+        return Answer(type_url, tuple(accepted.items()))
+
+    def _rejected(self, subscription: Subscription, message: str) -> Answer:
+        type_url = subscription.type_url
+        at_fault, apart = subscription.rejected(message)
+        for name in (*at_fault, *apart):
+            self._ledger.doubt((type_url, name))
+        rejections = [
+            (name, self._ledger.reject((type_url, name), resource, message)) for name, resource in at_fault.items()
+        ]
+        return Answer(type_url, rejected=tuple(rejections), nack=True)
+
+    def next_response(self) -> Response | None:
+        """What is to be sent now, or None where there is nothing, or nothing that may be sent yet."""
+        if self._closed or not self._store.knows(self.node):
+            return None
+        for type_url in ORDER:
+            subscription = self._types.get(type_url)
+            if subscription is None or type_url not in self._changed or subscription.in_flight is not None:
+                continue
+            if type_url in _NAME_CLUSTERS and self._clusters_to_come():
+                continue
+            differences = self._differences(subscription)
+            if type_url == CLUSTER and None in differences.values() and self._removals_wait():
+                differences = {name: one for name, one in differences.items() if one is not None}
+            response = subscription.send(str(next(self._nonces)), differences, self._limits.response)
+            if response is not None:
+                return response
+            self._changed.discard(type_url)
+        self.settled = self._all_said()
+        return None
+
+    def _differences(self, subscription: Subscription) -> Items:
+        type_url = subscription.type_url
+        wanted = self._store.of_type(self.node, type_url)
+        return subscription.differences(wanted, lambda name: self._ledger.rejected_version((type_url, name)))
+
+    def _clusters_to_come(self) -> bool:
+        """Whether there are new clusters that had to wait until the proxy answers for others."""
+        clusters = self._types.get(CLUSTER)
+        if clusters is None or clusters.in_flight is None:
+            return False
+        differences = self._differences(clusters)
+        return any(one is not None and not clusters.has(name) for name, one in differences.items())
+
+    def _removals_wait(self) -> bool:
+        """Whether the proxy may still have a listener or a route that names a cluster that is to go."""
+        if LISTENER not in self._types:
+            return bool(self._store.of_type(self.node, LISTENER))
+        return any(self._differs(type_url) for type_url in _NAME_CLUSTERS if type_url in self._types)
+
+    def _differs(self, type_url: str) -> bool:
+        subscription = self._types[type_url]
+        if subscription.in_flight is not None or self._differences(subscription):
+            return True
+        wanted = self._store.of_type(self.node, type_url)
+        return any(
+            rejection.version == (wanted[name].version if name in wanted else ABSENT)
+            for (of_type, name), rejection in self._ledger.rejections.items()
+            if of_type == type_url
+        )
+
+    def _all_said(self) -> bool:
+        """Whether the proxy has answered for all that it asked for, and has asked for what it is to ask for."""
+        if any(one.in_flight is not None for one in self._types.values()):
+            return False
+        return all(one in self._types or not self._store.of_type(self.node, one) for one in _WILDCARD)
+
+    def close(self) -> None:
+        """The stream has ended. What was in flight may have been applied; the proxy's next claim will tell."""
+        for type_url, subscription in self._types.items():
+            if subscription.in_flight is not None:
+                for name, resource in subscription.in_flight.items.items():
+                    self._ledger.doubt((type_url, name), resource.version if resource is not None else ABSENT)
+        self._types.clear()
+        self._closed = True
+        self.settled = False
+
+
+def encode(response: Response) -> bytes:
+    """A response as it goes over the wire."""
+    message = DeltaDiscoveryResponse(type_url=response.type_url, nonce=response.nonce)
+    for name, resource in response.items.items():
+        if resource is None:
+            message.removed_resources.append(name)
+        else:
+            added = message.resources.add(name=name, version=resource.version)
+            added.resource.type_url = response.type_url
+            added.resource.value = resource.body
+    encoded: bytes = message.SerializeToString()
+    return encoded

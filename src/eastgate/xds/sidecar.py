@@ -1,0 +1,58 @@
+"""Everything that the proxy beside one workload is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from envoy.config.listener.v3 import listener_pb2
+
+from eastgate.targets.envoy import PortPlan
+from eastgate.xds.clusters import Address, Upstream, app_resources, inside, upstream_resources
+from eastgate.xds.listeners import Door, port_listeners
+from eastgate.xds.packing import serialized
+from eastgate.xds.rbac import connection_filter, request_filters
+from eastgate.xds.server.resources import LISTENER, Resource
+from eastgate.xds.typed import ADS, filter_, message, typed
+
+__all__ = ["OUTBOUND_PORT", "Outbound", "inbound_resources", "outbound_resources"]
+
+OUTBOUND_PORT = 15001
+
+
+@dataclass(frozen=True, slots=True)
+class Outbound:
+    """The way out of a workload: a proxy on its own address, for its own application."""
+
+    workload: str
+    address: str
+    port: int = OUTBOUND_PORT
+
+
+def inbound_resources(door: Door, plan: PortPlan, app: Address) -> Iterator[Resource]:
+    """One port: what decides there, and the application behind it."""
+    yield inside(f"connections/{door.port}")
+    yield from app_resources(door.port, app)
+    yield from port_listeners(door, plan)
+    yield connection_filter(plan)
+    if plan.reads_http:
+        yield inside(f"requests/{door.port}")
+        yield from request_filters(plan)
+
+
+def outbound_resources(out: Outbound, upstreams: Iterable[Upstream]) -> Iterator[Resource]:
+    """What an application uses as its HTTP proxy: it finds the Service by the host, and speaks mTLS with it."""
+    manager = typed(
+        "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+        stat_prefix="outbound",
+        generate_request_id=False,
+        rds={"config_source": ADS, "route_config_name": "outbound"},
+        http_filters=[filter_("router", typed("envoy.extensions.filters.http.router.v3.Router"))],
+    )
+    plain = {
+        "name": "outbound",
+        "address": {"socket_address": {"address": out.address, "port_value": out.port}},
+        "filter_chains": [{"name": "outbound", "filters": [filter_("http", manager)]}],
+    }
+    yield Resource(LISTENER, "outbound", serialized(message(listener_pb2.Listener, plain)))
+    yield from upstream_resources(upstreams)

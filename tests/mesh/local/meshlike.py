@@ -1,0 +1,42 @@
+"""A process that behaves as a mesh does: a folder, a reaper, two Envoys. It says on stdout what it started.
+
+`meshlike.py graceful PORT PORT` stops in order at SIGTERM, or when its stdin ends; `careless` knows no signals.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[3]))
+
+from eastgate.mesh.local.envoy import EnvoyProcess
+from eastgate.mesh.local.guard import Guard
+from eastgate.mesh.local.rundir import RunDir
+from tests.mesh.local.envoys import bootstrap
+
+
+async def main(manner: str, ports: list[int]) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    if manner == "graceful":
+        loop.add_signal_handler(signal.SIGTERM, stop.set)
+    loop.add_reader(0, stop.set)
+    with RunDir.acquire() as rundir, Guard(rundir) as guard:
+        envoys = [
+            await EnvoyProcess.start(
+                bootstrap(port), f"shop/{port}", on_record=lambda _: None, on_log=lambda _: None, guard=guard
+            )
+            for port in ports
+        ]
+        told = {"reaper": guard.pid, "envoys": [envoy.pid for envoy in envoys], "folder": str(rundir.path)}
+        print(json.dumps(told), flush=True)
+        await stop.wait()
+        await asyncio.gather(*(envoy.stop() for envoy in envoys))
+
+
+if __name__ == "__main__":
+    asyncio.run(main(sys.argv[1], [int(port) for port in sys.argv[2:]]))
