@@ -23,19 +23,25 @@ from eastgate.xds.secrets import svid_secret, trust_secret
 from eastgate.xds.server.resources import Resource
 from eastgate.xds.server.store import Store
 from eastgate.xds.sidecar import Outbound, inbound_resources, outbound_resources
+from eastgate.xds.tokens import TokenIdentity
 
 __all__ = ["Enforcement"]
 
 
 class Enforcement:
-    """Policies, enforced at sites. `by_address`: callers without a certificate are known by their address."""
+    """Policies, enforced at sites. Callers without a certificate are known by their address, where `by_address` says
+    so, or else by their token.
+    """
 
-    def __init__(self, authority: Authority, store: Store, *, by_address: bool = False) -> None:
+    def __init__(
+        self, authority: Authority, store: Store, *, by_address: bool = False, tokens: TokenIdentity | None = None
+    ) -> None:
         self.authority = authority
         self.store = store
         self.sites: Mapping[str, Site] = {}
         self.refused: dict[str, Diagnostic] = {}  # ports that are closed because their policies cannot be enforced
         self._by_address = by_address
+        self._tokens = tokens
         self._secrets: dict[str, dict[str, Resource]] = {}
         self._plans: WeakKeyDictionary[Program, dict[int, PortPlan]] = WeakKeyDictionary()
         self._known: frozenset[str] = frozenset()
@@ -93,7 +99,7 @@ class Enforcement:
         known = self._addresses(node) if self._by_address else ()
         found: list[Resource] = []
         for port, bound in sorted(site.ports.items()):
-            door = Door(node, site.address, port, bound, known)
+            door = Door(node, site.address, port, bound, known, self._tokens)
             found += inbound_resources(door, self.plan(node, port), site.apps[port])
         out = Outbound(node, site.address)
         namespace = world.workloads[node].namespace

@@ -39,6 +39,7 @@ from eastgate.xds.server.metrics import Metrics as ServerMetrics
 from eastgate.xds.server.server import AdsServer
 from eastgate.xds.server.store import Store
 from eastgate.xds.server.tokens import Tokens
+from eastgate.xds.tokens import TokenIdentity
 
 __all__ = ["LocalMesh", "MeshOptions", "mesh_settings"]
 
@@ -54,6 +55,7 @@ class MeshOptions:
     network: str | None = None
     apps: Mapping[str, Address] = field(default_factory=dict)
     by_address: bool = False
+    tokens: TokenIdentity | None = None
     federate: tuple[str, ...] = ()
     lifetimes: Lifetimes | None = None
     source: SvidSource | None = None
@@ -115,7 +117,9 @@ class LocalMesh:
             Certificates(source, self.settings, self.metrics, self.tell, self._renewed)
         )
         self._stack.callback(source.watch(self._source_changed))
-        self.enforcement = Enforcement(authority, self.store, by_address=self.options.by_address)
+        self.enforcement = Enforcement(
+            authority, self.store, by_address=self.options.by_address, tokens=self.options.tokens
+        )
         self.proxies = Proxies(self.rundir, guard, self.tokens, self.metrics, self.tell, self._record)
         await self.server.start(f"unix:{self.rundir.socket('control-plane')}")
         self._stack.push_async_callback(self.server.stop, 0.2)

@@ -29,12 +29,14 @@ from eastgate.xds.matching import ADDRESS_KEY, NOBODY, PEER_KEY, SOURCE_KEY, by_
 from eastgate.xds.packing import packed, serialized
 from eastgate.xds.rbac import APPLICATION_SLOTS, attributes_name, slot_name
 from eastgate.xds.server.resources import LISTENER, Resource
+from eastgate.xds.tokens import TokenIdentity, token_filter
 from eastgate.xds.typed import ADS, Plain, discovered, filter_, message, struct, typed
 
 __all__ = ["TLS_CONTEXT_SECRETS", "Door", "inbound", "port_listeners"]
 
 TLS_CONTEXT_SECRETS = ("svid", "trust")
 _DETECTION = "1s"  # how long a silent client is waited for, before it is taken to speak something else than HTTP
+_PLAIN = {"transport_protocol": "raw_buffer"}
 _NETWORK = "envoy.extensions.filters.network"
 _HTTP = "envoy.extensions.filters.http"
 
@@ -43,7 +45,8 @@ _HTTP = "envoy.extensions.filters.http"
 class Door:
     """Where a port of a workload is to be reached, and how callers without a certificate may be known.
 
-    `by_address` are identities by source address: of callers who come without TLS.
+    A certificate comes first. `by_address` are identities by source address, of callers who come without TLS; `tokens`
+    are those of callers of whom neither is known.
     """
 
     workload: str
@@ -51,6 +54,7 @@ class Door:
     port: int
     bound: int
     by_address: tuple[tuple[str, str], ...] = ()
+    tokens: TokenIdentity | None = None
 
 
 def port_listeners(door: Door, plan: PortPlan) -> Iterator[Resource]:
@@ -83,7 +87,7 @@ def inbound(door: Door) -> Any:
     known = [
         {
             "name": f"address/{address}",
-            "filter_chain_match": {"transport_protocol": "raw_buffer", "source_prefix_ranges": [_host(address)]},
+            "filter_chain_match": {**_PLAIN, "source_prefix_ranges": [_host(address)]},
             "filters": _outer(door, identity, tls=False),
         }
         for address, identity in door.by_address
@@ -104,8 +108,9 @@ def inbound(door: Door) -> Any:
                 "filters": _outer(door, "%DOWNSTREAM_PEER_URI_SAN%", tls=True),
             },
             *known,
-            {"name": "plain", "filters": _outer(door, NOBODY, tls=False)},
+            {"name": "plain", "filter_chain_match": _PLAIN, "filters": _outer(door, NOBODY, tls=False)},
         ],
+        "default_filter_chain": {"name": "silent", "filters": _outer(door, NOBODY, tls=False)},
     }
     return message(listener_pb2.Listener, plain)
 
@@ -266,6 +271,7 @@ def _requests(door: Door) -> Any:
         access_log=request_log(door.workload, door.port),
         local_reply_config={"mappers": [_reply(404, "not found\n"), _reply(400, "bad request\n")]},
         http_filters=[
+            *([token_filter(door.tokens)] if door.tokens is not None else []),
             discovered(attributes_name(door.port), f"{_HTTP}.set_filter_state.v3.Config"),
             *(discovered(slot_name(door.port, layer), f"{_HTTP}.rbac.v3.RBAC") for layer in APPLICATION_SLOTS),
             filter_("router", typed(f"{_HTTP}.router.v3.Router", suppress_envoy_headers=True)),

@@ -30,6 +30,7 @@ __all__ = [
     "PATH_KEY",
     "PEER_KEY",
     "SOURCE_KEY",
+    "TOKEN_KEY",
     "by_protocol",
     "caller_matcher",
     "first_match",
@@ -40,6 +41,7 @@ PEER_KEY = "eastgate.peer"  # filter state: the SPIFFE ID of the caller, or NOBO
 ADDRESS_KEY = "eastgate.address"
 SOURCE_KEY = "eastgate.source"  # the address with its port, by which a log line is found again
 PATH_KEY = "eastgate.path"
+TOKEN_KEY = "eastgate.token"  # the claim of a verified token  # noqa: S105 - not a secret
 NOBODY = "none"
 
 OnMatch: TypeAlias = Any  # messages of generated code are untyped
@@ -56,13 +58,24 @@ def query_key(name: str) -> str:
 # Callers
 
 
-def caller_matcher(decided: ByCaller[Node], leaf: Leaf) -> Any:
-    """A matcher that decides for every caller. Without any word on the caller, which cannot be, it denies."""
-    entries: dict[str, OnMatch] = {NOBODY: _node(decided.nobody, leaf)}
+def caller_matcher(decided: ByCaller[Node], leaf: Leaf, by_token: str | None = None) -> Any:
+    """A matcher that decides for every caller. Without any word on the caller, which cannot be, it denies.
+
+    `by_token`: who has no certificate may have a token that says who it is, in this trust domain and no other.
+    """
+    nobody = _node(decided.nobody, leaf)
+    if by_token is not None:
+        identified = _nested(_callers(decided, leaf, TOKEN_KEY, nobody))
+        nobody = _nested(_list([(_regex(_state(TOKEN_KEY), f"spiffe://{re.escape(by_token)}/.+"), identified)], nobody))
+    return _callers(decided, leaf, PEER_KEY, nobody)
+
+
+def _callers(decided: ByCaller[Node], leaf: Leaf, key: str, nobody: OnMatch) -> Any:
+    entries: dict[str, OnMatch] = {NOBODY: nobody}
     for identity, node in decided.known.items():
         if node != _fallback(decided, identity):
             entries[identity] = _node(node, leaf)
-    return _map(_state(PEER_KEY), _others(decided, leaf), exact=entries)
+    return _map(_state(key), _others(decided, leaf, key), exact=entries)
 
 
 def _fallback(decided: ByCaller[Node], identity: str) -> Node:
@@ -76,13 +89,13 @@ def _fallback(decided: ByCaller[Node], identity: str) -> Node:
     return decided.accounts.get(AccountOf(domain, namespace), node if domain == other.domain else decided.stranger)
 
 
-def _others(decided: ByCaller[Node], leaf: Leaf) -> Any:
+def _others(decided: ByCaller[Node], leaf: Leaf, key: str) -> Any:
     """Callers whom nobody knows: by namespace, by trust domain, any at all."""
     other, node = decided.other_account
     last = _list(
         [
-            (_regex(_state(PEER_KEY), _accounts(other)), _node(node, leaf)),
-            (_regex(_state(PEER_KEY), "spiffe://.+"), _node(decided.stranger, leaf)),
+            (_regex(_state(key), _accounts(other)), _node(node, leaf)),
+            (_regex(_state(key), "spiffe://.+"), _node(decided.stranger, leaf)),
         ],
         leaf(Verdict(False, 0, "no-caller")),
     )
@@ -90,11 +103,11 @@ def _others(decided: ByCaller[Node], leaf: Leaf) -> Any:
         return last
     entries = {
         f"spiffe://{cell.domain}/ns/{cell.namespace}/sa/": _nested(
-            _list([(_regex(_state(PEER_KEY), _accounts(cell)), _node(inner, leaf))], _node(decided.stranger, leaf))
+            _list([(_regex(_state(key), _accounts(cell)), _node(inner, leaf))], _node(decided.stranger, leaf))
         )
         for cell, inner in decided.accounts.items()
     }
-    return _map(_state(PEER_KEY), last, prefix=entries)
+    return _map(_state(key), last, prefix=entries)
 
 
 def _accounts(cell: AccountOf | OtherAccount) -> str:

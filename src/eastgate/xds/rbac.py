@@ -19,9 +19,10 @@ from xds.type.matcher.v3 import matcher_pb2
 
 from eastgate.policy.attributes import Attribute
 from eastgate.targets.envoy import ENCODED_SLASH, HttpFilter, PortPlan, Verdict
-from eastgate.xds.matching import PATH_KEY, caller_matcher, first_match, query_key
+from eastgate.xds.matching import PATH_KEY, TOKEN_KEY, caller_matcher, first_match, query_key
 from eastgate.xds.packing import packed, serialized
 from eastgate.xds.server.resources import EXTENSION, Resource
+from eastgate.xds.tokens import TokenIdentity
 
 __all__ = ["APPLICATION_SLOTS", "attributes_name", "connection_filter", "request_filters", "slot_name"]
 
@@ -39,26 +40,27 @@ def attributes_name(port: int) -> str:
     return f"{port}/attributes"
 
 
-def request_filters(plan: PortPlan) -> list[Resource]:
+def request_filters(plan: PortPlan, tokens: TokenIdentity | None = None) -> list[Resource]:
     """The filters of a port that is read as HTTP."""
     by_layer = {one.layer: one for one in plan.filters}
     looked_at = frozenset().union(*(one.looks_at for one in plan.filters))
-    found = [_resource(attributes_name(plan.port), _attributes(looked_at))]
+    found = [_resource(attributes_name(plan.port), _attributes(looked_at, tokens))]
+    by_token = tokens.trust_domain if tokens is not None else None
     for layer in APPLICATION_SLOTS:
         one = by_layer.get(layer)
-        rules = _rules(one) if one is not None else http_rbac_pb2.RBAC()
+        rules = _rules(one, by_token) if one is not None else http_rbac_pb2.RBAC()
         found.append(_resource(slot_name(plan.port, layer), rules, one.policies if one is not None else frozenset()))
     return found
 
 
-def _rules(one: HttpFilter) -> Any:
-    matcher = caller_matcher(one.decision, _action)
+def _rules(one: HttpFilter, by_token: str | None) -> Any:
+    matcher = caller_matcher(one.decision, _action, by_token)
     if one.refusal is not None:
-        matcher = first_match([(ENCODED_SLASH, caller_matcher(one.refusal, _action))], matcher)
+        matcher = first_match([(ENCODED_SLASH, caller_matcher(one.refusal, _action, by_token))], matcher)
     prefix = f"{one.layer}."
     rules = http_rbac_pb2.RBAC(matcher=matcher, rules_stat_prefix=prefix, track_per_rule_stats=True)
     if one.audit is not None:
-        rules.shadow_matcher.CopyFrom(caller_matcher(one.audit, _action))
+        rules.shadow_matcher.CopyFrom(caller_matcher(one.audit, _action, by_token))
         rules.shadow_rules_stat_prefix = f"audit.{prefix}"
     return rules
 
@@ -78,9 +80,11 @@ def _action(verdict: Verdict) -> Any:
     return matcher_pb2.Matcher.OnMatch(action=typed)
 
 
-def _attributes(looked_at: frozenset[Attribute]) -> Message:
-    """The path without its query, and each query parameter that a policy looks at."""
+def _attributes(looked_at: frozenset[Attribute], tokens: TokenIdentity | None) -> Message:
+    """The path without its query, each query parameter that a policy looks at, and whom a token names."""
     values: list[dict[str, object]] = [_noted(PATH_KEY, "%PATH(NQ)%")]
+    if tokens is not None:
+        values.append(_noted(TOKEN_KEY, tokens.claimed))
     queries = sorted(one.key for one in looked_at if one.name == "query parameter")
     values += [_noted(query_key(name), f"%QUERY_PARAM({name})%") for name in queries]
     found: Message = ParseDict({"on_request_headers": values}, set_filter_state_pb2.Config())

@@ -37,7 +37,7 @@ def inbound_resources(door: Door, plan: PortPlan, app: Address) -> Iterator[Reso
     yield connection_filter(plan)
     if plan.reads_http:
         yield inside(f"requests/{door.port}")
-        yield from request_filters(plan)
+        yield from request_filters(plan, door.tokens)
 
 
 def outbound_resources(out: Outbound, upstreams: Iterable[Upstream]) -> Iterator[Resource]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from ipaddress import IPv4Network
 
@@ -12,17 +13,23 @@ from eastgate.mesh.local.addresses import Addresses, AddressesExhausted, Network
 from tests.mesh.local.envoys import free_port
 
 
+def network(number: int, prefix: int = 20) -> str:
+    """A network that no other test, nor the same one of another run, uses at the same time."""
+    return f"127.{130 + os.getpid() % 100}.{16 * number}.0/{prefix}"
+
+
 def test_addresses_follow_the_order_of_keys_and_stay() -> None:
-    with Addresses("127.201.0.0/16") as addresses:
-        assert addresses.own == "127.201.0.1"
-        assert addresses.assign(["b", "a"]) == {"a": "127.201.0.2", "b": "127.201.0.3"}
-        assert addresses.assign(["b"]) == {"b": "127.201.0.3"}
-        assert addresses.assign(["0", "b"]) == {"0": "127.201.0.4", "b": "127.201.0.3"}
-        assert addresses.assign(["0", "a", "b"])["a"] == "127.201.0.2"
+    with Addresses(network(0)) as addresses:
+        base = network(0).removesuffix(".0/20")
+        assert addresses.own == f"{base}.1"
+        assert addresses.assign(["b", "a"]) == {"a": f"{base}.2", "b": f"{base}.3"}
+        assert addresses.assign(["b"]) == {"b": f"{base}.3"}
+        assert addresses.assign(["0", "b"]) == {"0": f"{base}.4", "b": f"{base}.3"}
+        assert addresses.assign(["0", "a", "b"])["a"] == f"{base}.2"
 
 
 def test_an_address_is_given_to_another_only_when_there_is_no_new_one() -> None:
-    with Addresses("127.201.0.0/29") as addresses:
+    with Addresses(network(1, 29)) as addresses:
         first = addresses.assign("abcde")
         assert len(set(first.values())) == 5
         addresses.assign("acde")
@@ -34,7 +41,7 @@ def test_an_address_is_given_to_another_only_when_there_is_no_new_one() -> None:
 
 
 def test_thousands_of_addresses_look_like_hosts() -> None:
-    with Addresses("127.201.0.0/16") as addresses:
+    with Addresses(network(2)) as addresses:
         given = addresses.assign(f"{number:05}" for number in range(2000))
         assert len(set(given.values())) == 2000
         assert not any(address.endswith((".0", ".255")) for address in given.values())
@@ -46,18 +53,19 @@ def test_two_meshes_have_different_networks() -> None:
         assert one.network.prefixlen == 16
         with pytest.raises(NetworkUnavailable, match="another mesh uses"):
             Addresses(str(one.network))
-        again = str(one.network)
-    with Addresses(again):
-        pass
+    for _ in range(2):
+        with Addresses(network(3)):  # it can be had again
+            pass
 
 
 def test_a_network_in_which_somebody_listens_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_USUAL", (IPv4Network("127.202.0.0/16"), IPv4Network("127.203.0.0/16")))
+    taken, free = IPv4Network(network(4)), IPv4Network(network(5))
+    monkeypatch.setattr(module, "_USUAL", (taken, free))
     with socket.socket() as somebody:
-        somebody.bind(("127.202.3.4", 0))
+        somebody.bind((str(taken[77]), 0))
         somebody.listen()
         with Addresses() as addresses:
-            assert str(addresses.network) == "127.203.0.0/16"
+            assert addresses.network == free
             with pytest.raises(NetworkUnavailable, match="no network in 127"):
                 Addresses()
 

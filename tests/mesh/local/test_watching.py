@@ -14,6 +14,7 @@ from eastgate.mesh.local import watching
 from eastgate.mesh.local.watching import changes
 
 _SETTLED = 0.35
+_SOON = 1.5  # it is some 30 ms on an idle machine; looking without being told would take 3 s
 
 
 def _rename_save(folder: Path) -> None:
@@ -124,7 +125,7 @@ async def _noticed(paths: list[Path], act: Callable[[], None]) -> tuple[set[str]
 def test_every_way_to_change_a_manifest_is_noticed_soon(act: Callable[[Path], None], name: str, folder: Path) -> None:
     told, took = asyncio.run(_noticed([folder], lambda: act(folder)))
     assert name in told
-    assert took < 0.5
+    assert took < _SOON
 
 
 def test_a_file_named_by_the_user_is_watched_through_all_its_lives(tmp_path: Path) -> None:
@@ -161,7 +162,7 @@ def test_a_folder_that_is_a_link_may_be_put_elsewhere(tmp_path: Path) -> None:
 
     told, took = asyncio.run(_noticed([tmp_path / "current" / "manifests"], relink))
     assert told == {"a.yaml"}
-    assert took < 0.5
+    assert took < _SOON
 
 
 def test_a_folder_may_go_and_come_back(tmp_path: Path) -> None:

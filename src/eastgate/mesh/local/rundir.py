@@ -62,9 +62,10 @@ class RunDir:
     def acquire(cls, name: str = DEFAULT_NAME) -> Iterator[RunDir]:
         """A new, empty folder for a mesh of this name, for as long as the block lasts."""
         _check_name(name)
-        with contextlib.suppress(NoMesh):
-            _still_running(find(name))
         base = _base(name)
+        with contextlib.suppress(FileExistsError):
+            base.mkdir(mode=0o700)
+        os.close(_open_private(base))
         _sweep(base)
         rundir = _take(base / name, name)
         try:
@@ -96,16 +97,13 @@ class RunDir:
 def find(name: str = DEFAULT_NAME) -> RunDir:
     """The folder of a mesh that runs, for its clients."""
     _check_name(name)
-    for base in _candidates():
-        path = base / name
-        try:
-            os.close(_open_private(base))
-            descriptor = _open_private(path)
-        except (FileNotFoundError, RunDirRefused):  # no mesh of this user would run in there
-            continue
+    base = _base(name)
+    with contextlib.suppress(FileNotFoundError):
+        os.close(_open_private(base))
+        descriptor = _open_private(base / name)
         try:
             if not _lock(descriptor, fcntl.LOCK_SH):
-                return RunDir(name, path)
+                return RunDir(name, base / name)
         finally:
             os.close(descriptor)
     which = "no mesh" if name == DEFAULT_NAME else f"no mesh named `{name}`"
@@ -118,26 +116,19 @@ def _check_name(name: str) -> None:
         raise BadName(f"`{name}` cannot be the name of a mesh", help="use up to 32 of a-z, 0-9 and, inside, `-`")
 
 
-def _candidates() -> list[Path]:
-    """Where the folders of this user may be. A client may have other variables set than the mesh had."""
+def _base(name: str) -> Path:
+    """Where the meshes of this user are: the first place that is theirs and leaves room for the names of sockets."""
     own = f"eastgate-{os.geteuid()}"
-    found = [Path(tempfile.gettempdir()).absolute() / own, Path("/tmp") / own]  # noqa: S108 - checked before its use
+    places = [Path(tempfile.gettempdir()).absolute() / own, Path("/tmp") / own]  # noqa: S108 - checked before its use
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     if os.path.isabs(runtime):
         with contextlib.suppress(OSError):
             status = os.stat(runtime)
             # after `su` it is the folder of the user before
             if status.st_uid == os.geteuid() and not status.st_mode & 0o022:
-                found.insert(0, Path(runtime) / "eastgate")
-    return list(dict.fromkeys(found))
-
-
-def _base(name: str) -> Path:
-    for base in _candidates():
+                places.insert(0, Path(runtime) / "eastgate")
+    for base in places:
         if len(os.fsencode(base / name)) + _ROOM <= _LONGEST_SOCKET and os.access(base.parent, os.W_OK):
-            with contextlib.suppress(FileExistsError):
-                base.mkdir(mode=0o700)
-            os.close(_open_private(base))
             return base
     raise RunDirRefused("no folder has a name short enough for sockets", help="set XDG_RUNTIME_DIR to a shorter one")
 

@@ -20,7 +20,7 @@ _MOST_WAITING = 1024 * 1024
 _LAST_WORDS = 1.0
 
 
-class HandshakeClosed(ConnectionError):
+class HandshakeClosed(ConnectionError):  # noqa: N818 - says what happened
     """The peer closed before TLS was agreed on, and did not say why."""
 
 
@@ -52,8 +52,10 @@ class Wire:
             if source is not None:
                 made.bind((source, 0))
             await asyncio.get_running_loop().sock_connect(made, address)
-            wire = cls(made, None if context is None else _Tls(context, name))
-            await wire._shake_hands()
+            tls = None if context is None else _Tls(context, name)
+            wire = cls(made, tls)
+            if tls is not None:
+                await wire._shake_hands(tls)
         except BaseException:
             made.close()
             raise
@@ -105,18 +107,19 @@ class Wire:
             await asyncio.wait([self._pumping])
         self._socket.close()
 
-    async def _shake_hands(self) -> None:
-        while self._tls is not None:
+    async def _shake_hands(self, tls: _Tls) -> None:
+        while True:
             try:
-                self._tls.object.do_handshake()
+                tls.object.do_handshake()
             except ssl.SSLWantReadError:
-                await self._hear_handshake(self._tls)
+                await self._hear_handshake(tls)
+                continue
             except ssl.SSLError:
                 with contextlib.suppress(OSError):
-                    await self._flush(self._tls)  # the peer may know why, too
+                    await self._flush(tls)  # the peer may know why, too
                 raise
-            else:
-                return await self._flush(self._tls)
+            await self._flush(tls)
+            return
 
     async def _hear_handshake(self, tls: _Tls) -> None:
         try:

@@ -115,7 +115,9 @@ class AdsServer:
             ("grpc.keepalive_time_ms", int(limits.keepalive * 1000)),
             ("grpc.keepalive_timeout_ms", int(limits.keepalive_timeout * 1000)),
             ("grpc.keepalive_permit_without_calls", 1),
-            ("grpc.http2.max_pings_without_data", 0), ("grpc.http2.ping_timeout_ms", int(limits.keepalive_timeout*1000)),
+            # While another ping is not answered, gRPC sends none to keep alive; it must not wait longer for that one.
+            ("grpc.http2.ping_timeout_ms", int(limits.keepalive_timeout * 1000)),
+            ("grpc.http2.max_pings_without_data", 0),
             ("grpc.http2.min_ping_interval_without_data_ms", 5000),
         ]
 

@@ -1,0 +1,1 @@
+"""What must hold when something breaks, lies, or is too slow: with real Envoys, real mTLS and real signals."""

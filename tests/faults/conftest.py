@@ -1,0 +1,34 @@
+"""Each test has a runtime folder of its own, and may be a coroutine."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_LONGEST = 60.0
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Runs a test that is a coroutine, and never waits for it for ever."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    wanted = inspect.signature(pyfuncitem.obj).parameters
+    arguments = {name: pyfuncitem.funcargs[name] for name in wanted}
+    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**arguments), _LONGEST))
+    return True
+
+
+@pytest.fixture(autouse=True)
+def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of the run folders of meshes, with a name that is short enough for sockets."""
+    folder = Path(tempfile.mkdtemp(prefix="eg-"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
+    yield folder
+    shutil.rmtree(folder)

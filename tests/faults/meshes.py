@@ -1,0 +1,125 @@
+"""A running mesh, with what a test asks of one: calls as somebody, changes, and what was told meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from eastgate.mesh.events import Decided, Enforced, Event
+from eastgate.mesh.local.calling import Called, Connection, HttpRequest, Target, call
+from eastgate.mesh.local.echo import EchoOptions, EchoServer
+from eastgate.mesh.mesh import LocalMesh, MeshOptions
+from eastgate.mesh.records import Observed
+from eastgate.xds.clusters import Address
+from tests.faults.worlds import HTTP, Manifest, reading, sa
+
+__all__ = ["SERVER", "Running", "running", "until"]
+
+SERVER = "shop/server"
+_numbers = itertools.count()
+E = TypeVar("E")
+
+
+async def until(true: Callable[[], bool], seconds: float = 5.0, what: str = "") -> None:
+    """Waits until something holds that nobody tells of."""
+    ends = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < ends, what or "it did not come to be so"
+        await asyncio.sleep(0.01)
+
+
+@dataclass
+class Running:
+    """A mesh that runs."""
+
+    mesh: LocalMesh
+    events: list[Event] = field(default_factory=list)
+    records: list[dict[str, Any]] = field(default_factory=list)
+
+    def target(self, port: int = HTTP, workload: str = SERVER) -> Target:
+        site = self.mesh.sites[workload]
+        return Target(site.address, site.ports[port])
+
+    async def open(self, account: str | None, port: int = HTTP, workload: str = SERVER) -> Connection:
+        """A connection as an account of the namespace, as a SPIFFE ID, or as nobody."""
+        identity = account if account is None or "://" in account else sa(account)
+        tls = await self.mesh.certificates.context(identity) if identity is not None else None
+        return await Connection.open(self.target(port, workload), tls=tls)
+
+    async def call(
+        self,
+        account: str | None,
+        request: HttpRequest | bytes | None = None,
+        port: int = HTTP,
+        workload: str = SERVER,
+        *,
+        timeout: float = 5.0,
+        enough: int | None = 1,
+    ) -> Called:
+        """One call as somebody; a GET of `/` where nothing is said."""
+        identity = account if account is None or "://" in account else sa(account)
+        tls = await self.mesh.certificates.context(identity) if identity is not None else None
+        asked = HttpRequest() if request is None else request
+        return await call(self.target(port, workload), tls=tls, request=asked, timeout=timeout, enough=enough)
+
+    async def get(self, account: str | None, path: str, port: int = HTTP) -> int:
+        """The status of the answer to a GET; 0 where there is none."""
+        return (await self.call(account, HttpRequest(path=path), port)).status
+
+    async def change(self, *manifests: Manifest) -> Enforced:
+        """Enforce these instead."""
+        return await self.mesh.apply(reading(*manifests)(self.mesh.settings))
+
+    def told(self, kind: type[E]) -> list[E]:
+        """The events of a kind."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def seen(self) -> list[Observed]:
+        """What the proxies decided."""
+        return [event.seen for event in self.told(Decided)]
+
+    async def next_seen(self, make: Callable[[], Any]) -> Observed:
+        """What the proxy logged about what this does."""
+        before = len(self.seen())
+        await make()
+        await until(lambda: len(self.seen()) > before, what="nothing was logged")
+        return self.seen()[before]
+
+    def metric(self, name: str, **labels: str) -> float:
+        """The sum of a metric over what has these labels."""
+        found = 0.0
+        for family in self.mesh.server.metrics.registry.collect():
+            for sample in family.samples:
+                if sample.name == name and labels.items() <= sample.labels.items():
+                    found += sample.value
+        return found
+
+    def sent(self) -> float:
+        """How many responses the control plane has sent."""
+        return self.metric("eastgate_xds_responses_total")
+
+
+@asynccontextmanager
+async def running(*manifests: Manifest, apps: dict[int, EchoOptions] | None = None, **options: Any) -> AsyncIterator[Running]:
+    """A mesh of these manifests. `apps` are applications of the server that behave otherwise than the usual ones."""
+    name = f"faults-{os.getpid()}-{next(_numbers)}"
+    folder = os.environ["XDG_RUNTIME_DIR"]
+    servers = {port: EchoServer(f"{folder}/app{port}.sock", SERVER, port, how) for port, how in (apps or {}).items()}
+    addresses = {f"{SERVER}:{port}": Address(server.path) for port, server in servers.items()}
+    made = Running(LocalMesh(reading(*manifests), options=MeshOptions(name=name, apps=addresses, **options)))
+    made.apps = servers
+    made.mesh.listen(made.events.append)
+    try:
+        for server in servers.values():
+            await server.start()
+        async with made.mesh:
+            yield made
+    finally:
+        for server in servers.values():
+            await server.stop()
