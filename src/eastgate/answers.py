@@ -122,6 +122,8 @@ def _looks_at_paths(part: object) -> bool:
     """Whether any expression in a scheme may look at the path. To ask the API server about no resource is to do so."""
     if isinstance(part, str):
         return "path" in part
+    if isinstance(part, Mapping):
+        return any(_looks_at_paths(one) for one in part.values())
     if isinstance(part, tuple):
         return any(_looks_at_paths(one) for one in part)
     if isinstance(part, SubjectAccess) and part.resource is None:
@@ -140,6 +142,9 @@ def _with_token(facts: RequestFacts, scheme: Scheme, token: str | None) -> Reque
 
 
 def _carrying(facts: RequestFacts, place: Credentials, token: str) -> RequestFacts:
+    """The request with a token in one place. Of headers or a path that are not known, no more is known by it."""
+    if (facts.path if place.where is Where.QUERY else facts.headers) is UNKNOWN:
+        return replace(facts, presented={**facts.presented, place: token})
     headers = {} if facts.headers is UNKNOWN else dict(facts.headers)
     match place.where:
         case Where.AUTHORIZATION_HEADER:
@@ -150,7 +155,7 @@ def _carrying(facts: RequestFacts, place: Credentials, token: str) -> RequestFac
             cookies = "; ".join(part for part in (headers.get("cookie"), f"{place.key}={token}") if part)
             return replace(facts, headers={**headers, "cookie": cookies})
         case Where.QUERY:
-            path = "/" if facts.path is UNKNOWN else facts.path
+            path = str(facts.path)
             return replace(facts, path=f"{path}{'&' if '?' in path else '?'}{quote(place.key)}={quote(token)}")
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from eastgate.authconfig.evaluate import evaluate
 from eastgate.authconfig.model import Credentials, Where
-from tests.authconfig.schemes import api_keys, holding, request, scheme, secret
+from eastgate.policy.attributes import UNKNOWN
+from tests.authconfig.schemes import api_keys, holding, request, rule, scheme, secret
 
 KEY = "k3y-of-alice"
 SERVICES = holding(secret("alice", KEY))
@@ -55,3 +58,12 @@ def test_only_the_named_place_counts(
     assert found.allowed is accepted
     assert found.status == (200 if accepted else 401)
     assert not (accepted and KEY in repr(found))
+
+
+def test_a_token_in_headers_that_nobody_knows_tells_nothing_about_the_other_headers() -> None:
+    place = Credentials(Where.AUTHORIZATION_HEADER, "APIKEY")
+    keyed = scheme(rule("context.request.http.headers.x-role neq guest"), identities=[api_keys(credentials=place)])
+    known = request(headers={"authorization": f"APIKEY {KEY}"})
+    unknown = replace(request(headers=UNKNOWN), presented={place: KEY})
+    assert evaluate(keyed, known, SERVICES).allowed
+    assert not evaluate(keyed, unknown, SERVICES).allowed

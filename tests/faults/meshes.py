@@ -40,7 +40,7 @@ class Running:
 
     mesh: LocalMesh
     events: list[Event] = field(default_factory=list)
-    records: list[dict[str, Any]] = field(default_factory=list)
+    apps: dict[int, EchoServer] = field(default_factory=dict)
 
     def target(self, port: int = HTTP, workload: str = SERVER) -> Target:
         site = self.mesh.sites[workload]
@@ -84,12 +84,15 @@ class Running:
         """What the proxies decided."""
         return [event.seen for event in self.told(Decided)]
 
-    async def next_seen(self, make: Callable[[], Any]) -> Observed:
-        """What the proxy logged about what this does."""
-        before = len(self.seen())
-        await make()
-        await until(lambda: len(self.seen()) > before, what="nothing was logged")
-        return self.seen()[before]
+    async def seen_of(self, connection: Connection, level: str = "request") -> Observed:
+        """What the proxy logged about a connection, or about a request on it."""
+        source = "{}:{}".format(*connection.local_address)
+
+        def found() -> list[Observed]:
+            return [one for one in self.seen() if one.source == source and one.level == level]
+
+        await until(lambda: bool(found()), what=f"nothing was logged about {source}")
+        return found()[-1]
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum of a metric over what has these labels."""
@@ -106,14 +109,16 @@ class Running:
 
 
 @asynccontextmanager
-async def running(*manifests: Manifest, apps: dict[int, EchoOptions] | None = None, **options: Any) -> AsyncIterator[Running]:
+async def running(
+    *manifests: Manifest, apps: dict[int, EchoOptions] | None = None, **options: Any
+) -> AsyncIterator[Running]:
     """A mesh of these manifests. `apps` are applications of the server that behave otherwise than the usual ones."""
     name = f"faults-{os.getpid()}-{next(_numbers)}"
     folder = os.environ["XDG_RUNTIME_DIR"]
     servers = {port: EchoServer(f"{folder}/app{port}.sock", SERVER, port, how) for port, how in (apps or {}).items()}
     addresses = {f"{SERVER}:{port}": Address(server.path) for port, server in servers.items()}
-    made = Running(LocalMesh(reading(*manifests), options=MeshOptions(name=name, apps=addresses, **options)))
-    made.apps = servers
+    mesh = LocalMesh(reading(*manifests), options=MeshOptions(name=name, apps=addresses, **options))
+    made = Running(mesh, apps=servers)
     made.mesh.listen(made.events.append)
     try:
         for server in servers.values():

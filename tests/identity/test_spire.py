@@ -31,6 +31,8 @@ WEB, DB = "spiffe://cluster.local/ns/shop/sa/web", "spiffe://cluster.local/ns/sh
 NAME = "web.shop.serviceaccount.identity.linkerd.cluster.local"
 PARTNER = EmbeddedAuthority("partner.example")
 
+pytestmark = pytest.mark.spire
+
 
 @pytest.fixture(scope="module")
 def spire() -> Iterator[Spire]:

@@ -25,6 +25,8 @@ _SECRET_PARAMETERS: Final = ("access_token", "api_key", "apikey")
 
 def credential(credentials: Credentials, request: RequestFacts) -> str | Refused | NotKnown:
     """The credential, why there is none, or what must be known to tell."""
+    if credentials in request.presented:
+        return request.presented[credentials]
     if credentials.where is Where.QUERY:
         if request.path is UNKNOWN:
             return NotKnown("the path")
@@ -82,6 +84,7 @@ def all_credentials(places: Iterable[Credentials], request: RequestFacts) -> Ite
     """Everything in a request that is where a credential may be, good or not."""
     headers = request.headers if request.headers is not UNKNOWN else {}
     path = request.path if request.path is not UNKNOWN else ""
+    yield from request.presented.values()
     for name in _SECRET_HEADERS:
         if value := headers.get(name):
             yield value

@@ -12,6 +12,7 @@ from eastgate.world import Selector
 if TYPE_CHECKING:
     from eastgate.authconfig.authorization.rego_process import RegoEngine
     from eastgate.authconfig.caching import AnswerCache
+    from eastgate.authconfig.model import Credentials
     from eastgate.tokens import KeySource
 
 __all__ = ["Answer", "Fetcher", "RequestFacts", "Review", "Reviewer", "Secret", "Services", "Unavailable"]
@@ -49,6 +50,8 @@ class RequestFacts:
     body: str | Unknown | None = field(default=None, repr=False)
     claims: Mapping[str, object] | None = field(default=None, repr=False)
     """The claims of a token that somebody has verified already, for questions without a cluster."""
+    presented: Mapping[Credentials, str] = field(default_factory=dict, repr=False)
+    """Credentials that are known to be in these places, of headers or of a path that are not known otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -265,6 +265,7 @@ def _requests(door: Door) -> Any:
         strip_trailing_host_dot=True,
         server_header_transformation="PASS_THROUGH",
         generate_request_id=False,
+        early_header_mutation_extensions=[_without_envoys_words()],
         request_headers_timeout="10s",
         http_protocol_options={"accept_http_10": True},
         upgrade_configs=[{"upgrade_type": "websocket"}],
@@ -281,6 +282,13 @@ def _requests(door: Door) -> Any:
     chain = {"name": "requests", "filters": [filter_("http", manager)]}
     plain = {"name": f"requests/{door.port}", "internal_listener": {}, "filter_chains": [chain]}
     return message(listener_pb2.Listener, plain)
+
+
+def _without_envoys_words() -> Plain:
+    """Takes away what only Envoy may say to itself: by `x-envoy-original-path` a client would choose its own path."""
+    kind = "envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation"
+    ours = {"remove_on_match": {"key_matcher": {"prefix": "x-envoy-"}}}
+    return filter_("without-envoys-words", struct(kind, mutations=[ours]))
 
 
 def _reply(status: int, body: str) -> Plain:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -203,6 +204,28 @@ def test_an_answer_counts_that_comes_before_everything_is_sent() -> None:
                 assert called.elapsed_ms < 3500
 
     asyncio.run(scene())
+
+
+def test_what_the_peer_said_is_heard_although_sending_failed_first() -> None:
+    def answer_and_reset(listening: socket.socket) -> None:
+        peer, _ = listening.accept()
+        with peer:
+            peer.recv(1)
+            peer.sendall(b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n")
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+
+    async def scene(listening: socket.socket) -> None:
+        server = threading.Thread(target=answer_and_reset, args=(listening,))
+        server.start()
+        async with await Connection.open(Target("127.0.0.1", listening.getsockname()[1])) as connection:
+            await connection.send(b"x")
+            server.join()  # the event loop stands still meanwhile, so nothing has been read yet
+            await connection.send(HttpRequest())
+            assert (await connection.response()).status == 403
+            assert await connection.peer_closed(1)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        asyncio.run(scene(listening))
 
 
 def test_what_nobody_reads_is_not_hoarded() -> None:

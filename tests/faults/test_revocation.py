@@ -1,0 +1,145 @@
+"""Taking a permission away reaches connections that are open, and only those that lose it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from eastgate.mesh.local.calling import Connection, HttpRequest
+from eastgate.mesh.local.echo import EchoOptions
+from tests.faults.meshes import Running, running
+from tests.faults.worlds import HTTP, PUSH, RAW, allow, deny, sa, world
+
+_PUSHES = {PUSH: EchoOptions(push_every=0.1)}
+_SOON = 2.0
+_UNKNOWN = sa("somebody", "other")
+
+
+@dataclass
+class Held:
+    """The three connections of one caller: one that pings, one that is silent, one that is spoken to."""
+
+    who: str
+    connections: list[Connection]
+    at_work: list[asyncio.Task[None]]
+
+    async def closed(self) -> list[bool]:
+        return list(await asyncio.gather(*(one.peer_closed(_SOON) for one in self.connections)))
+
+    @property
+    def open(self) -> bool:
+        return all(one.closed_at is None for one in self.connections)
+
+    async def works(self) -> bool:
+        """Whether bytes still go both ways on the connection that was silent so far."""
+        await self.connections[1].send(b"still there?")
+        return (await self.connections[1].raw(1, enough=12)).body == b"still there?"
+
+
+@asynccontextmanager
+async def holding(mesh: Running, *callers: str) -> AsyncIterator[dict[str, Held]]:
+    async with AsyncExitStack() as stack:
+        found = {}
+        for who in callers:
+            opened = [await stack.enter_async_context(await mesh.open(who, port)) for port in (RAW, RAW, PUSH)]
+            tasks = [asyncio.create_task(_ping(opened[0])), asyncio.create_task(_listen(opened[2]))]
+            stack.callback(lambda tasks=tasks: [task.cancel() for task in tasks])
+            found[who] = Held(who, opened, tasks)
+        for held in found.values():  # that they reached the application is seen by what it says
+            await held.connections[1].send(b"!")
+            assert (await held.connections[1].raw(2, enough=1)).body == b"!", held.who
+        yield found
+
+
+async def _ping(connection: Connection) -> None:
+    while connection.closed_at is None:
+        await connection.send(b"ping")
+        await connection.raw(1, enough=4)
+        await asyncio.sleep(0.1)
+
+
+async def _listen(connection: Connection) -> None:
+    while connection.closed_at is None:
+        await connection.raw(1, enough=1)
+
+
+async def test_whoever_loses_access_loses_all_connections_and_nobody_else_loses_one() -> None:
+    ports = world(RAW, PUSH)
+    async with (
+        running(*ports, allow("all", "alice", "bob", "carol"), apps=_PUSHES) as mesh,
+        holding(mesh, "alice", "bob", "carol") as held,
+    ):
+        await mesh.change(*ports, allow("all", "alice", "carol"))
+        changed = time.monotonic()
+        assert await held["bob"].closed() == [True, True, True]
+        assert max(one.closed_at or 0 for one in held["bob"].connections) - changed < _SOON
+        assert held["alice"].open
+        assert held["carol"].open
+        assert await held["alice"].works()
+        assert await held["carol"].works()
+        assert (await mesh.call("bob", b"x", RAW)).status == 0
+
+
+async def test_a_deny_that_is_added_closes_those_whom_it_names() -> None:
+    ports = [*world(RAW, PUSH), allow("all", "alice", "bob")]
+    async with running(*ports, apps=_PUSHES) as mesh, holding(mesh, "alice", "bob") as held:
+        await mesh.change(*ports, deny("not-bob", "bob"))
+        assert await held["bob"].closed() == [True, True, True]
+        assert held["alice"].open
+        assert await held["alice"].works()
+
+
+async def test_changes_that_take_nothing_away_close_nothing() -> None:
+    """An edit elsewhere, another rule that says the same, and one more who may: none is felt."""
+    ports = world(RAW, PUSH, HTTP, servers=2)
+    async with (
+        running(*ports, allow("first", "alice"), apps=_PUSHES) as mesh,
+        holding(mesh, "alice") as held,
+    ):
+        before = mesh.sent()
+        await mesh.change(*ports, allow("first", "alice"), deny("elsewhere", "bob", app="server1"))
+        elsewhere = mesh.sent() - before
+        await mesh.change(*ports, allow("second", "carol", "alice", ports=[RAW, PUSH]))
+        await mesh.change(*ports, allow("second", "carol", "alice"), allow("third", "bob"))
+        assert (await mesh.call("bob", b"x", RAW)).body == b"x"
+        await mesh.change(*ports, allow("fourth", "alice", "bob"))
+        # A proxy closes what it drains after a second: beyond that nothing comes any more.
+        assert not any(await held["alice"].closed())
+        assert await held["alice"].works()
+        assert elsewhere > 0
+        assert (await mesh.call("alice", b"x", RAW)).body == b"x"
+
+
+async def test_an_account_that_nobody_declared_goes_with_all_of_its_namespace() -> None:
+    ports = world(RAW, PUSH)
+    async with (
+        running(*ports, allow("shop", "alice"), allow("other", "other/*"), apps=_PUSHES) as mesh,
+        holding(mesh, "alice", _UNKNOWN) as held,
+    ):
+        await mesh.change(*ports, allow("shop", "alice"))
+        assert await held[_UNKNOWN].closed() == [True, True, True]
+        assert held["alice"].open
+        assert await held["alice"].works()
+
+
+async def test_the_next_request_on_an_open_connection_meets_the_new_policy() -> None:
+    base = [*world(), allow("all", "alice")]
+    before, after = allow("api", "alice", paths=["/a/*"]), allow("api", "alice", paths=["/b/*"])
+
+    async with running(*base, before) as mesh, await mesh.open("alice") as connection:
+
+        async def status(path: str) -> int:
+            await connection.send(HttpRequest(path=path))
+            return (await connection.response()).status
+
+        assert (await status("/a/1"), await status("/b/1")) == (200, 403)
+        for _ in range(3):
+            changed = await mesh.change(*base, after)
+            assert (await status("/a/1"), await status("/b/1")) == (403, 200)
+            await mesh.change(*base, before)
+            assert (await status("/a/1"), await status("/b/1")) == (200, 403)
+            assert changed.milliseconds < 500  # most of it is to read manifests; a proxy needs one
+        assert connection.closed_at is None
