@@ -15,9 +15,11 @@ from eastgate.dialects.kuadrant import codes as kuadrant_codes
 from eastgate.dialects.kuadrant.schemes import codes as scheme_codes
 from eastgate.dialects.linkerd import codes as linkerd_codes
 from eastgate.lint import codes as lint_codes
+from eastgate.mesh import codes as mesh_codes
 from eastgate.schema import codes as schema_codes
 from eastgate.sources import codes as source_codes
 from eastgate.tables import read as table_reading
+from eastgate.targets.envoy import codes as envoy_codes
 from eastgate.world import codes as world_codes
 
 __all__ = ["CHAPTERS", "all_codes"]
@@ -33,6 +35,7 @@ CHAPTERS: dict[str, tuple[ModuleType, ...]] = {
     "Kuadrant": (kuadrant_codes, scheme_codes),
     "Lint": (lint_codes,),
     "Convert": (convert_codes,),
+    "Enforcement": (envoy_codes, mesh_codes),
 }
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Network
 from types import TracebackType
@@ -145,25 +145,33 @@ class LocalMesh:
 
     # Changing
 
-    async def apply(self, authority: Authority, began: float | None = None) -> Enforced:
-        """Enforce this instead; returns when every proxy does."""
+    async def apply(
+        self, authority: Authority, began: float | None = None, changed: tuple[str, ...] = ()
+    ) -> Enforced:
+        """Enforce this instead; returns when every proxy does. `changed` says what differs, for whoever watches."""
         began = time.monotonic() if began is None else began
         async with self._changing:
             before = {node: self.store.revision(node) for node in self.sites}
             await self._run(authority, _SETTLE)
             touched = tuple(sorted(n for n in self.sites if self.store.revision(n) != before.get(n)))
-        return self._enforced(began, touched, ())
+        return self._enforced(began, touched, changed)
 
-    async def change(self, change: Callable[[Enforcement], frozenset[str]], began: float | None = None) -> Enforced:
-        """Enforce a change of some policies; returns when every proxy does."""
+    async def change(
+        self,
+        change: Callable[[Enforcement], frozenset[str]],
+        began: float | None = None,
+        changed: tuple[str, ...] = (),
+    ) -> Enforced:
+        """Enforce a change of some policies; returns when every proxy does. `changed` names them."""
         began = time.monotonic() if began is None else began
         async with self._changing:
             before = {node: self.store.revision(node) for node in self.sites}
             touched = change(self.enforcement)
-            told = tuple(sorted(node for node in touched if self.store.revision(node) != before[node]))
+            self.certificates.federate(_foreign_domains(self.authority, touched))
+            told = tuple(sorted(node for node in self.sites if self.store.revision(node) != before[node]))
             for node in told:
                 await self.server.settled(node, _SETTLE)
-        return self._enforced(began, told, ())
+        return self._enforced(began, told, changed)
 
     def _enforced(self, began: float, touched: tuple[str, ...], changed: tuple[str, ...]) -> Enforced:
         self._tell_refusals()
@@ -181,7 +189,7 @@ class LocalMesh:
             ports = self._addresses.bind_ports(ports_of(world, workload))
             apps = {port: await self._app(key, port) for port in ports}
             sites[key] = Site(key, addresses[key], {port: bound.port for port, bound in ports.items()}, apps)
-        self.certificates.federate([*self.options.federate, *_foreign_domains(authority)])
+        self.certificates.federate([*self.options.federate, *_foreign_domains(authority, world.workloads)])
         self.enforcement.begin(authority, sites)
         for key, workload in workloads.items():
             identity = identity_of(workload, self.settings)
@@ -241,10 +249,10 @@ class LocalMesh:
                 self.enforcement.put_trust(key, self.certificates.bundles)
 
 
-def _foreign_domains(authority: Authority) -> set[str]:
-    """The trust domains of others that policies name."""
+def _foreign_domains(authority: Authority, workloads: Iterable[str]) -> set[str]:
+    """The trust domains of others that the policies of these workloads name."""
     found: set[str] = set()
-    for workload in authority.world.workloads:
+    for workload in workloads:
         for layer in authority.engine.program(workload).layers:
             rules = (rule for chain in layer.chains for stage in chain.stages for rule in rules_of(stage))
             for atom in (atom for rule in rules for atom in atoms(rule.when) if isinstance(atom, Is)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eastgate.xds.matching import PATH_KEY, PEER_KEY, SOURCE_KEY
+from eastgate.xds.matching import PEER_KEY, SOURCE_KEY
 from eastgate.xds.rbac import APPLICATION_SLOTS
 from eastgate.xds.typed import Plain, filter_, typed
 
@@ -35,8 +35,7 @@ def request_log(workload: str, port: int) -> list[Plain]:
         {
             "method": "%REQ(:METHOD)%",
             "host": "%REQ(:AUTHORITY)%",
-            "path": "%REQ(X-ENVOY-ORIGINAL-PATH?:PATH)%",
-            "compared": f"%FILTER_STATE({PATH_KEY}:PLAIN)%",
+            "path": "%PATH(NQ:PATH)%",  # as it is compared; a query may hold secrets
             "status": "%RESPONSE_CODE%",
             "details": "%RESPONSE_CODE_DETAILS%",
             "flags": "%RESPONSE_FLAGS%",

@@ -82,7 +82,7 @@ def _action(verdict: Verdict) -> Any:
 
 def _attributes(looked_at: frozenset[Attribute], tokens: TokenIdentity | None) -> Message:
     """The path without its query, each query parameter that a policy looks at, and whom a token names."""
-    values: list[dict[str, object]] = [_noted(PATH_KEY, "%PATH(NQ)%")]
+    values: list[dict[str, object]] = [_noted(PATH_KEY, "%PATH(NQ:PATH)%")]
     if tokens is not None:
         values.append(_noted(TOKEN_KEY, tokens.claimed))
     queries = sorted(one.key for one in looked_at if one.name == "query parameter")

@@ -15,4 +15,4 @@ def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="eg-"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(folder))
     yield folder
-    shutil.rmtree(folder)
+    shutil.rmtree(folder, ignore_errors=True)

@@ -14,7 +14,7 @@ from eastgate.mesh.local import watching
 from eastgate.mesh.local.watching import changes
 
 _SETTLED = 0.35
-_SOON = 1.5  # it is some 30 ms on an idle machine; looking without being told would take 3 s
+_SOON = 1.5  # it is some 10 ms on an idle machine; looking without being told would take 3 s
 
 
 def _rename_save(folder: Path) -> None:

@@ -57,7 +57,7 @@ class Client:
         self.node = node
         self._channel = grpc.aio.insecure_channel(address)
         metadata = (("authorization", f"Bearer {token}"),) if token is not None else ()
-        method = self._channel.stream_stream(METHOD, DeltaDiscoveryRequest.SerializeToString, None)
+        method: Any = self._channel.stream_stream(METHOD, DeltaDiscoveryRequest.SerializeToString, None)
         self.call: Any = method(metadata=metadata)
 
     async def say(self, type_url: str, *names: str, **fields: Any) -> None:

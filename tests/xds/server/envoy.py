@@ -18,8 +18,8 @@ from typing import Any
 
 import envoy.config.rbac.v3.rbac_pb2
 import envoy.extensions.filters.http.router.v3.router_pb2
-import envoy.extensions.filters.network.http_connection_manager.v3.http_connection_manager_pb2  # noqa: F401
-import envoy.extensions.transport_sockets.tls.v3.tls_pb2  # noqa: F401 - in the registry, for what is packed
+import envoy.extensions.filters.network.http_connection_manager.v3.http_connection_manager_pb2
+import envoy.extensions.transport_sockets.tls.v3.tls_pb2
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -170,7 +170,8 @@ class Connection:
 
     def subject(self) -> str:
         """Whom the server's certificate names."""
-        shown: bytes = self._http.sock.getpeercert(binary_form=True)
+        shown = self._http.sock.getpeercert(binary_form=True)
+        assert isinstance(shown, bytes)
         found = x509.load_der_x509_certificate(shown).subject.get_attributes_for_oid(NameOID.COMMON_NAME)
         return str(found[0].value)
 

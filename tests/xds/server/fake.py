@@ -1,7 +1,8 @@
 """A proxy that behaves as Envoy was seen to, without a network: also where that is not what one would like.
 
 It rejects a response with anything bad in it, and may have applied any part of the rest by then; what it claims after
-a reconnect are the versions from before the rejected response.
+a reconnect are the versions from before the rejected response. An extension that it was sent before it does not look at
+again, and accepts it, also if it was rejected.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryRequest, DeltaDiscoveryResponse
 
-from eastgate.xds.server.resources import CLUSTER, LISTENER, Key, Resource
+from eastgate.xds.server.resources import CLUSTER, HEARD_ONCE, LISTENER, Key, Resource
 from eastgate.xds.server.streams import Answer, Stream, encode
 
 BAD = b"bad"
@@ -62,6 +63,13 @@ class FakeProxy:
         self.versions: dict[Key, str] = {}
         self.names: dict[str, set[str]] = {}
         self.rejections = 0
+        self._seen: dict[Key, bytes] = {}
+
+    def restart(self) -> None:
+        """A new process: it has nothing, and has seen nothing."""
+        self.runs.clear()
+        self.versions.clear()
+        self._seen.clear()
 
     def hello(self, types: Sequence[str]) -> list[Any]:
         """The first requests of a new stream."""
@@ -78,14 +86,18 @@ class FakeProxy:
     def drop(self, key: Key) -> None:
         self.runs.pop(key, None)
         self.versions.pop(key, None)
+        self._seen.pop(key, None)
 
     def take(self, response: Any, partly: Callable[[Sequence[str]], Sequence[str]]) -> Any:
         """Apply a response, all of it or the part that `partly` picks, and answer it."""
         added, removed = content(response)
         asked = self.names.get(response.type_url)
         added = {name: body for name, body in added.items() if asked is None or name in asked}
+        if response.type_url in HEARD_ONCE:
+            added = {name: body for name, body in added.items() if self._seen.get((response.type_url, name)) != body}
         bad = sorted(name for name, body in added.items() if body.startswith(BAD))
         good = sorted((added.keys() | set(removed)) - set(bad))
+        self._seen.update({(response.type_url, name): body for name, body in added.items()})
         for name in partly(good) if bad else good:
             if name in added:
                 self.runs[response.type_url, name] = added[name]
@@ -95,7 +107,7 @@ class FakeProxy:
             self.rejections += 1
             return answer(response, f"no good: {bad[0]}")
         for one in response.resources:
-            if one.name in added:
+            if asked is None or one.name in asked:
                 self.versions[response.type_url, one.name] = one.version
         for name in removed:
             self.versions.pop((response.type_url, name), None)

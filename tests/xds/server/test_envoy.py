@@ -84,7 +84,7 @@ def test_what_envoy_rejects_is_known_with_its_policy_and_the_old_stays() -> None
             assert status is not None
             (found,) = status.rejected
             assert found.rejection is not None
-            assert (found.type_url, found.name, found.rejection.policies) == (EXTENSION, "rbac", {"broken"})
+            assert (found.type_url, found.name, found.rejection.policies) == (EXTENSION, "rbac", frozenset({"broken"}))
             assert "regex" in found.rejection.message or "missing )" in found.rejection.message
             assert found.accepted == rbac("ALLOW").version
             with connected(port) as connection:
@@ -172,9 +172,7 @@ def test_after_a_restart_of_the_control_plane_nothing_is_sent_that_envoy_has() -
                     await again.settled("n", PATIENCE)
                     for kind in (LISTENER, EXTENSION, SECRET, CLUSTER):
                         name = kind.rpartition(".")[2]
-                        sent = again.metrics.registry.get_sample_value(
-                            "eastgate_xds_responses_total", {"type": name}
-                        )
+                        sent = again.metrics.registry.get_sample_value("eastgate_xds_responses_total", {"type": name})
                         assert sent == (1 if kind == CLUSTER else None)  # there are none, and that is said
                     p.store.update("n", [rbac("DENY", "shut")])
                     await again.settled("n", PATIENCE)

@@ -42,6 +42,7 @@ class Conversation(RuleBasedStateMachine):
     def close(self) -> None:
         self.stop()
         self.stream.close()
+        self.ledger.closed()
 
     @rule(type_url=types, name=names, body=bodies)
     def put(self, type_url: str, name: str, body: str) -> None:
@@ -95,8 +96,7 @@ class Conversation(RuleBasedStateMachine):
     @rule()
     def proxy_restarts(self) -> None:
         self.close()
-        self.proxy.runs.clear()
-        self.proxy.versions.clear()
+        self.proxy.restart()
         self.open()
 
     @rule(data=st.data())
@@ -117,7 +117,7 @@ class Conversation(RuleBasedStateMachine):
         stuck = any(one.state is ResourceState.REJECTED for key, one in status.items() if key[0] == LISTENER)
         for key, one in wanted.items():
             if one.body.startswith(BAD):
-                assert status[key].state is ResourceState.REJECTED
+                assert status[key].state is ResourceState.REJECTED or not status[key].confirmed
                 assert self.proxy.runs.get(key) != one.body
             else:
                 assert self.proxy.runs.get(key) == one.body
@@ -132,5 +132,5 @@ class Conversation(RuleBasedStateMachine):
         return key[0] != EXTENSION or key[1] in self.proxy.names[EXTENSION]
 
 
-Conversation.TestCase.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+Conversation.TestCase.settings = settings(max_examples=1000, stateful_step_count=40, deadline=None)
 TestConversation = Conversation.TestCase

@@ -14,6 +14,7 @@ from eastgate.xds.server import (
     CLUSTER,
     EXTENSION,
     LISTENER,
+    ROUTE,
     Acked,
     AdsServer,
     Connected,
@@ -97,13 +98,14 @@ def test_settled_waits_for_a_proxy_that_is_named_and_for_no_other() -> None:
 def test_a_rejection_names_the_policy_and_others_go_on() -> None:
     async def test() -> None:
         async with plane() as p, client(p) as proxy:
-            p.store.put("n", [resource(EXTENSION, "a", "1", "first"), resource(EXTENSION, "b", "1")])
-            await proxy.say(EXTENSION, "a", "b")
+            p.store.put("n", [resource(ROUTE, "a", "1", "first"), resource(ROUTE, "b", "1")])
+            await proxy.say(ROUTE, "a", "b")
             await proxy.take()
-            p.store.update("n", [resource(EXTENSION, "a", "bad", "first", "second"), resource(EXTENSION, "b", "2")])
+            p.store.update("n", [resource(ROUTE, "a", "bad", "first", "second"), resource(ROUTE, "b", "2")])
             waiting = asyncio.create_task(p.server.settled("n"))
             await proxy.reply(await proxy.hear(), "something")
-            assert content(response := await proxy.hear()) == ({"a": b"bad"}, [])
+            response = await proxy.hear()
+            assert content(response) == ({"a": b"bad"}, [])
             await proxy.reply(response, "something about a")
             assert content(await proxy.take()) == ({"b": b"2"}, [])
             await waiting
@@ -118,10 +120,10 @@ def test_a_rejection_names_the_policy_and_others_go_on() -> None:
             assert found.rejection.policies == {"second"}
             assert [one.accepted == one.wanted for one in status.resources] == [False, True]
             assert [event for event in p.events if isinstance(event, Rejected)] == [
-                Rejected("n", EXTENSION, "a", found.rejection)
+                Rejected("n", ROUTE, "a", found.rejection)
             ]
-            assert p.count("nacks_total", type="TypedExtensionConfig") == 2
-            assert p.count("rejections_total", type="TypedExtensionConfig", policy="second") == 1
+            assert p.count("nacks_total", type="RouteConfiguration") == 2
+            assert p.count("rejections_total", type="RouteConfiguration", policy="second") == 1
 
     run(test())
 
@@ -154,13 +156,13 @@ def test_a_slow_proxy_costs_no_memory_and_gets_only_the_last_state() -> None:
 def test_a_proxy_that_does_not_read_keeps_nobody_else_waiting() -> None:
     async def test() -> None:
         async with plane() as p, client(p, "deaf") as deaf, client(p, "n") as proxy:
-            p.store.put("deaf", [resource(EXTENSION, f"e{one}", str(one) * 900_000) for one in range(9)])
-            p.store.put("n", [resource(EXTENSION, "e", "1")])
-            await deaf.say(EXTENSION, *(f"e{one}" for one in range(9)))
-            await proxy.say(EXTENSION, "e")
+            p.store.put("deaf", [resource(ROUTE, f"e{one}", str(one) * 900_000) for one in range(9)])
+            p.store.put("n", [resource(ROUTE, "e", "1")])
+            await deaf.say(ROUTE, *(f"e{one}" for one in range(9)))
+            await proxy.say(ROUTE, "e")
             await proxy.take()
             await p.server.settled("n")
-            assert p.count("responses_total", type="TypedExtensionConfig") == 2
+            assert p.count("responses_total", type="RouteConfiguration") == 2
 
     run(test())
 

@@ -23,7 +23,7 @@ def test_put_replaces_everything_and_tells_what_changed() -> None:
     store = Store()
     assert store.put("n", [A1, B1]).put == (A1, B1)
     change = store.put("n", [A2])
-    assert (change.put, change.removed, change.types) == ((A2,), ((LISTENER, "b"),), {LISTENER})
+    assert (change.put, change.removed, change.types) == ((A2,), ((LISTENER, "b"),), frozenset({LISTENER}))
     assert store.resources("n") == (A2,)
 
 
@@ -77,7 +77,7 @@ def test_only_who_watches_the_node_is_told_and_only_of_changes() -> None:
     store.update("n", [resource(EXTENSION, "e", "1")])
     stop()
     store.put("n", [])
-    assert (mine, others) == ([{LISTENER}, {EXTENSION}], [])
+    assert (mine, others) == ([frozenset({LISTENER}), frozenset({EXTENSION})], [])
 
 
 def test_when_a_resource_changed_is_known_as_long_as_it_is_there() -> None:
@@ -111,7 +111,7 @@ def test_a_status_tells_wanted_accepted_and_rejected() -> None:
     (found,) = ledger.snapshot(store, True).rejected
     assert (found.wanted, found.accepted) == (A2.version, A1.version)
     assert found.rejection is not None
-    assert (found.rejection.message, found.rejection.policies) == ("no", {"p"})
+    assert (found.rejection.message, found.rejection.policies) == ("no", frozenset({"p"}))
 
 
 def test_a_message_is_kept_without_the_resource_that_it_quotes() -> None:

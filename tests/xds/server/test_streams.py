@@ -9,7 +9,7 @@ from envoy.config.core.v3.base_pb2 import Node
 
 from eastgate.xds.server.limits import Limits
 from eastgate.xds.server.resources import CLUSTER, ENDPOINTS, EXTENSION, LISTENER, ORDER, ROUTE, SECRET, Resource
-from eastgate.xds.server.status import Ledger
+from eastgate.xds.server.status import Ledger, ResourceState
 from eastgate.xds.server.store import Store
 from eastgate.xds.server.streams import ProtocolError, Stream
 from tests.xds.server.fake import answer, content, exchange, rejected_names, request, resource, send
@@ -18,7 +18,7 @@ NODE = "n"
 
 
 def opened(store: Store, ledger: Ledger | None = None, **limits: int) -> Stream:
-    stream = Stream(NODE, store, ledger or Ledger(NODE), Limits(**limits))  # type: ignore[arg-type]
+    stream = Stream(NODE, store, ledger or Ledger(NODE), Limits(**limits))
     store.watch(NODE, stream.changed)
     return stream
 
@@ -29,8 +29,8 @@ def holding(*resources: Resource) -> Store:
     return store
 
 
-def extensions(**bodies: str) -> list[Resource]:
-    return [resource(EXTENSION, name, body) for name, body in bodies.items()]
+def routes(**bodies: str) -> list[Resource]:
+    return [resource(ROUTE, name, body) for name, body in bodies.items()]
 
 
 def versions(resources: Iterable[Resource]) -> dict[str, str]:
@@ -43,9 +43,9 @@ def test_who_names_no_listeners_gets_all_of_them() -> None:
     assert stream.settled is True
 
 
-def test_who_names_no_extensions_gets_none_and_a_star_gets_all() -> None:
-    assert exchange(opened(holding(*extensions(a="1"))), request(EXTENSION)) == []
-    assert exchange(opened(holding(*extensions(a="1"))), request(EXTENSION, "*")) == [(EXTENSION, {"a": b"1"}, [])]
+def test_who_names_no_routes_gets_none_and_a_star_gets_all() -> None:
+    assert exchange(opened(holding(*routes(a="1"))), request(ROUTE)) == []
+    assert exchange(opened(holding(*routes(a="1"))), request(ROUTE, "*")) == [(ROUTE, {"a": b"1"}, [])]
 
 
 def test_who_asks_for_everything_of_nothing_is_told_so_once() -> None:
@@ -55,17 +55,17 @@ def test_who_asks_for_everything_of_nothing_is_told_so_once() -> None:
 
 
 def test_what_is_asked_for_and_does_not_exist_is_answered_as_removed() -> None:
-    stream = opened(holding(*extensions(a="1")))
-    assert exchange(stream, request(EXTENSION, "a", "b")) == [(EXTENSION, {"a": b"1"}, ["b"])]
+    stream = opened(holding(*routes(a="1")))
+    assert exchange(stream, request(ROUTE, "a", "b")) == [(ROUTE, {"a": b"1"}, ["b"])]
     assert exchange(stream) == []
 
 
 def test_one_change_is_one_resource_in_one_response() -> None:
-    store = holding(*extensions(a="1", b="1", c="1"))
+    store = holding(*routes(a="1", b="1", c="1"))
     stream = opened(store)
-    exchange(stream, request(EXTENSION, "a", "b", "c"))
-    store.update(NODE, extensions(b="2"))
-    assert exchange(stream) == [(EXTENSION, {"b": b"2"}, [])]
+    exchange(stream, request(ROUTE, "a", "b", "c"))
+    store.update(NODE, routes(b="2"))
+    assert exchange(stream) == [(ROUTE, {"b": b"2"}, [])]
 
 
 def test_an_unknown_node_is_told_nothing_and_is_not_settled() -> None:
@@ -83,23 +83,23 @@ def test_an_unknown_node_is_told_nothing_and_is_not_settled() -> None:
 
 
 def test_a_name_that_is_not_asked_for_any_more_is_not_sent() -> None:
-    store = holding(*extensions(a="1", b="1"))
+    store = holding(*routes(a="1", b="1"))
     stream = opened(store)
-    exchange(stream, request(EXTENSION, "a", "b"))
-    exchange(stream, request(EXTENSION, resource_names_unsubscribe=["a"]))
-    store.update(NODE, extensions(a="2", b="2"))
-    assert exchange(stream) == [(EXTENSION, {"b": b"2"}, [])]
-    assert exchange(stream, request(EXTENSION, "a")) == [(EXTENSION, {"a": b"2"}, [])]
+    exchange(stream, request(ROUTE, "a", "b"))
+    exchange(stream, request(ROUTE, resource_names_unsubscribe=["a"]))
+    store.update(NODE, routes(a="2", b="2"))
+    assert exchange(stream) == [(ROUTE, {"b": b"2"}, [])]
+    assert exchange(stream, request(ROUTE, "a")) == [(ROUTE, {"a": b"2"}, [])]
 
 
 def test_who_asks_again_is_answered_again_even_while_the_first_answer_is_on_its_way() -> None:
-    stream = opened(holding(*extensions(a="1")))
-    stream.receive(request(EXTENSION, "a"))
+    stream = opened(holding(*routes(a="1")))
+    stream.receive(request(ROUTE, "a"))
     first = send(stream)
-    stream.receive(request(EXTENSION, resource_names_unsubscribe=["a"]))
-    stream.receive(request(EXTENSION, "a"))
+    stream.receive(request(ROUTE, resource_names_unsubscribe=["a"]))
+    stream.receive(request(ROUTE, "a"))
     assert send(stream) is None
-    assert exchange(stream, answer(first)) == [(EXTENSION, {"a": b"1"}, [])]
+    assert exchange(stream, answer(first)) == [(ROUTE, {"a": b"1"}, [])]
 
 
 def test_everything_can_be_given_up_but_names_stay() -> None:
@@ -121,22 +121,22 @@ def test_after_a_reconnect_only_the_difference_is_sent() -> None:
 
 
 def test_there_is_one_response_of_a_type_on_its_way_and_the_latest_state_wins() -> None:
-    store = holding(*extensions(a="0"))
+    store = holding(*routes(a="0"))
     stream = opened(store)
-    stream.receive(request(EXTENSION, "a"))
+    stream.receive(request(ROUTE, "a"))
     first = send(stream)
     for number in range(1, 1001):
-        store.update(NODE, extensions(a=str(number)))
+        store.update(NODE, routes(a=str(number)))
         assert send(stream) is None
-    assert exchange(stream, answer(first)) == [(EXTENSION, {"a": b"1000"}, [])]
+    assert exchange(stream, answer(first)) == [(ROUTE, {"a": b"1000"}, [])]
 
 
 def test_an_answer_to_another_response_counts_for_nothing() -> None:
-    store = holding(*extensions(a="1"))
+    store = holding(*routes(a="1"))
     stream = opened(store)
-    stream.receive(request(EXTENSION, "a"))
+    stream.receive(request(ROUTE, "a"))
     response = send(stream)
-    assert stream.receive(request(EXTENSION, response_nonce="17")) is None
+    assert stream.receive(request(ROUTE, response_nonce="17")) is None
     assert send(stream) is None
     assert stream.receive(answer(response)) is not None
 
@@ -149,14 +149,14 @@ def test_types_are_sent_in_the_order_in_which_they_need_each_other() -> None:
 
 
 def test_a_listener_waits_for_a_new_cluster_that_has_to_wait_and_nothing_else_does() -> None:
-    store = holding(resource(CLUSTER, "old", "1"), resource(LISTENER, "l", "1"), *extensions(a="1"))
+    store = holding(resource(CLUSTER, "old", "1"), resource(LISTENER, "l", "1"), resource(EXTENSION, "a", "1"))
     stream = opened(store)
     for one in (request(CLUSTER), request(LISTENER), request(EXTENSION, "a")):
         stream.receive(one)
     clusters, listeners, extension = send(stream), send(stream), send(stream)
     stream.receive(answer(listeners))
     stream.receive(answer(extension))
-    store.update(NODE, [resource(CLUSTER, "new", "1"), resource(LISTENER, "l", "2"), *extensions(a="2")])
+    store.update(NODE, [resource(CLUSTER, "new", "1"), resource(LISTENER, "l", "2"), resource(EXTENSION, "a", "2")])
     assert content(send(stream)) == ({"a": b"2"}, [])
     assert send(stream) is None
     stream.receive(answer(clusters))
@@ -195,23 +195,23 @@ def test_while_a_listener_is_rejected_the_cluster_of_the_old_one_stays() -> None
 
 
 def test_a_large_response_is_split() -> None:
-    store = holding(*extensions(a="x" * 60, b="x" * 30, c="x" * 30, d="x" * 200))
-    seen = exchange(opened(store, response=100), request(EXTENSION, "a", "b", "c", "d"))
+    store = holding(*routes(a="x" * 60, b="x" * 30, c="x" * 30, d="x" * 200))
+    seen = exchange(opened(store, response=100), request(ROUTE, "a", "b", "c", "d"))
     assert [sorted(added) for _, added, _ in seen] == [["a", "b"], ["c"], ["d"]]
 
 
 def test_the_one_bad_of_many_is_found_and_the_others_are_accepted() -> None:
     names = [f"e{number:02}" for number in range(40)]
     ledger = Ledger(NODE)
-    store = holding(*(resource(EXTENSION, name, "bad" if name == "e17" else "good", name) for name in names))
+    store = holding(*(resource(ROUTE, name, "bad" if name == "e17" else "good", name) for name in names))
     stream = opened(store, ledger)
-    stream.receive(request(EXTENSION, *names))
+    stream.receive(request(ROUTE, *names))
     sent = 0
     while (response := send(stream)) is not None:
         sent += 1
         bad = any(one.resource.value == b"bad" for one in response.resources)
         stream.receive(answer(response, "something is wrong" if bad else None))
-    assert [(key, one.policies) for key, one in ledger.rejections.items()] == [((EXTENSION, "e17"), {"e17"})]
+    assert [(key, one.policies) for key, one in ledger.rejections.items()] == [((ROUTE, "e17"), frozenset({"e17"}))]
     accepted = [one for one in ledger.snapshot(store, True).resources if one.accepted == one.wanted]
     assert len(accepted) == 39
     assert sent <= 13
@@ -230,65 +230,76 @@ def test_a_message_that_names_listeners_is_a_hint_and_no_more() -> None:
 
 
 def test_what_is_rejected_is_sent_again_only_when_it_changes() -> None:
-    store = holding(*extensions(a="bad"))
+    store = holding(*routes(a="bad"))
     stream = opened(store)
-    stream.receive(request(EXTENSION, "a"))
+    stream.receive(request(ROUTE, "a"))
     assert rejected_names(stream.receive(answer(send(stream), "no"))) == ["a"]
     assert exchange(stream) == []
     assert stream.settled is True
-    store.update(NODE, extensions(a="bad"))
+    store.update(NODE, routes(a="bad"))
     assert exchange(stream) == []
-    store.update(NODE, extensions(a="good"))
-    assert exchange(stream) == [(EXTENSION, {"a": b"good"}, [])]
+    store.update(NODE, routes(a="good"))
+    assert exchange(stream) == [(ROUTE, {"a": b"good"}, [])]
 
 
 def test_of_a_rejected_response_of_which_one_was_asked_for_anew_the_other_is_not_yet_at_fault() -> None:
-    stream = opened(holding(*extensions(a="good", b="bad")))
-    stream.receive(request(EXTENSION, "a", "b"))
+    stream = opened(holding(*routes(a="good", b="bad")))
+    stream.receive(request(ROUTE, "a", "b"))
     response = send(stream)
-    stream.receive(request(EXTENSION, "b"))
+    stream.receive(request(ROUTE, "b"))
     assert rejected_names(stream.receive(answer(response, "no"))) == []
 
 
 @pytest.mark.parametrize("lost", [False, True], ids=["the rejection arrives", "the rejection is lost"])
 def test_after_a_rejection_the_proxys_claims_are_not_believed(lost: bool) -> None:
-    first = extensions(a="1", b="1")
+    first = routes(a="1", b="1")
     store, ledger = holding(*first), Ledger(NODE)
     stream = opened(store, ledger)
-    exchange(stream, request(EXTENSION, "a", "b"))
-    store.update(NODE, extensions(a="2", b="bad"))
+    exchange(stream, request(ROUTE, "a", "b"))
+    store.update(NODE, routes(a="2", b="bad"))
     response = send(stream)
     if not lost:
         stream.receive(answer(response, "no"))
     stream.close()
     store.put(NODE, first)  # the proxy may run version 2 of a by now, but claims version 1
     again = opened(store, ledger)
-    claims = request(EXTENSION, "a", "b", initial_resource_versions=versions(first))
-    assert exchange(again, claims) == [(EXTENSION, {"a": b"1", "b": b"1"}, [])]
+    claims = request(ROUTE, "a", "b", initial_resource_versions=versions(first))
+    assert exchange(again, claims) == [(ROUTE, {"a": b"1", "b": b"1"}, [])]
 
 
 def test_what_was_accepted_while_the_stream_broke_is_believed() -> None:
-    store, ledger = holding(*extensions(a="1")), Ledger(NODE)
+    store, ledger = holding(*routes(a="1")), Ledger(NODE)
     stream = opened(store, ledger)
-    stream.receive(request(EXTENSION, "a"))
+    stream.receive(request(ROUTE, "a"))
     send(stream)
     stream.close()
-    claims = request(EXTENSION, "a", initial_resource_versions=versions(extensions(a="1")))
+    claims = request(ROUTE, "a", initial_resource_versions=versions(routes(a="1")))
     assert exchange(opened(store, ledger), claims) == []
 
 
 def test_a_rejection_outlives_a_reconnect_but_not_a_restart_of_the_proxy() -> None:
-    first = extensions(a="1")
+    first = routes(a="1")
     store, ledger = holding(*first), Ledger(NODE)
     stream = opened(store, ledger)
-    exchange(stream, request(EXTENSION, "a"))
-    store.update(NODE, extensions(a="bad"))
+    exchange(stream, request(ROUTE, "a"))
+    store.update(NODE, routes(a="bad"))
     stream.receive(answer(send(stream), "no"))
     stream.close()
     again = opened(store, ledger)
-    assert exchange(again, request(EXTENSION, "a", initial_resource_versions=versions(first))) == []
+    assert exchange(again, request(ROUTE, "a", initial_resource_versions=versions(first))) == []
     again.close()
-    assert exchange(opened(store, ledger), request(EXTENSION, "a")) == [(EXTENSION, {"a": b"bad"}, [])]
+    assert exchange(opened(store, ledger), request(ROUTE, "a")) == [(ROUTE, {"a": b"bad"}, [])]
+
+
+def test_a_proxy_that_claims_anything_is_no_new_process() -> None:
+    store, ledger = holding(resource(LISTENER, "l", "1"), resource(EXTENSION, "a", "bad")), Ledger(NODE)
+    stream = opened(store, ledger)
+    exchange(stream, request(LISTENER))
+    stream.receive(request(EXTENSION, "a"))
+    stream.receive(answer(send(stream), "no"))
+    stream.close()
+    claims = request(LISTENER, initial_resource_versions=versions([resource(LISTENER, "l", "1")]))
+    assert exchange(opened(store, ledger), claims, request(EXTENSION, "a")) == []
 
 
 def test_a_rejected_removal_is_not_repeated() -> None:
@@ -309,7 +320,7 @@ def test_a_stream_belongs_to_one_node() -> None:
 
 def test_subscriptions_are_bounded_by_name_and_by_claim() -> None:
     stream = opened(holding(), subscriptions=3)
-    stream.receive(request(EXTENSION, "a", "b", "c"))
+    stream.receive(request(ROUTE, "a", "b", "c"))
     with pytest.raises(ProtocolError, match="too many"):
         stream.receive(request(SECRET, "d"))
     with pytest.raises(ProtocolError, match="too many"):
@@ -318,14 +329,59 @@ def test_subscriptions_are_bounded_by_name_and_by_claim() -> None:
         )
 
 
+@pytest.mark.parametrize("type_url", [EXTENSION, SECRET])
+def test_what_envoy_looks_at_only_once_is_sent_one_by_one(type_url: str) -> None:
+    stream = opened(holding(*(resource(type_url, name, "1") for name in "abc")))
+    seen = exchange(stream, request(type_url, "a", "b", "c", "x", "y"))
+    assert [(sorted(added), removed) for _, added, removed in seen] == [
+        ([], ["x", "y"]),
+        (["a"], []),
+        (["b"], []),
+        (["c"], []),
+    ]
+
+
+def confirmed(store: Store, ledger: Ledger) -> bool:
+    (found,) = ledger.snapshot(store, True).resources
+    assert found.state is ResourceState.ACCEPTED
+    return found.confirmed
+
+
+@pytest.mark.parametrize(("type_url", "proof"), [(EXTENSION, False), (SECRET, False), (ROUTE, True)])
+def test_after_a_restart_of_the_control_plane_the_first_acceptance_is_no_proof(type_url: str, proof: bool) -> None:
+    """The control plane before may have sent the same, and the proxy may have rejected it."""
+    store, ledger = holding(resource(type_url, "a", "2")), Ledger(NODE)
+    stream = opened(store, ledger)
+    claims = request(type_url, "a", initial_resource_versions=versions([resource(type_url, "a", "1")]))
+    exchange(stream, claims)
+    assert confirmed(store, ledger) is proof
+    store.put(NODE, [resource(type_url, "a", "3")])
+    exchange(stream)
+    assert confirmed(store, ledger) is True
+
+
+def test_acceptance_is_no_proof_where_a_rejection_may_have_been_lost() -> None:
+    store, ledger = holding(resource(EXTENSION, "a", "1")), Ledger(NODE)
+    stream = opened(store, ledger)
+    exchange(stream, request(EXTENSION, "a"))
+    assert confirmed(store, ledger) is True
+    store.put(NODE, [resource(EXTENSION, "a", "2")])
+    send(stream)
+    stream.close()
+    ledger.closed()
+    claims = request(EXTENSION, "a", initial_resource_versions=versions([resource(EXTENSION, "a", "1")]))
+    exchange(opened(store, ledger), claims)
+    assert confirmed(store, ledger) is False
+
+
 def test_types_that_are_not_served_are_ignored() -> None:
     assert exchange(opened(holding()), request("type.googleapis.com/envoy.service.runtime.v3.Runtime", "a")) == []
 
 
 def test_a_closed_stream_says_nothing_and_hears_nothing() -> None:
     ledger = Ledger(NODE)
-    stream = opened(holding(*extensions(a="1")), ledger)
-    stream.receive(request(EXTENSION, "a"))
+    stream = opened(holding(*routes(a="1")), ledger)
+    stream.receive(request(ROUTE, "a"))
     response = send(stream)
     stream.close()
     assert exchange(stream, answer(response), request(LISTENER)) == []

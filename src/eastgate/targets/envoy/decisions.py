@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TypeAlias
 
 from eastgate.policy import ALWAYS, NEVER, Origin, PolicyRef, Predicate, Refusal, Rule, mentions
@@ -49,6 +50,7 @@ def name_of(origin: Origin | None, policies: int) -> str:
     return f"{policy_name(origin.policy)}#{origin.index}"
 
 
+@lru_cache(maxsize=65536)
 def policy_name(ref: PolicyRef) -> str:
     """Kind.group/namespace/name: kinds of several APIs have the same name."""
     return str(replace(ref, kind=f"{ref.kind}.{ref.group}" if ref.group else ref.kind))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
@@ -31,25 +32,59 @@ from eastgate.policy import (
     rewrite,
     rules_of,
 )
-from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT
+from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT, Attribute
 from eastgate.policy.paths import is_refused
 from eastgate.targets.envoy.callers import Caller, Naming
 from eastgate.targets.envoy.codes import ASKS_AN_AUTHORIZER, NOT_A_TEST, NOT_AN_ATTRIBUTE, Inexpressible
 from eastgate.targets.envoy.decisions import Node, Verdict, allow, choice, deny, needs_http
 from eastgate.targets.envoy.filing import Filed
+from eastgate.world import matches_pattern
 
 __all__ = ["ENCODED_SLASH", "Flow", "at_port", "is_network"]
 
 _Say: TypeAlias = "Callable[[Rule | None], Node]"
 _SEEN = frozenset({ADDRESS, HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT})
-_SEEN_NAMES = frozenset({"header", "query parameter"})
+_QUERY = "query parameter"
+_SEEN_NAMES = frozenset({"header", _QUERY})
 ENCODED_SLASH = Computed(
     "the path has an encoded slash or backslash",
     frozenset({PATH}),
     lambda values: is_refused(str(values[PATH])),
     pattern=(PATH, "(?is).*%(2f|5c).*"),
 )
+_BAD_QUERY = Verdict(False, int(Refusal.BAD_REQUEST), "plus-in-query")
+_QUERY_NAME = re.compile(r"[A-Za-z0-9._~-]+")
 _BAD_PATH = Verdict(False, int(Refusal.BAD_REQUEST), "encoded-slash")
+
+
+def _is_exact(atom: Is | Computed) -> bool:
+    """Whether Envoy can test exactly this. In a query it does not tell a plus from a space, nor nothing from absent."""
+    if isinstance(atom, Computed):
+        if atom.pattern is None:
+            return False
+        attribute, pattern = atom.pattern
+        return attribute.name != _QUERY or (_names_query(attribute) and not matches_pattern(pattern, ""))
+    if atom.attribute.name != _QUERY:
+        return True
+    values = atom.matcher.values if isinstance(atom.matcher, OneOf) else {"+"}
+    return _names_query(atom.attribute) and not any(str(one) == "" or set(str(one)) & set("+ ") for one in values)
+
+
+def _names_query(attribute: Attribute) -> bool:
+    return _QUERY_NAME.fullmatch(attribute.key) is not None
+
+
+def _patterned_queries(asked: Iterable[Is | Computed]) -> set[Attribute]:
+    """Query parameters that are compared with patterns: a plus in one of them could be either."""
+    patterns = (atom.pattern[0] for atom in asked if isinstance(atom, Computed) and atom.pattern is not None)
+    return {attribute for attribute in patterns if attribute.name == _QUERY}
+
+
+def _plus_in(attribute: Attribute) -> Computed:
+    text = f"the {attribute} has a plus"
+    return Computed(
+        text, frozenset({attribute}), lambda values: "+" in str(values[attribute]), pattern=(attribute, r"(?s).*\+.*")
+    )
 
 
 def at_port(layer: Layer, port: int) -> Layer:
@@ -84,6 +119,8 @@ class Flow:
     def __init__(self, layer: Layer, port: int, naming: Naming) -> None:
         self.layer = at_port(layer, port)
         self.policies = frozenset(_policies(self.layer))
+        self.asked = tuple(_asked(self.layer))
+        self._patterned = sorted(_patterned_queries(self.asked))
         self._port = port
         self._naming = naming
         self._filed: dict[int, tuple[list[Rule], Filed]] = {}
@@ -95,31 +132,25 @@ class Flow:
             for stage in chain.stages:
                 if isinstance(stage, AskAll):
                     raise Inexpressible(ASKS_AN_AUTHORIZER, "it asks an external authorizer", _policies(self.layer))
-        for atom in self.asked():
-            attributes = {atom.attribute} if isinstance(atom, Is) else atom.attributes
+        for atom in self.asked:
+            attributes = (atom.attribute,) if isinstance(atom, Is) else atom.attributes
             unseen = [a for a in attributes if a not in _SEEN and a.name not in _SEEN_NAMES]
             if unseen:
                 raise Inexpressible(NOT_AN_ATTRIBUTE, f"a sidecar does not know the {unseen[0]}", self.policies)
-            if isinstance(atom, Computed) and atom.pattern is None:
-                raise Inexpressible(NOT_A_TEST, f"Envoy has no test for `{atom}`", self.policies)
-
-    def asked(self) -> Iterator[Is | Computed]:
-        """Every atom of the layer."""
-        for case in self.layer.cases:
-            yield from atoms(case.when)
-        for chain in self.layer.chains:
-            for stage in chain.stages:
-                for rule in rules_of(stage):
-                    yield from atoms(rule.when)
+            if not _is_exact(atom):
+                raise Inexpressible(NOT_A_TEST, f"Envoy has no test that is exactly `{atom}`", self.policies)
 
     # Deciding
 
     def decision(self, caller: Caller, *, http: bool) -> Node:
         """What the layer decides for callers of a cell. `http`: the request is known to be HTTP."""
-        return self._pick(caller, http, lambda chain: self._chain(chain, caller))
+        node = self._pick(caller, http, lambda chain: self._chain(chain, caller))
+        return choice(((_plus_in(one), _BAD_QUERY) for one in self._patterned), node) if http else node
 
     def refusal(self, caller: Caller) -> Node:
         """The same for requests whose path has an encoded slash."""
+        if not self.layer.cases and PATH in self.layer.otherwise.looks_at:
+            return _BAD_PATH
         return choice(self._refused_cases(caller), self._refused_chain(self.layer.otherwise, caller))
 
     def audit(self, caller: Caller, *, http: bool) -> Node | None:
@@ -231,6 +262,16 @@ def _without_path(predicate: Predicate, *, held: bool) -> Predicate:
         return predicate
     parts = tuple(_without_path(part, held=held) for part in predicate.parts)
     return rewrite(type(predicate)(parts), lambda atom: atom)
+
+
+def _asked(layer: Layer) -> Iterator[Is | Computed]:
+    """Every atom of a layer."""
+    for case in layer.cases:
+        yield from atoms(case.when)
+    for chain in layer.chains:
+        for stage in chain.stages:
+            for rule in rules_of(stage):
+                yield from atoms(rule.when)
 
 
 def _policies(layer: Layer) -> Iterable[PolicyRef]:

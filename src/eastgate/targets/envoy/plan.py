@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
+from eastgate.collection import no_collection
 from eastgate.policy import Is, Layer, PolicyRef, Refusal
 from eastgate.policy.attributes import PATH, Attribute
 from eastgate.settings import Settings
@@ -62,7 +63,8 @@ def plan_port(layers: Sequence[Layer], port: int, settings: Settings, known: Ite
     """The plan of a port that these layers govern; every known identity has a decision of its own."""
     naming = Naming(settings)
     try:
-        return _Port([Flow(layer, port, naming) for layer in layers], port, naming, known).plan()
+        with no_collection():
+            return _Port([Flow(layer, port, naming) for layer in layers], port, naming, known).plan()
     except Inexpressible as refused:
         cells = naming.cells((), known)
         closed = naming.by_caller(cells, dict.fromkeys(cells, CLOSED))
@@ -75,7 +77,7 @@ class _Port:
         self.naming = naming
         self.network = [flow for flow in flows if is_network(flow.layer)]
         self.application = [flow for flow in flows if not is_network(flow.layer)]
-        self.cells = naming.cells((atom for flow in flows for atom in flow.asked() if isinstance(atom, Is)), known)
+        self.cells = naming.cells((atom for flow in flows for atom in flow.asked if isinstance(atom, Is)), known)
 
     def plan(self) -> PortPlan:
         connect = self._decisions(self.network)
@@ -101,7 +103,7 @@ class _Port:
         return self.naming.by_caller(self.cells, decided)
 
     def _filter(self, flow: Flow) -> HttpFilter:
-        cells = self.naming.cells(atom for atom in flow.asked() if isinstance(atom, Is))
+        cells = self.naming.cells(atom for atom in flow.asked if isinstance(atom, Is))
         decided = {caller: flow.decision(caller, http=True) for caller in cells}
         refused = {caller: flow.refusal(caller) for caller in cells} if PATH in flow.layer.looks_at else decided
         return HttpFilter(
@@ -115,7 +117,7 @@ class _Port:
 
     def _audit(self, flows: Sequence[Flow], *, http: bool) -> ByCaller[Node] | None:
         for flow in flows:
-            cells = self.naming.cells(atom for atom in flow.asked() if isinstance(atom, Is))
+            cells = self.naming.cells(atom for atom in flow.asked if isinstance(atom, Is))
             found = {caller: node for caller in cells if (node := flow.audit(caller, http=http)) is not None}
             if found:
                 return self.naming.by_caller(cells, found)

@@ -10,7 +10,19 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final, TypeAlias
 
-__all__ = ["CLUSTER", "ENDPOINTS", "EXTENSION", "LISTENER", "ORDER", "ROUTE", "SECRET", "Key", "Resource", "short"]
+__all__ = [
+    "CLUSTER",
+    "ENDPOINTS",
+    "EXTENSION",
+    "HEARD_ONCE",
+    "LISTENER",
+    "ORDER",
+    "ROUTE",
+    "SECRET",
+    "Key",
+    "Resource",
+    "short",
+]
 
 _PREFIX: Final = "type.googleapis.com/"
 
@@ -23,6 +35,9 @@ EXTENSION: Final = _PREFIX + "envoy.config.core.v3.TypedExtensionConfig"
 
 # What others refer to comes first: a listener never names a cluster that the proxy has not been told of.
 ORDER: Final = (CLUSTER, ENDPOINTS, SECRET, LISTENER, ROUTE, EXTENSION)
+
+# What Envoy was once sent of these it does not look at again, so that it accepts what it has rejected a moment before.
+HEARD_ONCE: Final = frozenset({SECRET, EXTENSION})
 
 Key: TypeAlias = tuple[str, str]  # the type's URL and the name
 

@@ -190,7 +190,7 @@ class AdsServer:
         del self._sessions[session.node]
         session.stream.close()
         if (ledger := self._ledgers.get(session.node)) is not None:
-            ledger.connected_since = None
+            ledger.closed()
         self.metrics.connected.set(len(self._sessions))
         self._events.emit(Disconnected(session.node))
         self._settling.look()

@@ -1,10 +1,14 @@
 """What a proxy runs, as far as it can be known: what it accepted, what it rejected, and which policies are at fault.
 
-Seen with Envoy 1.40, and the reason for `Ledger.unsure`: a rejected response may still have been applied in part.
+Seen with Envoy 1.40, and the reason for `Ledger.doubt`: a rejected response may still have been applied in part.
 Of two listeners of which Envoy cannot build one, the other is applied; where one does not even validate, neither is;
 removals in the same response are applied or not likewise. Of two extension configs, those are applied that Envoy came
 to before the bad one. Yet after a reconnect Envoy claims for all of them the version from before. So after a rejection
 no claim about that response's resources is believed until they were accepted in a response of their own.
+
+And the reason for `confirmed`: a secret or an extension config that Envoy has rejected is accepted, and still not
+applied, when it is sent a second time, also under another version and on another stream. So these are sent one by one,
+never twice; and where it cannot be known whether Envoy has seen them before, their acceptance is no proof.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from eastgate.xds.server.resources import LISTENER, Key, Resource
+from eastgate.xds.server.resources import CLUSTER, HEARD_ONCE, LISTENER, Key, Resource
 from eastgate.xds.server.store import Store
 
 __all__ = ["ABSENT", "UNSURE", "Ledger", "ProxyStatus", "Rejection", "ResourceState", "ResourceStatus", "suspects"]
@@ -28,7 +32,10 @@ _LONGEST_MESSAGE: Final = 2000
 # Envoy puts the whole rejected resource before what is wrong with it; that may be a Secret.
 _DUMP: Final = re.compile(r"\A.*(?=Proto constraint validation failed)", re.DOTALL)
 _PEM: Final = re.compile(r"-----BEGIN.*?(?:-----END[^-]*-----|\Z)", re.DOTALL)
-_LISTENERS: Final = "Error adding/updating listener(s) "
+_NAMING: Final = {
+    CLUSTER: "Error adding/updating cluster(s) ",
+    LISTENER: "Error adding/updating listener(s) ",
+}
 
 
 class ResourceState(enum.StrEnum):
@@ -58,6 +65,7 @@ class ResourceStatus:
     wanted: str | None
     accepted: str | None
     rejection: Rejection | None
+    confirmed: bool = True  # False where the proxy may have accepted without looking
 
     @property
     def state(self) -> ResourceState:
@@ -87,6 +95,7 @@ class ProxyStatus:
 class _Accepted:
     version: str
     policies: frozenset[str] = frozenset()
+    confirmed: bool = True
 
 
 class Ledger:
@@ -98,12 +107,15 @@ class Ledger:
         self.rejections: dict[Key, Rejection] = {}
         self._accepted: dict[Key, _Accepted] = {}
         self._unsure: dict[Key, str] = {}  # and the version that, if the proxy claims it, was applied after all
+        self._seen_before: set[Key] = set()  # maybe: the next acceptance of these is no proof
+        self._has_memory = False  # of earlier streams
 
     def accept(self, key: Key, resource: Resource | None) -> None:
         """A proxy has acknowledged this resource, or that it is gone."""
+        confirmed = key not in self._seen_before
         self.drop(key)
         if resource is not None:
-            self._accepted[key] = _Accepted(resource.version, resource.policies)
+            self._accepted[key] = _Accepted(resource.version, resource.policies, confirmed)
 
     def reject(self, key: Key, resource: Resource | None, message: str) -> Rejection:
         """A proxy has rejected this resource, sent alone."""
@@ -112,6 +124,7 @@ class Ledger:
         if accepted is not None:  # what was there before the fault is not at fault, if there is anything else
             policies = policies - accepted.policies or policies
         version = resource.version if resource is not None else ABSENT
+        self._seen_before.discard(key)  # it did look
         rejection = self.rejections[key] = Rejection(version, _readable(message), policies, datetime.now(UTC))
         return rejection
 
@@ -120,25 +133,42 @@ class Ledger:
         self._accepted.pop(key, None)
         self.rejections.pop(key, None)
         self._unsure.pop(key, None)
+        self._seen_before.discard(key)
+
+    def reconsider(self, key: Key) -> None:
+        """What was rejected is to be sent again."""
+        if self.rejections.pop(key, None) is not None and key[0] in HEARD_ONCE:
+            self._seen_before.add(key)
 
     def doubt(self, key: Key, believed: str = ABSENT) -> None:
         """From now on it is not known which version of this the proxy has, unless it claims to have `believed`."""
         self._unsure[key] = believed
 
-    def resume(self, type_url: str, claims: Mapping[str, str], wanted: Mapping[str, Resource]) -> dict[str, str]:
+    def resume(
+        self, type_url: str, claims: Mapping[str, str], wanted: Mapping[str, Resource], same_process: bool
+    ) -> dict[str, str]:
         """A proxy has connected and claims to have these versions of a type; tells what of that is to be believed."""
         believed = dict(claims)
-        for key, version in tuple(self._unsure.items()):
+        for key, version in self._unsure.items():
             if key[0] == type_url and (not version or claims.get(key[1]) != version):
                 believed[key[1]] = UNSURE
+                if type_url in HEARD_ONCE and version:  # it was on its way, and maybe rejected
+                    self._seen_before.add(key)
         for key in [key for key in self._accepted if key[0] == type_url and key[1] not in claims]:
             del self._accepted[key]
-        if not claims:  # a new process, maybe of another version of Envoy: it is to have its say
+        if not same_process:  # maybe another version of Envoy: it is to have its say
             for key in [key for key in self.rejections if key[0] == type_url]:
-                del self.rejections[key]
+                self.reconsider(key)
+        elif not self._has_memory and type_url in HEARD_ONCE:  # somebody else may have sent what we are about to send
+            self._seen_before |= {one.key for one in wanted.values() if claims.get(one.name) != one.version}
         for name, version in claims.items():
             self._claimed((type_url, name), version, wanted.get(name))
         return believed
+
+    def closed(self) -> None:
+        """The proxy's stream has ended; the next one is of a proxy that we know."""
+        self._has_memory = True
+        self.connected_since = None
 
     def _claimed(self, key: Key, version: str, wanted: Resource | None) -> None:
         accepted = self._accepted.get(key)
@@ -154,19 +184,23 @@ class Ledger:
     def snapshot(self, store: Store, settled: bool) -> ProxyStatus:
         """What is known now."""
         wanted = {one.key: one.version for one in store.resources(self.node)}
-        accepted = {key: one.version for key, one in self._accepted.items()}
         resources = tuple(
-            ResourceStatus(*key, wanted.get(key), accepted.get(key), self.rejections.get(key))
-            for key in sorted(wanted.keys() | accepted.keys() | self.rejections.keys())
+            self._status(key, wanted.get(key))
+            for key in sorted(wanted.keys() | self._accepted.keys() | self.rejections.keys())
         )
         return ProxyStatus(self.node, self.connected_since, settled, resources)
+
+    def _status(self, key: Key, wanted: str | None) -> ResourceStatus:
+        accepted = self._accepted.get(key)
+        version, confirmed = (accepted.version, accepted.confirmed) if accepted is not None else (None, True)
+        return ResourceStatus(*key, wanted, version, self.rejections.get(key), confirmed)
 
 
 def suspects(type_url: str, message: str, names: frozenset[str]) -> frozenset[str]:
     """The names that a proxy's message seems to complain about. A hint, not a finding: anybody's text may be in it."""
-    if type_url == LISTENER and message.startswith(_LISTENERS):
-        starts = {line.partition(": ")[0] for line in message.removeprefix(_LISTENERS).splitlines()}
-        return names & starts
+    prefix = _NAMING.get(type_url, "")
+    if prefix and message.startswith(prefix):
+        return names & {line.partition(": ")[0] for line in message.removeprefix(prefix).splitlines()}
     return frozenset(name for name in names if f'name: "{name}"\n' in message)
 
 

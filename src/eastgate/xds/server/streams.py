@@ -54,6 +54,7 @@ class Stream:
         self._types: dict[str, Subscription] = {}
         self._changed: set[str] = set()  # the types of which there may be something to send
         self._nonces = itertools.count(1)
+        self._same_process = False  # whether the proxy has shown that it was connected before
         self._closed = False
         self.settled = False
 
@@ -89,7 +90,9 @@ class Stream:
             return
         subscription = self._types[type_url] = Subscription(type_url, type_url in _WILDCARD)
         wanted = self._store.of_type(self.node, type_url)
-        believed = self._ledger.resume(type_url, request.initial_resource_versions, wanted)
+        claims = request.initial_resource_versions
+        self._same_process = self._same_process or bool(claims)
+        believed = self._ledger.resume(type_url, claims, wanted, self._same_process)
         subscription.begin(request.resource_names_subscribe, believed)
         for name in believed:
             if not subscription.asks_for(name):
@@ -101,7 +104,7 @@ class Stream:
         for name in subscription.change(request.resource_names_subscribe, request.resource_names_unsubscribe):
             self._ledger.drop((type_url, name))
         for name in request.resource_names_subscribe:
-            self._ledger.rejections.pop((type_url, name), None)
+            self._ledger.reconsider((type_url, name))
         self._check_size()
 
     def _check_size(self) -> None:

@@ -5,7 +5,7 @@ moment when it may be sent; until a response is answered there is no other of it
 
 A proxy rejects a response as a whole, and seldom says what for. So the resources of a rejected response are sent again
 in ever smaller groups, until each was accepted or rejected by itself: a bad one never keeps a good one from the proxy,
-and nobody's guess decides which is which.
+and nobody's guess decides which is which. The types that Envoy would not look at twice are sent one by one at once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from eastgate.xds.server.resources import Resource
+from eastgate.xds.server.resources import HEARD_ONCE, Resource
 from eastgate.xds.server.status import ABSENT, UNSURE, suspects
 
 __all__ = ["Items", "Response", "Subscription"]
@@ -133,13 +133,27 @@ class Subscription:
         others = sorted(differences.keys() - apart)
         if not self._groups or (others and not self._group_is_next):
             self._group_is_next = True
-            return _fitting({name: differences[name] for name in others}, most)
+            return self._fitting({name: differences[name] for name in others}, most)
         group = self._groups.popleft()
-        items = _fitting({name: differences[name] for name in sorted(group & differences.keys())}, most)
+        items = self._fitting({name: differences[name] for name in sorted(group & differences.keys())}, most)
         if rest := group - items.keys():
             self._groups.appendleft(rest)
         self._group_is_next = False  # in turns, so that neither waits for all of the other
         return items
+
+    def _fitting(self, items: Items, most: int) -> Items:
+        """As many as fit, and at least one."""
+        if self.type_url in HEARD_ONCE and len(items) > 1:
+            removals: Items = {name: None for name, resource in items.items() if resource is None}
+            return removals or dict([next(iter(items.items()))])
+        taken: Items = {}
+        size = 0
+        for name, resource in items.items():
+            size += resource.size if resource is not None else len(name)
+            if taken and size > most:
+                break
+            taken[name] = resource
+        return taken
 
     def accepted(self) -> Items:
         """The response in flight was accepted; tells what was in it."""
@@ -168,18 +182,6 @@ class Subscription:
         items = self.in_flight.items if self.in_flight is not None else {}
         self.in_flight = None
         return items
-
-
-def _fitting(items: Items, most: int) -> Items:
-    """As many as fit, and at least one."""
-    taken: Items = {}
-    size = 0
-    for name, resource in items.items():
-        size += resource.size if resource is not None else len(name)
-        if taken and size > most:
-            break
-        taken[name] = resource
-    return taken
 
 
 def _split(type_url: str, message: str, items: Items) -> tuple[frozenset[str], frozenset[str]]:

@@ -1,0 +1,129 @@
+"""Who decided, from the name that a proxy gives to its verdict: the rule and its line, or the reason in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from eastgate.authority import Authority
+from eastgate.engine.compiled import Program
+from eastgate.mesh.records import Observed
+from eastgate.policy import Origin, rules_of
+from eastgate.settings import Settings
+from eastgate.targets.envoy.callers import Naming
+from eastgate.targets.envoy.decisions import name_of
+
+__all__ = ["Decider", "Deciders", "caller_name", "handshake_problem"]
+
+_HANDSHAKES = (
+    ("no_trust_bundle", "its certificate is of a trust domain that the mesh does not trust"),
+    ("CERTIFICATE_VERIFY_FAILED", "its certificate could not be verified: another authority signed it, or it expired"),
+    ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "the caller showed no certificate"),
+    ("NO_CERTIFICATE_SET", "the proxy has no certificate yet"),
+    ("ALERT_UNKNOWN_CA", "the caller does not trust the authority of the mesh"),
+    ("ALERT_CERTIFICATE", "the caller did not accept the certificate of the workload"),
+    ("ALERT_BAD_CERTIFICATE", "the caller did not accept the certificate of the workload"),
+    ("HTTP_REQUEST", "the caller sent HTTP in clear where TLS is expected"),
+    ("WRONG_VERSION_NUMBER", "the caller sent something else where TLS is expected"),
+    ("UNSUPPORTED_PROTOCOL", "the caller offers only versions of TLS that are too old"),
+    ("NO_SHARED_CIPHER", "caller and proxy have no cipher in common"),
+    ("NO_SHARED_GROUP", "caller and proxy have no key exchange in common"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Decider:
+    """Who decided: a rule of a policy, or no rule, and then `text` says why so. `place` is file:line, where known."""
+
+    text: str
+    policy: str | None = None
+    rule: int | None = None
+    file: str | None = None
+    line: int | None = None
+
+    @property
+    def place(self) -> str:
+        """Where it is written; empty where nobody knows."""
+        return f"{self.file}:{self.line}" if self.file is not None else ""
+
+
+class Deciders:
+    """Knows the rules of an authority by the names that proxies have for them."""
+
+    def __init__(self) -> None:
+        self._rules: WeakKeyDictionary[Program, dict[str, Origin]] = WeakKeyDictionary()
+
+    def of(self, seen: Observed, authority: Authority) -> Decider:
+        """Who decided what was observed. The rule may have gone since, and then only its name is known."""
+        return self.named(seen.workload, seen.who, authority, seen.detail)
+
+    def named(self, workload: str, who: str, authority: Authority, detail: str | None = None) -> Decider:
+        """The same, for the name of a verdict at a workload."""
+        origin = self._known(workload, authority).get(who)
+        if origin is not None:
+            span = origin.span
+            return Decider(
+                str(origin),
+                str(origin.policy) if origin.policy else None,
+                origin.index if origin.policy else None,
+                span.file if span else None,
+                span.line if span else None,
+            )
+        policy, found, index = who.rpartition("#")
+        if found and index.isdigit():
+            kind, _, rest = policy.partition("/")
+            policy = f"{kind.partition('.')[0]}/{rest}"
+            return Decider(f"{policy} rule {index}", policy, int(index))
+        return Decider(_words(who, detail))
+
+    def _known(self, workload: str, authority: Authority) -> dict[str, Origin]:
+        if workload not in authority.world.workloads:
+            return {}
+        program = authority.engine.program(workload)
+        known = self._rules.get(program)
+        if known is None:
+            known = self._rules[program] = {name_of(origin, 0): origin for origin in _origins(program)}
+        return known
+
+
+def _origins(program: Program) -> Iterator[Origin]:
+    for layer in program.layers:
+        for chain in layer.chains:
+            for stage in chain.stages:
+                yield from (rule.origin for rule in rules_of(stage))
+
+
+def _words(who: str, detail: str | None) -> str:
+    if who == "open":
+        return "nothing is in the way"
+    if who == "handshake":
+        return f"TLS handshake: {handshake_problem(detail)}"
+    if who == "encoded-slash":
+        return "the path has an encoded slash or backslash"
+    if who == "cannot-be-enforced":
+        return "closed: a policy here cannot be enforced"
+    if found := re.fullmatch(r"none-of-(\d+)", who):
+        number = int(found[1])
+        return "no rule allows it" if number == 0 else f"no rule of {number} polic{'y' if number == 1 else 'ies'} allows it"
+    if who.startswith("proxy/"):
+        return f"the proxy itself: {who.removeprefix('proxy/')}"
+    return who.removeprefix("default/")
+
+
+def handshake_problem(reason: str | None) -> str:
+    """Why a handshake failed, in words. Envoy writes the names that its TLS library has for errors."""
+    written = reason or ""
+    for mark, words in _HANDSHAKES:
+        if mark in written:
+            return words
+    return f"it failed ({written})" if written else "it failed"
+
+
+def caller_name(peer: str | None, settings: Settings) -> str:
+    """A caller as `--from` names it, by the identity that a proxy logged."""
+    if peer is None or peer == "none":
+        return "anonymous"
+    account = Naming(settings).account(peer)
+    return f"sa:{account[0]}/{account[1]}" if account is not None else peer

@@ -1,0 +1,170 @@
+"""A saved change becomes what is enforced: read again, compared with what is in force, and only the difference applied.
+
+Where a change has errors the last good policy stays in force, whatever is wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from eastgate.authority import Authority, Manifests, read_manifests
+from eastgate.diagnostics import Diagnostic, render_all
+from eastgate.dialects import Policy
+from eastgate.mesh.enforcement import Enforcement
+from eastgate.mesh.events import Broken, Noted
+from eastgate.mesh.local.watching import changes
+from eastgate.mesh.mesh import LocalMesh
+from eastgate.policy import PolicyRef
+from eastgate.settings import Settings
+
+__all__ = ["Difference", "ManifestFiles", "Reloading", "difference"]
+
+_OLDEST = 5.0  # seconds; a file that was changed longer ago was put there by a rename, or the clock was set
+
+
+class ManifestFiles:
+    """Files and folders of manifests, and what of them is in force."""
+
+    def __init__(self, paths: Sequence[str | os.PathLike[str]]) -> None:
+        self.paths = tuple(paths)
+        self.in_force = Manifests()
+
+    def read(self, settings: Settings) -> Authority:
+        """The authority on what is written now, to be enforced. Raises ManifestError where that has errors."""
+        manifests = self.look(settings)
+        authority = Authority(manifests, settings)
+        self.in_force = manifests
+        return authority
+
+    def look(self, settings: Settings) -> Manifests:
+        """What is written now, good or not."""
+        return read_manifests(self.paths, settings)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What becomes of the policies. `changed` are those that say something else, and not just on another line."""
+
+    put: tuple[Policy, ...]
+    removed: tuple[PolicyRef, ...]
+    changed: tuple[str, ...]
+
+    def apply(self, enforcement: Enforcement) -> frozenset[str]:
+        """Enforce it; tells whose proxies that concerns."""
+        engine = enforcement.authority.engine
+        touched: set[str] = set()
+        for ref in self.removed:
+            touched |= engine.remove_policy(ref)
+        for policy in self.put:
+            touched |= engine.put_policy(policy)
+        concerned = frozenset(point for point in touched if point in enforcement.sites)
+        enforcement.publish(concerned)
+        return concerned
+
+
+def difference(before: Manifests, after: Manifests) -> Difference | None:
+    """What differs, where only policies do; None where something else does."""
+    if before.objects != after.objects:
+        return None
+    old = {policy.ref: policy for policy in before.policies}
+    new = {policy.ref: policy for policy in after.policies}
+    removed = tuple(sorted(old.keys() - new.keys(), key=str))
+    put = tuple(one for ref, one in new.items() if ref not in old or not _same(old[ref], one))
+    changed = [str(one.ref) for one in put if one.ref not in old or _text(old[one.ref]) != _text(one)]
+    return Difference(put, removed, tuple(sorted([*changed, *map(str, removed)])))
+
+
+def _same(one: Policy, other: Policy) -> bool:
+    """Whether they say the same on the same lines. Policies that moved are put again: explanations name lines."""
+    a, b = one.span, other.span
+    return (a.file, a.line, a.column) == (b.file, b.line, b.column) and _text(one) == _text(other)
+
+
+def _text(policy: Policy) -> list[str]:
+    span = policy.span
+    return [span.source.line(number) for number in range(span.line, span.end_line + 1)]
+
+
+class Reloading:
+    """Follows the files for as long as it runs."""
+
+    def __init__(self, mesh: LocalMesh, files: ManifestFiles) -> None:
+        self._mesh = mesh
+        self._files = files
+        self._behind = False  # what is written is not in force
+        self._unsure = False  # a change failed half way
+
+    async def run(self) -> None:
+        """Never ends by itself."""
+
+        def on_poll(why: str) -> None:
+            self._mesh.tell(Noted(f"files are looked at every now and then, since they cannot be watched: {why}"))
+
+        async with contextlib.aclosing(changes(self._files.paths, on_poll=on_poll)) as telling:
+            async for changed in telling:
+                await self.reload(_changed_at(changed))
+
+    async def reload(self, began: float) -> None:
+        """Enforce what is written now, or say what is wrong with it. Nothing that is wrong ends the mesh."""
+        try:
+            manifests = await asyncio.to_thread(self._files.look, self._mesh.settings)
+            if manifests.reporter.errors:
+                self._behind = True
+                self._mesh.metrics.broken_saves.inc()
+                self._mesh.tell(Broken(tuple(manifests.reporter.errors)))
+            else:
+                await self._enforce(manifests, began)
+        except Exception as error:
+            self._behind = True
+            self._mesh.tell(Noted(f"a change could not be enforced: {error or type(error).__name__}", trouble=True))
+
+    async def _enforce(self, manifests: Manifests, began: float) -> None:
+        before = self._files.in_force
+        found = None if self._unsure else difference(before, manifests)
+        if found is not None and not found.put and not found.removed and not self._behind:
+            return  # nothing that anybody decides by
+        self._warn(before, manifests)
+        was_unsure, self._unsure = self._unsure, True
+        if found is not None:
+            await self._mesh.change(found.apply, began, found.changed)
+            self._mesh.authority.warnings = _warnings(manifests)
+        else:
+            authority = await asyncio.to_thread(Authority, manifests, self._mesh.settings)
+            changed = () if was_unsure else _named(before, manifests)
+            await self._mesh.apply(authority, began, changed)
+        self._files.in_force, self._behind, self._unsure = manifests, False, False
+
+    def _warn(self, before: Manifests, after: Manifests) -> None:
+        known = {(one.code.id, one.message) for one in _warnings(before)}
+        news = [one for one in _warnings(after) if (one.code.id, one.message) not in known]
+        if news:
+            self._mesh.tell(Noted(render_all(news), trouble=True))
+
+
+def _warnings(manifests: Manifests) -> list[Diagnostic]:
+    return [one for one in manifests.reporter if not one.is_error]
+
+
+def _named(before: Manifests, after: Manifests) -> tuple[str, ...]:
+    """The policies and the objects that a change is about."""
+    old, new = {one.id: one for one in before.objects}, {one.id: one for one in after.objects}
+    differ = [str(key) for key in old.keys() | new.keys() if old.get(key) != new.get(key)]
+    policies = difference(Manifests(policies=before.policies), Manifests(policies=after.policies))
+    return tuple(sorted([*differ, *(policies.changed if policies is not None else ())]))
+
+
+def _changed_at(paths: Iterable[str]) -> float:
+    """When the last of these files was saved, on the monotonic clock: what people wait for begins there."""
+    now, clock = time.monotonic(), time.time()
+    ages = []
+    for path in paths:
+        with contextlib.suppress(OSError):
+            there = path if os.path.exists(path) else os.path.dirname(path)
+            ages.append(clock - os.stat(there).st_ctime)
+    age = min(ages, default=0.0)
+    return now - age if 0 <= age <= _OLDEST else now

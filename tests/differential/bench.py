@@ -1,0 +1,207 @@
+"""Long-lived Envoys of a small world, in a thread of their own. Only the policies change."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections import defaultdict
+from collections.abc import Coroutine, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from eastgate import Authority, Settings
+from eastgate.authority import sort_documents
+from eastgate.dialects import reads
+from eastgate.mesh.events import Decided, Event, NotEnforced
+from eastgate.mesh.local.connection import Connection, HttpRequest, Target
+from eastgate.mesh.local.http1 import Malformed
+from eastgate.mesh.mesh import LocalMesh, MeshOptions
+from eastgate.mesh.records import Observed
+from eastgate.sources import read_text
+from tests.differential.asking import Ask, Caller, Http
+from tests.differential.world import FEDERATED, SETTINGS, WORLD, Manifest
+
+__all__ = ["Answer", "Bench", "authority_of"]
+
+T = TypeVar("T")
+_TIMEOUT = 10.0
+_AT_ONCE = 24
+RAW = b"\x00\x01 bytes that are no HTTP \xff"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of it: on the wire (0: closed), and in the words of the proxy's log."""
+
+    status: int
+    connection: Observed | None
+    request: Observed | None
+
+    @property
+    def refused_by_proxy(self) -> bool:
+        """Whether Envoy refused it before any policy was asked, or found that it leads nowhere."""
+        return self.request is not None and self.request.decision.partition(":")[2].startswith("proxy/")
+
+    @property
+    def allowed(self) -> bool:
+        if self.request is not None:
+            return self.request.allowed
+        return self.connection is not None and self.connection.allowed
+
+    @property
+    def who(self) -> str | None:
+        """Which rule, as the proxy tells: that of a connection counts where requests are open."""
+        said = [one.who for one in (self.request, self.connection) if one is not None]
+        return next((who for who in said if who != "open"), said[0] if said else None)
+
+
+def authority_of(manifests: Iterable[Manifest], settings: Settings) -> Authority:
+    listed = json.dumps({"kind": "List", "apiVersion": "v1", "items": list(manifests)})
+    reading = read_text("generated.json", listed, positioned=reads)
+    return Authority(sort_documents(reading.documents, settings, reading.reporter), settings)
+
+
+class Bench:
+    """Starts with `with`; `enforce` some policies, then `ask`."""
+
+    def __init__(self, name: str = "differential", world: Sequence[Manifest] = WORLD) -> None:
+        self._name = name
+        self.world = world
+        self.rejected: list[NotEnforced] = []
+        self._seen: dict[str, list[Observed]] = defaultdict(list)
+        self._contexts: dict[str, Any] = {}
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="differential", daemon=True)
+
+    # In the thread of the caller
+
+    def __enter__(self) -> Bench:
+        self._thread.start()
+        try:
+            self.run(self._start())
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self.run(self.mesh.__aexit__(None, None, None))
+        finally:
+            self._end()
+
+    def run(self, task: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(task, self._loop).result(120)
+
+    def _end(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+    def enforce(self, policies: Iterable[Manifest], settings: Settings = SETTINGS) -> Authority:
+        """Returns when every proxy enforces them."""
+        self.rejected.clear()
+        authority = authority_of([*self.world, *policies], settings)
+        self.run(self.mesh.apply(authority))
+        return authority
+
+    def ask(self, asks: Sequence[Ask]) -> list[Answer]:
+        return self.run(self._ask_all(asks))
+
+    # In the thread of the mesh
+
+    async def _start(self) -> None:
+        def read(_: Settings) -> Authority:
+            return authority_of(self.world, SETTINGS)
+
+        options = MeshOptions(name=self._name, federate=FEDERATED)
+        self.mesh = LocalMesh(read, SETTINGS, options, on_event=self._heard)
+        await self.mesh.__aenter__()
+
+    def _heard(self, event: Event) -> None:
+        if isinstance(event, Decided) and event.seen.source is not None:
+            self._seen[event.seen.source].append(event.seen)
+        elif isinstance(event, NotEnforced):
+            self.rejected.append(event)
+
+    async def _ask_all(self, asks: Sequence[Ask]) -> list[Answer]:
+        """Requests of one caller to one port go over one connection, one behind the other."""
+        self._seen.clear()
+        groups: dict[tuple[Caller, str, int, bool], list[int]] = defaultdict(list)
+        for place, ask in enumerate(asks):
+            groups[ask.caller, ask.pod, ask.port, ask.http is None].append(place)
+        slots = asyncio.Semaphore(_AT_ONCE)
+        found: dict[int, Answer] = {}
+
+        async def group(places: list[int]) -> None:
+            async with slots:
+                while places:
+                    answers = await self._connection([asks[place] for place in places])
+                    found.update(zip(places, answers, strict=False))
+                    places = places[len(answers) :]
+
+        await asyncio.gather(*(group(places) for places in groups.values()))
+        return [found[place] for place in range(len(asks))]
+
+    async def _connection(self, asks: Sequence[Ask]) -> list[Answer]:
+        """The answers to the first of them, at least one: a proxy that closes leaves the others unanswered."""
+        first = asks[0]
+        target, tls = self.target(first), await self.context(first.caller)
+        try:
+            connection = await Connection.open(
+                target, tls=tls, source_address=first.caller.address, timeout=_TIMEOUT
+            )
+        except OSError:
+            return [Answer(0, None, None)]  # the handshake came to nothing
+        source = "{}:{}".format(*connection.local_address)
+        statuses: list[int] = []
+        async with connection:
+            if first.http is None:
+                await connection.send(RAW)
+                statuses.append((await connection.raw(_TIMEOUT, len(RAW))).status)
+            else:
+                await self._requests(connection, [ask.http for ask in asks if ask.http is not None], statuses)
+        return await self._answers(source, statuses)
+
+    async def _requests(self, connection: Connection, requests: Sequence[Http], statuses: list[int]) -> None:
+        connection_lost = (OSError, EOFError, Malformed)
+        try:
+            sent = b""
+            for request in requests:
+                connection.prepare(HttpRequest(request.method))  # so that it knows which answers have no body
+                sent += request.to_bytes()
+            await connection.send(sent)
+            for _ in requests:
+                statuses.append((await connection.response(_TIMEOUT)).status)
+        except connection_lost:
+            if not statuses:
+                statuses.append(0)
+
+    async def _answers(self, source: str, statuses: list[int]) -> list[Answer]:
+        for _ in range(200):
+            seen = self._seen.get(source, [])
+            connection = next((one for one in seen if one.level != "request"), None)
+            requests = [one for one in seen if one.level == "request"]
+            if connection is not None and (not connection.allowed or statuses == [0] or len(requests) >= len(statuses)):
+                break
+            if connection is not None and not requests and connection.allowed and statuses[0] == 200:
+                await asyncio.sleep(0.06)  # raw, or the lines of requests are late
+                if not any(one.level == "request" for one in self._seen.get(source, [])):
+                    break
+            await asyncio.sleep(0.02)
+        else:
+            raise AssertionError(f"the proxy logged {seen} of {source}, and answered {statuses}")
+        padded: list[Observed | None] = [*requests, *(None for _ in statuses)]
+        return [Answer(status, connection, padded[place]) for place, status in enumerate(statuses)]
+
+    def target(self, ask: Ask) -> Target:
+        site = self.mesh.sites[ask.pod]
+        return Target(site.address, site.ports[ask.port])
+
+    async def context(self, caller: Caller) -> Any:
+        if caller.identity is None:
+            return None
+        if caller.identity not in self._contexts:
+            self._contexts[caller.identity] = await self.mesh.certificates.context(caller.identity)
+        return self._contexts[caller.identity]

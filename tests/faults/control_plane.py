@@ -1,0 +1,77 @@
+"""A control plane as a process of its own, for one proxy: `control_plane.py`, told what to do on stdin.
+
+The first line says whom it serves; every other line is manifests to enforce instead. Each is answered with how many
+responses have been sent by the time that the proxy has everything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from eastgate.identity import Svid, TrustBundles, roots_of_pem
+from eastgate.mesh.enforcement import Enforcement
+from eastgate.mesh.sites import Site
+from eastgate.settings import Settings
+from eastgate.xds.clusters import Address
+from eastgate.xds.server import AdsServer, Store, Tokens
+from tests.faults.worlds import DOMAIN, reading
+
+
+class OneToken(Tokens):
+    """The token outlives the process, or the proxy could not come back."""
+
+    def __init__(self, node: str, token: str) -> None:
+        super().__init__()
+        self._one = (node, token)
+
+    def issued(self, token: str) -> bool:
+        return token == self._one[1]
+
+    def accepts(self, node: str, token: str) -> bool:
+        return (node, token) == self._one
+
+
+async def main(lines: asyncio.StreamReader) -> None:
+    told: dict[str, Any] = json.loads(await lines.readline())
+    node = told["node"]
+    ports = {int(port): bound for port, bound in told["ports"].items()}
+    site = Site(node, told["address"], ports, {port: Address(told["app"]) for port in ports})
+    store = Store()
+    authority = reading(*told["manifests"])(Settings())
+    enforcement = Enforcement(authority, store)
+    bundles = TrustBundles.of(DOMAIN, roots_of_pem(told["roots"]))
+    now = datetime.now(UTC)
+    enforcement.begin(authority, {node: site})
+    enforcement.put_svid(node, Svid(told["identity"], told["chain"], told["key"], now, now, now))
+    enforcement.put_trust(node, bundles)
+    server = AdsServer(store, OneToken(node, told["token"]))
+    await server.start(f"unix:{told['socket']}")
+    print(json.dumps({"listens": True}), flush=True)
+    while True:
+        await server.settled(node, 30)
+        sent = server.metrics.registry.get_sample_value
+        types = ("Cluster", "ClusterLoadAssignment", "Secret", "Listener", "RouteConfiguration", "TypedExtensionConfig")
+        found = {one: sent("eastgate_xds_responses_total", {"type": one}) or 0 for one in types}
+        print(json.dumps({one: number for one, number in found.items() if number}), flush=True)
+        line = await lines.readline()
+        if not line:
+            return
+        enforcement.begin(reading(*json.loads(line))(Settings()), {node: site})
+
+
+async def connected() -> None:
+    lines = asyncio.StreamReader(limit=1024 * 1024)
+    protocol = asyncio.StreamReaderProtocol(lines)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, sys.stdin)
+    await main(lines)
+
+
+if __name__ == "__main__":
+    asyncio.run(connected())

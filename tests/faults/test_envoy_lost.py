@@ -1,0 +1,94 @@
+"""A proxy that dies, or that nobody has told anything yet, lets nothing through."""
+
+from __future__ import annotations
+
+import asyncio
+
+from eastgate.mesh.events import Noted
+from eastgate.mesh.listening import until_listening
+from eastgate.mesh.local.envoy import EnvoyProcess
+from eastgate.xds.bootstrap import bootstrap
+from eastgate.xds.rbac import attributes_name, slot_name
+from eastgate.xds.server.resources import EXTENSION
+from tests.faults.hammering import hammering
+from tests.faults.meshes import SERVER, running, until
+from tests.faults.worlds import HTTP, RAW, allow, world
+
+_BASE = [*world(HTTP, RAW), allow("all", "alice")]
+_API = allow("api", "alice", paths=["/api/*"], ports=[HTTP])
+
+
+async def test_no_call_gets_through_that_policy_denies_while_a_proxy_is_killed_and_started_again() -> None:
+    async with running(*_BASE, _API) as mesh:
+        calls = {
+            "allowed": lambda: mesh.get("alice", "/api/x"),
+            "forbidden": lambda: mesh.get("alice", "/secret"),
+            "kept out": lambda: mesh.get("bob", "/api/x"),
+            "nobody": lambda: mesh.get(None, "/api/x"),
+        }
+        async with hammering(calls) as answers:
+            for _ in range(3):
+                await answers.more("nobody", 10)
+                process = mesh.mesh.proxies.process(SERVER)
+                assert process is not None
+                process.kill()
+                await process.wait()
+                await until(lambda old=process: mesh.mesh.proxies.process(SERVER) is not old)
+                site = mesh.mesh.sites[SERVER]
+                await until_listening([(site.address, port) for port in site.ports.values()], 10)
+                served = answers.of["allowed"][200]
+                await until(lambda served=served: answers.of["allowed"][200] > served + 10)
+                await answers.more("nobody", 10)
+        assert answers.only("allowed", 200, 0)
+        assert answers.only("forbidden", 403, 0)
+        assert answers.only("kept out", 0)
+        assert answers.only("nobody", 0)
+        assert answers.of["allowed"][0] > 0, "nothing was ever down"
+        assert len([one for one in mesh.told(Noted) if one.trouble]) == 3
+        assert mesh.metric("eastgate_proxy_restarts_total") == 3
+
+
+async def test_a_proxy_that_finds_no_control_plane_opens_no_port() -> None:
+    async with running(*_BASE, _API) as mesh:
+        await mesh.mesh.server.stop(0)
+        process = mesh.mesh.proxies.process(SERVER)
+        assert process is not None
+        process.kill()
+        await process.wait()
+        await until(lambda: mesh.mesh.proxies.process(SERVER) is not process)
+        async with hammering({"alice": lambda: mesh.get("alice", "/api/x")}) as answers:
+            await asyncio.sleep(1)  # that nothing happens cannot be waited for
+        assert answers.only("alice", 0)
+        assert (await mesh.call("alice")).error == "refused"
+        await mesh.mesh.server.start(f"unix:{mesh.mesh.rundir.socket('control-plane')}")
+        await mesh.mesh.server.settled(SERVER, 20)
+        await until_listening([(mesh.target().address, mesh.target().port)], 5)
+        assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/secret")) == (200, 403)
+
+
+async def test_a_layer_of_which_a_proxy_was_told_nothing_lets_nothing_through() -> None:
+    """Each filter of its own, of a new proxy to which the control plane does not give it."""
+    for missing in (
+        attributes_name(HTTP),
+        slot_name(HTTP, "workload/application"),
+        slot_name(HTTP, "workload/inbound"),
+        slot_name(HTTP, "connections"),
+    ):
+        async with running(*_BASE, _API) as mesh:
+            store = mesh.mesh.store
+            store.update(SERVER, remove=[(EXTENSION, missing)])
+            process = mesh.mesh.proxies.process(SERVER)
+            assert process is not None
+            await mesh.mesh.proxies.run({})
+            envoy = await EnvoyProcess.start(
+                bootstrap(SERVER, mesh.mesh.rundir.socket("control-plane"), mesh.mesh.tokens.issue(SERVER)),
+                SERVER,
+                on_record=lambda _: None,
+                on_log=lambda _: None,
+            )
+            try:
+                async with hammering({"alice": lambda mesh=mesh: mesh.get("alice", "/api/x")}) as answers:
+                    await answers.more("alice", 100)
+                assert answers.only("alice", 500, 0), missing
+            finally:
+                await envoy.stop()
