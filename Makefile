@@ -13,7 +13,7 @@ $(READY): pyproject.toml src/eastgate/_version.py
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
 	@touch $@
 
-demo: $(READY)  ## a tour of a small shop: questions, verdicts, who decided
+demo: $(READY)  ## a tour of a small shop through real Envoys: calls, verdicts, who decided; and changes while it runs
 	@$(BIN)/python examples/shop/tour.py
 
 test: lint  ## everything that CI runs

@@ -1,9 +1,19 @@
-"""The tour of a small shop: questions, verdicts, who decided; and one explanation in full. Run by `make demo`."""
+"""The tour of a small shop through real Envoys, with real mTLS. Run by `make demo`.
+
+Every question is asked twice: of a proxy, by a real call, and of the engine. Then two policies are changed while
+everything runs. It fails where an answer is not as it should be, or where the two differ.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
+import shutil
 import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 from rich.console import Console
@@ -11,8 +21,15 @@ from rich.table import Table
 
 import eastgate
 from eastgate import Question
+from eastgate.mesh.calls import Call, make_calls
+from eastgate.mesh.events import Broken, Enforced, Event
+from eastgate.mesh.local.connection import Connection, Target
+from eastgate.mesh.mesh import LocalMesh, MeshOptions
+from eastgate.mesh.reloading import ManifestFiles, Reloading
 
 HERE = Path(__file__).parent
+PARTNER = "spiffe://partner.example/ns/shop/sa/settlement"
+WEB = "spiffe://cluster.local/ns/shop/sa/web"
 
 TOUR = [
     ("The web front uses the cart", Question("sa:shop/web", "pod:shop/cart", 8080), "allow"),
@@ -20,73 +37,132 @@ TOUR = [
     ("… but not on its metrics port", Question("sa:shop/web", "pod:shop/cart", 9090), "deny"),
     ("A client without identity is nobody", Question("anonymous", "pod:shop/cart", 8080), "deny"),
     ("Same account name, another namespace", Question("sa:sandbox/web", "pod:shop/cart", 8080), "deny"),
-    (
-        "Same path, another trust domain",
-        Question("spiffe://evil.example/ns/shop/sa/web", "pod:shop/cart", 8080),
-        "deny",
-    ),
+    ("Another trust domain", Question("spiffe://evil.example/ns/shop/sa/web", "pod:shop/cart", 8080), "deny"),
     ("The cart charges a card", Question("sa:shop/cart", "pod:shop/payments", 8443, "POST", "/v1/charges"), "allow"),
-    (
-        "… and may not delete the charge",
-        Question("sa:shop/cart", "pod:shop/payments", 8443, "DELETE", "/v1/charges/7"),
-        "deny",
-    ),
+    ("… and may not delete it", Question("sa:shop/cart", "pod:shop/payments", 8443, "DELETE", "/v1/charges/7"), "deny"),
     ("The web front may not reach payments", Question("sa:shop/web", "pod:shop/payments", 8443), "deny"),
-    (
-        "A partner looks up a charge",
-        Question("spiffe://partner.example/ns/shop/sa/settlement", "pod:shop/payments", 8443, "GET", "/v1/charges/7"),
-        "allow",
-    ),
-    (
-        "… with a path that tries to climb out",
-        Question(
-            "spiffe://partner.example/ns/shop/sa/settlement", "pod:shop/payments", 8443, "GET", "/v1/charges/../admin"
-        ),
-        "deny",
-    ),
-    (
-        "Prometheus reads metrics, whatever the team says",
-        Question("sa:monitoring/prometheus", "pod:shop/cart", 9090),
-        "allow",
-    ),
+    ("A partner looks up a charge", Question(PARTNER, "pod:shop/payments", 8443, "GET", "/v1/charges/7"), "allow"),
+    ("… and climbs out of it", Question(PARTNER, "pod:shop/payments", 8443, "GET", "/v1/charges/../admin"), "deny"),
+    ("Prometheus reads metrics", Question("sa:monitoring/prometheus", "pod:shop/cart", 9090), "allow"),
     ("… but not card data", Question("sa:monitoring/prometheus", "pod:shop/payments", 8443), "deny"),
     ("The sandbox is kept out", Question("pod:sandbox/experiments", "pod:shop/cart", 8080), "deny"),
-    ("… by the baseline where no policy is", Question("pod:sandbox/experiments", "pod:shop/web", 8080), "deny"),
+    ("… also where no policy is", Question("pod:sandbox/experiments", "pod:shop/web", 8080), "deny"),
     ("Everyone else may see the web front", Question("anonymous", "pod:shop/web", 8080), "allow"),
 ]
 
+DELETING = TOUR[7][1]
+USING = TOUR[0][1]
 
-def main() -> int:
-    """Ask all questions; tell how many answers are not as expected."""
+
+class Tour:
+    """Goes through it, and counts what is wrong."""
+
+    def __init__(self, console: Console, mesh: LocalMesh, manifests: Path) -> None:
+        self.console = console
+        self.mesh = mesh
+        self.policies = manifests / "policies.yaml"
+        self.wrong = 0
+        self.seen: asyncio.Queue[Event] = asyncio.Queue()
+        mesh.listen(self.seen.put_nowait)
+
+    async def ask_all(self, questions: list[tuple[str, Question, str]]) -> None:
+        """A row for each question: what the proxy did, what the engine says, who decided, where that is written."""
+        table = Table(box=None, pad_edge=False)
+        for title in ("a real call", "Envoy", "engine", "decided by", "line"):
+            table.add_column(title, overflow="fold")
+        for title, question, expected in questions:
+            for call in await make_calls(self.mesh, question):
+                table.add_row(title, *self._row(call, expected))
+        self.console.print(table)
+
+    def _row(self, call: Call, expected: str) -> Iterator[str]:
+        decision = call.decision
+        right = call.agrees and decision.verdict == expected
+        self.wrong += not right
+        color = "green" if call.allowed else "red"
+        verdict = "allow" if call.allowed else "deny"
+        yield f"[{color}]{verdict}[/{color}] {call.called.status or 'closed'}" + (
+            "" if right else " [bold]WRONG[/bold]"
+        )
+        yield f"[{color}]{decision.verdict}[/{color}]"
+        yield decision.policy.partition("/")[2] if decision.policy else "no rule"
+        yield f"{Path(decision.span.file).name}:{decision.span.line}" if decision.span else ""
+
+    async def save(self, old: str, new: str) -> None:
+        """Change the policies as an editor would, and wait until every proxy enforces it."""
+        text = self.policies.read_text(encoding="utf-8")
+        if text.count(old) != 1:
+            raise AssertionError(f"the shop has changed: {old!r}")
+        while not self.seen.empty():
+            self.seen.get_nowait()
+        self.policies.write_text(text.replace(old, new), encoding="utf-8")
+        async with asyncio.timeout(10):
+            while not isinstance(event := await self.seen.get(), Enforced):
+                if isinstance(event, Broken):
+                    raise AssertionError(f"the change has errors: {event.diagnostics}")
+        self.console.print(f"   saved, and enforced after [bold]{event.milliseconds:.0f} ms[/bold]\n")
+
+    @contextlib.asynccontextmanager
+    async def connected(self) -> AsyncIterator[Connection]:
+        """The web front, connected with the cart."""
+        site = self.mesh.sites["shop/cart"]
+        tls = await self.mesh.certificates.context(WEB)
+        target = Target(site.address, site.ports[8080])
+        async with await Connection.open(target, tls=tls, source_address=self.mesh.own_address) as connection:
+            yield connection
+
+
+async def main() -> int:
+    """The whole tour."""
     console = Console()
     console.width = max(console.width, 104)
-    authority = eastgate.load(os.path.relpath(HERE / "manifests"))
-    console.print(
-        f"[bold]eastgate[/bold] {eastgate.__version__}: {len(authority.world.workloads)} workloads, "
-        f"{len(authority.policies)} policies in {HERE.name}/manifests\n"
+    with tempfile.TemporaryDirectory() as folder:
+        manifests = Path(shutil.copytree(HERE / "manifests", Path(folder) / "manifests"))
+        files = ManifestFiles([manifests])
+        began = time.monotonic()
+        async with LocalMesh(files.read, options=MeshOptions(name=f"tour-{os.getpid()}")) as mesh:
+            console.print(
+                f"[bold]eastgate[/bold] {eastgate.__version__}: {len(mesh.sites)} workloads of {HERE.name}/manifests, "
+                f"an Envoy beside each, {len(mesh.authority.policies)} policies, "
+                f"up after {time.monotonic() - began:.1f} s\n"
+            )
+            watching = asyncio.create_task(Reloading(mesh, files).run())
+            tour = Tour(console, mesh, manifests)
+            try:
+                await _go(tour)
+            finally:
+                watching.cancel()
+    asked = len(TOUR) + 4
+    console.print(f"\n{asked - tour.wrong} of {asked} answers as they should be, of Envoy and of the engine alike")
+    return 1 if tour.wrong else 0
+
+
+async def _go(tour: Tour) -> None:
+    say = tour.console.print
+    await tour.ask_all(TOUR)
+    say(
+        "\n[bold]A policy is changed:[/bold] the cart may now delete what it charged (requests, methods: [GET, DELETE])"
     )
-    table = Table(box=None, pad_edge=False)
-    for title in ("question", "verdict", "decided by", "line"):
-        table.add_column(title, overflow="fold")
-    wrong = 0
-    for title, question, expected in TOUR:
-        decision = authority.decide(question)
-        wrong += decision.verdict != expected
-        color = "green" if decision.allowed else "red"
-        span = decision.span
-        where = f"{Path(span.file).name}:{span.line}" if span else ""
-        policy = decision.policy.partition("/")[2] if decision.policy else "no rule"
-        table.add_row(title, f"[{color}]{decision.verdict}[/{color}]", policy, where)
-    console.print(table)
-    console.print(
-        "\n[bold]One of them in full:[/bold] eastgate explain -f examples/shop/manifests "
-        "--from sa:shop/cart --to pod:shop/payments --port 8443 --method DELETE --path /v1/charges/7\n",
-        highlight=False,
+    await tour.save("methods: [GET]", "methods: [GET, DELETE]")
+    await tour.ask_all([("The cart deletes a charge", DELETING, "allow")])
+    say("\n[bold]And another:[/bold] the cart is for the checkout only, while the web front is connected with it")
+    async with tour.connected() as connection:
+        await tour.save("serviceAccounts: [web]", "serviceAccounts: [checkout]")
+        began = time.monotonic()
+        closed = await connection.peer_closed(5)
+        tour.wrong += not closed
+        after = f"was closed {1000 * (time.monotonic() - began):.0f} ms later" if closed else "[bold]STAYED OPEN[/bold]"
+    say(f"   the web front's open connection {after}\n")
+    await tour.ask_all(
+        [
+            ("The web front uses the cart", USING, "deny"),
+            ("The checkout does", Question("sa:shop/checkout", "pod:shop/cart", 8080), "allow"),
+        ]
     )
-    print(eastgate.explain(authority.decide(TOUR[7][1]), color=console.is_terminal and not console.no_color))
-    print(f"\n{len(TOUR) - wrong} of {len(TOUR)} answers as expected")
-    return 1 if wrong else 0
+    say("\n[bold]Why?[/bold]\n")
+    color = tour.console.is_terminal and not tour.console.no_color
+    print(eastgate.explain(tour.mesh.authority.decide(USING), color=color))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(asyncio.run(main()))

@@ -12,7 +12,7 @@ from eastgate.mesh.deciders import Decider, Deciders, caller_name
 from eastgate.mesh.events import Broken, Decided, Enforced, Event, Noted, NotEnforced, Ready
 from eastgate.mesh.records import Observed
 
-__all__ = ["Repeats", "Teller", "described", "milliseconds"]
+__all__ = ["Repeats", "Teller", "described", "milliseconds", "printable"]
 
 _REMEMBERED = 10_000
 
@@ -89,9 +89,9 @@ class Teller:
                 return f"broken: kept the last good policy\n{said}"
             case NotEnforced(workload, policies, message):
                 fault = f" ({', '.join(policies)})" if policies else ""
-                return f"NOT ENFORCED at {workload}{fault}: {message}"
+                return f"NOT ENFORCED at {workload}{fault}: {printable(message)}"
             case Noted(message):
-                return message
+                return printable(message)
 
     def _decided(self, seen: Observed) -> str:
         decider = self.decider(seen)
@@ -125,8 +125,13 @@ class Repeats:
 def described(seen: Observed) -> str:
     """What was asked for."""
     if seen.level == "request":
-        return f"{seen.method or '?'} {seen.path or '?'}"
+        return printable(f"{seen.method or '?'} {seen.path or '?'}")
     return seen.level
+
+
+def printable(text: str) -> str:
+    """A text of a caller may hold escape sequences; a terminal must not obey them."""
+    return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text)
 
 
 def milliseconds(took: float) -> str:

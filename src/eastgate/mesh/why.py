@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from eastgate.authority import Authority
 from eastgate.decisions import Decision
 from eastgate.engine.trace import trace
-from eastgate.mesh.deciders import Decider, Deciders, caller_name, handshake_problem
+from eastgate.mesh.deciders import Decider, Deciders, handshake_problem
 from eastgate.mesh.loglines import question_of
 from eastgate.mesh.records import Observed, rule_of
 from eastgate.targets.envoy.decisions import OPEN, name_of, policy_name
@@ -20,6 +20,7 @@ __all__ = ["Explain", "Standing", "Why", "why"]
 Explain = Callable[[Decision, bool], str]
 """An explanation of a decision as text; in color where the second is true."""
 
+_GREEN, _RED, _YELLOW, _RESET = "\033[1;32m", "\033[1;31m", "\033[1;33m", "\033[0m"
 _NONE = re.compile(r"none-of-\d+")
 
 
@@ -39,6 +40,20 @@ class Why:
     decider: Decider
     decision: Decision | None
     standing: Standing
+
+    def text(self, explain: Explain, *, color: bool = False) -> str:
+        """What the line says, how that stands today, and the explanation."""
+        seen, place = self.seen, f"  ({self.decider.place})" if self.decider.place else ""
+        paint = _GREEN if seen.allowed else _RED
+        verdict = "ALLOWED" if seen.allowed else "DENIED"
+        head = f"{paint}{verdict}{_RESET}" if color else verdict
+        at = f" at {seen.time}" if seen.time else ""
+        lines = [f"the log: {head}{at} by {seen.workload}:{seen.port}: {self.decider.text}{place}"]
+        if self.decision is None:
+            return "\n".join([*lines, f"  {self.standing.words}"])
+        words = self.standing.words
+        shown = f"{_YELLOW}{words}{_RESET}" if color and words.startswith("changed") else words
+        return "\n".join([*lines, f"  today: {shown}", "", explain(self.decision, color)])
 
     def to_json(self, explain: Explain) -> dict[str, object]:
         """As plain data."""
@@ -118,15 +133,12 @@ def _who(decision: Decision) -> str:
 
 
 def _gone(seen: Observed, decider: Decider, authority: Authority) -> str:
+    """What became of the policy that the line names."""
     policy, rule = rule_of(seen.decision)
     if policy is None:
         return ""
     if policy not in {policy_name(one.ref) for one in authority.policies}:
         return f" ({decider.policy} is gone)"
+    if policy not in {policy_name(one.policy.ref) for one in authority.engine.attached(seen.workload)}:
+        return f" ({decider.policy} does not target it any more)"
     return f" ({decider.policy} has no rule {rule} any more)" if decider.file is None else ""
-
-
-def described(seen: Observed, authority: Authority) -> str:
-    """A line in words: who, to where, what came of it."""
-    who = "somebody" if seen.level == "handshake" else caller_name(seen.peer, authority.settings)
-    return f"{who} -> {seen.workload}:{seen.port}"

@@ -97,6 +97,8 @@ class FakeProxy:
             added = {name: body for name, body in added.items() if self._seen.get((response.type_url, name)) != body}
         bad = sorted(name for name, body in added.items() if body.startswith(BAD))
         good = sorted((added.keys() | set(removed)) - set(bad))
+        for name in removed:
+            self._seen.pop((response.type_url, name), None)
         self._seen.update({(response.type_url, name): body for name, body in added.items()})
         for name in partly(good) if bad else good:
             if name in added:

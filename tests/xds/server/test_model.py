@@ -132,5 +132,5 @@ class Conversation(RuleBasedStateMachine):
         return key[0] != EXTENSION or key[1] in self.proxy.names[EXTENSION]
 
 
-Conversation.TestCase.settings = settings(max_examples=1000, stateful_step_count=40, deadline=None)
+Conversation.TestCase.settings = settings(max_examples=400, stateful_step_count=40, deadline=None)
 TestConversation = Conversation.TestCase

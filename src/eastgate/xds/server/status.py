@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -137,8 +137,20 @@ class Ledger:
 
     def reconsider(self, key: Key) -> None:
         """What was rejected is to be sent again."""
-        if self.rejections.pop(key, None) is not None and key[0] in HEARD_ONCE:
+        if self.rejections.pop(key, None) is not None:
+            self.seen_before(key)
+
+    def seen_before(self, key: Key) -> None:
+        """The proxy may know already what it will be sent next, and may have rejected it."""
+        if key[0] in HEARD_ONCE:
             self._seen_before.add(key)
+
+    def keep_only(self, type_url: str, asked: Callable[[str], bool]) -> None:
+        """Of this type, forget what the proxy does not ask for."""
+        known = self._accepted.keys() | self.rejections.keys() | self._unsure.keys() | self._seen_before
+        for key in known:
+            if key[0] == type_url and not asked(key[1]):
+                self.drop(key)
 
     def doubt(self, key: Key, believed: str = ABSENT) -> None:
         """From now on it is not known which version of this the proxy has, unless it claims to have `believed`."""
@@ -152,8 +164,8 @@ class Ledger:
         for key, version in self._unsure.items():
             if key[0] == type_url and (not version or claims.get(key[1]) != version):
                 believed[key[1]] = UNSURE
-                if type_url in HEARD_ONCE and version:  # it was on its way, and maybe rejected
-                    self._seen_before.add(key)
+                if version:  # it was on its way, and maybe rejected
+                    self.seen_before(key)
         for key in [key for key in self._accepted if key[0] == type_url and key[1] not in claims]:
             del self._accepted[key]
         if not same_process:  # maybe another version of Envoy: it is to have its say

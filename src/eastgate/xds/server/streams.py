@@ -94,15 +94,16 @@ class Stream:
         self._same_process = self._same_process or bool(claims)
         believed = self._ledger.resume(type_url, claims, wanted, self._same_process)
         subscription.begin(request.resource_names_subscribe, believed)
-        for name in believed:
-            if not subscription.asks_for(name):
-                self._ledger.drop((type_url, name))
+        self._ledger.keep_only(type_url, subscription.asks_for)
         self._check_size()
 
     def _resubscribe(self, subscription: Subscription, request: Any) -> None:
         type_url = subscription.type_url
+        on_its_way = frozenset(subscription.in_flight.items if subscription.in_flight is not None else ())
         for name in subscription.change(request.resource_names_subscribe, request.resource_names_unsubscribe):
             self._ledger.drop((type_url, name))
+        for name in on_its_way.intersection((*request.resource_names_subscribe, *request.resource_names_unsubscribe)):
+            self._ledger.seen_before((type_url, name))
         for name in request.resource_names_subscribe:
             self._ledger.reconsider((type_url, name))
         self._check_size()
