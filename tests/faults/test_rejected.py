@@ -18,10 +18,10 @@ from eastgate.xds.clusters import Address
 from eastgate.xds.listeners import Door
 from eastgate.xds.server.resources import EXTENSION, LISTENER, Resource, short
 from tests.faults.meshes import SERVER, Running, running
-from tests.faults.worlds import HTTP, RAW, Manifest, allow, world
+from tests.faults.worlds import HTTP, Manifest, allow, world
 
-_BASE = [*world(HTTP, RAW, servers=2), allow("all", "alice"), allow("second", "alice", app="server1")]
-_API = allow("api", "alice", paths=["/api/*"], ports=[HTTP])
+_BASE = [*world(HTTP, servers=2), allow("all", "alice"), allow("second", "alice", app="server1")]
+_API = allow("api", "alice", paths=["/api/*"])
 _BAD = "AuthorizationPolicy.gateway.networking.x-k8s.io/shop/bad"
 
 
@@ -59,21 +59,20 @@ def _rejections(mesh: Running, type_url: str) -> float:
 async def test_a_rejected_rule_for_requests_leaves_the_old_ones_in_force(spoiled: None) -> None:
     async with running(*_BASE, _API) as mesh:
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/new")) == (200, 403)
-        await mesh.change(*_BASE, _API, bad(paths=["/new"], ports=[HTTP]))
+        await mesh.change(*_BASE, _API, bad(paths=["/new"]))
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/new")) == (200, 403)
         [told] = mesh.told(NotEnforced)
         assert (told.workload, told.policies) == (SERVER, (_BAD,))
         assert told.message
         assert _rejections(mesh, EXTENSION) == 1
-        # All others are updated meanwhile: another port, another proxy, who may connect at all.
+        # All others are updated meanwhile: another proxy, and who may connect at all.
         more = [*_BASE, allow("bob", "bob"), allow("second-bob", "bob", app="server1")]
-        await mesh.change(*more, _API, bad(paths=["/new"], ports=[HTTP]))
-        assert (await mesh.call("bob", b"x", RAW)).body == b"x"
+        await mesh.change(*more, _API, bad(paths=["/new"]))
         assert (await mesh.call("bob", workload="shop/server1")).status == 200
         assert await mesh.get("bob", "/api/x") == 403
         assert _rejections(mesh, EXTENSION) == 1, "it was not tried again"
-        await mesh.change(*_BASE, _API, allow("mended", "alice", paths=["/new"], ports=[HTTP]))
-        assert (await mesh.get("alice", "/new"), (await mesh.call("bob", b"x", RAW)).status) == (200, 0)
+        await mesh.change(*_BASE, _API, allow("mended", "alice", paths=["/new"]))
+        assert (await mesh.get("alice", "/new"), await mesh.get("bob", "/new")) == (200, 0)
         status = mesh.mesh.server.status(SERVER)
         assert status is not None
         assert not status.rejected
@@ -81,25 +80,25 @@ async def test_a_rejected_rule_for_requests_leaves_the_old_ones_in_force(spoiled
 
 @_connections
 async def test_a_rejected_rule_for_connections_leaves_the_old_ones_in_force(spoiled: None) -> None:
-    async with running(*_BASE) as mesh, await mesh.open("alice", RAW) as connection:
+    async with running(*_BASE) as mesh, await mesh.open("alice") as connection:
         await connection.send(b"x")
         assert (await connection.raw(2, enough=1)).body == b"x"
-        await mesh.change(*_BASE, bad("bob", ports=[RAW]))
+        await mesh.change(*_BASE, bad("bob"))
         assert {(told.workload, told.policies) for told in mesh.told(NotEnforced)} == {(SERVER, (_BAD,))}
         assert _rejections(mesh, LISTENER) >= 1
-        assert (await mesh.call("bob", b"x", RAW)).status == 0
-        assert (await mesh.call("alice", b"x", RAW)).body == b"x"
+        assert (await mesh.call("bob", b"x")).status == 0
+        assert (await mesh.call("alice", b"x")).body == b"x"
         assert not await connection.peer_closed(1.5)
-        await mesh.change(*_BASE, allow("mended", "bob", ports=[RAW]))
-        assert (await mesh.call("bob", b"x", RAW)).body == b"x"
+        await mesh.change(*_BASE, allow("mended", "bob"))
+        assert (await mesh.call("bob", b"x")).body == b"x"
 
 
 @_requests
 async def test_a_policy_that_is_rejected_from_the_beginning_closes_its_port(spoiled: None) -> None:
     """A proxy that never had anything better has nothing to stay with, and answers nobody."""
-    async with running(*_BASE, bad(paths=["/new"], ports=[HTTP])) as mesh:
+    async with running(*_BASE, bad(paths=["/new"])) as mesh:
         assert (await mesh.get("alice", "/new")) in (0, 500)
-        assert (await mesh.call("alice", b"x", RAW)).body == b"x"
+        assert (await mesh.call("alice", workload="shop/server1")).status == 200
         assert [told.policies for told in mesh.told(NotEnforced)] == [(_BAD,)]
         await mesh.change(*_BASE, _API)
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/new")) == (200, 403)

@@ -183,6 +183,35 @@ def test_after_a_restart_of_the_control_plane_nothing_is_sent_that_envoy_has() -
     run(test())
 
 
+def test_a_rejection_is_known_after_a_reconnect_and_never_taken_for_accepted() -> None:
+    """Envoy accepts what it has rejected when it is sent again, but does not apply it."""
+
+    async def test() -> None:
+        port = free_port()
+        async with enforcing(port) as p:
+            p.store.update("n", [rbac("BAD", "broken")])
+            await p.server.settled("n", PATIENCE)
+            sent = p.count("responses_total", type="TypedExtensionConfig")
+            await p.server.stop(0)
+            await p.server.start(p.address)
+            await p.server.settled("n", PATIENCE)
+            assert states(p.server)["rbac"] is ResourceState.REJECTED
+            assert p.count("responses_total", type="TypedExtensionConfig") == sent
+            await p.server.stop(0)
+            forgetful = AdsServer(p.store, p.tokens)
+            await forgetful.start(p.address)
+            try:
+                await forgetful.settled("n", PATIENCE)
+                (found,) = (one for one in forgetful.proxies()[0].resources if one.type_url == EXTENSION)
+                assert found.state is ResourceState.REJECTED or not found.confirmed
+                with connected(port) as connection:
+                    assert await connection.get() == (200, "one")
+            finally:
+                await forgetful.stop(0)
+
+    run(test())
+
+
 def test_an_envoy_with_a_wrong_token_gets_nothing() -> None:
     async def test() -> None:
         port = free_port()
