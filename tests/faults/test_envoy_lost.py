@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from eastgate.mesh.events import Noted
 from eastgate.mesh.listening import until_listening
 from eastgate.mesh.local.envoy import EnvoyProcess
 from eastgate.xds.bootstrap import bootstrap
-from eastgate.xds.rbac import attributes_name, slot_name
+from eastgate.xds.rbac import APPLICATION_SLOTS
 from eastgate.xds.server.resources import EXTENSION
 from tests.faults.hammering import hammering
 from tests.faults.meshes import SERVER, running, until
@@ -66,29 +68,23 @@ async def test_a_proxy_that_finds_no_control_plane_opens_no_port() -> None:
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/secret")) == (200, 403)
 
 
-async def test_a_layer_of_which_a_proxy_was_told_nothing_lets_nothing_through() -> None:
-    """Each filter of its own, of a new proxy to which the control plane does not give it."""
-    for missing in (
-        attributes_name(HTTP),
-        slot_name(HTTP, "workload/application"),
-        slot_name(HTTP, "workload/inbound"),
-        slot_name(HTTP, "connections"),
-    ):
-        async with running(*_BASE, _API) as mesh:
-            store = mesh.mesh.store
-            store.update(SERVER, remove=[(EXTENSION, missing)])
-            process = mesh.mesh.proxies.process(SERVER)
-            assert process is not None
-            await mesh.mesh.proxies.run({})
-            envoy = await EnvoyProcess.start(
-                bootstrap(SERVER, mesh.mesh.rundir.socket("control-plane"), mesh.mesh.tokens.issue(SERVER)),
-                SERVER,
-                on_record=lambda _: None,
-                on_log=lambda _: None,
-            )
-            try:
-                async with hammering({"alice": lambda mesh=mesh: mesh.get("alice", "/api/x")}) as answers:
-                    await answers.more("alice", 100)
-                assert answers.only("alice", 500, 0), missing
-            finally:
-                await envoy.stop()
+@pytest.mark.parametrize("layer", ["attributes", *APPLICATION_SLOTS, "connections"])
+async def test_a_layer_that_is_missing_lets_nothing_through(layer: str) -> None:
+    """Neither where it is taken away, nor where a new proxy never gets it."""
+    async with running(*_BASE, _API) as mesh:
+        assert await mesh.get("alice", "/api/x") == 200
+        mesh.mesh.store.update(SERVER, remove=[(EXTENSION, f"{HTTP}/{layer}")])
+        await mesh.mesh.server.settled(SERVER)
+        assert await mesh.get("alice", "/api/x") in (500, 0)
+        await mesh.mesh.proxies.run({})
+        control_plane, token = mesh.mesh.rundir.socket("control-plane"), mesh.mesh.tokens.issue(SERVER)
+        envoy = await EnvoyProcess.start(
+            bootstrap(SERVER, control_plane, token), SERVER, on_record=lambda _: None, on_log=lambda _: None
+        )
+        try:
+            async with hammering({"alice": lambda: mesh.get("alice", "/api/x")}) as answers:
+                await mesh.mesh.server.settled(SERVER)
+                await answers.more("alice", 20)
+            assert answers.only("alice", 500, 0)
+        finally:
+            await envoy.stop()

@@ -11,6 +11,7 @@ from eastgate._version import __version__
 __all__ = ["main"]
 
 _VERBS = {
+    "call": "call",
     "check": "check",
     "completion": "completion",
     "convert": "convert",
@@ -20,7 +21,9 @@ _VERBS = {
     "get": "get",
     "lint": "lint",
     "test": "test",
+    "up": "up",
     "version": "version",
+    "why": "why",
 }
 """Each verb, and the file that it is in."""
 

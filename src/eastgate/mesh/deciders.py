@@ -106,7 +106,11 @@ def _words(who: str, detail: str | None) -> str:
         return "closed: a policy here cannot be enforced"
     if found := re.fullmatch(r"none-of-(\d+)", who):
         number = int(found[1])
-        return "no rule allows it" if number == 0 else f"no rule of {number} polic{'y' if number == 1 else 'ies'} allows it"
+        return (
+            "no rule allows it"
+            if number == 0
+            else f"no rule of {number} polic{'y' if number == 1 else 'ies'} allows it"
+        )
     if who.startswith("proxy/"):
         return f"the proxy itself: {who.removeprefix('proxy/')}"
     return who.removeprefix("default/")

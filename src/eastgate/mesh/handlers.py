@@ -9,10 +9,9 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import fields
 
 from eastgate.mesh.calls import Call, make_calls
-from eastgate.mesh.codes import NOT_A_LOG_LINE
 from eastgate.mesh.events import Event
 from eastgate.mesh.local.control import ControlFailed, Handler, Message
-from eastgate.mesh.loglines import observed, records_in
+from eastgate.mesh.loglines import observed, record_in
 from eastgate.mesh.mesh import LocalMesh
 from eastgate.mesh.records import Observed
 from eastgate.mesh.sites import Site, identity_of
@@ -93,12 +92,10 @@ class Handlers:
         return None
 
     async def why(self, arguments: Message) -> Message:
-        """Explain the first line of a log that is in a text."""
-        record = next(iter(records_in(str(arguments.get("line", "")))), None)
+        """Explain a line of a proxy's log."""
+        line = str(arguments.get("line", ""))
         try:
-            if record is None:
-                raise QuestionError(NOT_A_LOG_LINE, "there is no line")
-            found = why(observed(record), self._mesh.authority)
+            found = why(observed(record_in(line), line), self._mesh.authority)
         except QuestionError as error:
             return {"failed": error.diagnostic.to_json()}
         color = bool(arguments.get("color"))

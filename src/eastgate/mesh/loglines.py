@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from eastgate.authority import Authority
@@ -13,29 +12,15 @@ from eastgate.mesh.deciders import caller_name
 from eastgate.mesh.records import Observed, observe
 from eastgate.questions import NOT_DECLARED, Question, QuestionError
 
-__all__ = ["NotALine", "observed", "question_of", "records_in"]
+__all__ = ["observed", "question_of", "record_in"]
 
 _RECORDS = ("request", "denial", "connection", "handshake")
 _DECODER = json.JSONDecoder()
 _SHOWN = 60
 
 
-@dataclass(frozen=True, slots=True)
-class NotALine:
-    """A line of something else."""
-
-    text: str
-
-
-def records_in(text: str) -> Iterator[Mapping[str, Any] | NotALine]:
-    """What each line holds; lines with nothing in them are left out."""
-    for line in text.splitlines():
-        if line.strip():
-            yield _record_in(line) or NotALine(line.strip())
-
-
-def _record_in(line: str) -> Mapping[str, Any] | None:
-    """The first object of ours in a line: other programs put their own words, or objects, around it."""
+def record_in(line: str) -> Mapping[str, Any] | None:
+    """The first object of ours in a line; None where there is none. Others put their words, or objects, around it."""
     start = line.find("{")
     while start != -1:
         try:
@@ -54,17 +39,17 @@ def _objects(value: object) -> Iterator[Mapping[str, Any]]:
     if isinstance(value, dict):
         yield value
         for inner in value.values():
-            if isinstance(inner, str) and '"eastgate"' in inner and (found := _record_in(inner)) is not None:
+            if isinstance(inner, str) and '"eastgate"' in inner and (found := record_in(inner)) is not None:
                 yield found
 
 
-def observed(record: Mapping[str, Any] | NotALine) -> Observed:
-    """What a line tells. Raises QuestionError where that is nothing."""
-    if isinstance(record, NotALine):
-        text = record.text if len(record.text) <= _SHOWN else record.text[: _SHOWN - 1] + "…"
+def observed(record: Mapping[str, Any] | None, line: str) -> Observed:
+    """What the record in a line tells. Raises QuestionError where that is nothing."""
+    if record is None:
+        text = line.strip() if len(line.strip()) <= _SHOWN else line.strip()[: _SHOWN - 1] + "…"
         way_out = (
             "the line is cut off: give all of it"
-            if '"eastgate"' in record.text
+            if '"eastgate"' in line
             else 'give a line that a proxy wrote: {"eastgate":"request",…}, or pipe its log into `eastgate why -`'
         )
         raise QuestionError(NOT_A_LOG_LINE, f"`{text}` is no line of a proxy's log", way_out)

@@ -145,9 +145,7 @@ class LocalMesh:
 
     # Changing
 
-    async def apply(
-        self, authority: Authority, began: float | None = None, changed: tuple[str, ...] = ()
-    ) -> Enforced:
+    async def apply(self, authority: Authority, began: float | None = None, changed: tuple[str, ...] = ()) -> Enforced:
         """Enforce this instead; returns when every proxy does. `changed` says what differs, for whoever watches."""
         began = time.monotonic() if began is None else began
         async with self._changing:

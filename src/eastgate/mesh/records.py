@@ -82,6 +82,7 @@ def _connection(record: Mapping[str, Any], *, allowed: bool) -> Observed:
         allowed,
         str(record.get("decision")),
         time=str(record.get("time", "")),
+        audit=tuple(str(one) for one in (record.get("audit"),) if one),
     )
 
 

@@ -24,6 +24,7 @@ from eastgate.settings import Settings
 
 __all__ = ["Difference", "ManifestFiles", "Reloading", "difference"]
 
+_LOOKING = 0.05  # seconds, after which the files are being watched
 _OLDEST = 5.0  # seconds; a file that was changed longer ago was put there by a rename, or the clock was set
 
 
@@ -100,14 +101,28 @@ class Reloading:
         self._unsure = False  # a change failed half way
 
     async def run(self) -> None:
-        """Never ends by itself."""
+        """Never ends by itself. What changed while the mesh was starting is noticed too."""
+        told: asyncio.Queue[frozenset[str]] = asyncio.Queue()
+        watching = asyncio.create_task(self._watch(told))
+        try:
+            await asyncio.sleep(_LOOKING)
+            await self.reload(time.monotonic())
+            while True:
+                changed = await told.get()
+                while not told.empty():  # what was saved meanwhile is read at once
+                    changed |= told.get_nowait()
+                await self.reload(_changed_at(changed))
+        finally:
+            watching.cancel()
+            await asyncio.wait([watching])
 
+    async def _watch(self, told: asyncio.Queue[frozenset[str]]) -> None:
         def on_poll(why: str) -> None:
             self._mesh.tell(Noted(f"files are looked at every now and then, since they cannot be watched: {why}"))
 
         async with contextlib.aclosing(changes(self._files.paths, on_poll=on_poll)) as telling:
             async for changed in telling:
-                await self.reload(_changed_at(changed))
+                told.put_nowait(changed)
 
     async def reload(self, began: float) -> None:
         """Enforce what is written now, or say what is wrong with it. Nothing that is wrong ends the mesh."""

@@ -36,7 +36,6 @@ __all__ = ["TLS_CONTEXT_SECRETS", "Door", "inbound", "port_listeners"]
 
 TLS_CONTEXT_SECRETS = ("svid", "trust")
 _DETECTION = "1s"  # how long a silent client is waited for, before it is taken to speak something else than HTTP
-_PLAIN = {"transport_protocol": "raw_buffer"}
 _NETWORK = "envoy.extensions.filters.network"
 _HTTP = "envoy.extensions.filters.http"
 
@@ -87,7 +86,7 @@ def inbound(door: Door) -> Any:
     known = [
         {
             "name": f"address/{address}",
-            "filter_chain_match": {**_PLAIN, "source_prefix_ranges": [_host(address)]},
+            "filter_chain_match": {"transport_protocol": "raw_buffer", "source_prefix_ranges": [_host(address)]},
             "filters": _outer(door, identity, tls=False),
         }
         for address, identity in door.by_address
@@ -108,7 +107,11 @@ def inbound(door: Door) -> Any:
                 "filters": _outer(door, "%DOWNSTREAM_PEER_URI_SAN%", tls=True),
             },
             *known,
-            {"name": "plain", "filter_chain_match": _PLAIN, "filters": _outer(door, NOBODY, tls=False)},
+            {
+                "name": "plain",
+                "filter_chain_match": {"transport_protocol": "raw_buffer"},
+                "filters": _outer(door, NOBODY, tls=False),
+            },
         ],
         "default_filter_chain": {"name": "silent", "filters": _outer(door, NOBODY, tls=False)},
     }
@@ -129,7 +132,7 @@ def _outer(door: Door, identity: str, *, tls: bool) -> list[Plain]:
     late: Plain = {"upstream_connect_mode": "ON_DOWNSTREAM_TLS_HANDSHAKE", "max_early_data_bytes": 8192} if tls else {}
     return [
         filter_("caller", struct(f"{_NETWORK}.set_filter_state.v3.Config", **{when: note})),
-        discovered(slot_name(door.port, "connections"), f"{_NETWORK}.rbac.v3.RBAC"),
+        *(discovered(slot_name(door.port, one), f"{_NETWORK}.rbac.v3.RBAC") for one in ("connections", "audit")),
         filter_(
             "proxy",
             typed(

@@ -48,14 +48,15 @@ def request_log(workload: str, port: int) -> list[Plain]:
 
 def connection_log(workload: str, port: int) -> list[Plain]:
     """One line for each connection that was let in, when it ends."""
-    metadata = "%DYNAMIC_METADATA(envoy.filters.network.rbac:connections.shadow_effective_policy_id)%"
+    metadata = "%DYNAMIC_METADATA(envoy.filters.network.rbac:{}.shadow_effective_policy_id)%"
     fields = {
-        "decision": metadata,
+        "decision": metadata.format("connections"),
+        "audit": metadata.format("audit"),
         "sent": "%BYTES_SENT%",
         "received": "%BYTES_RECEIVED%",
         "milliseconds": "%DURATION%",
     }
-    return _stdout("connection", workload, port, {**fields, "tls": "%DOWNSTREAM_TRANSPORT_FAILURE_REASON%"})
+    return _stdout("connection", workload, port, fields)
 
 
 def denial_log(workload: str, port: int, decision: str) -> list[Plain]:

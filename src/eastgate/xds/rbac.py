@@ -18,13 +18,13 @@ from xds.core.v3 import extension_pb2 as xds_extension_pb2
 from xds.type.matcher.v3 import matcher_pb2
 
 from eastgate.policy.attributes import Attribute
-from eastgate.targets.envoy import ENCODED_SLASH, HttpFilter, PortPlan, Verdict
+from eastgate.targets.envoy import ENCODED_SLASH, ByCaller, HttpFilter, Node, PortPlan, Verdict
 from eastgate.xds.matching import PATH_KEY, TOKEN_KEY, caller_matcher, first_match, query_key
 from eastgate.xds.packing import packed, serialized
 from eastgate.xds.server.resources import EXTENSION, Resource
 from eastgate.xds.tokens import TokenIdentity
 
-__all__ = ["APPLICATION_SLOTS", "attributes_name", "connection_filter", "request_filters", "slot_name"]
+__all__ = ["APPLICATION_SLOTS", "attributes_name", "connection_filters", "request_filters", "slot_name"]
 
 APPLICATION_SLOTS = ("workload/application", "workload/inbound")
 """The layers that look at requests, in their order. Each has its place in every proxy, whether there is one or not."""
@@ -65,11 +65,21 @@ def _rules(one: HttpFilter, by_token: str | None) -> Any:
     return rules
 
 
-def connection_filter(plan: PortPlan) -> Resource:
-    """Names the rule that lets a connection in, for the log. It decides nothing: the listener behind it does."""
-    rules = network_rbac_pb2.RBAC(stat_prefix="connections.", shadow_rules_stat_prefix="connections.")
-    rules.shadow_matcher.CopyFrom(caller_matcher(plan.connect, _action))
-    return _resource(slot_name(plan.port, "connections"), rules, plan.policies)
+def connection_filters(plan: PortPlan) -> list[Resource]:
+    """Name the rule that lets a connection in, and those in audit mode, for the log. They decide nothing: the listener
+    behind them does.
+    """
+    return [
+        _named(slot_name(plan.port, "connections"), "connections.", plan.connect, plan.policies),
+        _named(slot_name(plan.port, "audit"), "audit.", plan.audit, plan.policies),
+    ]
+
+
+def _named(name: str, prefix: str, decided: ByCaller[Node] | None, policies: frozenset[str]) -> Resource:
+    rules = network_rbac_pb2.RBAC(stat_prefix=prefix, shadow_rules_stat_prefix=prefix)
+    if decided is not None:
+        rules.shadow_matcher.CopyFrom(caller_matcher(decided, _action))
+    return _resource(name, rules, policies)
 
 
 def _action(verdict: Verdict) -> Any:

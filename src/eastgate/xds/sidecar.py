@@ -11,7 +11,7 @@ from eastgate.targets.envoy import PortPlan
 from eastgate.xds.clusters import Address, Upstream, app_resources, inside, upstream_resources
 from eastgate.xds.listeners import Door, port_listeners
 from eastgate.xds.packing import serialized
-from eastgate.xds.rbac import connection_filter, request_filters
+from eastgate.xds.rbac import connection_filters, request_filters
 from eastgate.xds.server.resources import LISTENER, Resource
 from eastgate.xds.typed import ADS, filter_, message, typed
 
@@ -34,7 +34,7 @@ def inbound_resources(door: Door, plan: PortPlan, app: Address) -> Iterator[Reso
     yield inside(f"connections/{door.port}")
     yield from app_resources(door.port, app)
     yield from port_listeners(door, plan)
-    yield connection_filter(plan)
+    yield from connection_filters(plan)
     if plan.reads_http:
         yield inside(f"requests/{door.port}")
         yield from request_filters(plan, door.tokens)

@@ -124,6 +124,8 @@ class Flow:
         self._port = port
         self._naming = naming
         self._filed: dict[int, tuple[list[Rule], Filed]] = {}
+        self._told_apart = bool(self.layer.cases or self._patterned)  # HTTP and what is not
+        self._decided: dict[tuple[Caller, bool], Node] = {}
         self._sizes: dict[int, int] = {}  # of chains: how many policies each has
         self._check()
 
@@ -144,8 +146,13 @@ class Flow:
 
     def decision(self, caller: Caller, *, http: bool) -> Node:
         """What the layer decides for callers of a cell. `http`: the request is known to be HTTP."""
-        node = self._pick(caller, http, lambda chain: self._chain(chain, caller))
-        return choice(((_plus_in(one), _BAD_QUERY) for one in self._patterned), node) if http else node
+        key = caller, http and self._told_apart
+        if key not in self._decided:
+            node = self._pick(caller, http, lambda chain: self._chain(chain, caller))
+            if http:
+                node = choice(((_plus_in(one), _BAD_QUERY) for one in self._patterned), node)
+            self._decided[key] = node
+        return self._decided[key]
 
     def refusal(self, caller: Caller) -> Node:
         """The same for requests whose path has an encoded slash."""

@@ -77,33 +77,32 @@ class _Port:
         self.naming = naming
         self.network = [flow for flow in flows if is_network(flow.layer)]
         self.application = [flow for flow in flows if not is_network(flow.layer)]
-        self.cells = naming.cells((atom for flow in flows for atom in flow.asked if isinstance(atom, Is)), known)
+        self.known = frozenset(known)
 
     def plan(self) -> PortPlan:
-        connect = self._decisions(self.network)
         return PortPlan(
             self.port,
-            connect,
-            self._raw(connect) if self.application else None,
+            self._connecting(self.network),
+            self._connecting([*self.network, *self.application]) if self.application else None,
             tuple(self._filter(flow) for flow in self.application),
             self._audit(self.network, http=False),
-            _names(policy for flow in self.network for policy in flow.policies),
+            _names(policy for flow in (*self.network, *self.application) for policy in flow.policies),
         )
 
-    def _decisions(self, flows: Sequence[Flow]) -> ByCaller[Node]:
-        def decide(caller: Caller) -> Node:
-            return reduce(then, (flow.decision(caller, http=False) for flow in flows), _OPEN)
+    def _cells(self, flows: Iterable[Flow], known: Iterable[str] = ()) -> list[Caller]:
+        return self.naming.cells((atom for flow in flows for atom in flow.asked if isinstance(atom, Is)), known)
 
-        return self.naming.by_caller(self.cells, {caller: decide(caller) for caller in self.cells})
-
-    def _raw(self, connect: ByCaller[Node]) -> ByCaller[Node]:
-        decided = dict(connect.items())
-        for flow in self.application:
-            decided = {c: then(node, unread(flow.decision(c, http=False))) for c, node in decided.items()}
-        return self.naming.by_caller(self.cells, decided)
+    def _connecting(self, flows: Sequence[Flow]) -> ByCaller[Node]:
+        """What these layers say of a connection, one after the other; of HTTP in it, nothing is known."""
+        cells = self._cells(flows, self.known)
+        decided = {
+            caller: reduce(then, (unread(flow.decision(caller, http=False)) for flow in flows), _OPEN)
+            for caller in cells
+        }
+        return self.naming.by_caller(cells, decided)
 
     def _filter(self, flow: Flow) -> HttpFilter:
-        cells = self.naming.cells(atom for atom in flow.asked if isinstance(atom, Is))
+        cells = self._cells([flow])
         decided = {caller: flow.decision(caller, http=True) for caller in cells}
         refused = {caller: flow.refusal(caller) for caller in cells} if PATH in flow.layer.looks_at else decided
         return HttpFilter(
@@ -117,7 +116,7 @@ class _Port:
 
     def _audit(self, flows: Sequence[Flow], *, http: bool) -> ByCaller[Node] | None:
         for flow in flows:
-            cells = self.naming.cells(atom for atom in flow.asked if isinstance(atom, Is))
+            cells = self._cells([flow])
             found = {caller: node for caller in cells if (node := flow.audit(caller, http=http)) is not None}
             if found:
                 return self.naming.by_caller(cells, found)

@@ -197,7 +197,7 @@ class AdsServer:
 
     def _revoked(self, node: str) -> None:
         if (session := self._sessions.get(node)) is not None:
-            pass
+            session.end(grpc.StatusCode.UNAUTHENTICATED, "the token was revoked")
             self._disconnect(session)
         self._ledgers.pop(node, None)
 

@@ -1,0 +1,91 @@
+"""Ports of the Envoy under test that differ in their rules only. At each of them Envoy itself is the application."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envoy.config.core.v3 import extension_pb2
+from envoy.config.listener.v3 import listener_pb2
+from envoy.config.route.v3 import route_pb2
+from envoy.extensions.filters.http.rbac.v3 import rbac_pb2 as http_rbac_pb2
+from envoy.extensions.filters.http.set_filter_state.v3 import set_filter_state_pb2
+from google.protobuf.json_format import MessageToDict
+
+from bench.enforcement.origin import answered_by_envoy, answering
+from bench.enforcement.rules import SETTINGS, authority_of, classic_rules
+from eastgate.targets.envoy import PortPlan, Verdict, plan_port
+from eastgate.targets.envoy.callers import Naming
+from eastgate.xds.clusters import Address
+from eastgate.xds.listeners import Door, inbound
+from eastgate.xds.logs import request_log
+from eastgate.xds.matching import PEER_KEY
+from eastgate.xds.packing import packed, serialized
+from eastgate.xds.rbac import APPLICATION_SLOTS, attributes_name, slot_name
+from eastgate.xds.server.resources import EXTENSION, LISTENER, ROUTE, Resource
+from eastgate.xds.sidecar import inbound_resources
+from eastgate.xds.typed import filter_, message, typed
+
+__all__ = ["NODE", "bare", "listed", "ours", "unruled"]
+
+NODE = "shop/server-0"
+_RBAC = "envoy.extensions.filters.http.rbac.v3.RBAC"
+
+
+def ours(address: str, port: int, rules: int) -> list[Resource]:
+    """What Eastgate makes of policies."""
+    program = authority_of(rules, http=True).engine.program(NODE)
+    return _chain(address, port, plan_port(program.layers, port, SETTINGS))
+
+
+def unruled(address: str, port: int) -> list[Resource]:
+    """The same listeners, with nothing that decides. (Where no policy asks for it, Eastgate does not read HTTP.)"""
+    naming = Naming(SETTINGS)
+    cells = naming.cells(())
+    anyone = naming.by_caller(cells, dict.fromkeys(cells, Verdict(True, 200, "open")))
+    return _with(
+        _chain(address, port, PortPlan(port, anyone, anyone, (), None, frozenset())),
+        _extension(attributes_name(port), set_filter_state_pb2.Config()),
+    )
+
+
+def listed(address: str, port: int, rules: int) -> list[Resource]:
+    """The same listeners, with a list of rules. What only our trees look at is not even noted."""
+    config = http_rbac_pb2.RBAC(rules=classic_rules(rules, "filter_state", {"key": PEER_KEY}, "string_match"))
+    return _with(unruled(address, port), _extension(slot_name(port, APPLICATION_SLOTS[0]), config))
+
+
+def bare(address: str, port: int, rules: int) -> list[Resource]:
+    """TLS, HTTP and a list of rules, which looks at the certificate, in one listener, as a sidecar of Istio has them.
+
+    TLS and the log are as in our listeners.
+    """
+    ruled = {"rules": MessageToDict(classic_rules(rules, "authenticated", {}, "principal_name"))} if rules else {}
+    manager = answered_by_envoy(
+        [filter_("rbac", typed(_RBAC, **ruled))], normalize_path=True, access_log=request_log(NODE, port)
+    )
+    outer: listener_pb2.Listener = inbound(Door(NODE, address, port, port))
+    plain = MessageToDict(outer, preserving_proto_field_name=True)
+    [tls] = [chain for chain in plain["filter_chains"] if chain["name"] == "tls"]
+    tls["filters"] = [filter_("http", manager)]
+    plain["filter_chains"] = [tls]
+    del plain["default_filter_chain"]
+    return [Resource(LISTENER, f"inbound/{port}", serialized(message(listener_pb2.Listener, plain)))]
+
+
+def _chain(address: str, port: int, plan: PortPlan) -> list[Resource]:
+    """Eastgate's listeners, and routes by which Envoy answers."""
+    resources = list(inbound_resources(Door(NODE, address, port, port), plan, Address("/nowhere")))
+    name = f"requests/{port}"
+    return _with(
+        resources, Resource(ROUTE, name, serialized(message(route_pb2.RouteConfiguration, answering(name))))
+    )
+
+
+def _with(resources: list[Resource], *others: Resource) -> list[Resource]:
+    """Some of them replaced."""
+    return list({one.key: one for one in (*resources, *others)}.values())
+
+
+def _extension(name: str, config: object) -> Resource:
+    made = extension_pb2.TypedExtensionConfig(name=name, typed_config=packed(config))
+    return Resource(EXTENSION, name, serialized(made))

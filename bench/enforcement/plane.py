@@ -1,0 +1,110 @@
+"""A control plane for the benchmark, in this process: what `eastgate up` has, without its reading of logs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+
+from bench.enforcement.envoys import Envoy
+from bench.enforcement.origin import Way, origin
+from bench.enforcement.rules import SERVER
+from bench.plans import TRUST_DOMAIN
+from eastgate.identity import EmbeddedAuthority, Svid
+from eastgate.mesh.listening import until_listening
+from eastgate.mesh.local.addresses import Addresses
+from eastgate.mesh.sites import Site
+from eastgate.xds.bootstrap import bootstrap
+from eastgate.xds.clusters import Address
+from eastgate.xds.secrets import svid_secret, trust_secret
+from eastgate.xds.server.resources import Resource
+from eastgate.xds.server.server import AdsServer
+from eastgate.xds.server.store import Store
+from eastgate.xds.server.tokens import Tokens
+
+__all__ = ["PORT", "Plane"]
+
+PORT = 8080
+_PATIENCE = 120.0
+
+
+class Plane:
+    """Serves its store; starts proxies and the origin. All of it ends with the block."""
+
+    def __init__(self) -> None:
+        self.store = Store()
+        self.tokens = Tokens()
+        self.server = AdsServer(self.store, self.tokens)
+        self.envoys: dict[str, Envoy] = {}
+        self._authority = EmbeddedAuthority(TRUST_DOMAIN)
+        self._svids: dict[str, Svid] = {}
+        self._stack = contextlib.AsyncExitStack()
+
+    async def __aenter__(self) -> Plane:
+        self.folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="eg-")))
+        self.app = self.folder / "app"
+        self._addresses = self._stack.enter_context(Addresses())
+        await self.server.start(f"unix:{self.folder}/ads")
+        self._stack.push_async_callback(self.server.stop, 0.1)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.__aexit__(kind, error, trace)
+
+    def svid(self, identity: str) -> Svid:
+        """The certificate of anyone."""
+        if identity not in self._svids:
+            self._svids[identity] = self._authority.issue(identity)
+        return self._svids[identity]
+
+    def secrets(self) -> list[Resource]:
+        """What every server has."""
+        svid, bundles = self.svid(SERVER), self._authority.bundles
+        return [
+            svid_secret(svid.chain.encode(), svid.private_key.encode()),
+            trust_secret({TRUST_DOMAIN: bundles.pem(TRUST_DOMAIN).encode()}),
+        ]
+
+    def addresses(self, nodes: Iterable[str]) -> Mapping[str, str]:
+        """One for each."""
+        return self._addresses.assign(nodes)
+
+    def sites(self, nodes: Iterable[str]) -> dict[str, Site]:
+        """Proxies with one port, all before the same application."""
+        assigned = self.addresses(nodes)
+        return {node: Site(node, at, {PORT: PORT}, {PORT: Address(str(self.app))}) for node, at in assigned.items()}
+
+    async def start(self, nodes: Iterable[str], cores: frozenset[int] | None = None) -> None:
+        """Proxies of these nodes; returns when they have what the store has for them."""
+        names = list(nodes)
+        for node in names:
+            self._run(node, bootstrap(node, f"{self.folder}/ads", self.tokens.issue(node)), cores)
+        await self.settled(names)
+
+    def start_origin(self, ways: Iterable[Way], cores: frozenset[int] | None = None) -> None:
+        """The other side."""
+        self._run("origin", origin(ways, self.app), cores)
+
+    def _run(self, node: str, config: object, cores: frozenset[int] | None) -> None:
+        assert isinstance(config, dict)
+        log = self.folder / f"{len(self.envoys)}.log"
+        envoy = Envoy(config, node, log, cores) if cores is not None else Envoy(config, node, log)
+        self.envoys[node] = self._stack.enter_context(envoy)
+
+    async def settled(self, nodes: Iterable[str]) -> None:
+        """Wait until these proxies run what they are to run; fail where one has rejected something."""
+        names = list(nodes)
+        await asyncio.gather(*(self.server.settled(node, _PATIENCE) for node in names))
+        for node in names:
+            status = self.server.status(node)
+            assert status is not None
+            assert not status.rejected, f"{node} has rejected {status.rejected}"
+
+    async def listening(self, wanted: Iterable[tuple[str, int]]) -> None:
+        """Wait until these ports are open."""
+        await until_listening(set(wanted), _PATIENCE)

@@ -1,0 +1,79 @@
+"""The policies that are enforced: rule `n` is for an identity, a path and methods of its own. And what peers emit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from envoy.config.rbac.v3 import rbac_pb2
+from google.protobuf.json_format import ParseDict
+
+from bench.objects import policy_of
+from bench.plans import TRUST_DOMAIN, PolicyPlan, RulePlan
+from eastgate.authority import Authority, Manifests
+from eastgate.dialects import Policy
+from eastgate.dialects.gep3779.model import Action
+from eastgate.settings import Settings
+from eastgate.world import Pod, service_account_id
+from eastgate.xds.typed import Plain
+
+__all__ = [
+    "SERVER", "SETTINGS", "STRANGER", "authority_of", "classic_rules", "identity", "path", "policy", "pod",
+]  # fmt: skip
+
+SETTINGS = Settings(trust_domain=TRUST_DOMAIN)
+SERVER = service_account_id(TRUST_DOMAIN, "shop", "server")
+STRANGER = service_account_id(TRUST_DOMAIN, "elsewhere", "nobody")
+_METHODS = ("GET", "POST")
+_NAMESPACES = 100
+
+
+def _account(number: int) -> tuple[str, str]:
+    return f"team-{number % _NAMESPACES}", f"app-{number}"
+
+
+def identity(number: int) -> str:
+    """Whom a rule is for."""
+    return service_account_id(TRUST_DOMAIN, *_account(number))
+
+
+def path(number: int) -> str:
+    """What it lets them ask for."""
+    return f"/api/things-{number}"
+
+
+def policy(number: int, *, http: bool, other: bool = False) -> Policy:
+    """One policy of one rule. `other`: the same policy, changed to let in something, or someone, else."""
+    account = "/".join(("elsewhere", f"other-{number}") if other and not http else _account(number))
+    rule = RulePlan(accounts=(account,))
+    if http:
+        rule = RulePlan(accounts=(account,), methods=_METHODS, paths=("/changed" if other else path(number),))
+    return policy_of(PolicyPlan("shop", f"p{number}", Action.ALLOW, (rule,), labels={"app": "server"}))
+
+
+def pod(number: int) -> Pod:
+    """One of those that all policies target."""
+    return Pod("shop", f"server-{number}", labels={"app": "server"}, service_account="server")
+
+
+def authority_of(rules: int, *, http: bool, pods: int = 1) -> Authority:
+    """A world with nothing in it but the pods, and as many policies as there are rules."""
+    policies = [policy(number, http=http) for number in range(rules)]
+    return Authority(Manifests(objects=[pod(number) for number in range(pods)], policies=policies), SETTINGS)
+
+
+def classic_rules(rules: int, kind: str, fields: Plain, compared: str) -> Any:
+    """A list as Istio writes it: for each rule a policy, in which ALL of who, method and path are ORs of one or more.
+
+    `kind` is how the caller is known: by filter state, as its waypoints do it, or by its certificate, as its sidecars do.
+    """
+    policies = {}
+    for number in range(rules):
+        who = {kind: {**fields, compared: {"exact": identity(number)}}}
+        methods = [{"header": {"name": ":method", "string_match": {"exact": method}}} for method in _METHODS]
+        what = [{"url_path": {"path": {"exact": path(number)}}}]
+        every = [{"or_rules": {"rules": methods}}, {"or_rules": {"rules": what}}]
+        policies[f"ns[shop]-policy[p{number}]-rule[0]"] = {
+            "permissions": [{"and_rules": {"rules": every}}],
+            "principals": [{"and_ids": {"ids": [{"or_ids": {"ids": [who]}}]}}],
+        }
+    return ParseDict({"action": "ALLOW", "policies": policies}, rbac_pb2.RBAC())

@@ -1,0 +1,58 @@
+"""How commands ask a running mesh."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from eastgate.cli.output import fail
+from eastgate.diagnostics import Code, Diagnostic, Severity
+
+__all__ = ["ask", "failed", "known_workloads", "mesh_option"]
+
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def mesh_option(command: F) -> F:
+    """Which mesh."""
+    option = click.option("--name", default="default", show_default=True, metavar="MESH", help="Name of the mesh.")
+    return option(command)
+
+
+def ask(name: str, what: str, output: str, **arguments: Any) -> dict[str, Any]:
+    """The answer of a running mesh; or why there is none, and exit."""
+    from eastgate.mesh.codes import NO_MESH
+    from eastgate.mesh.local.control import ControlClient
+    from eastgate.mesh.local.errors import LocalMeshError
+    from eastgate.mesh.local.rundir import find
+
+    try:
+        client = ControlClient(find(name).socket("control"))
+        answer = asyncio.run(client.ask(what, **arguments))
+    except LocalMeshError as error:
+        fail([Diagnostic(NO_MESH, str(error.args[0]), None, error.help or None)], output)
+    if "failed" in answer:
+        fail([failed(answer["failed"])], output)
+    return answer
+
+
+def failed(told: dict[str, Any]) -> Diagnostic:
+    """A diagnostic that a mesh told."""
+    return Diagnostic(Code(told["code"], "", "", Severity(told["severity"])), told["message"], None, told["help"])
+
+
+def known_workloads(context: click.Context) -> list[dict[str, Any]]:
+    """The workloads of the running mesh, for completion: none where there is no mesh."""
+    from eastgate.mesh.local.control import ControlClient
+    from eastgate.mesh.local.errors import LocalMeshError
+    from eastgate.mesh.local.rundir import find
+
+    try:
+        client = ControlClient(find(context.params.get("name") or "default").socket("control"))
+        told: list[dict[str, Any]] = asyncio.run(client.ask("status"))["workloads"]
+    except LocalMeshError:
+        return []
+    return told

@@ -1,0 +1,175 @@
+"""`call`: a real call through the running mesh, and why it went as it did."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from eastgate.cli.asking import ask, known_workloads, mesh_option
+from eastgate.cli.options import BAD_OPTION, output_option, pairs
+from eastgate.cli.output import ALLOWED, DENIED, UNDECIDED, colored, emit_json, fail
+from eastgate.diagnostics import Diagnostic
+
+__all__ = ["call"]
+
+DISAGREE = 3
+_EXIT = (
+    "Exits with 0 if it was allowed, 1 if it was denied, 2 if it could not be made, "
+    "3 if proxy and engine disagree, which would be a bug."
+)
+
+
+def _sources(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    workloads = known_workloads(context)
+    accounts = {str(one["identity"]).rpartition("/ns/")[2].replace("/sa/", "/") for one in workloads}
+    known = ["anonymous", *(f"sa:{one}" for one in sorted(accounts)), *(f"pod:{one['workload']}" for one in workloads)]
+    return [CompletionItem(one) for one in known if one.startswith(incomplete)]
+
+
+def _destinations(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    known = [f"pod:{one['workload']}" for one in known_workloads(context)]
+    return [CompletionItem(one) for one in [*known, "service:"] if one.startswith(incomplete)]
+
+
+@click.command(epilog=_EXIT)
+@click.option(
+    "--from",
+    "source",
+    required=True,
+    metavar="SRC",
+    shell_complete=_sources,
+    help="sa:NS/NAME, pod:NS/NAME, spiffe://.., ip:ADDRESS or anonymous.",
+)
+@click.option(
+    "--to", required=True, metavar="DST", shell_complete=_destinations, help="pod:NS/NAME or service:NS/NAME."
+)
+@click.option("--port", type=int, help="Destination port; not needed where there is one only.")
+@click.argument("positional", metavar="[PATH]", required=False)
+@click.option("--method", help="HTTP method; GET, or POST with --data.")
+@click.option("--path", help="HTTP path, sent as it is; the same as PATH.")
+@click.option("--host", help="HTTP host.")
+@click.option("--header", "headers", multiple=True, metavar="K=V", help="A header; may be repeated.")
+@click.option("--source-ip", metavar="ADDRESS", help="Call from this address, in 127.0.0.0/8.")
+@click.option("--data", metavar="TEXT|@FILE", help="The body; @- is standard input.")
+@click.option("--raw", is_flag=True, help="Send the data as it is, without HTTP.")
+@click.option("--repeat", type=click.IntRange(1, 10_000), default=1, metavar="N", help="Make the call N times.")
+@click.option("--timeout", type=click.FloatRange(0.01, 60), default=5.0, show_default=True, help="In seconds.")
+@mesh_option
+@output_option
+def call(
+    source: str,
+    to: str,
+    port: int | None,
+    positional: str | None,
+    method: str | None,
+    path: str | None,
+    host: str | None,
+    headers: tuple[str, ...],
+    source_ip: str | None,
+    data: str | None,
+    raw: bool,
+    repeat: int,
+    timeout: float,
+    name: str,
+    output: str,
+) -> None:
+    """Make a real mTLS call through the running mesh; say what the proxy did, and why."""
+    if positional is not None and path is not None and positional != path:
+        raise click.UsageError(f"two paths: {positional} and {path}")
+    body = _data(data, output)
+    arguments: dict[str, Any] = {
+        "source": source,
+        "to": to,
+        "port": port,
+        "source_ip": source_ip,
+        "body": base64.b64encode(body).decode(),
+        "raw": raw,
+        "timeout": timeout,
+        "color": colored() and output != "json",
+    }
+    if not raw:
+        arguments |= {"path": positional or path, "host": host, "method": method or ("POST" if body else None)}
+        arguments["headers"] = pairs(headers, "--header", output) or None
+    elif positional or path or host or method or headers:
+        raise click.UsageError("--raw sends bytes: it has no path, method, host or headers")
+    made: list[dict[str, Any]] = []
+    explained: set[tuple[object, ...]] = set()
+    for _ in range(repeat):
+        answer = ask(name, "call", output, explain=True, **arguments)
+        for one in answer["calls"]:
+            made.append(one)
+            if output != "json":
+                same = (one["at"], one["verdict"], one["agrees"], (one["proxy"] or {}).get("decision"))
+                click.echo(_told(one, why=same not in explained), color=colored())
+                explained.add(same)
+    if output == "json":
+        emit_json({"verdict": _worst(made), "calls": made})
+    elif len(made) > 1:
+        click.echo(_summary(made), color=colored())
+    sys.exit(_status(made))
+
+
+def _data(written: str | None, output: str) -> bytes:
+    if written is None or not written.startswith("@"):
+        return (written or "").encode("utf-8", "surrogateescape")
+    if written == "@-":
+        return sys.stdin.buffer.read()
+    try:
+        return Path(written[1:]).read_bytes()
+    except OSError as error:
+        fail([Diagnostic(BAD_OPTION, f"cannot read `{written[1:]}`: {error.strerror}")], output)
+
+
+def _told(one: dict[str, Any], *, why: bool) -> str:
+    verdict = one["verdict"] if one["made"] else "not made"
+    painted = click.style(verdict.upper(), fg="green" if verdict == "allow" else "red", bold=True)
+    came = str(one["status"]) if one["status"] else one["error"] or "no answer"
+    lines = [f"{painted}  {came}  {one['at']}  {one['milliseconds']:.0f} ms"]
+    proxy, engine = one["proxy"], one["engine"]
+    if not why:
+        return lines[0]
+    if proxy is not None:
+        lines.append(f"  proxy:  {proxy['verdict']}: {proxy['reason']}{_place(proxy)}")
+    else:
+        lines.append("  proxy:  it logged nothing")
+    lines.append(f"  engine: {engine['verdict']}: {engine['reason']}{_place(engine)}")
+    if one["note"]:
+        lines.append(f"  note:   {one['note']}")
+    if not one["agrees"]:
+        loud = "PROXY AND ENGINE DISAGREE: this is not what the policies say"
+        lines += ["", click.style(loud, fg="white", bg="red", bold=True)]
+    if one.get("explanation"):
+        lines += ["", one["explanation"], ""]
+    return "\n".join(lines)
+
+
+def _place(told: dict[str, Any]) -> str:
+    return f"  ({told['file']}:{told['line']})" if told.get("file") else ""
+
+
+def _summary(made: list[dict[str, Any]]) -> str:
+    took = sorted(one["milliseconds"] for one in made)
+    allowed = sum(one["made"] and one["verdict"] == "allow" for one in made)
+    denied = sum(one["made"] and one["verdict"] == "deny" for one in made)
+    other = f", {len(made) - allowed - denied} not made" if len(made) > allowed + denied else ""
+    return (
+        f"{len(made)} calls: {allowed} allowed, {denied} denied{other}; "
+        f"{took[0]:.1f} ms at least, {took[len(took) // 2]:.1f} in the middle, {took[-1]:.1f} at most"
+    )
+
+
+def _worst(made: list[dict[str, Any]]) -> str | None:
+    return {ALLOWED: "allow", DENIED: "deny"}.get(_status(made))
+
+
+def _status(made: list[dict[str, Any]]) -> int:
+    if any(not one["agrees"] for one in made):
+        return DISAGREE
+    if any(not one["made"] for one in made):
+        return UNDECIDED
+    return DENIED if any(one["verdict"] == "deny" for one in made) else ALLOWED

@@ -1,0 +1,186 @@
+"""`up`: the local mesh. Every workload behind a real Envoy, real mTLS, and every saved change enforced."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+from eastgate.cli.options import BAD_OPTION, manifest_options, output_option, settings_from
+from eastgate.cli.output import UNDECIDED, colored, emit_json, fail, warn
+from eastgate.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from eastgate.identity import SvidSource
+    from eastgate.mesh.mesh import LocalMesh
+    from eastgate.mesh.screens import Screen
+    from eastgate.mesh.session import Session
+    from eastgate.settings import Settings
+    from eastgate.xds.clusters import Address
+
+__all__ = ["up"]
+
+_EPILOG = (
+    "Ctrl-C stops everything and exits with 0; 2 if the mesh could not be started. "
+    "`eastgate call` and `eastgate why` ask the running mesh."
+)
+_WORKLOAD = re.compile(r"[^/:=\s]+/[^/:=\s]+(:[0-9]{1,5})?")
+
+
+@click.command(epilog=_EPILOG)
+@manifest_options
+@click.option("--name", default="default", show_default=True, help="Name of the mesh, for `call` and `why`.")
+@click.option(
+    "--app",
+    "apps",
+    multiple=True,
+    metavar="NS/NAME[:PORT]=HOST:PORT",
+    help="Your own application behind a workload, instead of the built-in one; may be repeated.",
+)
+@click.option("--network", metavar="CIDR", help="Addresses of the workloads, in 127.0.0.0/8; by default a free /16.")
+@click.option(
+    "--federate",
+    multiple=True,
+    metavar="DOMAIN[=BUNDLE]",
+    help="Trust another trust domain: by its bundle (PEM or JWKS), or with a stand-in; may be repeated.",
+)
+@click.option("--metrics", metavar="[HOST:]PORT", help="Serve Prometheus metrics there.")
+@click.option("--by-address", is_flag=True, help="Know callers without a certificate by the address they call from.")
+@output_option
+def up(
+    files: tuple[str, ...],
+    more_files: tuple[str, ...],
+    settings: tuple[str, ...],
+    config: str | None,
+    verbose: bool,
+    name: str,
+    apps: tuple[str, ...],
+    network: str | None,
+    federate: tuple[str, ...],
+    metrics: str | None,
+    by_address: bool,
+    output: str,
+) -> None:
+    """Run the manifests as a mesh on this machine, and enforce every change that is saved."""
+    paths = (*files, *more_files)
+    if not paths:
+        raise click.UsageError("no manifests: give files or folders with -f")
+    if "-" in paths:
+        raise click.UsageError("standard input cannot be watched: give files or folders with -f")
+    chosen = settings_from(settings, config, output)
+
+    from eastgate.analysis.explain import explain
+    from eastgate.mesh.mesh import MeshOptions
+    from eastgate.mesh.reloading import ManifestFiles
+    from eastgate.mesh.session import Session
+
+    domains, source = _federated(federate, chosen, output)
+    options = MeshOptions(
+        name=name,
+        network=network,
+        apps=_apps(apps, output),
+        by_address=by_address,
+        federate=domains,
+        source=source,
+    )
+    session = Session(
+        ManifestFiles(paths),
+        chosen,
+        options,
+        lambda decision, color: explain(decision, color=color),
+        _address(metrics, "--metrics", output) if metrics is not None else None,
+    )
+    _run(session, output, verbose)
+
+
+def _run(session: Session, output: str, verbose: bool) -> None:
+    from eastgate.authority import ManifestError
+    from eastgate.mesh.codes import MESH_NOT_STARTED
+    from eastgate.mesh.local.errors import LocalMeshError
+
+    proxies = 0
+
+    def started(mesh: LocalMesh) -> None:
+        nonlocal proxies
+        proxies = len(mesh.sites)
+        warn(mesh.authority.warnings)
+
+    try:
+        asyncio.run(session.run(_screen(session, output, verbose), started))
+    except ManifestError as error:
+        _not_started(error.diagnostics, output)
+    except LocalMeshError as error:
+        _not_started([Diagnostic(MESH_NOT_STARTED, str(error.args[0]), None, error.help or None)], output)
+    if output != "json":
+        click.echo(f"stopped {session.options.name}: {proxies} prox{'y' if proxies == 1 else 'ies'}", err=True)
+
+
+def _screen(session: Session, output: str, verbose: bool) -> Screen:
+    from rich.console import Console
+
+    from eastgate.mesh.screens import JsonScreen, TextScreen
+
+    def gone() -> None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains once more at the end
+        session.stop()
+
+    if output == "json":
+        return JsonScreen(sys.stdout, gone, verbose=verbose)
+    return TextScreen(Console(no_color=not colored() or None), gone, verbose=verbose)
+
+
+def _not_started(diagnostics: Sequence[Diagnostic], output: str) -> NoReturn:
+    found = list(diagnostics)
+    if output == "json":
+        emit_json({"event": "failed", "error": found[0].message, "diagnostics": [one.to_json() for one in found]})
+    else:
+        warn(found)
+        click.echo(f"{len(found)} error{'' if len(found) == 1 else 's'}: nothing was started", err=True)
+    sys.exit(UNDECIDED)
+
+
+def _apps(written: Sequence[str], output: str) -> dict[str, Address]:
+    from eastgate.xds.clusters import Address
+
+    found = {}
+    for one in written:
+        workload, equals, address = one.partition("=")
+        if not equals or not _WORKLOAD.fullmatch(workload):
+            _bad(f"`{one}` names no workload and address", "write --app NS/NAME[:PORT]=HOST:PORT", output)
+        found[workload] = Address(*_address(address, f"--app {workload}=", output))
+    return found
+
+
+def _address(written: str, option: str, output: str) -> tuple[str, int]:
+    host, _, port = written.rpartition(":")
+    if not port.isascii() or not port.isdigit() or not 0 <= int(port) <= 65535 or any(c in host for c in "/ @"):
+        _bad(f"`{written}` is not HOST:PORT", f"write {option} 127.0.0.1:9000", output)
+    return {"": "127.0.0.1", "localhost": "127.0.0.1"}.get(host, host.strip("[]")), int(port)
+
+
+def _federated(written: Sequence[str], settings: Settings, output: str) -> tuple[tuple[str, ...], SvidSource | None]:
+    """The domains that get a stand-in; and an authority that trusts the others by their bundles."""
+    bundles = {domain: path for domain, equals, path in (one.partition("=") for one in written) if equals}
+    domains = tuple(one for one in written if "=" not in one)
+    if not written:
+        return (), None
+    from eastgate.identity import EmbeddedAuthority, IdentityError, read_bundle
+
+    try:
+        source = EmbeddedAuthority(settings.trust_domain)
+        for domain, path in bundles.items():
+            source.federate(domain, read_bundle(path))
+        for domain in domains:
+            EmbeddedAuthority(domain)
+    except (IdentityError, OSError) as error:
+        _bad(f"--federate: {error}", "write --federate partner.example=bundle.pem", output)
+    return domains, source if bundles else None
+
+
+def _bad(message: str, way_out: str, output: str) -> NoReturn:
+    fail([Diagnostic(BAD_OPTION, message, None, way_out)], output)

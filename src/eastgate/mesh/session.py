@@ -1,0 +1,126 @@
+"""A mesh that somebody runs: started, shown, reloaded as its files change, asked by other commands, and stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from eastgate.authority import Authority
+from eastgate.diagnostics import did_you_mean
+from eastgate.mesh.events import Event, Noted, OnEvent
+from eastgate.mesh.handlers import Handlers
+from eastgate.mesh.local.control import ControlServer
+from eastgate.mesh.local.errors import LocalMeshError
+from eastgate.mesh.mesh import LocalMesh, MeshOptions
+from eastgate.mesh.reloading import ManifestFiles, Reloading
+from eastgate.mesh.scraping import serve_metrics
+from eastgate.mesh.screens import Screen
+from eastgate.mesh.sites import ports_of
+from eastgate.mesh.telling import Teller
+from eastgate.mesh.why import Explain
+from eastgate.settings import Settings
+
+__all__ = ["NotStarted", "Session"]
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class NotStarted(LocalMeshError):  # noqa: N818 - says what happened
+    """The proxies did not come up."""
+
+
+@dataclass(slots=True)
+class Session:
+    """One run of a mesh. `metrics` is where to serve them, if anywhere."""
+
+    files: ManifestFiles
+    settings: Settings
+    options: MeshOptions
+    explain: Explain
+    metrics: tuple[str, int] | None = None
+    _task: asyncio.Task[object] | None = field(default=None, init=False)
+    _waiting: list[Event] = field(default_factory=list, init=False)
+    _show: OnEvent | None = field(default=None, init=False)
+
+    def stop(self) -> None:
+        """Stop everything. Once: who is impatient must not interrupt the cleaning up."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+
+    async def run(self, screen: Screen, started: Callable[[LocalMesh], None] = lambda _: None) -> bool:
+        """Run until somebody stops it; tells whether it ever started. Raises ManifestError and LocalMeshError."""
+        self._task = asyncio.current_task()
+        loop = asyncio.get_running_loop()
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, self.stop)
+        up = False
+        try:
+            async with contextlib.AsyncExitStack() as stack:
+                mesh = await self._start(stack)
+                up = True
+                started(mesh)
+                await self._follow(mesh, screen, stack)
+        except asyncio.CancelledError:
+            if self._task is not None:  # somebody else cancelled
+                raise
+        finally:
+            for number in _SIGNALS:
+                loop.remove_signal_handler(number)
+        return up
+
+    async def _start(self, stack: contextlib.AsyncExitStack) -> LocalMesh:
+        mesh = LocalMesh(self._read, self.settings, self.options, on_event=self._heard)
+        try:
+            return await stack.enter_async_context(mesh)
+        except (TimeoutError, OSError) as error:
+            troubles = [one.message for one in self._waiting if isinstance(one, Noted) and one.trouble]
+            raise NotStarted("\n".join([str(error) or "the proxies are not ready in time", *troubles])) from error
+
+    def _read(self, settings: Settings) -> Authority:
+        """The manifests, which must have the workloads that applications are given for."""
+        authority = self.files.read(settings)
+        world = authority.world
+        for named in self.options.apps:
+            key, _, port = named.partition(":")
+            workload = world.workloads.get(key)
+            if workload is None:
+                near = did_you_mean(key, world.workloads)
+                way_out = (
+                    f"did you mean {near}?" if near else f"there are {', '.join(sorted(world.workloads)) or 'none'}"
+                )
+                raise NotStarted(f"no manifest declares the workload {key} of --app", help=way_out)
+            ports = ports_of(world, workload)
+            if port and int(port) not in ports:
+                known = ", ".join(map(str, sorted(ports))) or "none"
+                raise NotStarted(f"{key} has no port {port}", help=f"it has {known}")
+        return authority
+
+    async def _follow(self, mesh: LocalMesh, screen: Screen, stack: contextlib.AsyncExitStack) -> None:
+        teller = Teller(lambda: mesh.authority)
+        handlers = Handlers(mesh, teller, self.explain, self.stop)
+        control = ControlServer(mesh.rundir.socket("control"), handlers.all())
+        await control.start()
+        stack.push_async_callback(control.stop)
+        if self.metrics is not None:
+            await stack.enter_async_context(serve_metrics(*self.metrics, mesh.metrics.text))
+        stack.enter_context(screen.open(mesh, teller))
+        stack.callback(self._hide)
+        self._show = screen.tell
+        for event in self._waiting:
+            screen.tell(event)
+        self._waiting.clear()
+        await Reloading(mesh, self.files).run()
+
+    def _heard(self, event: Event) -> None:
+        if self._show is not None:
+            self._show(event)
+        else:
+            self._waiting.append(event)
+
+    def _hide(self) -> None:
+        """From now on nothing is shown: everything ends, and the Envoys say so."""
+        self._show = lambda _: None
