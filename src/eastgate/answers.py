@@ -12,14 +12,13 @@ from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from eastgate.authconfig.facts import RequestFacts, Secret, Services
+from eastgate.authconfig.facts import RequestFacts, Services
 from eastgate.authconfig.model import Credentials, Introspection, Jwt, Scheme, SubjectAccess, TokenReview, Where
 from eastgate.policy import Answer, AskAll, Layer, Refusal, Request, Ruling
 from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, UNKNOWN, Attribute, Unknown
 from eastgate.questions import Question
 from eastgate.settings import Settings
-from eastgate.world import Selector, World
-from eastgate.world import secrets as world_secrets
+from eastgate.world import Secret, Selector, World
 
 if TYPE_CHECKING:
     from eastgate.tokens import KeySource
@@ -164,18 +163,11 @@ def _carrying(facts: RequestFacts, place: Credentials, token: str) -> RequestFac
 
 def _services(world: World, settings: Settings, keys: KeySource | None) -> Services:
     def secrets(namespace: str, selector: Selector) -> Iterator[Secret]:
-        for one in world.secrets.values():
-            if one.namespace == namespace and selector.matches(one.labels):
-                yield _secret(one)
+        return (one for one in world.secrets.values() if one.namespace == namespace and selector.matches(one.labels))
 
     def secret(namespace: str, name: str) -> Secret | None:
-        found = world.secrets.get(f"{namespace}/{name}")
-        return _secret(found) if found is not None else None
+        return world.secrets.get(f"{namespace}/{name}")
 
     return Services(
         secrets=secrets, secret=secret, keys=keys, key_sets=keys, authorino_compat=settings.authorino_compat
     )
-
-
-def _secret(one: world_secrets.Secret) -> Secret:
-    return Secret(one.name, one.namespace, one.labels, one.annotations, one.data)

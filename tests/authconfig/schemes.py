@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from eastgate.authconfig.evaluate import evaluate
-from eastgate.authconfig.facts import RequestFacts, Secret, Services
+from eastgate.authconfig.facts import RequestFacts, Services
 from eastgate.authconfig.judgement import Judgement, Verdict
 from eastgate.authconfig.model import (
     All,
@@ -27,7 +27,7 @@ from eastgate.authconfig.model import (
     Scheme,
 )
 from eastgate.policy.attributes import UNKNOWN, Unknown
-from eastgate.world import Selector
+from eastgate.world import Secret, Selector
 from tests.tokens.mint import NOW
 
 NAMESPACE = "shop"
@@ -89,8 +89,8 @@ def api_keys(name: str = "keys", credentials: Credentials | None = None, **more:
 def secret(name: str, key: str | None, labels: Mapping[str, str] | None = None, **data: str) -> Secret:
     held = {**({"api_key": key} if key is not None else {}), **data}
     return Secret(
-        name,
         NAMESPACE,
+        name,
         {"app": "shop"} if labels is None else labels,
         {"owner": name, "kubectl.kubernetes.io/last-applied-configuration": json.dumps(held)},
         {field_.replace("_crt", ".crt"): value.encode() for field_, value in held.items()},

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from eastgate.authconfig.evaluate import evaluate
-from eastgate.authconfig.facts import Secret, Services, Unavailable
+from eastgate.authconfig.facts import Services, Unavailable
 from eastgate.authconfig.judgement import Judgement
-from eastgate.world import Selector
+from eastgate.world import Secret, Selector
 from tests.authconfig.schemes import api_keys, holding, request, rule, scheme, secret, trail
 
 ALICE = secret("alice", "k3y-of-alice", username="the-hidden-name")

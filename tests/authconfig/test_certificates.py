@@ -7,10 +7,10 @@ from urllib.parse import quote
 import pytest
 
 from eastgate.authconfig.evaluate import evaluate
-from eastgate.authconfig.facts import Secret
 from eastgate.authconfig.judgement import Judgement
 from eastgate.authconfig.model import X509, Identity
 from eastgate.policy.attributes import UNKNOWN
+from eastgate.world import Secret
 from tests.authconfig.authorities import CLIENT, SERVER, Holder, authority, issued
 from tests.authconfig.schemes import KEYS, holding, request, rule, scheme, secret, trail
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from eastgate.policy.attributes import UNKNOWN, Unknown
-from eastgate.world import Selector
+from eastgate.world import Secret, Selector
 
 if TYPE_CHECKING:
     from eastgate.authconfig.authorization.rego_process import RegoEngine
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from eastgate.authconfig.model import Credentials
     from eastgate.tokens import KeySource
 
-__all__ = ["Answer", "Fetcher", "RequestFacts", "Review", "Reviewer", "Secret", "Services", "Unavailable"]
+__all__ = ["Answer", "Fetcher", "RequestFacts", "Review", "Reviewer", "Services", "Unavailable"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,20 +52,6 @@ class RequestFacts:
     """The claims of a token that somebody has verified already, for questions without a cluster."""
     presented: Mapping[Credentials, str] = field(default_factory=dict, repr=False)
     """Credentials that are known to be in these places, of headers or of a path that are not known otherwise."""
-
-
-@dataclass(frozen=True, slots=True)
-class Secret:
-    """A Kubernetes Secret. Its data never leaves the evaluator, and never shows in a `repr`.
-
-    Neither do the annotations, since kubectl keeps a copy of the data there.
-    """
-
-    name: str
-    namespace: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
-    annotations: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
-    data: Mapping[str, bytes] = field(default_factory=dict, repr=False, hash=False)
 
 
 class Unavailable(Exception):  # noqa: N818 - a state of the world, which is answered with a denial

@@ -17,12 +17,12 @@ __all__ = ["Secret", "read_secret"]
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A Secret. Its data is no part of any text that is made of it."""
+    """A Secret. No text that is made of it has its data, nor its annotations, where kubectl keeps a copy."""
 
     namespace: str
     name: str
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
-    annotations: Mapping[str, str] = field(default_factory=dict, hash=False)
+    annotations: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
     data: Mapping[str, bytes] = field(default_factory=dict, hash=False, repr=False)
     span: Span | None = field(default=None, compare=False)
 

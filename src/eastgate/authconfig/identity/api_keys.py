@@ -7,10 +7,11 @@ import hmac
 
 from eastgate.authconfig.context import Evaluation
 from eastgate.authconfig.credentials import credential
-from eastgate.authconfig.facts import Secret, Unavailable
+from eastgate.authconfig.facts import Unavailable
 from eastgate.authconfig.findings import Broken, Finding, Found, Refused
 from eastgate.authconfig.model import ApiKeys, Credentials
 from eastgate.authconfig.secrecy import MASK
+from eastgate.world import Secret
 
 __all__ = ["by_api_key"]
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from eastgate.authconfig.context import Evaluation
-from eastgate.authconfig.facts import Secret, Unavailable
+from eastgate.authconfig.facts import Unavailable
 from eastgate.authconfig.findings import Broken, Finding, Found, NotKnown, Refused
 from eastgate.authconfig.model import X509
 from eastgate.policy.attributes import UNKNOWN
+from eastgate.world import Secret
 
 if TYPE_CHECKING:
     from cryptography.x509 import BasicConstraints, Certificate, ExtendedKeyUsage, KeyUsage, Name
