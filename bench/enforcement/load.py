@@ -1,7 +1,9 @@
-"""Load, from one thread of Python: requests in batches on open connections, or connections with one request each.
+"""Load, from one thread of Python: requests on many open connections, or connections with one request each.
 
-A batch is written at once (HTTP/1.1 pipelining), and of its answers only the bytes are counted: all are of one size.
-What each request costs here is then a small part of what it costs an Envoy, so that Envoy is what is measured.
+Each connection has one request on its way at any time, and of the answers only the first bytes and the size are looked
+at. What that costs here is a small part of what it costs an Envoy, so that Envoy is what is measured. (A batch of
+requests in one write would cost still less, but Envoy closes connections on which more than two answers of its own
+would wait.)
 """
 
 from __future__ import annotations
@@ -10,7 +12,6 @@ import contextlib
 import socket
 import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,11 +19,11 @@ from bench.enforcement.envoys import Envoy
 
 __all__ = ["Load", "Measured", "answer", "connections", "request"]
 
-_CONNECTIONS = 4
-_BATCH = 50
-_BATCH_SECONDS = 0.02
+_CONNECTIONS = 32
+_FEWEST = 4
+_WAITING = 0.02  # seconds for which a round of all connections may last, about
 _AT_ONCE = 16
-_CHUNK = 1 << 18
+_CHUNK = 1 << 16
 _PATIENCE = 60.0
 
 
@@ -54,52 +55,54 @@ class Load:
     """Connections through some sockets, on which the same answer is wanted to every request."""
 
     def __init__(self, requests: list[tuple[Path, bytes]], status: int) -> None:
-        self._lines: list[tuple[socket.socket, bytes]] = []
+        self._stack = contextlib.ExitStack()
         self._begins = f"HTTP/1.1 {status} ".encode()
-        for number in range(max(_CONNECTIONS, len(requests))):
-            path, one = requests[number % len(requests)]
-            self._lines.append((_connected(path), one))
-        sizes = {len(answer(line, one)) for line, one in self._lines}
-        began = time.monotonic()
-        got = answer(*self._lines[0])
-        self._batch = max(1, min(_BATCH, int(_BATCH_SECONDS / (time.monotonic() - began))))
+        path, one = requests[0]
+        with _connected(path) as line:
+            answer(line, one)
+            began = time.monotonic()
+            got = answer(line, one)
+            took = time.monotonic() - began
         assert got.startswith(self._begins), f"wanted {status}, got {got[:60]!r}"
-        assert len(sizes) == 1, f"answers of several sizes: {sizes}"
         self._size = len(got)
+        count = max(len(requests), _FEWEST, min(_CONNECTIONS, int(_WAITING / took)))
+        chosen = (requests[number % len(requests)] for number in range(count))
+        self._lines = [(self._stack.enter_context(_connected(path)), one) for path, one in chosen]
+        for line, one in self._lines:
+            answer(line, one)  # a connection that is silent at its beginning is not taken for HTTP
 
     def close(self) -> None:
         """No more."""
-        for line, _ in self._lines:
-            line.close()
+        self._stack.close()
 
     def run(self, seconds: float, envoy: Envoy) -> Measured:
-        """Keep Envoy busy for that long. Batches that are on their way when it begins are not counted."""
-        batches = [one * self._batch for _, one in self._lines]
-        for (line, _), batch in zip(self._lines, batches, strict=True):
-            line.sendall(batch)
+        """Keep Envoy busy for that long. Requests that are on their way when it begins do not count, nor those that
+        are at its end.
+        """
+        for line, one in self._lines:
+            line.sendall(one)
+        self._go_round()
         done = 0
         cpu, began = envoy.cpu_seconds(), time.monotonic()
         while time.monotonic() - began < seconds:
-            for (line, _), batch in zip(self._lines, batches, strict=True):
-                self._receive(line)
-                line.sendall(batch)
-                done += self._batch
+            self._go_round()
+            done += len(self._lines)
         found = Measured(done, time.monotonic() - began, envoy.cpu_seconds() - cpu)
         for line, _ in self._lines:
             self._receive(line)
         return found
 
+    def _go_round(self) -> None:
+        for line, one in self._lines:
+            self._receive(line)
+            line.sendall(one)
+
     def _receive(self, line: socket.socket) -> None:
-        left = self._size * self._batch
-        good = 0
-        rest = b""
-        while left > 0:
-            data = line.recv(min(_CHUNK, left))
-            assert data, "closed"
-            left -= len(data)
-            good += (rest + data).count(self._begins)
-            rest = data[-len(self._begins) + 1 :]
-        assert good == self._batch, f"{self._batch - good} of {self._batch} answers were others"
+        data = line.recv(_CHUNK)
+        while 0 < len(data) < self._size:
+            data += line.recv(_CHUNK)
+        assert data.startswith(self._begins), f"got {data[:60]!r}"
+        assert len(data) == self._size, f"an answer of {len(data)} bytes instead of {self._size}"
 
 
 def _connected(path: Path) -> socket.socket:
@@ -145,6 +148,3 @@ def _asked(path: Path, one: bytes) -> socket.socket:
     line = _connected(path)
     line.sendall(one)
     return line
-
-
-Turn = Callable[[], Measured]

@@ -83,7 +83,8 @@ class Plane:
         """Proxies of these nodes; returns when they have what the store has for them."""
         names = list(nodes)
         for node in names:
-            self._run(node, bootstrap(node, f"{self.folder}/ads", self.tokens.issue(node)), cores)
+            config = bootstrap(node, f"{self.folder}/ads", self.tokens.issue(node))
+            self._run(node, config, cores)
         await self.settled(names)
 
     def start_origin(self, ways: Iterable[Way], cores: frozenset[int] | None = None) -> None:

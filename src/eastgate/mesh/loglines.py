@@ -28,7 +28,7 @@ def record_in(line: str) -> Mapping[str, Any] | None:
         except (ValueError, RecursionError):
             value = None
         for found in _objects(value):
-            if found.get("eastgate") in _RECORDS:
+            if found.get("eastgate") in _RECORDS or found.get("event") == "decided":
                 return found
         start = line.find("{", start + 1)
     return None
@@ -39,7 +39,7 @@ def _objects(value: object) -> Iterator[Mapping[str, Any]]:
     if isinstance(value, dict):
         yield value
         for inner in value.values():
-            if isinstance(inner, str) and '"eastgate"' in inner and (found := record_in(inner)) is not None:
+            if isinstance(inner, str) and "{" in inner and (found := record_in(inner)) is not None:
                 yield found
 
 
@@ -54,12 +54,32 @@ def observed(record: Mapping[str, Any] | None, line: str) -> Observed:
         )
         raise QuestionError(NOT_A_LOG_LINE, f"`{text}` is no line of a proxy's log", way_out)
     try:
-        seen = observe(record)
+        seen = _of_event(record) if "event" in record else observe(record)
     except (KeyError, TypeError, ValueError) as error:
         raise QuestionError(NOT_A_LOG_LINE, f"the line lacks something: {error}", "give all of the line") from None
     if seen is None:
         raise QuestionError(NO_DECISION, _undecided(record), _instead(record))
     return seen
+
+
+def _of_event(record: Mapping[str, Any]) -> Observed:
+    """The same from `up -o json`, which has read the proxy's line already."""
+    return Observed(
+        str(record["level"]),
+        str(record["to"]),
+        int(record["port"]),
+        record["peer"],
+        record["source"],
+        record["verdict"] == "allow",
+        str(record["decision"]),
+        time=str(record["time"]),
+        status=int(record["status"]),
+        method=record["method"],
+        host=record["host"],
+        path=record["path"],
+        audit=tuple(record["audit"]),
+        detail=record["detail"],
+    )
 
 
 def _undecided(record: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol, TextIO
+from typing import IO, Protocol
 
 from rich.console import Console
 
@@ -39,7 +39,7 @@ class Screen(Protocol):
 class JsonScreen:
     """One object on one line for each event."""
 
-    def __init__(self, out: TextIO, gone: Callable[[], None], *, verbose: bool = False) -> None:
+    def __init__(self, out: IO[str], gone: Callable[[], None], *, verbose: bool = False) -> None:
         self._out = _Out(out, gone)
         self._verbose = verbose
 
@@ -93,7 +93,7 @@ class TextScreen:
 class _Out:
     """A stream whose reader may leave: then there is nobody to run the mesh for."""
 
-    def __init__(self, out: TextIO, gone: Callable[[], None]) -> None:
+    def __init__(self, out: IO[str], gone: Callable[[], None]) -> None:
         self._out = out
         self._gone = gone
 
@@ -129,7 +129,7 @@ def example(mesh: LocalMesh) -> str | None:
     for key, site in sorted(mesh.sites.items()):
         workload = world.workloads[key]
         for port in sorted(site.ports):
-            for account in accounts:
+            for account in (one for one in accounts if one != f"sa:{workload.namespace}/{workload.service_account}"):
                 question = Question(account, f"pod:{workload.namespace}/{workload.name}", port, "GET", "/", headers={})
                 tried += 1
                 found = found or question

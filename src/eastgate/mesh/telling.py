@@ -57,6 +57,7 @@ class Teller:
             "time": seen.time,
             "level": seen.level,
             "from": self.caller(seen),
+            "peer": seen.peer,
             "source": seen.source,
             "to": seen.workload,
             "port": seen.port,

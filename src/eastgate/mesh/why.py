@@ -12,6 +12,8 @@ from eastgate.engine.trace import trace
 from eastgate.mesh.deciders import Decider, Deciders, handshake_problem
 from eastgate.mesh.loglines import question_of
 from eastgate.mesh.records import Observed, rule_of
+from eastgate.policy import Request
+from eastgate.policy.attributes import query
 from eastgate.targets.envoy.decisions import OPEN, name_of, policy_name
 from eastgate.targets.envoy.flow import is_network
 
@@ -21,6 +23,7 @@ Explain = Callable[[Decision, bool], str]
 """An explanation of a decision as text; in color where the second is true."""
 
 _GREEN, _RED, _YELLOW, _RESET = "\033[1;32m", "\033[1;31m", "\033[1;33m", "\033[0m"
+_QUERY = query("").name
 _NONE = re.compile(r"none-of-\d+")
 
 
@@ -96,11 +99,20 @@ def _handshake(seen: Observed) -> str:
 
 
 def _today(seen: Observed, decision: Decision) -> Decision:
-    """The decision that a line tells of. Of a connection that is what was decided before any request was read."""
-    network = tuple(layer for layer in decision.layers if is_network(layer))
-    if seen.level != "connection" or len(network) == len(decision.layers):
+    """The decision that a line tells of, with what it tells.
+
+    Of a connection that is what was decided before any request was read. The query of a path is not logged.
+    """
+    layers, request = decision.layers, decision.arrival.request
+    if seen.level == "connection":
+        layers = tuple(layer for layer in layers if is_network(layer))
+    if "?" not in (seen.path or ""):
+        known = {attribute: value for attribute, value in request.values.items() if attribute.name != _QUERY}
+        request = Request(known, request.answers)
+    if layers == decision.layers and request.values == decision.arrival.request.values:
         return decision
-    return replace(decision, layers=network, outcome=trace(network, decision.arrival.request, nearest=0).outcome)
+    arrival = replace(decision.arrival, request=request)
+    return replace(decision, arrival=arrival, layers=layers, outcome=trace(layers, request, nearest=0).outcome)
 
 
 def _standing(seen: Observed, decider: Decider, decision: Decision, authority: Authority) -> Standing:
