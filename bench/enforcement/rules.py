@@ -25,6 +25,7 @@ SERVER = service_account_id(TRUST_DOMAIN, "shop", "server")
 STRANGER = service_account_id(TRUST_DOMAIN, "elsewhere", "nobody")
 _METHODS = ("GET", "POST")
 _NAMESPACES = 100
+_PATHS = 1  # as in the worlds of the section `http`: a service has fewer paths than callers
 
 
 def _account(number: int) -> tuple[str, str]:
@@ -38,7 +39,7 @@ def identity(number: int) -> str:
 
 def path(number: int) -> str:
     """What it lets them ask for."""
-    return f"/api/things-{number}"
+    return f"/api/things-{number % _PATHS}"
 
 
 def policy(number: int, *, http: bool, other: bool = False) -> Policy:
@@ -72,7 +73,7 @@ def classic_rules(rules: int, kind: str, fields: Plain, compared: str) -> Any:
         methods = [{"header": {"name": ":method", "string_match": {"exact": method}}} for method in _METHODS]
         what = [{"url_path": {"path": {"exact": path(number)}}}]
         every = [{"or_rules": {"rules": methods}}, {"or_rules": {"rules": what}}]
-        policies[f"ns[shop]-policy[p{number}]-rule[0]"] = {
+        policies[f"ns[shop]-policy[p{number:05}]-rule[0]"] = {
             "permissions": [{"and_rules": {"rules": every}}],
             "principals": [{"and_ids": {"ids": [{"or_ids": {"ids": [who]}}]}}],
         }

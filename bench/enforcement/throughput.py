@@ -63,9 +63,10 @@ class Throughput:
                     load = Load([(_socket(plane, case.port, who), one) for who, one in case.asked], case.status)
                     stack.callback(load.close)
                     loads.append(load)
-                for _ in range(self.rounds):
-                    for case, load in zip(self.cases, loads, strict=True):
-                        case.found.append(load.run(self.seconds, plane.envoys[NODE]))
+                for number in range(self.rounds):
+                    order = Random(number).sample(range(len(loads)), len(loads))
+                    for place in order:
+                        self.cases[place].found.append(loads[place].run(self.seconds, plane.envoys[NODE]))
         return self._section()
 
     async def _set_up(self, plane: Plane) -> None:

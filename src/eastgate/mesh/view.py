@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from pathlib import PurePath
 from types import TracebackType
@@ -11,6 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from eastgate.mesh.deciders import Decider
 from eastgate.mesh.events import Broken, Decided, Enforced, Event, Noted, NotEnforced
 from eastgate.mesh.mesh import LocalMesh
 from eastgate.mesh.records import Observed
@@ -20,7 +22,7 @@ __all__ = ["LiveView", "workload_table"]
 
 _KEPT = 200
 _AROUND = 7  # lines of header, titles and footer
-_PER_SECOND = 8
+_PAUSE = 0.1  # seconds between pictures
 
 
 class LiveView:
@@ -32,19 +34,22 @@ class LiveView:
         self._console = console
         self._verbose = verbose
         self._repeats = Repeats()
-        self._calls: deque[Observed] = deque(maxlen=_KEPT)
+        self._calls: deque[tuple[Observed, Decider]] = deque(maxlen=_KEPT)
         self._allowed = self._denied = 0
         self._changes = 0
         self._last = Text("nothing has changed yet", style="dim")
-        self._live = Live(self, console=console, refresh_per_second=_PER_SECOND, transient=False)
+        self._soon: asyncio.TimerHandle | None = None
+        self._live = Live(self, console=console, auto_refresh=False)  # what it shows belongs to the event loop
 
     def __enter__(self) -> LiveView:
-        self._live.start()
+        self._live.start(refresh=True)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._soon is not None:
+            self._soon.cancel()
         self._live.stop()
 
     def tell(self, event: Event) -> None:
@@ -53,7 +58,7 @@ class LiveView:
         match event:
             case Decided(seen):
                 if not self._repeats.is_one(seen):
-                    self._calls.append(seen)
+                    self._calls.append((seen, self._teller.decider(seen)))
                     self._allowed += seen.allowed
                     self._denied += not seen.allowed
             case Enforced(took):
@@ -70,6 +75,12 @@ class LiveView:
                 self._print(Text(self._teller.line(event), style="yellow" if trouble else "dim"))
             case _:
                 pass
+        if self._soon is None:  # many events, one new picture
+            self._soon = asyncio.get_running_loop().call_later(_PAUSE, self._refresh)
+
+    def _refresh(self) -> None:
+        self._soon = None
+        self._live.refresh()
 
     def _print(self, text: Text) -> None:
         self._console.print(text, soft_wrap=True, highlight=False)
@@ -86,19 +97,18 @@ class LiveView:
     def _table(self, rows: int) -> Table:
         table = Table(box=None, pad_edge=False, expand=True)
         table.add_column("time", no_wrap=True, style="dim")
-        table.add_column("from", no_wrap=True, ratio=3, overflow="ellipsis")
-        table.add_column("to", no_wrap=True, ratio=3, overflow="ellipsis")
-        table.add_column("request", no_wrap=True, ratio=3, overflow="ellipsis")
+        table.add_column("from", no_wrap=True, ratio=2, overflow="ellipsis")
+        table.add_column("to", no_wrap=True, ratio=2, overflow="ellipsis")
+        table.add_column("request", no_wrap=True, ratio=2, overflow="ellipsis")
         table.add_column("verdict", no_wrap=True)
         table.add_column("status", no_wrap=True, justify="right")
         table.add_column("decided by", no_wrap=True, ratio=5, overflow="ellipsis")
-        for seen in list(self._calls)[-rows:]:
-            decider = self._teller.decider(seen)
+        for seen, decider in list(self._calls)[-rows:]:
             by = decider.text.partition("/")[2] if decider.policy else decider.text
             place = f"  {PurePath(decider.file).name}:{decider.line}" if decider.file else ""
             verdict = Text("allow", style="green") if seen.allowed else Text("deny", style="bold red")
             table.add_row(
-                seen.time[11:23],
+                seen.time[11:19],
                 Text(self._teller.caller(seen)),
                 Text(f"{seen.workload}:{seen.port}"),
                 Text(described(seen)),

@@ -19,8 +19,6 @@ from typing import Any
 
 from envoy.config.listener.v3 import listener_components_pb2, listener_pb2
 from google.protobuf.wrappers_pb2 import StringValue
-from xds.core.v3 import extension_pb2
-from xds.type.matcher.v3 import matcher_pb2
 
 from eastgate.policy import Predicate
 from eastgate.targets.envoy import ByCaller, Caller, Choice, Node, PortPlan, Verdict
@@ -181,10 +179,10 @@ def _connections(door: Door, plan: PortPlan) -> Any:
     return listener
 
 
-def _chain(verdict: Verdict) -> Any:
+def _chain(to: Any, verdict: Verdict) -> None:
     name = verdict.who if ":" in verdict.who else f"closed:{verdict.who}"
-    action = extension_pb2.TypedExtensionConfig(name="chain", typed_config=packed(StringValue(value=name)))
-    return matcher_pb2.Matcher.OnMatch(action=action)
+    to.action.name = "chain"
+    to.action.typed_config.CopyFrom(packed(StringValue(value=name)))
 
 
 class _Chains:

@@ -2,12 +2,15 @@
 
 A tree looks at the caller first, in one map; what is left to ask of the request stands at its leaves. A nested matcher
 that matches nothing falls through to its parent in Envoy, so every one here has an `on_no_match` of its own.
+
+Messages are written where they will stand: one that is made apart and put there is copied once for each level.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any, TypeAlias
 
@@ -17,11 +20,11 @@ from envoy.extensions.matching.input_matchers.ip.v3 import ip_pb2
 from envoy.type.matcher.v3 import http_inputs_pb2
 from google.protobuf.message import Message
 from xds.core.v3 import extension_pb2
-from xds.type.matcher.v3 import matcher_pb2, regex_pb2, string_pb2
+from xds.type.matcher.v3 import matcher_pb2
 
 from eastgate.policy import And, Computed, InNetwork, Is, Matcher, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
 from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, Attribute
-from eastgate.targets.envoy import AccountOf, ByCaller, Choice, Node, OtherAccount, Verdict
+from eastgate.targets.envoy import AccountOf, ByCaller, Node, OtherAccount, Verdict
 from eastgate.xds.packing import packed
 
 __all__ = [
@@ -33,8 +36,8 @@ __all__ = [
     "TOKEN_KEY",
     "by_protocol",
     "caller_matcher",
-    "first_match",
     "query_key",
+    "where",
 ]
 
 PEER_KEY = "eastgate.peer"  # filter state: the SPIFFE ID of the caller, or NOBODY
@@ -45,7 +48,7 @@ TOKEN_KEY = "eastgate.token"  # the claim of a verified token  # noqa: S105 - no
 NOBODY = "none"
 
 OnMatch: TypeAlias = Any  # messages of generated code are untyped
-Leaf: TypeAlias = "Callable[[Verdict], OnMatch]"
+Leaf: TypeAlias = "Callable[[OnMatch, Verdict], None]"  # writes a verdict
 
 _M = matcher_pb2.Matcher
 
@@ -63,19 +66,29 @@ def caller_matcher(decided: ByCaller[Node], leaf: Leaf, by_token: str | None = N
 
     `by_token`: who has no certificate may have a token that says who it is, in this trust domain and no other.
     """
-    nobody = _node(decided.nobody, leaf)
-    if by_token is not None:
-        identified = _nested(_callers(decided, leaf, TOKEN_KEY, nobody))
-        nobody = _nested(_list([(_regex(_state(TOKEN_KEY), f"spiffe://{re.escape(by_token)}/.+"), identified)], nobody))
-    return _callers(decided, leaf, PEER_KEY, nobody)
+    found = _M()
+    entries = _callers(found, decided, leaf, PEER_KEY)
+    nobody = entries[NOBODY]
+    if by_token is None:
+        _node(nobody, decided.nobody, leaf)
+        return found
+    [identified], otherwise = _list(nobody.matcher, 1)
+    _regex(identified.predicate, _state(TOKEN_KEY), f"spiffe://{re.escape(by_token)}/.+")
+    inner = _callers(identified.on_match.matcher, decided, leaf, TOKEN_KEY)
+    _node(inner[NOBODY], decided.nobody, leaf)
+    _node(otherwise, decided.nobody, leaf)
+    return found
 
 
-def _callers(decided: ByCaller[Node], leaf: Leaf, key: str, nobody: OnMatch) -> Any:
-    entries: dict[str, OnMatch] = {NOBODY: nobody}
+def _callers(to: Any, decided: ByCaller[Node], leaf: Leaf, key: str) -> Any:
+    """All callers but nobody, who is still to be entered into what this gives."""
+    to.matcher_tree.input.CopyFrom(_state(key))
+    entries = to.matcher_tree.exact_match_map.map
     for identity, node in decided.known.items():
         if node != _fallback(decided, identity):
-            entries[identity] = _node(node, leaf)
-    return _map(_state(key), _others(decided, leaf, key), exact=entries)
+            _node(entries[identity], node, leaf)
+    _others(to.on_no_match.matcher, decided, leaf, key)
+    return entries
 
 
 def _fallback(decided: ByCaller[Node], identity: str) -> Node:
@@ -89,25 +102,24 @@ def _fallback(decided: ByCaller[Node], identity: str) -> Node:
     return decided.accounts.get(AccountOf(domain, namespace), node if domain == other.domain else decided.stranger)
 
 
-def _others(decided: ByCaller[Node], leaf: Leaf, key: str) -> Any:
+def _others(to: Any, decided: ByCaller[Node], leaf: Leaf, key: str) -> None:
     """Callers whom nobody knows: by namespace, by trust domain, any at all."""
+    if decided.accounts:
+        to.matcher_tree.input.CopyFrom(_state(key))
+        for cell, node in decided.accounts.items():
+            entry = to.matcher_tree.prefix_match_map.map[f"spiffe://{cell.domain}/ns/{cell.namespace}/sa/"]
+            [account], otherwise = _list(entry.matcher, 1)
+            _regex(account.predicate, _state(key), _accounts(cell))
+            _node(account.on_match, node, leaf)
+            _node(otherwise, decided.stranger, leaf)
+        to = to.on_no_match.matcher
     other, node = decided.other_account
-    last = _list(
-        [
-            (_regex(_state(key), _accounts(other)), _node(node, leaf)),
-            (_regex(_state(key), "spiffe://.+"), _node(decided.stranger, leaf)),
-        ],
-        leaf(Verdict(False, 0, "no-caller")),
-    )
-    if not decided.accounts:
-        return last
-    entries = {
-        f"spiffe://{cell.domain}/ns/{cell.namespace}/sa/": _nested(
-            _list([(_regex(_state(key), _accounts(cell)), _node(inner, leaf))], _node(decided.stranger, leaf))
-        )
-        for cell, inner in decided.accounts.items()
-    }
-    return _map(_state(key), last, prefix=entries)
+    [account, anyone], otherwise = _list(to, 2)
+    _regex(account.predicate, _state(key), _accounts(other))
+    _node(account.on_match, node, leaf)
+    _regex(anyone.predicate, _state(key), "spiffe://.+")
+    _node(anyone.on_match, decided.stranger, leaf)
+    leaf(otherwise, Verdict(False, 0, "no-caller"))
 
 
 def _accounts(cell: AccountOf | OtherAccount) -> str:
@@ -118,36 +130,14 @@ def _accounts(cell: AccountOf | OtherAccount) -> str:
 # Decisions
 
 
-def first_match(tests: list[tuple[Predicate, Any]], otherwise: Any) -> Any:
-    """A matcher that asks for one thing after the other."""
-    return _list([(_test(when), _nested(matcher)) for when, matcher in tests], _nested(otherwise))
-
-
-def _node(node: Node, leaf: Leaf) -> OnMatch:
-    if isinstance(node, Choice):
-        return _nested(
-            _list([(_test(when), _node(inner, leaf)) for when, inner in node.tests], _node(node.otherwise, leaf))
-        )
-    return leaf(node)
-
-
-def _nested(matcher: Any) -> OnMatch:
-    return _M.OnMatch(matcher=matcher)
-
-
-def _list(tests: list[tuple[Any, OnMatch]], otherwise: OnMatch) -> Any:
-    matchers = [_M.MatcherList.FieldMatcher(predicate=predicate, on_match=on_match) for predicate, on_match in tests]
-    return _M(matcher_list=_M.MatcherList(matchers=matchers), on_no_match=otherwise)
-
-
-def _map(
-    looked_at: Any, otherwise: Any, *, exact: dict[str, OnMatch] | None = None, prefix: dict[str, OnMatch] | None = None
-) -> Any:
-    tree = _M.MatcherTree(input=looked_at)
-    chosen = tree.exact_match_map if exact is not None else tree.prefix_match_map
-    for key, on_match in (exact or prefix or {}).items():
-        chosen.map[key].CopyFrom(on_match)
-    return _M(matcher_tree=tree, on_no_match=_nested(otherwise))
+def where(predicate: Predicate, matcher: Any, otherwise: Any) -> Any:
+    """One matcher for the requests of which something holds, and another for the rest."""
+    found = _M()
+    [first], rest = _list(found, 1)
+    _test(first.predicate, predicate)
+    first.on_match.matcher.CopyFrom(matcher)
+    rest.matcher.CopyFrom(otherwise)
+    return found
 
 
 _HTTP = ("'http/1.0'", "'http/1.1'", "'h2c'")  # as Envoy writes what its inspector found
@@ -156,78 +146,105 @@ _HTTP = ("'http/1.0'", "'http/1.1'", "'h2c'")  # as Envoy writes what its inspec
 def by_protocol(http: Any, otherwise: Any) -> Any:
     """A matcher for connections that speak HTTP, and one for the others."""
     looked_at = _extension("protocol", network_inputs_pb2.ApplicationProtocolInput())
-    return _map(looked_at, otherwise, exact={name: _nested(http) for name in _HTTP})
+    found = _M()
+    [first], rest = _list(found, 1)
+    for one, name in zip(_either(first.predicate, len(_HTTP)), _HTTP, strict=True):
+        _text(one, looked_at, exact=name)
+    first.on_match.matcher.CopyFrom(http)
+    rest.matcher.CopyFrom(otherwise)
+    return found
+
+
+def _node(to: OnMatch, node: Node, leaf: Leaf) -> None:
+    if isinstance(node, Verdict):
+        leaf(to, node)
+        return
+    tests, otherwise = _list(to.matcher, len(node.tests))
+    for test, (when, inner) in zip(tests, node.tests, strict=True):
+        _test(test.predicate, when)
+        _node(test.on_match, inner, leaf)
+    _node(otherwise, node.otherwise, leaf)
+
+
+def _list(to: Any, size: int) -> tuple[list[Any], OnMatch]:
+    """A list of so many tests, and what comes of none, all still to be written."""
+    return [to.matcher_list.matchers.add() for _ in range(size)], to.on_no_match
 
 
 # Predicates
 
 
-def _test(predicate: Predicate) -> Any:
+def _test(to: Any, predicate: Predicate) -> None:
     """A predicate, as Envoy tests it."""
-    kind = _M.MatcherList.Predicate
     match predicate:
         case Is(attribute, matcher):
-            return _is(attribute, matcher)
+            _is(to, attribute, matcher)
         case Computed(pattern=(attribute, pattern)):
-            return _regex(_input(attribute), pattern)
+            _regex(to, _input(attribute), pattern)
         case Not(part):
-            return kind(not_matcher=_test(part))
+            _test(to.not_matcher, part)
         case And(parts):
-            return kind(and_matcher=kind.PredicateList(predicate=[_test(part) for part in parts]))
+            for part in parts:
+                _test(to.and_matcher.predicate.add(), part)
         case Or(parts):
-            return _any([_test(part) for part in parts])
+            for one, part in zip(_either(to, len(parts)), parts, strict=True):
+                _test(one, part)
         case _:
             raise AssertionError(f"a plan has no such test: {predicate}")
 
 
-def _is(attribute: Attribute, matcher: Matcher) -> Any:
+def _is(to: Any, attribute: Attribute, matcher: Matcher) -> None:
     looked_at = _input(attribute)
     fold = attribute == HOST
     match matcher:
         case OneOf(values):
-            return _any([_text(looked_at, exact=str(value), ignore_case=fold) for value in sorted(values, key=str)])
+            for one, value in zip(_either(to, len(values)), sorted(values, key=str), strict=True):
+                _text(one, looked_at, exact=str(value), ignore_case=fold)
         case Prefix(text) if text:
-            return _text(looked_at, prefix=text, ignore_case=fold)
+            _text(to, looked_at, prefix=text, ignore_case=fold)
         case Suffix(text) if text:
-            return _text(looked_at, suffix=text, ignore_case=fold)
+            _text(to, looked_at, suffix=text, ignore_case=fold)
         case InNetwork(networks):
-            return _inside(looked_at, networks)
+            _inside(to, looked_at, networks)
         case Present() | Prefix() | Suffix():
-            return _regex(looked_at, "(?s).*")
+            _regex(to, looked_at, "(?s).*")
         case _:
             raise AssertionError(f"a plan has no such matcher: {matcher}")
 
 
-def _any(predicates: list[Any]) -> Any:
-    kind = _M.MatcherList.Predicate
-    if len(predicates) == 1:
-        return predicates[0]
-    return kind(or_matcher=kind.PredicateList(predicate=predicates))
+def _either(to: Any, size: int) -> list[Any]:
+    """So many predicates of which ANY must hold, still to be written; one stands alone."""
+    return [to] if size == 1 else [to.or_matcher.predicate.add() for _ in range(size)]
 
 
-def _text(looked_at: Any, **how: Any) -> Any:
-    single = _M.MatcherList.Predicate.SinglePredicate(input=looked_at, value_match=string_pb2.StringMatcher(**how))
-    return _M.MatcherList.Predicate(single_predicate=single)
+def _text(to: Any, looked_at: Any, *, ignore_case: bool = False, **how: str) -> None:
+    to.single_predicate.input.CopyFrom(looked_at)
+    match = to.single_predicate.value_match
+    for kind, text in how.items():
+        setattr(match, kind, text)
+    match.ignore_case = ignore_case
 
 
-def _regex(looked_at: Any, pattern: str) -> Any:
-    regex = regex_pb2.RegexMatcher(regex=pattern, google_re2=regex_pb2.RegexMatcher.GoogleRE2())
-    return _text(looked_at, safe_regex=regex)
+def _regex(to: Any, looked_at: Any, pattern: str) -> None:
+    to.single_predicate.input.CopyFrom(looked_at)
+    regex = to.single_predicate.value_match.safe_regex
+    regex.regex = pattern
+    regex.google_re2.SetInParent()
 
 
-def _inside(looked_at: Any, networks: tuple[IPv4Network | IPv6Network, ...]) -> Any:
+def _inside(to: Any, looked_at: Any, networks: tuple[IPv4Network | IPv6Network, ...]) -> None:
     ranges = [
         address_pb2.CidrRange(address_prefix=str(network.network_address), prefix_len={"value": network.prefixlen})
         for network in networks
     ]
-    custom = _extension("ip", ip_pb2.Ip(cidr_ranges=ranges, stat_prefix="eastgate"))
-    single = _M.MatcherList.Predicate.SinglePredicate(input=looked_at, custom_match=custom)
-    return _M.MatcherList.Predicate(single_predicate=single)
+    to.single_predicate.input.CopyFrom(looked_at)
+    to.single_predicate.custom_match.CopyFrom(_extension("ip", ip_pb2.Ip(cidr_ranges=ranges, stat_prefix="eastgate")))
 
 
 # Inputs
 
 
+@cache
 def _input(attribute: Attribute) -> Any:
     if attribute == IDENTITY:
         return _state(PEER_KEY)
@@ -241,6 +258,7 @@ def _input(attribute: Attribute) -> Any:
     return _extension("header", http_inputs_pb2.HttpRequestHeaderMatchInput(header_name=name))
 
 
+@cache
 def _state(key: str) -> Any:
     return _extension("state", network_inputs_pb2.FilterStateInput(key=key))
 

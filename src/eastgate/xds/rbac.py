@@ -5,6 +5,7 @@ The name of a verdict is the name of Envoy's action, so that its log says which 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from envoy.config.core.v3 import extension_pb2
@@ -15,11 +16,10 @@ from envoy.extensions.filters.network.rbac.v3 import rbac_pb2 as network_rbac_pb
 from google.protobuf.json_format import ParseDict
 from google.protobuf.message import Message
 from xds.core.v3 import extension_pb2 as xds_extension_pb2
-from xds.type.matcher.v3 import matcher_pb2
 
 from eastgate.policy.attributes import Attribute
 from eastgate.targets.envoy import ENCODED_SLASH, ByCaller, HttpFilter, Node, PortPlan, Verdict
-from eastgate.xds.matching import PATH_KEY, TOKEN_KEY, caller_matcher, first_match, query_key
+from eastgate.xds.matching import PATH_KEY, TOKEN_KEY, caller_matcher, query_key, where
 from eastgate.xds.packing import packed, serialized
 from eastgate.xds.server.resources import EXTENSION, Resource
 from eastgate.xds.tokens import TokenIdentity
@@ -56,7 +56,7 @@ def request_filters(plan: PortPlan, tokens: TokenIdentity | None = None) -> list
 def _rules(one: HttpFilter, by_token: str | None) -> Any:
     matcher = caller_matcher(one.decision, _action, by_token)
     if one.refusal is not None:
-        matcher = first_match([(ENCODED_SLASH, caller_matcher(one.refusal, _action, by_token))], matcher)
+        matcher = where(ENCODED_SLASH, caller_matcher(one.refusal, _action, by_token), matcher)
     prefix = f"{one.layer}."
     rules = http_rbac_pb2.RBAC(matcher=matcher, rules_stat_prefix=prefix, track_per_rule_stats=True)
     if one.audit is not None:
@@ -82,12 +82,14 @@ def _named(name: str, prefix: str, decided: ByCaller[Node] | None, policies: fro
     return _resource(name, rules, policies)
 
 
-def _action(verdict: Verdict) -> Any:
-    action = rbac_pb2.Action(
-        name=verdict.name, action=rbac_pb2.RBAC.Action.ALLOW if verdict.allowed else rbac_pb2.RBAC.Action.DENY
-    )
-    typed = xds_extension_pb2.TypedExtensionConfig(name="verdict", typed_config=packed(action))
-    return matcher_pb2.Matcher.OnMatch(action=typed)
+def _action(to: Any, verdict: Verdict) -> None:
+    to.action.CopyFrom(_named_action(verdict.name, verdict.allowed))
+
+
+@lru_cache(maxsize=4096)
+def _named_action(name: str, allowed: bool) -> Any:
+    action = rbac_pb2.Action(name=name, action=rbac_pb2.RBAC.Action.ALLOW if allowed else rbac_pb2.RBAC.Action.DENY)
+    return xds_extension_pb2.TypedExtensionConfig(name="verdict", typed_config=packed(action))
 
 
 def _attributes(looked_at: frozenset[Attribute], tokens: TokenIdentity | None) -> Message:

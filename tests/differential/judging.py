@@ -1,0 +1,101 @@
+"""Engine and proxy, compared. What may differ is in one table; everything else is a finding."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from eastgate.decisions import Decision
+from tests.differential.asking import Ask
+from tests.differential.bench import Answer
+
+__all__ = ["KNOWN", "Known", "difference", "expected_name", "known"]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A difference that is meant: the proxy refuses where the engine need not. Never the other way round."""
+
+    name: str
+    reason: str
+    applies: Callable[[Ask, Answer], bool]
+
+
+def _who(answer: Answer) -> str:
+    return answer.who or ""
+
+
+KNOWN = (
+    Known(
+        "refused-by-the-proxy",
+        "Envoy answers 4xx to what is no proper request (a fragment, %00, an odd method or host), or has no route for "
+        "(OPTIONS *): no policy is asked",
+        lambda _, answer: answer.refused_by_proxy,
+    ),
+    Known(
+        "not-http-to-the-inspector",
+        "a request line with bytes beyond ASCII, or with a method that Envoy does not know, is not HTTP to Envoy's "
+        "inspector: such bytes come in only where all of HTTP would",
+        lambda ask, answer: ask.http is not None and answer.request is None and _is_odd(ask),
+    ),
+    Known(
+        "plus-in-query",
+        "Envoy reads `+` and `%2B` alike, so that a parameter with either is refused where a policy has a pattern on it",
+        lambda _, answer: _who(answer) == "plus-in-query",
+    ),
+    Known(
+        "cannot-be-enforced",
+        "a port is closed where its policies ask for something that Envoy has no exact test for",
+        lambda _, answer: _who(answer) == "cannot-be-enforced",
+    ),
+)
+
+
+def _is_odd(ask: Ask) -> bool:
+    http = ask.http
+    if http is None:
+        return False
+    line = f"{http.method} {http.target}"
+    return not line.isascii() or http.method not in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
+
+
+def known(ask: Ask, answer: Answer) -> Known | None:
+    return next((one for one in KNOWN if one.applies(ask, answer)), None)
+
+
+def difference(ask: Ask, decision: Decision, answer: Answer) -> str | None:
+    """What is not the same, in words; None where all is."""
+    if answer.allowed and not decision.allowed:
+        return f"the proxy allows ({answer.who}) what the engine denies ({decision.reason})"
+    if known(ask, answer) is not None:
+        return None
+    if answer.allowed != decision.allowed:
+        return f"the proxy denies ({answer.status} {answer.who}) what the engine allows ({decision.reason})"
+    if _is_unknown(ask, answer):
+        return None  # of bytes that are no HTTP, the engine names one of many possible reasons
+    if answer.request is not None and not decision.allowed and answer.status != decision.status:
+        return f"the proxy answers {answer.status} ({answer.who}), the engine {decision.status} ({decision.reason})"
+    wanted = expected_name(decision)
+    if not re.fullmatch(wanted, answer.who or ""):
+        return f"the proxy says that {answer.who} decided, the engine {wanted}"
+    return None
+
+
+def _is_unknown(ask: Ask, answer: Answer) -> bool:
+    """Whether the engine was asked about bytes on a port that is read as HTTP, or the proxy saw no HTTP."""
+    return ask.http is None or (answer.connection is not None and answer.connection.level == "handshake")
+
+
+def expected_name(decision: Decision) -> str:
+    """What the proxy should call the rule that decided, as a pattern: written again, from the words of the docs."""
+    rule = decision.outcome.rule
+    if rule is None:
+        if decision.allowed:
+            return "open"
+        return "encoded-slash" if decision.outcome.stage is None else r"none-of-\d+"
+    policy = rule.origin.policy
+    if policy is None:
+        return re.escape("default/" + re.sub(r"[^A-Za-z0-9._/-]+", "-", rule.origin.label).strip("-"))
+    kind = f"{policy.kind}.{policy.group}"
+    return re.escape("/".join(part for part in (kind, policy.namespace, policy.name) if part)) + f"#{rule.origin.index}"

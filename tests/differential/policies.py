@@ -1,0 +1,62 @@
+"""Generated policy sets for the small world: the generators of `tests.worlds`, with harder paths and nearer networks."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from eastgate import Settings
+from eastgate.settings import DenyOnly, InboundPolicy
+from tests.differential.linkerd_policies import linkerd
+from tests.differential.world import SETTINGS, Manifest
+from tests.worlds import generate
+
+__all__ = ["chosen_settings", "policy_sets"]
+
+PATTERNS = [
+    *generate.PATTERNS,
+    *("/a/b", "/a/*", "/A", "/a/", "//", "*/b", "/a;b", "/a%20b", "/%61", "*a", "/.*", "/a%22b", "/é", "/+", "*/", "/a*"),
+]
+METHODS = ["GET", "POST", "HEAD", "get"]
+_levels = [
+    lambda name: generate.v1alpha2(name, ambient=False),
+    generate.v1alpha1,
+    generate.x_policy,
+    generate.cluster_policy,
+]
+
+
+@st.composite
+def _gep(draw: st.DrawFn, name: str) -> Manifest:
+    manifest: Manifest = copy.deepcopy(draw(draw(st.sampled_from(_levels))(name)))
+    for rule in manifest["spec"].get("rules", ()):
+        asked = rule.get("applicationAttributes", {})
+        if asked.get("paths"):
+            asked["paths"] = draw(st.lists(st.sampled_from(PATTERNS), min_size=1, max_size=2))
+        if asked.get("methods"):
+            asked["methods"] = draw(st.lists(st.sampled_from(METHODS), min_size=1, max_size=2))
+    return manifest
+
+
+@st.composite
+def _geps(draw: st.DrawFn) -> list[Manifest]:
+    policies = [draw(_gep(f"q{n}")) for n in range(draw(st.integers(0, 5)))]
+    return policies + [draw(generate.cluster_policy(f"c{n}")) for n in range(draw(st.integers(0, 2)))]
+
+
+@st.composite
+def policy_sets(draw: st.DrawFn) -> list[Manifest]:
+    which = draw(st.sampled_from(["gep", "gep", "linkerd", "linkerd", "both"]))
+    found = [] if which == "linkerd" else draw(_geps())
+    return found if which == "gep" else [*found, *draw(linkerd())]
+
+
+@st.composite
+def chosen_settings(draw: st.DrawFn) -> Settings:
+    return replace(
+        SETTINGS,
+        deny_only=draw(st.sampled_from(DenyOnly)),
+        linkerd_default_policy=draw(st.sampled_from(InboundPolicy)),
+    )

@@ -1,0 +1,71 @@
+"""One policy set, tried: enforced by real proxies, asked about many requests, compared."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from eastgate import Settings
+from eastgate.authority import Authority, ManifestError
+from tests.differential.asking import Ask
+from tests.differential.bench import Answer, Bench
+from tests.differential.judging import difference, known
+from tests.differential.world import Manifest
+
+__all__ = ["Difference", "Tally", "compare", "enforced"]
+
+
+class Difference(AssertionError):
+    """Engine and proxy do not say the same. The message has all that is needed to see it again."""
+
+    def __init__(self, policies: Sequence[Manifest], settings: Settings, ask: Ask, answer: Answer, said: str) -> None:
+        changed = {k: v for k, v in settings.to_json().items() if v != Settings().to_json()[k]}
+        wire = "raw bytes" if ask.http is None else ask.http.to_bytes().decode("utf-8", "surrogateescape")
+        logged = answer.request or answer.connection
+        super().__init__(
+            f"{said}\n  ask: {ask}\n  on the wire: {wire!r}\n  settings: {json.dumps(changed)}\n"
+            f"  the proxy's log: {logged}\n  policies: {json.dumps(list(policies), ensure_ascii=False)}"
+        )
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was seen: all decisions, and those that differ as it is meant."""
+
+    decisions: int = 0
+    sets: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+
+    def __str__(self) -> str:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kinds.items()))
+        return f"{self.decisions} decisions on {self.sets} policy sets ({kinds})"
+
+
+def enforced(bench: Bench, policies: Sequence[Manifest], settings: Settings) -> Authority | None:
+    """Have the proxies enforce it; None where the set is none that Eastgate takes."""
+    try:
+        authority = bench.enforce(policies, settings)
+    except ManifestError:
+        return None
+    refused = [one for one in bench.rejected if " is closed: " not in one.message]
+    if refused:
+        raise AssertionError(f"a proxy rejected {refused[0]}\n  policies: {json.dumps(list(policies))}")
+    return authority
+
+
+def compare(
+    bench: Bench, authority: Authority, policies: Sequence[Manifest], asks: Sequence[Ask], tally: Tally
+) -> Iterator[Difference]:
+    """Every difference. Each ask is counted by what came of it."""
+    tally.sets += 1
+    for ask, answer in zip(asks, bench.ask(asks), strict=True):
+        decision = authority.decide(ask.question())
+        tally.decisions += 1
+        expected = known(ask, answer)
+        outcome = "allowed" if answer.allowed else "closed" if answer.request is None else str(answer.status)
+        tally.kinds[expected.name if expected is not None else outcome] += 1
+        said = difference(ask, decision, answer)
+        if said is not None:
+            yield Difference(policies, authority.settings, ask, answer, said)
