@@ -60,6 +60,11 @@ class Ask:
     port: int
     http: Http | None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether anybody takes it for HTTP: Envoy's inspector takes only ASCII in the first line."""
+        return self.http is not None and self.http.target.isascii()
+
     def question(self) -> Question:
         common = Question(self.caller.source, f"pod:{self.pod}", self.port, source_ip=self.caller.address)
         if self.http is None:

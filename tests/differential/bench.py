@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass
@@ -132,40 +133,42 @@ class Bench:
         for place, ask in enumerate(asks):
             groups[ask.caller, ask.pod, ask.port, ask.http is None].append(place)
         slots = asyncio.Semaphore(_AT_ONCE)
-        found: dict[int, Answer] = {}
+        made: list[tuple[list[int], str | None, list[int]]] = []  # places, source address, statuses
 
         async def group(places: list[int]) -> None:
             async with slots:
                 while places:
-                    answers = await self._connection([asks[place] for place in places])
-                    found.update(zip(places, answers, strict=False))
-                    places = places[len(answers) :]
+                    source, statuses = await self._connection([asks[place] for place in places])
+                    made.append((places[: len(statuses)], source, statuses))
+                    places = places[len(statuses) :]
 
         await asyncio.gather(*(group(places) for places in groups.values()))
+        found: dict[int, Answer] = {}
+        for places, source, statuses in made:
+            found.update(zip(places, await self._answers(asks[places[0]], source, statuses), strict=True))
         return [found[place] for place in range(len(asks))]
 
-    async def _connection(self, asks: Sequence[Ask]) -> list[Answer]:
-        """The answers to the first of them, at least one: a proxy that closes leaves the others unanswered."""
+    async def _connection(self, asks: Sequence[Ask]) -> tuple[str | None, list[int]]:
+        """What the first of them were answered, at least one: a proxy that closes leaves the others unanswered."""
         first = asks[0]
-        target, tls = self.target(first), await self.context(first.caller)
+        tls = await self.context(first.caller)
         try:
             connection = await Connection.open(
-                target, tls=tls, source_address=first.caller.address, timeout=_TIMEOUT
+                self.target(first), tls=tls, source_address=first.caller.address, timeout=_TIMEOUT
             )
         except OSError:
-            return [Answer(0, None, None)]  # the handshake came to nothing
+            return None, [0]  # the handshake came to nothing
         source = "{}:{}".format(*connection.local_address)
-        statuses: list[int] = []
         async with connection:
             if first.http is None:
                 await connection.send(RAW)
-                statuses.append((await connection.raw(_TIMEOUT, len(RAW))).status)
+                statuses = [(await connection.raw(_TIMEOUT, len(RAW))).status]
             else:
-                await self._requests(connection, [ask.http for ask in asks if ask.http is not None], statuses)
-        return await self._answers(source, statuses)
+                statuses = await self._requests(connection, [ask.http for ask in asks if ask.http is not None])
+        return source, statuses
 
-    async def _requests(self, connection: Connection, requests: Sequence[Http], statuses: list[int]) -> None:
-        connection_lost = (OSError, EOFError, Malformed)
+    async def _requests(self, connection: Connection, requests: Sequence[Http]) -> list[int]:
+        statuses: list[int] = []
         try:
             sent = b""
             for request in requests:
@@ -174,24 +177,28 @@ class Bench:
             await connection.send(sent)
             for _ in requests:
                 statuses.append((await connection.response(_TIMEOUT)).status)
-        except connection_lost:
-            if not statuses:
-                statuses.append(0)
+        except (OSError, EOFError, Malformed):
+            pass
+        return statuses or [0]
 
-    async def _answers(self, source: str, statuses: list[int]) -> list[Answer]:
-        for _ in range(200):
+    async def _answers(self, ask: Ask, source: str | None, statuses: list[int]) -> list[Answer]:
+        """With what was logged. A line about each request comes where the port is read as HTTP and they were let in."""
+        if source is None:
+            return [Answer(0, None, None)]
+        reads_http = self.mesh.enforcement.plan(ask.pod, ask.port).reads_http and ask.http is not None
+        until = time.monotonic() + (1.0 if 0 in statuses or not ask.is_plain else _TIMEOUT)
+        while True:
             seen = self._seen.get(source, [])
             connection = next((one for one in seen if one.level != "request"), None)
             requests = [one for one in seen if one.level == "request"]
-            if connection is not None and (not connection.allowed or statuses == [0] or len(requests) >= len(statuses)):
+            wanted = len(statuses) if reads_http else 0
+            if connection is not None and (not connection.allowed or len(requests) >= wanted):
                 break
-            if connection is not None and not requests and connection.allowed and statuses[0] == 200:
-                await asyncio.sleep(0.06)  # raw, or the lines of requests are late
-                if not any(one.level == "request" for one in self._seen.get(source, [])):
-                    break
-            await asyncio.sleep(0.02)
-        else:
-            raise AssertionError(f"the proxy logged {seen} of {source}, and answered {statuses}")
+            if time.monotonic() > until:
+                if connection is None:
+                    raise AssertionError(f"the proxy logged {seen} of {source}, and answered {statuses}")
+                break
+            await asyncio.sleep(0.01)
         padded: list[Observed | None] = [*requests, *(None for _ in statuses)]
         return [Answer(status, connection, padded[place]) for place, status in enumerate(statuses)]
 

@@ -56,8 +56,7 @@ def _is_odd(ask: Ask) -> bool:
     http = ask.http
     if http is None:
         return False
-    line = f"{http.method} {http.target}"
-    return not line.isascii() or http.method not in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
+    return not ask.is_plain or http.method not in ("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")
 
 
 def known(ask: Ask, answer: Answer) -> Known | None:

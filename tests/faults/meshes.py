@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ from eastgate.mesh.local.echo import EchoOptions, EchoServer
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.mesh.records import Observed
 from eastgate.xds.clusters import Address
+from tests.faults.recorder import Recorder
 from tests.faults.worlds import HTTP, Manifest, reading, sa
 
 __all__ = ["SERVER", "Running", "running", "until"]
@@ -40,7 +41,7 @@ class Running:
 
     mesh: LocalMesh
     events: list[Event] = field(default_factory=list)
-    apps: dict[int, EchoServer] = field(default_factory=dict)
+    apps: Mapping[int, EchoServer | Recorder] = field(default_factory=dict)
 
     def target(self, port: int = HTTP, workload: str = SERVER) -> Target:
         site = self.mesh.sites[workload]
@@ -71,6 +72,12 @@ class Running:
     async def get(self, account: str | None, path: str, port: int = HTTP) -> int:
         """The status of the answer to a GET; 0 where there is none."""
         return (await self.call(account, HttpRequest(path=path), port)).status
+
+    async def exchange(self, account: str | None, data: bytes, port: int = HTTP, quiet: float = 0.3) -> bytes:
+        """Sends bytes as they are, and gives everything that comes back until nothing comes any more."""
+        async with await self.open(account, port) as connection:
+            await connection.send(data)
+            return (await connection.raw(quiet)).body
 
     async def change(self, *manifests: Manifest) -> Enforced:
         """Enforce these instead."""
@@ -110,12 +117,15 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    *manifests: Manifest, apps: dict[int, EchoOptions] | None = None, **options: Any
+    *manifests: Manifest, apps: Mapping[int, EchoOptions | Recorder] | None = None, **options: Any
 ) -> AsyncIterator[Running]:
     """A mesh of these manifests. `apps` are applications of the server that behave otherwise than the usual ones."""
     name = f"faults-{os.getpid()}-{next(_numbers)}"
     folder = os.environ["XDG_RUNTIME_DIR"]
-    servers = {port: EchoServer(f"{folder}/app{port}.sock", SERVER, port, how) for port, how in (apps or {}).items()}
+    servers = {
+        port: how if isinstance(how, Recorder) else EchoServer(f"{folder}/app{port}.sock", SERVER, port, how)
+        for port, how in (apps or {}).items()
+    }
     addresses = {f"{SERVER}:{port}": Address(server.path) for port, server in servers.items()}
     mesh = LocalMesh(reading(*manifests), options=MeshOptions(name=name, apps=addresses, **options))
     made = Running(mesh, apps=servers)

@@ -136,7 +136,8 @@ class Reloading:
                 await self._enforce(manifests, began)
         except Exception as error:
             self._behind = True
-            self._mesh.tell(Noted(f"a change could not be enforced: {str(error) or type(error).__name__}", trouble=True))
+            said = str(error) or type(error).__name__
+            self._mesh.tell(Noted(f"a change could not be enforced: {said}", trouble=True))
 
     async def _enforce(self, manifests: Manifests, began: float) -> None:
         before = self._files.in_force

@@ -44,6 +44,7 @@ __all__ = ["ENCODED_SLASH", "Flow", "at_port", "is_network"]
 
 _Say: TypeAlias = "Callable[[Rule | None], Node]"
 _SEEN = frozenset({ADDRESS, HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT})
+_CALLER = frozenset({IDENTITY.name, MESH_NAME.name})
 _QUERY = "query parameter"
 _SEEN_NAMES = frozenset({"header", _QUERY})
 ENCODED_SLASH = Computed(
@@ -217,16 +218,14 @@ class Flow:
         def settle(atom: Is | Computed) -> Predicate:
             if isinstance(atom, Computed):
                 return atom
-            match atom.attribute, atom.matcher:
-                case attribute, matcher if attribute == PORT:
-                    return ALWAYS if matcher.contains(self._port) else NEVER
-                case attribute, _ if attribute in (IDENTITY, MESH_NAME):
-                    return self._naming.settle(atom, caller)
-                case attribute, Present() if attribute == METHOD and http:
-                    return ALWAYS
-                case _, OneOf(values) if not values:
-                    return NEVER
-            return atom
+            name, matcher = atom.attribute.name, atom.matcher
+            if name in _CALLER:
+                return self._naming.settle(atom, caller)
+            if name == PORT.name:
+                return ALWAYS if matcher.contains(self._port) else NEVER
+            if http and name == METHOD.name and isinstance(matcher, Present):
+                return ALWAYS
+            return NEVER if isinstance(matcher, OneOf) and not matcher.values else atom
 
         return rewrite(predicate, settle)
 

@@ -1,0 +1,121 @@
+"""`eastgate up` as people run it: a process of its own, whose events are read as they come."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from eastgate.mesh.local import procfs
+
+SHOP = Path(__file__).parents[2] / "examples" / "shop" / "manifests"
+EASTGATE = [sys.executable, "-c", "from eastgate.cli import main; main(prog_name='eastgate')"]
+Event = dict[str, Any]
+
+
+class Up:
+    """A mesh that runs, the manifests that it follows, and the folder of its sockets."""
+
+    def __init__(self, process: subprocess.Popen[str], name: str, manifests: Path, folder: Path) -> None:
+        self.process = process
+        self.name = name
+        self.manifests = manifests
+        self.folder = folder
+        self.lines: list[str] = []
+        self._waiting: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._waiting.put(line.rstrip("\n"))
+
+    def line(self, timeout: float = 15) -> str:
+        found = self._waiting.get(timeout=timeout)
+        self.lines.append(found)
+        return found
+
+    def until(self, event: str, timeout: float = 15) -> Event:
+        """The next event of this kind."""
+        ends = time.monotonic() + timeout
+        while True:
+            found: Event = json.loads(self.line(max(0.01, ends - time.monotonic())))
+            if found["event"] == event:
+                return found
+
+    def edit(self, file: str, old: str, new: str) -> None:
+        path = self.manifests / file
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+
+    def processes(self) -> list[int]:
+        """Those that it started."""
+        found = []
+        for entry in os.listdir("/proc"):
+            if entry.isdigit():
+                try:
+                    stat = Path(f"/proc/{entry}/stat").read_text()
+                except OSError:
+                    continue
+                if int(stat.rpartition(")")[2].split()[1]) == self.process.pid:
+                    found.append(int(entry))
+        return found
+
+
+def remains(pids: list[int], folder: Path) -> list[str]:
+    return [str(pid) for pid in pids if procfs.start_time(pid) is not None] + [str(folder)] * folder.exists()
+
+
+@contextmanager
+def runtime_folder() -> Iterator[Path]:
+    """A folder for sockets, with a name that is short enough for them, which child processes use too."""
+    folder = Path(tempfile.mkdtemp(prefix="eg-"))
+    before = os.environ.get("XDG_RUNTIME_DIR")
+    os.environ["XDG_RUNTIME_DIR"] = str(folder)
+    try:
+        yield folder
+    finally:
+        if before is None:
+            del os.environ["XDG_RUNTIME_DIR"]
+        else:
+            os.environ["XDG_RUNTIME_DIR"] = before
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def up(folder: Path, *options: str, name: str = "test", output: str = "json") -> Iterator[Up]:
+    """The shop, running; its manifests are copied into `folder`. The events are at the first after `ready`."""
+    manifests = folder / "manifests"
+    shutil.copytree(SHOP, manifests)
+    with runtime_folder() as runtime:
+        process = subprocess.Popen(
+            [*EASTGATE, "up", "-f", "manifests", "--name", name, "-o", output, *options],
+            cwd=folder,
+            env={**os.environ, "PYTHONUNBUFFERED": "1", "NO_COLOR": "1"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        running = Up(process, name, manifests, runtime / "eastgate" / name)
+        try:
+            if output == "json":
+                running.until("ready")
+            yield running
+        finally:
+            if process.poll() is None:
+                process.terminate()
+            process.wait(20)
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stderr.close()
