@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
+from eastgate import Authority, Question, dialects
+from eastgate.authority import sort_documents
 from eastgate.identity import (
     Change,
     EmbeddedAuthority,
@@ -24,6 +27,10 @@ from eastgate.identity import (
     client_context,
     server_context,
 )
+from eastgate.mesh.calls import make_calls
+from eastgate.mesh.mesh import LocalMesh, MeshOptions
+from eastgate.settings import Settings
+from eastgate.sources.reader import read_text
 from tests.identity.handshakes import connect
 from tests.identity.spire import Spire, programs
 
@@ -138,5 +145,39 @@ def test_an_entry_that_is_deleted_takes_its_identity_along(spire: Spire) -> None
             spire.ask("entry", "delete", "-entryID", entry)
             with pytest.raises(NotGivenError, match=r"but spiffe://cluster\.local/ns/shop/sa/db, "):
                 await asyncio.wait_for(for_as_long_as_given(api, brief), 40)
+
+    asyncio.run(run())
+
+
+MANIFESTS = """
+apiVersion: v1
+kind: Pod
+metadata: {namespace: shop, name: db, labels: {app: db}}
+spec: {serviceAccountName: db, containers: [{name: c, image: c, ports: [{containerPort: 5432}]}]}
+---
+apiVersion: gateway.networking.x-k8s.io/v1alpha2
+kind: AuthorizationPolicy
+metadata: {namespace: shop, name: web-only}
+spec:
+  targetRefs: [{kind: Pod, selector: {matchLabels: {app: db}}}]
+  action: ALLOW
+  rules: [{authorizationSource: {serviceAccounts: [web]}}]
+"""
+
+
+def test_a_mesh_takes_the_certificates_of_an_agent_for_its_own(spire: Spire) -> None:
+    def read(settings: Settings) -> Authority:
+        reading = read_text("manifests.yaml", MANIFESTS, positioned=dialects.reads)
+        return Authority(sort_documents(reading.documents, settings, reading.reporter), settings)
+
+    async def run() -> None:
+        async with WorkloadApi(spire.socket, "cluster.local") as api:
+            await until_given(api, WEB, DB)
+        source = WorkloadApi(spire.socket, "cluster.local")
+        options = MeshOptions(name=f"spire-{os.getpid()}", source=source)
+        async with LocalMesh(read, options=options) as mesh:
+            [web] = await make_calls(mesh, Question("sa:shop/web", "pod:shop/db", 5432))
+            [db] = await make_calls(mesh, Question("sa:shop/db", "pod:shop/db", 5432))
+            assert (web.allowed, web.agrees, db.allowed, db.agrees) == (True, True, False, True)
 
     asyncio.run(run())

@@ -77,9 +77,9 @@ class Certificates:
         return client_context(svid, self.bundles, self.bundles.own)
 
     def _names(self, identity: str) -> tuple[str, ...]:
-        """An account's name in Linkerd, as a name of its certificate."""
+        """An account's name in Linkerd, as a name of its certificate. What SPIRE puts into one is SPIRE's to say."""
         name = self._naming.mesh_name(identity)
-        return () if name == identity else (name,)
+        return () if name == identity or not isinstance(self.source, EmbeddedAuthority) else (name,)
 
     def _failed(self, identity: str, error: Exception) -> None:
         self._metrics.renewal_failures.inc()

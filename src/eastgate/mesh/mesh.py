@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from eastgate.authority import Authority
-from eastgate.identity import BundlesChanged, EmbeddedAuthority, Lifetimes, Svid, SvidSource
+from eastgate.identity import BundlesChanged, EmbeddedAuthority, Lifetimes, Svid, SvidSource, WorkloadApi
 from eastgate.mesh.certificates import Certificates
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.events import Decided, Enforced, Event, Noted, NotEnforced, OnEvent, Ready
@@ -113,6 +113,8 @@ class LocalMesh:
         source = self.options.source or EmbeddedAuthority(
             self.settings.trust_domain, lifetimes=self.options.lifetimes or Lifetimes()
         )
+        if isinstance(source, WorkloadApi):
+            await self._stack.enter_async_context(source)
         self.certificates = await self._stack.enter_async_context(
             Certificates(source, self.settings, self.metrics, self.tell, self._renewed)
         )
