@@ -101,9 +101,10 @@ class Enforcement:
         for port, bound in sorted(site.ports.items()):
             door = Door(node, site.address, port, bound, known, self._tokens)
             found += inbound_resources(door, self.plan(node, port), site.apps[port])
-        out = Outbound(node, site.address)
-        namespace = world.workloads[node].namespace
-        return [*found, *outbound_resources(out, upstreams(world, self.sites, settings, namespace))]
+        if site.calls_out:
+            services = upstreams(world, self.sites, settings, world.workloads[node].namespace)
+            found += outbound_resources(Outbound(node, site.address), services)
+        return found
 
     def plan(self, node: str, port: int) -> PortPlan:
         """What is decided at a port. Workloads of one class share their plans."""

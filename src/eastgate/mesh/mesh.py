@@ -188,7 +188,9 @@ class LocalMesh:
         for key, workload in workloads.items():
             ports = self._addresses.bind_ports(ports_of(world, workload))
             apps = {port: await self._app(key, port) for port in ports}
-            sites[key] = Site(key, addresses[key], {port: bound.port for port, bound in ports.items()}, apps)
+            bound = {port: found.port for port, found in ports.items()}
+            named = any(one.partition(":")[0] == key for one in self.options.apps)
+            sites[key] = Site(key, addresses[key], bound, apps, calls_out=named)
         self.certificates.federate([*self.options.federate, *_foreign_domains(authority, world.workloads)])
         self.enforcement.begin(authority, sites)
         for key, workload in workloads.items():

@@ -14,12 +14,17 @@ __all__ = ["Site", "identity_of", "known_identities", "ports_of", "upstreams"]
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The proxy of a workload. `ports` maps each port of the workload to the one that could be had for it."""
+    """The proxy of a workload. `ports` maps each port of the workload to the one that could be had for it.
+
+    `calls_out`: it has an application that may call others. Whoever can reach the way out is that workload, so that
+    there is one only where it is needed.
+    """
 
     workload: str
     address: str
     ports: Mapping[int, int]
     apps: Mapping[int, Address]
+    calls_out: bool = False
 
 
 def identity_of(workload: Workload, settings: Settings) -> str | None:
