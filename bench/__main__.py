@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import gc
+import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from bench import analysis, labels, load, memory, narrow, plot, tables
+from bench import analysis, enforcement, labels, load, memory, narrow, plot, tables
 from bench.change import Change
 from bench.growing import KINDS, SIZES, Growing, sizes
 from bench.lanes import MismatchError
@@ -22,14 +23,14 @@ __all__ = ["NAMES", "main"]
 
 Run = Callable[[], Section]
 
-NAMES = (*KINDS, "many", "paths", "memory", "selectors", "tables", "analysis", "load", "change")
+NAMES = (*KINDS, "many", "paths", "memory", "selectors", "tables", "analysis", "load", "change", "enforcement")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked for."""
     options = _options(arguments)
     if options.drawn_from is not None:
-        plot.draw(options.drawn_from, options.plot)
+        _draw(options.drawn_from, options.plot)
         return 0
     start, where = time.monotonic(), machine()
     print(f"# Eastgate's benchmark on {where}{'; short run' if options.quick else ''}", flush=True)
@@ -43,12 +44,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     write_json(sections, options.output, where=where, quick=options.quick)
     if options.plot is not None:
-        plot.draw(options.output, options.plot)
+        _draw(options.output, options.plot)
     missed = [target.wanted for section in sections for target in section.targets if not target.met]
     print(f"\n{time.monotonic() - start:.0f} s; every answer was the same on all sides; written to {options.output}")
     for wanted in missed:
         print(f"MISSED: {wanted}", file=sys.stderr)
     return 1 if missed else 0
+
+
+def _draw(results: Path, to: Path) -> None:
+    """The charts of what was measured."""
+    drawn = enforcement.draw(results, to.with_name("enforcement.svg"))
+    if not drawn or plot.points_of(json.loads(results.read_text(encoding="utf-8"))):
+        plot.draw(results, to)
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -57,7 +65,12 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="fewer and smaller worlds, fewer rounds")
     parser.add_argument("--peers", metavar="LIST", help=f"of {','.join(PEERS)}; all without it, none if it is empty")
     parser.add_argument("-o", "--output", type=Path, default=LATEST, metavar="FILE", help="where the JSON is written")
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw a chart of the world `network`, as SVG")
+    parser.add_argument(
+        "--plot",
+        type=Path,
+        metavar="FILE",
+        help="draw charts of the world `network`, as SVG, and of `enforcement`, in enforcement.svg beside it",
+    )
     parser.add_argument(
         "--from",
         type=Path,
@@ -94,6 +107,8 @@ def _sections(names: Sequence[str], peers: Sequence[Peer], *, quick: bool) -> It
             if len(contest.built.policies) >= 1_000:
                 change.add(contest.built)
         yield change.conclude()
+    if "enforcement" in names:
+        yield from enforcement.run(quick=quick)
 
 
 def _grow(growing: Mapping[str, Growing], *, quick: bool) -> None:

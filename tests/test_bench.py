@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,13 @@ import yaml
 from bench import analysis, labels, load, tables
 from bench.built import Built, check_reference
 from bench.change import Change
+from bench.enforcement import connections, weight
+from bench.enforcement import plot as enforcement_plot
+from bench.enforcement.changes import Changes
+from bench.enforcement.envoys import Envoy, until
+from bench.enforcement.load import Load, accepts, request
+from bench.enforcement.origin import origin
+from bench.enforcement.throughput import Throughput
 from bench.lanes import ALL, OWN, QUICK, Budget, Lane, MismatchError, peer_lane
 from bench.manifests import manifests_of
 from bench.memory import child
@@ -166,3 +174,50 @@ def test_the_chart_has_a_line_for_each_engine_and_case() -> None:
 def test_a_run_without_connections_has_no_chart() -> None:
     with pytest.raises(ValueError, match="nothing to draw"):
         svg({})
+
+
+def test_rules_are_enforced_the_same_by_trees_and_by_lists() -> None:
+    section = asyncio.run(Throughput((12,), rounds=1, seconds=0.02).run())  # every answer is compared there
+    assert [row[:2] for row in section.rows] == [[12, "last"], [12, "any"], [12, "denied"]]
+    assert all(point["rate"] for point in section.points)
+
+
+def test_an_answer_that_is_not_wanted_ends_the_load(tmp_path: Path) -> None:
+    app = tmp_path / "app"
+    with Envoy(origin((), app), "origin", tmp_path / "log") as envoy:
+        until(lambda: accepts(app), "it does not listen")
+        with pytest.raises(AssertionError, match=r"wanted 403, got b'HTTP/1\.1 200 OK"):
+            Load([(app, request("/"))], 403)
+        load = Load([(app, request("/"))], 200)
+        assert load.run(0.02, envoy).cpu_us > 0
+        load.close()
+
+
+def test_connections_that_a_rule_allows_are_counted() -> None:
+    section = asyncio.run(connections.run((10,), rounds=1, seconds=0.05))
+    assert [point["connecting"] for point in section.points] == [0, 10]
+
+
+@pytest.mark.parametrize("http", [True, False])
+def test_changes_are_seen_by_every_proxy(http: bool) -> None:
+    changes = Changes(2)
+    asyncio.run(changes.add(2, 2, http=http))
+    [point] = changes.section.points
+    assert 0 < float(str(point["built_ms"])) < float(str(point["acked_ms"]))
+    assert (point["closed_ms"] is None) == http
+
+
+def test_what_enforcing_takes_can_be_weighed() -> None:
+    assert weight.child("request", 2, 1).keys() == {"bytes", "bytes_after", "proxy"}
+
+
+def test_the_chart_of_enforcement_has_a_line_for_each_way_to_do_it() -> None:
+    points = [
+        {"enforced": kind, "rules": size, "which": which, "part": 0.9}
+        for kind in ("Eastgate", "list", "by certificate", "no policy")
+        for size in (10, 100)
+        for which in ("last", "denied")
+    ]
+    lines = enforcement_plot.points_of({"sections": [{"points": points}]})
+    drawn = ElementTree.fromstring(enforcement_plot.svg(lines))  # noqa: S314 - our own
+    assert len(drawn.findall("{http://www.w3.org/2000/svg}polyline")) == 3

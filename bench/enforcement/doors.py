@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from pathlib import Path
 
 from envoy.config.core.v3 import extension_pb2
 from envoy.config.listener.v3 import listener_pb2
@@ -10,10 +10,11 @@ from envoy.config.route.v3 import route_pb2
 from envoy.extensions.filters.http.rbac.v3 import rbac_pb2 as http_rbac_pb2
 from envoy.extensions.filters.http.set_filter_state.v3 import set_filter_state_pb2
 from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import Message
 
 from bench.enforcement.origin import answered_by_envoy, answering
 from bench.enforcement.rules import SETTINGS, authority_of, classic_rules
-from eastgate.targets.envoy import PortPlan, Verdict, plan_port
+from eastgate.targets.envoy import Node, PortPlan, Verdict, plan_port
 from eastgate.targets.envoy.callers import Naming
 from eastgate.xds.clusters import Address
 from eastgate.xds.listeners import Door, inbound
@@ -25,7 +26,7 @@ from eastgate.xds.server.resources import EXTENSION, LISTENER, ROUTE, Resource
 from eastgate.xds.sidecar import inbound_resources
 from eastgate.xds.typed import filter_, message, typed
 
-__all__ = ["NODE", "bare", "listed", "ours", "unruled"]
+__all__ = ["NODE", "bare", "connecting", "listed", "ours", "unruled"]
 
 NODE = "shop/server-0"
 _RBAC = "envoy.extensions.filters.http.rbac.v3.RBAC"
@@ -41,7 +42,8 @@ def unruled(address: str, port: int) -> list[Resource]:
     """The same listeners, with nothing that decides. (Where no policy asks for it, Eastgate does not read HTTP.)"""
     naming = Naming(SETTINGS)
     cells = naming.cells(())
-    anyone = naming.by_caller(cells, dict.fromkeys(cells, Verdict(True, 200, "open")))
+    open_to_all: Node = Verdict(True, 200, "open")
+    anyone = naming.by_caller(cells, dict.fromkeys(cells, open_to_all))
     return _with(
         _chain(address, port, PortPlan(port, anyone, anyone, (), None, frozenset())),
         _extension(attributes_name(port), set_filter_state_pb2.Config()),
@@ -72,13 +74,18 @@ def bare(address: str, port: int, rules: int) -> list[Resource]:
     return [Resource(LISTENER, f"inbound/{port}", serialized(message(listener_pb2.Listener, plain)))]
 
 
+def connecting(address: str, port: int, rules: int, app: Path) -> list[Resource]:
+    """What Eastgate makes of policies on who may connect. Requests go to an application, unread."""
+    program = authority_of(rules, http=False).engine.program(NODE)
+    door = Door(NODE, address, port, port)
+    return list(inbound_resources(door, plan_port(program.layers, port, SETTINGS), Address(str(app))))
+
+
 def _chain(address: str, port: int, plan: PortPlan) -> list[Resource]:
     """Eastgate's listeners, and routes by which Envoy answers."""
     resources = list(inbound_resources(Door(NODE, address, port, port), plan, Address("/nowhere")))
     name = f"requests/{port}"
-    return _with(
-        resources, Resource(ROUTE, name, serialized(message(route_pb2.RouteConfiguration, answering(name))))
-    )
+    return _with(resources, Resource(ROUTE, name, serialized(message(route_pb2.RouteConfiguration, answering(name)))))
 
 
 def _with(resources: list[Resource], *others: Resource) -> list[Resource]:
@@ -86,6 +93,6 @@ def _with(resources: list[Resource], *others: Resource) -> list[Resource]:
     return list({one.key: one for one in (*resources, *others)}.values())
 
 
-def _extension(name: str, config: object) -> Resource:
+def _extension(name: str, config: Message) -> Resource:
     made = extension_pb2.TypedExtensionConfig(name=name, typed_config=packed(config))
     return Resource(EXTENSION, name, serialized(made))

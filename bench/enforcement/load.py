@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bench.enforcement.envoys import Envoy
 
-__all__ = ["Load", "Measured", "answer", "connections", "request"]
+__all__ = ["Load", "Measured", "accepts", "answer", "connections", "request"]
 
 _CONNECTIONS = 32
 _FEWEST = 4
@@ -108,8 +108,21 @@ class Load:
 def _connected(path: Path) -> socket.socket:
     line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     line.settimeout(_PATIENCE)
-    line.connect(str(path))
+    try:
+        line.connect(str(path))
+    except OSError:
+        line.close()
+        raise
     return line
+
+
+def accepts(path: Path) -> bool:
+    """Whether somebody listens there: the file is there a little earlier."""
+    try:
+        _connected(path).close()
+    except OSError:
+        return False
+    return True
 
 
 def answer(line: socket.socket, one: bytes) -> bytes:
@@ -127,21 +140,20 @@ def answer(line: socket.socket, one: bytes) -> bytes:
 
 def connections(path: Path, one: bytes, seconds: float, envoy: Envoy) -> Measured:
     """New connections for that long, each with one request, and each closed when it is answered."""
-    open_lines: deque[socket.socket] = deque()
+    lines = deque(_asked(path, one) for _ in range(_AT_ONCE))
     done = 0
-    with contextlib.ExitStack() as stack:
-        for _ in range(_AT_ONCE):
-            open_lines.append(_asked(path, one))
-        stack.callback(lambda: [line.close() for line in open_lines])
+    try:
         cpu, began = envoy.cpu_seconds(), time.monotonic()
         while time.monotonic() - began < seconds:
-            line = open_lines.popleft()
-            got = line.recv(_CHUNK)
-            line.close()
+            with lines.popleft() as line:
+                got = line.recv(_CHUNK)
             assert got.startswith(b"HTTP/1.1 200 "), f"got {got[:60]!r}"
             done += 1
-            open_lines.append(_asked(path, one))
+            lines.append(_asked(path, one))
         return Measured(done, time.monotonic() - began, envoy.cpu_seconds() - cpu)
+    finally:
+        for line in lines:
+            line.close()
 
 
 def _asked(path: Path, one: bytes) -> socket.socket:

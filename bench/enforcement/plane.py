@@ -13,7 +13,7 @@ from bench.enforcement.envoys import Envoy
 from bench.enforcement.origin import Way, origin
 from bench.enforcement.rules import SERVER
 from bench.plans import TRUST_DOMAIN
-from eastgate.identity import EmbeddedAuthority, Svid
+from eastgate.identity import EmbeddedAuthority, Svid, TrustBundles
 from eastgate.mesh.listening import until_listening
 from eastgate.mesh.local.addresses import Addresses
 from eastgate.mesh.sites import Site
@@ -62,9 +62,14 @@ class Plane:
             self._svids[identity] = self._authority.issue(identity)
         return self._svids[identity]
 
+    @property
+    def bundles(self) -> TrustBundles:
+        """Whom all believe."""
+        return self._authority.bundles
+
     def secrets(self) -> list[Resource]:
         """What every server has."""
-        svid, bundles = self.svid(SERVER), self._authority.bundles
+        svid, bundles = self.svid(SERVER), self.bundles
         return [
             svid_secret(svid.chain.encode(), svid.private_key.encode()),
             trust_secret({TRUST_DOMAIN: bundles.pem(TRUST_DOMAIN).encode()}),

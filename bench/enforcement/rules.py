@@ -17,15 +17,23 @@ from eastgate.world import Pod, service_account_id
 from eastgate.xds.typed import Plain
 
 __all__ = [
-    "SERVER", "SETTINGS", "STRANGER", "authority_of", "classic_rules", "identity", "path", "policy", "pod",
-]  # fmt: skip
+    "SERVER",
+    "SETTINGS",
+    "STRANGER",
+    "authority_of",
+    "classic_rules",
+    "identity",
+    "path",
+    "pod",
+    "policy",
+]
 
 SETTINGS = Settings(trust_domain=TRUST_DOMAIN)
 SERVER = service_account_id(TRUST_DOMAIN, "shop", "server")
 STRANGER = service_account_id(TRUST_DOMAIN, "elsewhere", "nobody")
 _METHODS = ("GET", "POST")
 _NAMESPACES = 100
-_PATHS = 1  # as in the worlds of the section `http`: a service has fewer paths than callers
+_PATHS = 8  # as in the worlds of the section `http`: a service has fewer paths than callers
 
 
 def _account(number: int) -> tuple[str, str]:
@@ -65,7 +73,7 @@ def authority_of(rules: int, *, http: bool, pods: int = 1) -> Authority:
 def classic_rules(rules: int, kind: str, fields: Plain, compared: str) -> Any:
     """A list as Istio writes it: for each rule a policy, in which ALL of who, method and path are ORs of one or more.
 
-    `kind` is how the caller is known: by filter state, as its waypoints do it, or by its certificate, as its sidecars do.
+    `kind` is how a caller is known: by filter state, as in its waypoints, or by the certificate, as in its sidecars.
     """
     policies = {}
     for number in range(rules):

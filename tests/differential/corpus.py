@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from random import Random
 
 from tests.differential.asking import Ask, Http
+from tests.differential.findings import is_open
 from tests.differential.world import CALLERS, PODS, PORTS
 
 __all__ = ["HEADERS", "HOSTS", "METHODS", "QUERIES", "TARGETS", "asks"]
@@ -16,19 +17,106 @@ TARGETS = [
     *("/a/%2e%2e/b", "/%2e/a", "/.%2E/a", "/a/%2e", "/%2e%2e/%2e%2e/a", "/a%2e%2e/b"),  # dots in disguise
     *("/a%2fb", "/a%2Fb", "/api/..%2fa", "/a%5cb", "/a%5Cb", "/%2f", "/a/%2e%2e%2fb", "/a%252fb", "/a%25%32%66b"),
     *("/a\\b", "/\\a", "/a\\..\\b", "/a/..\\b", "//a", "//", "///", "/a//b", "/a//", "/a//../b", "//api///1"),
-    *("/a;b", "/a;b/c", "/a/;x/b", "/a;b=1", "/;", "/a%3bb"),  # parameters
+    *("/a;b", "/a;b/c", "/a/;x/b", "/a;b=1", "/;", "/a%3bb", "/a/..;/b", "/.;/a", "/a/%2e%2e;/b"),  # parameters
     *("/%61", "/%61/%62", "/%41", "/%7E", "/%5f", "/a%20b", "/%zz", "/a%", "/a%2", "/%C3%A9", "/%c3%a9", "/+", "/a+b"),
-    *("/a%0ab", "/a%0d%0ab", "/a%09b", "/a%3f", "/a%23", "/%u002e/", "/%252e%252e/a", "/a!$&'()*,:=@b", "/.*", "/a/b#c"),
+    *(
+        "/a%0ab",
+        "/a%0d%0ab",
+        "/a%09b",
+        "/a%3f",
+        "/a%23",
+        "/%u002e/",
+        "/%252e%252e/a",
+        "/a!$&'()*,:=@b",
+        "/.*",
+        "/a/b#c",
+        '/a"b',
+        "/{a}",
+        "/a|b",
+    ),
     *("/a%00b", "/a#b", "/a/b.png", "/.png", "/api/", "/api/%2e%2e/a", "/API", "/é", "/a/\u00e9"),
 ]
 QUERIES = [
-    *("", "", "", "?", "?k=v", "?k=w", "?k=v&k=w", "?k=w&k=v", "?K=v", "?k=%76", "?%6b=v", "?k=", "?k", "?k=v+w", "?k=v%20w"),
-    *("?k=v%2Bw", "?a=/../b", "?k=v&other=1", "?&&k=v", "?k==v", "?k=a=b", "?k=a%3Db", "?k=%C3%A9", "?k=%c3%a9", "?k=v;k=w"),
-    *("??k=v", "?/a", "?k=%zz", "?k=%0a", "?k=%26", "?k=v%", "?k=%2f", "?k[]=v", "?k=v#x", "?other=1&k=v", "?k=+", "?+k=v"),
+    *(
+        "",
+        "",
+        "",
+        "?",
+        "?k=v",
+        "?k=w",
+        "?k=v&k=w",
+        "?k=w&k=v",
+        "?K=v",
+        "?k=%76",
+        "?%6b=v",
+        "?k=",
+        "?k",
+        "?k=v+w",
+        "?k=v%20w",
+    ),
+    *(
+        "?k=v%2Bw",
+        "?a=/../b",
+        "?k=v&other=1",
+        "?&&k=v",
+        "?k==v",
+        "?k=a=b",
+        "?k=a%3Db",
+        "?k=%C3%A9",
+        "?k=%c3%a9",
+        "?k=v;k=w",
+    ),
+    *(
+        "??k=v",
+        "?/a",
+        "?k=%zz",
+        "?k=%0a",
+        "?k=%26",
+        "?k=v%",
+        "?k=%2f",
+        "?k[]=v",
+        "?k=v#x",
+        "?other=1&k=v",
+        "?k=+",
+        "?+k=v",
+    ),
 ]
 HOSTS = [
-    *("h", "h", "h", "H", "a.h", "A.H", "b.a.h", "h:80", "h.", "H.:80", "a.h.:8080", "other", ".h", "xh", "h..", "h:080"),
-    *("[::1]", "[::1]:80", "127.0.0.1", "127.0.0.1:80", "a@h", "h,i", "*.h", "h%2e", "-", "h_h", "a.h:99999"),
+    *(
+        "h",
+        "h",
+        "h",
+        "H",
+        "a.h",
+        "A.H",
+        "b.a.h",
+        "h:80",
+        "h.",
+        "H.:80",
+        "a.h.:8080",
+        "other",
+        ".h",
+        "xh",
+        "h..",
+        "h:080",
+    ),
+    *(
+        "[::1]",
+        "[::1]:80",
+        "127.0.0.1",
+        "127.0.0.1:80",
+        "a@h",
+        "h,i",
+        "*.h",
+        "h%2e",
+        "-",
+        "h_h",
+        "a.h:99999",
+        "h:abc",
+        "h:",
+        "h:80:80",
+        "[h",
+    ),
 ]
 HEADERS: list[tuple[tuple[str, str], ...]] = [
     (),
@@ -65,11 +153,15 @@ def asks(seed: int, callers: int, requests: int) -> Iterator[Ask]:
 
 
 def _http(random: Random) -> Http:
-    plain = random.random() < 0.3
-    target = random.choice(TARGETS[:12] if plain else TARGETS)
-    return Http(
-        random.choice(METHODS),
-        target + ("" if "#" in target else random.choice(QUERIES)),
-        random.choice(HOSTS[:6] if plain else HOSTS),
-        random.choice(HEADERS),
-    )
+    """What is still an open finding is not asked."""
+    while True:
+        plain = random.random() < 0.3
+        target = random.choice(TARGETS[:12] if plain else TARGETS)
+        found = Http(
+            random.choice(METHODS),
+            target + ("" if "#" in target else random.choice(QUERIES)),
+            random.choice(HOSTS[:6] if plain else HOSTS),
+            random.choice(HEADERS),
+        )
+        if not is_open(found):
+            return found

@@ -113,7 +113,11 @@ mesh = st.one_of(
         {
             "identityRefs": st.lists(
                 st.sampled_from(
-                    [{"kind": "ServiceAccount", "name": "x"}, {"kind": "Namespace", "name": "b"}, {"kind": "Namespace", "name": "a"}]
+                    [
+                        {"kind": "ServiceAccount", "name": "x"},
+                        {"kind": "Namespace", "name": "b"},
+                        {"kind": "Namespace", "name": "a"},
+                    ]
                 ),
                 min_size=1,
                 max_size=2,

@@ -91,15 +91,15 @@ class Running:
         """What the proxies decided."""
         return [event.seen for event in self.told(Decided)]
 
-    async def seen_of(self, connection: Connection, level: str = "request") -> Observed:
-        """What the proxy logged about a connection, or about a request on it."""
+    async def logged(self, connection: Connection, number: int = 1, level: str = "request") -> list[Observed]:
+        """The first so many things that the proxy logged about a connection that is open here, in their order."""
         source = "{}:{}".format(*connection.local_address)
 
         def found() -> list[Observed]:
             return [one for one in self.seen() if one.source == source and one.level == level]
 
-        await until(lambda: bool(found()), what=f"nothing was logged about {source}")
-        return found()[-1]
+        await until(lambda: len(found()) >= number, what=f"only {len(found())} lines about {source}")
+        return found()
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum of a metric over what has these labels."""

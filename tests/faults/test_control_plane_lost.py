@@ -35,7 +35,7 @@ from tests.faults.worlds import DOMAIN, HTTP, Manifest, allow, reading, sa, worl
 
 _BASE = [*world(), allow("all", "alice", "carol")]
 _API = allow("api", "alice", "carol", paths=["/api/*"])
-_RECONNECTS = 20.0
+_RECONNECTS = 40.0  # Envoy waits longer after each try, up to half a minute
 
 
 async def test_a_control_plane_that_goes_and_comes_back_is_not_noticed_by_traffic() -> None:
@@ -73,10 +73,11 @@ async def test_a_change_that_was_made_while_it_was_away_is_enforced_when_it_is_b
     async with running(*_BASE, _API) as mesh:
         address = f"unix:{mesh.mesh.rundir.socket('control-plane')}"
         await mesh.mesh.server.stop(0)
-        changing = asyncio.create_task(mesh.change(*_BASE, allow("api", "alice", paths=["/secret"])))
+        changed = reading(*_BASE, allow("api", "alice", paths=["/secret"]))(mesh.mesh.settings)
+        mesh.mesh.enforcement.begin(changed, mesh.mesh.sites)
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/secret")) == (200, 403)
         await mesh.mesh.server.start(address)
-        await changing
+        await mesh.mesh.server.settled(SERVER, _RECONNECTS)
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/secret")) == (403, 200)
 
 
@@ -127,9 +128,17 @@ async def test_a_control_plane_that_is_killed_and_started_again_is_not_noticed_b
     with Addresses() as addresses:
         address = addresses.assign([SERVER])[SERVER]
         told = {
-            **{"node": SERVER, "address": address, "ports": {HTTP: HTTP}, "app": app.path, "socket": socket},
-            **{"token": token, "identity": svid.identity, "chain": svid.chain, "key": svid.private_key},
-            **{"roots": authority.bundles.pem(DOMAIN), "manifests": [*_BASE, _API]},
+            "node": SERVER,
+            "address": address,
+            "ports": {HTTP: HTTP},
+            "app": app.path,
+            "socket": socket,
+            "token": token,
+            "identity": svid.identity,
+            "chain": svid.chain,
+            "key": svid.private_key,
+            "roots": authority.bundles.pem(DOMAIN),
+            "manifests": [*_BASE, _API],
         }
 
         async def get(who: str, path: str) -> int:

@@ -59,6 +59,8 @@ async def test_certificates_of_others_are_refused() -> None:
         found = {name: await _status(mesh, tls_context(bundles, one)) for name, (one, _) in made.items()}
         assert found == {name: status for name, (_, status) in made.items()}
         assert await _status(mesh, None) == 0  # no TLS
+        without = await call(mesh.target(), tls=tls_context(bundles), request=HttpRequest())
+        assert "certificate required" in (without.error or "")
 
 
 @pytest.mark.parametrize("uris", [pytest.param(uris, id=name) for name, uris in _REFUSED.items()])

@@ -14,6 +14,7 @@ from google.protobuf.message import Message
 from eastgate.mesh import enforcement
 from eastgate.mesh.events import NotEnforced
 from eastgate.targets.envoy import PortPlan
+from eastgate.xds import sidecar
 from eastgate.xds.clusters import Address
 from eastgate.xds.listeners import Door
 from eastgate.xds.server.resources import EXTENSION, LISTENER, Resource, short
@@ -31,24 +32,27 @@ def bad(*accounts: str, **more: object) -> Manifest:
 
 @pytest.fixture
 def spoiled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The emitter makes something that no proxy takes, of one type, wherever the policy `bad` is in it."""
-    made = enforcement.inbound_resources
+    """The emitter makes something that no proxy takes, in one place, where the policy `bad` is in it."""
 
     def spoil(one: Resource) -> Resource:
         wrong: Message = extension_pb2.TypedExtensionConfig(name=one.name, typed_config=Any(type_url="a/no.Such"))
-        if request.param == LISTENER:
+        if one.type_url == LISTENER:
             wrong = listener_pb2.Listener(name=one.name)
         return replace(one, body=wrong.SerializeToString())
 
     def resources(*arguments: Door | PortPlan | Address) -> Iterator[Resource]:
-        for one in made(*arguments):  # type: ignore[arg-type]
-            yield spoil(one) if _BAD in one.policies and one.type_url == request.param else one
+        for one in sidecar.inbound_resources(*arguments):  # type: ignore[arg-type]
+            yield spoil(one) if _BAD in one.policies and one.key == request.param else one
 
     monkeypatch.setattr(enforcement, "inbound_resources", resources)
 
 
-_requests = pytest.mark.parametrize("spoiled", [EXTENSION], indirect=True)
-_connections = pytest.mark.parametrize("spoiled", [LISTENER], indirect=True)
+_requests = pytest.mark.parametrize(
+    "spoiled", [(EXTENSION, f"{HTTP}/workload/application")], ids=["requests"], indirect=True
+)
+_connections = pytest.mark.parametrize(
+    "spoiled", [(LISTENER, f"connections/{HTTP}")], ids=["connections"], indirect=True
+)
 
 
 def _rejections(mesh: Running, type_url: str) -> float:

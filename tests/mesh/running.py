@@ -32,13 +32,26 @@ class Up:
         self.manifests = manifests
         self.folder = folder
         self.lines: list[str] = []
+        self.said = ""
         self._waiting: queue.Queue[str] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reading = threading.Thread(target=self._read, daemon=True)
+        self._reading.start()
 
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self._waiting.put(line.rstrip("\n"))
+
+    def end(self) -> str:
+        """Wait for its end; gives what it said on standard error."""
+        self.process.wait(20)
+        self._reading.join(5)
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        if not self.process.stderr.closed:
+            with self.process.stdout, self.process.stderr:
+                self.said = self.process.stderr.read()
+        return self.said
 
     def line(self, timeout: float = 15) -> str:
         found = self._waiting.get(timeout=timeout)
@@ -80,7 +93,7 @@ def remains(pids: list[int], folder: Path) -> list[str]:
 @contextmanager
 def runtime_folder() -> Iterator[Path]:
     """A folder for sockets, with a name that is short enough for them, which child processes use too."""
-    folder = Path(tempfile.mkdtemp(prefix="eg-"))
+    folder = Path(tempfile.mkdtemp(prefix="egu-"))
     before = os.environ.get("XDG_RUNTIME_DIR")
     os.environ["XDG_RUNTIME_DIR"] = str(folder)
     try:
@@ -94,10 +107,12 @@ def runtime_folder() -> Iterator[Path]:
 
 
 @contextmanager
-def up(folder: Path, *options: str, name: str = "test", output: str = "json") -> Iterator[Up]:
+def up(
+    folder: Path, *options: str, name: str = "test", output: str = "json", without: tuple[str, ...] = ()
+) -> Iterator[Up]:
     """The shop, running; its manifests are copied into `folder`. The events are at the first after `ready`."""
     manifests = folder / "manifests"
-    shutil.copytree(SHOP, manifests)
+    shutil.copytree(SHOP, manifests, ignore=shutil.ignore_patterns(*without))
     with runtime_folder() as runtime:
         process = subprocess.Popen(
             [*EASTGATE, "up", "-f", "manifests", "--name", name, "-o", output, *options],
@@ -115,7 +130,4 @@ def up(folder: Path, *options: str, name: str = "test", output: str = "json") ->
         finally:
             if process.poll() is None:
                 process.terminate()
-            process.wait(20)
-            assert process.stdout is not None
-            assert process.stderr is not None
-            process.stderr.close()
+            running.end()

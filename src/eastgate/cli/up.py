@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import sys
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 import click
 
 from eastgate.cli.options import BAD_OPTION, manifest_options, output_option, settings_from
-from eastgate.cli.output import UNDECIDED, colored, emit_json, fail, warn
+from eastgate.cli.output import UNDECIDED, colored, fail, warn
 from eastgate.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
@@ -137,7 +138,8 @@ def _screen(session: Session, output: str, verbose: bool) -> Screen:
 def _not_started(diagnostics: Sequence[Diagnostic], output: str) -> NoReturn:
     found = list(diagnostics)
     if output == "json":
-        emit_json({"event": "failed", "error": found[0].message, "diagnostics": [one.to_json() for one in found]})
+        told = {"event": "failed", "error": found[0].message, "diagnostics": [one.to_json() for one in found]}
+        click.echo(json.dumps(told, ensure_ascii=False))
     else:
         warn(found)
         click.echo(f"{len(found)} error{'' if len(found) == 1 else 's'}: nothing was started", err=True)

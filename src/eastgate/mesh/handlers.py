@@ -86,7 +86,7 @@ class Handlers:
         workload, _, port = call.at.rpartition(":")
         refused = self._mesh.enforcement.refused.get(f"{workload} port {port}")
         if refused is not None:
-            return f"the port is closed: {refused.message}"
+            return refused.message
         if seen is not None and seen.allowed and call.called.status in (502, 503, 504):
             return "it was let in, and the application did not answer"
         return None

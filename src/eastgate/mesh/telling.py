@@ -89,6 +89,8 @@ class Teller:
                 said = render_all(diagnostics, color=color)
                 return f"broken: kept the last good policy\n{said}"
             case NotEnforced(workload, policies, message):
+                if message.startswith(workload):
+                    return f"NOT ENFORCED: {printable(message)}"
                 fault = f" ({', '.join(policies)})" if policies else ""
                 return f"NOT ENFORCED at {workload}{fault}: {printable(message)}"
             case Noted(message):

@@ -63,7 +63,7 @@ class LiveView:
                     self._denied += not seen.allowed
             case Enforced(took):
                 self._changes += 1
-                self._last = Text(f"enforced in {milliseconds(took)}", style="green")
+                self._last = self._enforced(took)
                 self._print(Text(self._teller.line(event), style="dim"))
             case Broken():
                 self._last = Text("broken: kept the last good policy", style="bold red")
@@ -77,6 +77,14 @@ class LiveView:
                 pass
         if self._soon is None:  # many events, one new picture
             self._soon = asyncio.get_running_loop().call_later(_PAUSE, self._refresh)
+
+    def _enforced(self, took: float) -> Text:
+        """How long it took; and in red what is not enforced all the same."""
+        closed = len(self._mesh.enforcement.refused)
+        refusing = sum(bool(proxy.rejected) for proxy in self._mesh.server.proxies())
+        trouble = [f"{closed} ports are closed"] * bool(closed) + [f"{refusing} proxies refused it"] * bool(refusing)
+        text = Text(f"enforced in {milliseconds(took)}", style="green" if not trouble else "")
+        return text.append(", but " + " and ".join(trouble), style="bold red") if trouble else text
 
     def _refresh(self) -> None:
         self._soon = None

@@ -36,6 +36,7 @@ TLS_CONTEXT_SECRETS = ("svid", "trust")
 _DETECTION = "1s"  # how long a silent client is waited for, before it is taken to speak something else than HTTP
 _NETWORK = "envoy.extensions.filters.network"
 _HTTP = "envoy.extensions.filters.http"
+_REPLIES = {400: "bad request\n", 403: "forbidden\n", 404: "not found\n"}  # the same for every policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +272,7 @@ def _requests(door: Door) -> Any:
         http_protocol_options={"accept_http_10": True},
         upgrade_configs=[{"upgrade_type": "websocket"}],
         access_log=request_log(door.workload, door.port),
-        local_reply_config={"mappers": [_reply(404, "not found\n"), _reply(400, "bad request\n")]},
+        local_reply_config={"mappers": [_reply(status, body) for status, body in _REPLIES.items()]},
         http_filters=[
             *([token_filter(door.tokens)] if door.tokens is not None else []),
             discovered(attributes_name(door.port), f"{_HTTP}.set_filter_state.v3.Config"),
@@ -280,24 +281,20 @@ def _requests(door: Door) -> Any:
         ],
         rds={"config_source": ADS, "route_config_name": f"requests/{door.port}"},
     )
-    chain = {"name": "requests", "filters": [filter_("http", manager)]}
-    plain = {"name": f"requests/{door.port}", "internal_listener": {}, "filter_chains": [chain]}
+    chains = [{"name": "requests", "filters": [filter_("http", manager)]}]
+    plain = {"name": f"requests/{door.port}", "internal_listener": {}, "filter_chains": chains}
     return message(listener_pb2.Listener, plain)
 
 
 def _without_envoys_words() -> Plain:
     """Takes away what only Envoy may say to itself: by `x-envoy-original-path` a client would choose its own path."""
     kind = "envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation"
-    ours = {"remove_on_match": {"key_matcher": {"prefix": "x-envoy-"}}}
-    return filter_("without-envoys-words", struct(kind, mutations=[ours]))
+    return filter_("words", struct(kind, mutations=[{"remove_on_match": {"key_matcher": {"prefix": "x-envoy-"}}}]))
 
 
 def _reply(status: int, body: str) -> Plain:
     """Envoy's RBAC knows one refusal, 403; the name of the verdict tells of another."""
     kind = "envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter"
     expression = f"response.code_details.startsWith('rbac_access_denied_matched_policy[{status}:')"
-    return {
-        "filter": {"extension_filter": filter_("named", typed(kind, expression=expression))},
-        "status_code": status,
-        "body": {"inline_string": body},
-    }
+    named = {"extension_filter": filter_("named", typed(kind, expression=expression))}
+    return {"filter": named, "status_code": status, "body": {"inline_string": body}}

@@ -46,6 +46,7 @@ SOURCE_KEY = "eastgate.source"  # the address with its port, by which a log line
 PATH_KEY = "eastgate.path"
 TOKEN_KEY = "eastgate.token"  # the claim of a verified token  # noqa: S105 - not a secret
 NOBODY = "none"
+_ROOT, _DOUBLED = "/", "//"  # a path of slashes alone is the root to policies, and `//` to Envoy
 
 OnMatch: TypeAlias = Any  # messages of generated code are untyped
 Leaf: TypeAlias = "Callable[[OnMatch, Verdict], None]"  # writes a verdict
@@ -180,7 +181,7 @@ def _test(to: Any, predicate: Predicate) -> None:
         case Is(attribute, matcher):
             _is(to, attribute, matcher)
         case Computed(pattern=(attribute, pattern)):
-            _regex(to, _input(attribute), pattern)
+            _pattern(to, predicate, attribute, pattern)
         case Not(part):
             _test(to.not_matcher, part)
         case And(parts):
@@ -198,6 +199,7 @@ def _is(to: Any, attribute: Attribute, matcher: Matcher) -> None:
     fold = attribute == HOST
     match matcher:
         case OneOf(values):
+            values = values | {_DOUBLED} if attribute == PATH and _ROOT in values else values
             for one, value in zip(_either(to, len(values)), sorted(values, key=str), strict=True):
                 _text(one, looked_at, exact=str(value), ignore_case=fold)
         case Prefix(text) if text:
@@ -210,6 +212,19 @@ def _is(to: Any, attribute: Attribute, matcher: Matcher) -> None:
             _regex(to, looked_at, "(?s).*")
         case _:
             raise AssertionError(f"a plan has no such matcher: {matcher}")
+
+
+def _pattern(to: Any, test: Computed, attribute: Attribute, pattern: str) -> None:
+    """What a pattern says of the root, it says of a path of slashes alone."""
+    looked_at = _input(attribute)
+    root, doubled = (test.holds({attribute: path}) if attribute == PATH else False for path in (_ROOT, _DOUBLED))
+    if root == doubled:
+        _regex(to, looked_at, pattern)
+    elif root:
+        _regex(to, looked_at, f"(?:{pattern})|{_DOUBLED}")
+    else:
+        _regex(to.and_matcher.predicate.add(), looked_at, pattern)
+        _text(to.and_matcher.predicate.add().not_matcher, looked_at, exact=_DOUBLED)
 
 
 def _either(to: Any, size: int) -> list[Any]:

@@ -55,6 +55,12 @@ ENCODED_SLASH = Computed(
 )
 _BAD_QUERY = Verdict(False, int(Refusal.BAD_REQUEST), "plus-in-query")
 _QUERY_NAME = re.compile(r"[A-Za-z0-9._~-]+")
+_ENVOYS_HEADERS = frozenset(
+    {
+        *("connection", "host", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"),
+        *("x-forwarded-client-cert", "x-forwarded-proto"),
+    }
+)
 _BAD_PATH = Verdict(False, int(Refusal.BAD_REQUEST), "encoded-slash")
 
 
@@ -64,11 +70,18 @@ def _is_exact(atom: Is | Computed) -> bool:
         if atom.pattern is None:
             return False
         attribute, pattern = atom.pattern
-        return attribute.name != _QUERY or (_names_query(attribute) and not matches_pattern(pattern, ""))
+        if attribute.name != _QUERY:
+            return not _is_envoys(attribute)
+        return _names_query(attribute) and not matches_pattern(pattern, "")
     if atom.attribute.name != _QUERY:
-        return True
+        return not _is_envoys(atom.attribute)
     values = atom.matcher.values if isinstance(atom.matcher, OneOf) else {"+"}
     return _names_query(atom.attribute) and not any(str(one) == "" or set(str(one)) & set("+ ") for one in values)
+
+
+def _is_envoys(attribute: Attribute) -> bool:
+    """Whether it is a header that Envoy adds, takes away or calls otherwise before a policy can look at it."""
+    return attribute.is_header and (attribute.key in _ENVOYS_HEADERS or attribute.key.startswith("x-envoy-"))
 
 
 def _names_query(attribute: Attribute) -> bool:
@@ -159,7 +172,8 @@ class Flow:
         """The same for requests whose path has an encoded slash."""
         if not self.layer.cases and PATH in self.layer.otherwise.looks_at:
             return _BAD_PATH
-        return choice(self._refused_cases(caller), self._refused_chain(self.layer.otherwise, caller))
+        node = choice(self._refused_cases(caller), self._refused_chain(self.layer.otherwise, caller))
+        return choice(((_plus_in(one), _BAD_QUERY) for one in self._patterned), node)
 
     def audit(self, caller: Caller, *, http: bool) -> Node | None:
         """What policies in audit mode would have done; None where there are none."""

@@ -1,0 +1,106 @@
+"""A proxy gets what is its own, others get nothing, and keys are in no place where somebody could find them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket
+import stat
+from pathlib import Path
+
+import grpc
+import pytest
+from cryptography import x509
+from envoy.extensions.transport_sockets.tls.v3.secret_pb2 import Secret
+
+from eastgate.xds.server.resources import LISTENER, SECRET
+from tests.faults.meshes import SERVER, running
+from tests.faults.processes import descendants
+from tests.faults.worlds import allow, sa, world
+from tests.xds.server.client import Client
+
+_OTHER = "shop/server1"
+_BASE = [*world(servers=2), allow("all", "alice"), allow("api", "alice", paths=["/api/*"])]
+_KEY = b"PRIVATE KEY"
+_NOBODY = 65534
+
+
+class Proxy(Client):
+    """Somebody who speaks to a control plane as Envoy does."""
+
+    async def asks(self, type_url: str, *names: str) -> None:
+        with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):  # it may be refused already
+            await self.say(type_url, *names)
+
+    async def aclose(self) -> None:
+        await self.close()
+
+
+async def test_a_proxy_cannot_ask_for_what_belongs_to_another() -> None:
+    async with running(*_BASE) as mesh:
+        address = f"unix:{mesh.mesh.rundir.socket('control-plane')}"
+        token = mesh.mesh.tokens.issue(SERVER)
+        for node, with_token in ((_OTHER, token), (_OTHER, ""), (_OTHER, None), ("", token), (f"{SERVER}/", token)):
+            async with contextlib.aclosing(Proxy(address, node, with_token)) as impostor:
+                await impostor.asks(SECRET, "svid", "trust")
+                assert await impostor.code() == grpc.StatusCode.UNAUTHENTICATED
+        assert mesh.metric("eastgate_xds_refused_streams_total") == 5
+        async with contextlib.aclosing(Proxy(address, SERVER, token)) as proxy:
+            await proxy.asks(SECRET, "svid")
+            [resource] = (await proxy.hear()).resources
+            chain = Secret.FromString(resource.resource.value).tls_certificate.certificate_chain.inline_bytes
+            leaf = x509.load_pem_x509_certificates(chain)[0]
+            names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+            assert names.get_values_for_type(x509.UniformResourceIdentifier) == [sa("server")]
+        assert (await mesh.call("alice", workload=_OTHER)).status == 200
+
+
+async def test_a_token_is_worth_nothing_after_its_proxy_was_started_again() -> None:
+    async with running(*_BASE) as mesh:
+        token = mesh.mesh.tokens.issue(SERVER)
+        mesh.mesh.tokens.issue(SERVER)
+        address = f"unix:{mesh.mesh.rundir.socket('control-plane')}"
+        async with contextlib.aclosing(Proxy(address, SERVER, token)) as old:
+            await old.asks(LISTENER)
+            assert await old.code() == grpc.StatusCode.UNAUTHENTICATED
+
+
+async def test_nobody_else_can_enter_the_folder_of_a_mesh(runtime: Path) -> None:
+    async with running(*_BASE) as mesh:
+        folder = mesh.mesh.rundir.path
+        assert folder.is_relative_to(runtime)
+        for path in (folder.parent, folder):
+            assert stat.S_IMODE(path.stat().st_mode) == 0o700
+        sockets = [path for path in folder.iterdir() if stat.S_ISSOCK(path.lstat().st_mode)]
+        assert len(sockets) >= 5
+        if os.geteuid() == 0:  # who can be somebody else
+            runtime.chmod(0o755)
+            os.seteuid(_NOBODY)
+            try:
+                for path in sockets:
+                    with socket.socket(socket.AF_UNIX) as client, pytest.raises(PermissionError):
+                        client.connect(str(path))
+            finally:
+                os.seteuid(0)
+
+
+async def test_keys_are_in_no_file_no_argument_and_no_environment(runtime: Path) -> None:
+    async with running(*_BASE) as mesh:
+        assert (await mesh.call("alice", workload=_OTHER)).status == 200
+        token = mesh.mesh.tokens.issue(SERVER).encode()
+        processes = descendants(os.getpid())
+        assert {Path(f"/proc/{pid}/comm").read_text().strip() for pid in processes} >= {"envoy"}
+        assert len(processes) >= 3  # two Envoys and the reaper
+        for pid in (*processes, os.getpid()):
+            for place in ("cmdline", "environ"):
+                held = Path(f"/proc/{pid}/{place}").read_bytes()
+                assert _KEY not in held
+                assert b"Bearer" not in held
+        for path in (one for one in runtime.rglob("*") if one.is_file()):
+            assert _KEY not in path.read_bytes()
+            assert token not in path.read_bytes()
+        for pid in processes:
+            files = [os.readlink(f"/proc/{pid}/fd/{number}") for number in os.listdir(f"/proc/{pid}/fd")]
+            on_disk = [name for name in files if name.startswith("/") and not name.startswith(("/dev/", "/memfd:"))]
+            assert set(on_disk) <= {str(mesh.mesh.rundir.path)}  # the reaper holds the lock of the folder

@@ -1,0 +1,64 @@
+"""What a caller hears tells nothing about policies, and little about the proxy."""
+
+from __future__ import annotations
+
+import re
+
+from eastgate.mesh.local.calling import HttpRequest
+from tests.faults.meshes import running
+from tests.faults.worlds import allow, deny, world
+
+_NAMES = ("quince", "medlar", "damson", "bullace")
+_BASE = [
+    *world(),
+    allow("quince", "alice", "bob"),
+    allow("medlar", "alice", paths=["/api/*", "/open/*"]),
+    deny("damson", "alice", paths=["/api/private/*"]),
+    deny("bullace", "alice", methods=["DELETE"]),
+]
+_DENIED = [
+    ("alice", HttpRequest(path="/api/private/z")),
+    ("alice", HttpRequest(path="/elsewhere")),
+    ("alice", HttpRequest("DELETE", "/open/x")),
+    ("alice", HttpRequest("DELETE", "/api/private/z")),
+    ("bob", HttpRequest(path="/api/x")),
+    ("bob", HttpRequest("POST", "/api/private/z")),
+]
+_DATE = re.compile(rb"date: [^\r]+\r\n")
+
+
+async def test_denials_of_different_policies_are_the_same_byte_for_byte() -> None:
+    async with running(*_BASE) as mesh:
+        heard = set()
+        for who, request in _DENIED:
+            said = await mesh.exchange(who, request.encode("a"), quiet=0.1)
+            heard.add(_DATE.sub(b"", said))
+        assert len(heard) == 1, heard
+        [said] = heard
+        assert said.startswith(b"HTTP/1.1 403 Forbidden\r\n")
+        assert said.endswith(b"\r\n\r\nforbidden\n")
+        assert set(re.findall(rb"\r\n([^:\r]+):", said)) == {b"content-length", b"content-type"}
+        # Each was denied by somebody else, as the proxy knows.
+        assert len({one.decision for one in mesh.seen() if one.status == 403}) == 3
+
+
+async def test_no_answer_names_a_policy_or_the_proxy() -> None:
+    async with running(*_BASE) as mesh:
+        asked = [*_DENIED, ("alice", HttpRequest(path="/api/x")), ("alice", HttpRequest(path="/api%2fx"))]
+        said = [await mesh.exchange(who, request.encode("a"), quiet=0.1) for who, request in asked]
+        said += [
+            await mesh.exchange("alice", data, quiet=0.1) for data in (b"GET * HTTP/1.1\r\n\r\n", b"x", b"GET / X")
+        ]
+        for one in said:
+            head = one.partition(b"\r\n\r\n")[0].lower()
+            assert not [name for name in _NAMES if name.encode() in one]
+            for word in (b"envoy", b"rbac", b"eastgate", b"spiffe", b"policy", b"server:"):
+                assert word not in head, one
+                assert word not in one.lower() or b" 200 " in head, one  # the application says what it likes
+
+
+async def test_whoever_may_not_connect_hears_nothing_at_all() -> None:
+    async with running(*_BASE) as mesh:
+        for who in ("carol", None):
+            called = await mesh.call(who, HttpRequest(path="/api/x").encode("a"), enough=None)
+            assert (called.status, called.bytes_received) == (0, 0)

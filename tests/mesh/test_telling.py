@@ -1,0 +1,96 @@
+"""Events in words."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from eastgate.authority import load
+from eastgate.mesh.deciders import Deciders, handshake_problem
+from eastgate.mesh.events import Decided, Enforced, Noted, NotEnforced
+from eastgate.mesh.records import Observed, observe
+from eastgate.mesh.telling import Repeats, Teller
+from tests.mesh.running import SHOP
+
+AUTHORITY = load(SHOP)
+LOG = Path(__file__).with_name("shop.log")
+
+
+def seen_in_log() -> list[Observed]:
+    found = (observe(json.loads(line)) for line in LOG.read_text().splitlines())
+    return [one for one in found if one is not None]
+
+
+@pytest.fixture
+def teller() -> Teller:
+    return Teller(lambda: AUTHORITY)
+
+
+@pytest.mark.parametrize(
+    ("who", "text"),
+    [
+        ("open", "nothing is in the way"),
+        ("none-of-1", "no rule of 1 policy allows it"),
+        ("none-of-0", "no rule allows it"),
+        ("cannot-be-enforced", "closed: a policy here cannot be enforced"),
+        ("proxy/http1.codec_error", "the proxy itself: http1.codec_error"),
+        ("AuthorizationPolicy.gateway.networking.x-k8s.io/shop/gone#3", "AuthorizationPolicy/shop/gone rule 3"),
+    ],
+)
+def test_who_decided(who: str, text: str) -> None:
+    assert Deciders().named("shop/cart", who, AUTHORITY).text == text
+
+
+def test_a_rule_is_named_with_its_line() -> None:
+    name = "AuthorizationPolicy.gateway.networking.x-k8s.io/shop/cart-from-web#0"
+    decider = Deciders().named("shop/cart", name, AUTHORITY)
+    assert decider.place == f"{SHOP}/policies.yaml:11"
+    assert (decider.policy, decider.rule) == ("AuthorizationPolicy/shop/cart-from-web", 0)
+    assert Deciders().named("shop/unknown", name, AUTHORITY).place == ""
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        (
+            "TLS_error:|268435581:…:CERTIFICATE_VERIFY_FAILED:verify_cert_failed:_no_trust_bundle_store",
+            "does not trust",
+        ),
+        ("…CERTIFICATE_VERIFY_FAILED:TLS_error_end", "could not be verified"),
+        ("…PEER_DID_NOT_RETURN_A_CERTIFICATE…", "showed no certificate"),
+        ("…TLSV1_ALERT_UNKNOWN_CA…", "does not trust the authority of the mesh"),
+        ("something new", "it failed (something new)"),
+        (None, "it failed"),
+    ],
+)
+def test_handshakes_in_words(reason: str | None, words: str) -> None:
+    assert words in handshake_problem(reason)
+
+
+def test_each_call_is_told_once() -> None:
+    repeats = Repeats()
+    told = [one for one in seen_in_log() if not repeats.is_one(one)]
+    assert len(told) == 9
+    assert sum(one.level == "request" for one in told) == 3
+
+
+def test_what_is_not_enforced_is_loud(teller: Teller) -> None:
+    event = NotEnforced("shop/cart", ("AuthorizationPolicy/shop/x",), "Envoy says \x1b[2J no")
+    assert teller.line(event) == r"NOT ENFORCED at shop/cart (AuthorizationPolicy/shop/x): Envoy says \x1b[2J no"
+    assert teller.to_json(event)["event"] == "notEnforced"
+
+
+def test_a_path_cannot_speak_to_the_terminal(teller: Teller) -> None:
+    seen = next(one for one in seen_in_log() if one.level == "request")
+    assert "\x1b" not in teller.line(Decided(replace(seen, path="/\x1b]0;mine\x07")))
+
+
+def test_times_and_numbers(teller: Teller) -> None:
+    many = tuple(f"AuthorizationPolicy/shop/p{number}" for number in range(5))
+    line = teller.line(Enforced(22.4, ("a/b", "a/c", "a/d", "a/e"), many))
+    assert line.startswith("enforced in 22 ms: AuthorizationPolicy/shop/p0, ")
+    assert line.endswith(" and 2 more; told 4 proxies")
+    assert teller.line(Noted("hello")) == "hello"

@@ -1,0 +1,66 @@
+"""How Envoy 1.40 reads paths, hosts and queries, as it was measured: see `tests.differential` for the real one."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["normalized_host", "normalized_path", "query_parameter"]
+
+_ESCAPED = set('"<>^`{|}') | {chr(code) for code in range(0x80, 0x110)}
+_UNRESERVED = re.compile(r"%(2[dDeE]|3[0-9]|4[1-9a-fA-F]|5[0-9aAfF]|6[1-9a-fA-F]|7[0-9aAeE])")
+
+
+def normalized_path(target: str) -> str | None:
+    """normalize_path and merge_slashes, with KEEP_UNCHANGED for escaped slashes; None where it is refused."""
+    if "#" in target or "%00" in target.partition("?")[0]:
+        return None
+    path, question, query = target.partition("?")
+    if not path.startswith("/"):
+        return target
+    path = re.sub(r"(?<=[/\\])(\.\.?);[^/\\]*", r"\1", path)  # parameters of dot segments, before anything is decoded
+    path = _UNRESERVED.sub(lambda found: chr(int(found[1], 16)), path).replace("\\", "/")
+    kept: list[str] = []
+    *inner, last = path[1:].split("/")
+    for segment in inner:
+        _step(kept, segment)
+    if last in (".", ".."):
+        _step(kept, last)
+        last = ""
+    path = "/" + "/".join([*kept, last])
+    path = "".join("".join(f"%{byte:02X}" for byte in c.encode()) if c in _ESCAPED else c for c in path)
+    return _merged(path) + question + query
+
+
+def _step(kept: list[str], segment: str) -> None:
+    if segment == "..":
+        del kept[-1:]
+    elif segment != ".":
+        kept.append(segment)
+
+
+def _merged(path: str) -> str:
+    """The parts between slashes, with one slash between, one before and, if there was one, one behind."""
+    parts = [part for part in path.split("/") if part]
+    if path == "/":
+        return path
+    return "/" + "/".join(parts) + ("/" if path.endswith("/") else "")
+
+
+def normalized_host(host: str) -> str:
+    """Without the port, where that is a number, and without a trailing dot."""
+    without = re.sub(r"(?<=[^:]):[0-9]+$", "", host) if not host.endswith("]") else host
+    return without.removesuffix(".")
+
+
+def query_parameter(target: str, name: str) -> str | None:
+    """The first of the name, after decoding %XX in names and values; a plus is a plus."""
+    for part in target.partition("?")[2].split("&"):
+        key, _, value = part.partition("=")
+        if _decoded(key) == name:
+            return _decoded(value)
+    return None
+
+
+def _decoded(text: str) -> str:
+    raw = re.sub(rb"%([0-9A-Fa-f]{2})", lambda found: bytes([int(found[1], 16)]), text.encode("utf-8"))
+    return raw.decode("utf-8", "surrogateescape")
