@@ -14,16 +14,16 @@ from google.protobuf.message import Message
 
 from bench.enforcement.origin import answered_by_envoy, answering
 from bench.enforcement.rules import SETTINGS, authority_of, classic_rules
-from eastgate.targets.envoy import Node, PortPlan, Verdict, plan_port
+from eastgate.targets.envoy import Node, PortPlan, Requests, Verdict, plan_port
 from eastgate.targets.envoy.callers import Naming
 from eastgate.xds.clusters import Address
 from eastgate.xds.listeners import Door, inbound
 from eastgate.xds.logs import request_log
 from eastgate.xds.matching import PEER_KEY
 from eastgate.xds.packing import packed, serialized
-from eastgate.xds.rbac import APPLICATION_SLOTS, attributes_name, slot_name
+from eastgate.xds.rbac import ATTRIBUTES, REQUESTS, filter_name
 from eastgate.xds.server.resources import EXTENSION, LISTENER, ROUTE, Resource
-from eastgate.xds.sidecar import inbound_resources
+from eastgate.xds.sidecar import deciding, inbound_resources
 from eastgate.xds.typed import filter_, message, typed
 
 __all__ = ["NODE", "bare", "connecting", "listed", "ours", "unruled"]
@@ -44,16 +44,18 @@ def unruled(address: str, port: int) -> list[Resource]:
     cells = naming.cells(())
     open_to_all: Node = Verdict(True, 200, "open")
     anyone = naming.by_caller(cells, dict.fromkeys(cells, open_to_all))
+    requests = Requests(anyone, None, None, frozenset())
     return _with(
-        _chain(address, port, PortPlan(port, anyone, anyone, (), None, frozenset())),
-        _extension(attributes_name(port), set_filter_state_pb2.Config()),
+        _chain(address, port, PortPlan(port, anyone, anyone, requests, None, frozenset())),
+        _extension(filter_name(port, ATTRIBUTES), set_filter_state_pb2.Config()),
+        _extension(filter_name(port, REQUESTS), http_rbac_pb2.RBAC()),
     )
 
 
 def listed(address: str, port: int, rules: int) -> list[Resource]:
     """The same listeners, with a list of rules. What only our trees look at is not even noted."""
     config = http_rbac_pb2.RBAC(rules=classic_rules(rules, "filter_state", {"key": PEER_KEY}, "string_match"))
-    return _with(unruled(address, port), _extension(slot_name(port, APPLICATION_SLOTS[0]), config))
+    return _with(unruled(address, port), _extension(filter_name(port, REQUESTS), config))
 
 
 def bare(address: str, port: int, rules: int) -> list[Resource]:
@@ -78,12 +80,13 @@ def connecting(address: str, port: int, rules: int, app: Path) -> list[Resource]
     """What Eastgate makes of policies on who may connect. Requests go to an application, unread."""
     program = authority_of(rules, http=False).engine.program(NODE)
     door = Door(NODE, address, port, port)
-    return list(inbound_resources(door, plan_port(program.layers, port, SETTINGS), Address(str(app))))
+    plan = plan_port(program.layers, port, SETTINGS)
+    return list(inbound_resources(door, plan, Address(str(app)), deciding(plan)))
 
 
 def _chain(address: str, port: int, plan: PortPlan) -> list[Resource]:
     """Eastgate's listeners, and routes by which Envoy answers."""
-    resources = list(inbound_resources(Door(NODE, address, port, port), plan, Address("/nowhere")))
+    resources = list(inbound_resources(Door(NODE, address, port, port), plan, Address("/nowhere"), deciding(plan)))
     name = f"requests/{port}"
     return _with(resources, Resource(ROUTE, name, serialized(message(route_pb2.RouteConfiguration, answering(name)))))
 

@@ -38,12 +38,6 @@ OPEN = (
         path=r'["<>^`{|}]',
     ),
     Finding(
-        "parameters-of-dots",
-        "to Envoy `/.;x` and `/..;x` are dot segments, to the engine they are names",
-        Http(target="/q/..;/no"),
-        path=r"[/\\]\.\.?;",
-    ),
-    Finding(
         "odd-ports",
         "Envoy takes a port off a host only where it is a number, the engine whatever stands behind a colon",
         Http(target="/ok", host="h:abc"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from tests.differential.world import Manifest
-from tests.worlds.linkerd_generate import ALL_POLICIES, GATEWAY, GROUP, resource
+from tests.worlds.linkerd_generate import GATEWAY, GROUP, resource
+from tests.worlds.linkerd_oracle import ALL_POLICIES
 
 __all__ = ["linkerd"]
 
@@ -180,7 +181,7 @@ def _route(match: st.SearchStrategy[Manifest]) -> st.SearchStrategy[Manifest]:
     return st.fixed_dictionaries({"parentRefs": parents, "rules": rules}, optional={"hostnames": hosts})
 
 
-_KINDS = [
+_KINDS: list[tuple[str, str, str, st.SearchStrategy[Manifest]]] = [
     (f"{GROUP}/v1beta3", "Server", "s0", server),
     (f"{GROUP}/v1beta3", "Server", "s1", server),
     (f"{GROUP}/v1beta1", "ServerAuthorization", "a0", server_authorization),

@@ -20,7 +20,7 @@ __all__ = ["Difference", "Tally", "compare", "enforced"]
 _LATE = 0.2  # seconds; a worker of Envoy may take up a listener a moment after its main thread has
 
 
-class Difference(AssertionError):
+class Difference(AssertionError):  # noqa: N818 - what it is called says what it is
     """Engine and proxy do not say the same. The message has all that is needed to see it again."""
 
     def __init__(self, policies: Sequence[Manifest], settings: Settings, ask: Ask, answer: Answer, said: str) -> None:

@@ -10,7 +10,6 @@ from eastgate.mesh.events import Noted
 from eastgate.mesh.listening import until_listening
 from eastgate.mesh.local.envoy import EnvoyProcess
 from eastgate.xds.bootstrap import bootstrap
-from eastgate.xds.rbac import APPLICATION_SLOTS
 from eastgate.xds.server.resources import EXTENSION
 from tests.faults.hammering import hammering
 from tests.faults.meshes import SERVER, Running, running, until
@@ -71,7 +70,7 @@ async def test_a_proxy_that_finds_no_control_plane_opens_no_port() -> None:
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/secret")) == (200, 403)
 
 
-@pytest.mark.parametrize("layer", ["attributes", *APPLICATION_SLOTS, "connections"])
+@pytest.mark.parametrize("layer", ["attributes", "requests", "connections", "audit"])
 async def test_a_layer_that_is_missing_lets_nothing_through(layer: str) -> None:
     """Neither where it is taken away, nor where a new proxy never gets it."""
     async with running(*_BASE, _API) as mesh:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import socket
 import ssl
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from envoy.config.listener.v3 import listener_pb2
+from envoy.extensions.filters.network.http_connection_manager.v3 import http_connection_manager_pb2
 
-from eastgate.xds import listeners, typed
+from eastgate.mesh import enforcement
+from eastgate.xds import sidecar
+from eastgate.xds.server.resources import LISTENER, Resource
 from tests.faults.meshes import Running, running
 from tests.faults.worlds import HTTP, allow, sa, world
 
@@ -23,14 +28,28 @@ _BASE = [*world(), allow("all", "alice"), allow("api", "alice", paths=["/api/*"]
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """A tenth of the time that a proxy gives its clients for headers, a fifth for a handshake."""
 
-    def message(kind: type[Any], plain: dict[str, Any]) -> Any:
-        text = json.dumps(plain)
-        for name, usual in (("request_headers_timeout", "10s"), ("transport_socket_connect_timeout", "5s")):
-            assert name not in text or f'"{name}": "{usual}"' in text
-            text = text.replace(f'"{name}": "{usual}"', f'"{name}": "1s"')
-        return typed.message(kind, json.loads(text))
+    def hurry(listener: Any) -> Any:
+        for chain in listener.filter_chains:
+            if chain.HasField("transport_socket_connect_timeout"):
+                assert chain.transport_socket_connect_timeout.seconds == 5
+                chain.transport_socket_connect_timeout.seconds = 1
+            for one in chain.filters:
+                manager = http_connection_manager_pb2.HttpConnectionManager()
+                if one.typed_config.Unpack(manager):
+                    assert manager.request_headers_timeout.seconds == 10
+                    manager.request_headers_timeout.seconds = 1
+                    one.typed_config.Pack(manager)
+        return listener
 
-    monkeypatch.setattr(listeners, "message", message)
+    def resources(*arguments: Any) -> Iterator[Resource]:
+        for one in sidecar.inbound_resources(*arguments):
+            if one.type_url == LISTENER:
+                body = hurry(listener_pb2.Listener.FromString(one.body)).SerializeToString(deterministic=True)
+                yield replace(one, body=body)
+            else:
+                yield one
+
+    monkeypatch.setattr(enforcement, "inbound_resources", resources)
 
 
 async def _never_ends(mesh: Running, first: bytes, piece: bytes) -> tuple[float, bytes]:

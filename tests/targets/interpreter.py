@@ -246,8 +246,10 @@ class Interpreter:
     def _request(self, sent: Sent, seen: _Seen, names: list[str]) -> Said:
         [filter_] = self._found[f"requests/{self.port}"].filter_chains[0].filters
         manager = _unpack(filter_.typed_config, http_connection_manager_pb2.HttpConnectionManager())
-        assert manager.normalize_path.value and manager.merge_slashes
-        assert manager.strip_any_host_port and manager.strip_trailing_host_dot
+        assert manager.normalize_path.value
+        assert manager.merge_slashes
+        assert manager.strip_any_host_port
+        assert manager.strip_trailing_host_dot
         path = normalized_path(sent.target)
         if path is None:
             return Said(400, ())
@@ -270,15 +272,6 @@ class Interpreter:
                 return Said(_status(manager.local_reply_config, decided.name), (decided.name,))
         return Said(200, tuple(names))
 
-    def audit(self, sent: Sent, layer: str) -> str | None:
-        """What a layer's policies in audit mode would have done with a request that gets there."""
-        seen = _Seen(self._noted(sent), _headers(sent, normalized_path(sent.target) or ""), "'http/1.1'")
-        self._note(_unpack(self._found[f"{self.port}/attributes"], set_filter_state_pb2.Config()), seen)
-        rules = _unpack(self._found[f"{self.port}/{layer}"], http_rbac_pb2.RBAC())
-        if not rules.HasField("shadow_matcher"):
-            return None
-        return str(_unpack(_match(rules.shadow_matcher, seen), rbac_pb2.Action()).name)
-
     def _note(self, config: Any, seen: _Seen) -> None:
         for one in config.on_request_headers:
             text = one.format_string.text_format_source.inline_string
@@ -289,7 +282,8 @@ class Interpreter:
                 value = query_parameter(seen.headers[":path"], parameter[1])
             else:
                 raise AssertionError(f"no such format: {text}")
-            assert one.skip_if_empty and one.format_string.omit_empty_values
+            assert one.skip_if_empty
+            assert one.format_string.omit_empty_values
             if value:
                 seen.state[one.object_key] = value
 

@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from envoy.config.listener.v3 import listener_pb2
 
 from eastgate import Settings
 from eastgate.policy import (
@@ -30,6 +31,7 @@ from eastgate.policy import (
 from eastgate.policy.attributes import ADDRESS, METHOD, PATH, SERVICE, Attribute, header
 from eastgate.targets.envoy import Inexpressible, PortPlan, Verdict, plan_port
 from eastgate.targets.envoy.decisions import Choice, choice, name_of, unread
+from eastgate.xds.server.resources import EXTENSION, LISTENER
 from tests.differential.bench import authority_of
 from tests.differential.world import WORLD
 from tests.targets.emitting import Manifest, emitted
@@ -156,13 +158,13 @@ def _from(*accounts: str, **more: Any) -> Manifest:
     return {"authorizationSource": {"serviceAccounts": list(accounts)}, **more}
 
 
-def _versions(policies: list[Manifest], workload: str = "a/p0") -> dict[str, str]:
-    return {one.name: one.version for one in emitted(authority_of([*WORLD, *policies], SETTINGS), workload, 80)}
+def _versions(policies: list[Manifest]) -> dict[tuple[str, str], str]:
+    return {one.key: one.version for one in emitted(authority_of([*WORLD, *policies], SETTINGS), "a/p0", 80)}
 
 
 SOME = [
     _policy("one", [_from("x", "b/*")]),
-    _policy("two", [_from("y", applicationAttributes={"paths": ["/a"]})], enforcementLevel="APPLICATION"),
+    _policy("two", [_from("x", applicationAttributes={"paths": ["/a"]})], enforcementLevel="APPLICATION"),
     _policy("three", [_from("b/y")], action="DENY"),
 ]
 
@@ -182,14 +184,12 @@ def test_a_changed_path_changes_one_filter() -> None:
     changed = copy.deepcopy(SOME)
     changed[1]["spec"]["rules"][0]["applicationAttributes"]["paths"] = ["/b"]
     before, after = _versions(SOME), _versions(changed)
-    assert {name for name in before if before[name] != after[name]} == {"80/workload/application"}
+    assert {key for key in before if before[key] != after[key]} == {(EXTENSION, "80/requests")}
 
 
 def _chains(policies: list[Manifest]) -> dict[str, bytes]:
-    from envoy.config.listener.v3 import listener_pb2
-
     resources = emitted(authority_of([*WORLD, *policies], SETTINGS), "a/p0", 80)
-    [body] = [one.body for one in resources if one.name == "connections/80"]
+    [body] = [one.body for one in resources if one.key == (LISTENER, "connections/80")]
     chains = listener_pb2.Listener.FromString(body).filter_chains
     return {chain.name: chain.SerializeToString(deterministic=True) for chain in chains}
 

@@ -65,7 +65,7 @@ def decide(layers: Sequence[Layer], request: Request) -> Outcome:
 
 def _layer(layer: Layer, request: Request) -> Outcome:
     path = request.values.get(PATH)
-    ambiguous = isinstance(path, str) and re.search("%2f|%5c", path.lower())
+    ambiguous = isinstance(path, str) and re.search(r"%2f|%5c|/\.\.?;", path.lower())
     refused = Outcome(False, layer.name, None, None, Refusal.BAD_REQUEST)
     chain = layer.otherwise
     for case in layer.cases:
@@ -206,7 +206,7 @@ def _domain(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
     mixed = {start + middle + end for start in starts for middle in ("", "\x00", "\x00/\x00") for end in ends}
     texts = sorted(exact | mixed)
     if attribute == PATH:  # a path that is refused whatever the policy is says nothing about the policy
-        texts = [text for text in texts if not re.search("%2f|%5c", text.lower())]
+        texts = [text for text in texts if not re.search(r"%2f|%5c|/\.\.?;", text.lower())]
     return [None, "\x00", *texts]
 
 

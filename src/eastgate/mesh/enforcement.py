@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from weakref import WeakKeyDictionary
 
 from eastgate.authority import Authority
+from eastgate.collection import no_collection
 from eastgate.diagnostics import Diagnostic
 from eastgate.dialects import Policy
 from eastgate.engine.compiled import Program
@@ -22,7 +23,7 @@ from eastgate.xds.listeners import Door
 from eastgate.xds.secrets import svid_secret, trust_secret
 from eastgate.xds.server.resources import Resource
 from eastgate.xds.server.store import Store
-from eastgate.xds.sidecar import Outbound, inbound_resources, outbound_resources
+from eastgate.xds.sidecar import Outbound, deciding, inbound_resources, outbound_resources
 from eastgate.xds.tokens import TokenIdentity
 
 __all__ = ["Enforcement"]
@@ -44,6 +45,8 @@ class Enforcement:
         self._tokens = tokens
         self._secrets: dict[str, dict[str, Resource]] = {}
         self._plans: WeakKeyDictionary[Program, dict[int, PortPlan]] = WeakKeyDictionary()
+        self._decided: WeakKeyDictionary[PortPlan, tuple[Resource, ...]] = WeakKeyDictionary()
+        self._outbound: dict[str, tuple[Resource, ...]] = {}
         self._known: frozenset[str] = frozenset()
 
     # What changes
@@ -54,6 +57,7 @@ class Enforcement:
         self.authority, self.sites = authority, sites
         self._known = known_identities(authority.world, authority.settings)
         self._plans.clear()
+        self._outbound.clear()
         self.refused.clear()
         for node in gone:
             self._secrets.pop(node, None)
@@ -91,20 +95,38 @@ class Enforcement:
 
     def publish(self, nodes: Iterable[str]) -> None:
         """Work out again what these proxies are told."""
+        with no_collection():
+            self._publish(nodes)
+
+    def _publish(self, nodes: Iterable[str]) -> None:
         for node in nodes:
             self.store.put(node, [*self._secrets.get(node, {}).values(), *self._resources(node)])
 
     def _resources(self, node: str) -> list[Resource]:
-        site, world, settings = self.sites[node], self.authority.world, self.authority.settings
+        site = self.sites[node]
         known = self._addresses(node) if self._by_address else ()
         found: list[Resource] = []
         for port, bound in sorted(site.ports.items()):
             door = Door(node, site.address, port, bound, known, self._tokens)
-            found += inbound_resources(door, self.plan(node, port), site.apps[port])
-        if site.calls_out:
-            services = upstreams(world, self.sites, settings, world.workloads[node].namespace)
-            found += outbound_resources(Outbound(node, site.address), services)
+            plan = self.plan(node, port)
+            found += inbound_resources(door, plan, site.apps[port], self._deciding(plan))
+        return [*found, *self._calling_out(site)] if site.calls_out else found
+
+    def _deciding(self, plan: PortPlan) -> tuple[Resource, ...]:
+        """What decides: the same for all workloads with the same plan."""
+        found = self._decided.get(plan)
+        if found is None:
+            found = self._decided[plan] = deciding(plan, self._tokens)
         return found
+
+    def _calling_out(self, site: Site) -> tuple[Resource, ...]:
+        """The way out, which no policy changes."""
+        if site.workload not in self._outbound:
+            world = self.authority.world
+            namespace = world.workloads[site.workload].namespace
+            services = upstreams(world, self.sites, self.authority.settings, namespace)
+            self._outbound[site.workload] = tuple(outbound_resources(Outbound(site.workload, site.address), services))
+        return self._outbound[site.workload]
 
     def plan(self, node: str, port: int) -> PortPlan:
         """What is decided at a port. Workloads of one class share their plans."""

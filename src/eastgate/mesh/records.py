@@ -6,11 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from eastgate.xds.rbac import APPLICATION_SLOTS
-
 __all__ = ["Observed", "observe", "rule_of"]
-
-_OPEN = "200:open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,33 +78,34 @@ def _connection(record: Mapping[str, Any], *, allowed: bool) -> Observed:
         allowed,
         str(record.get("decision")),
         time=str(record.get("time", "")),
-        audit=tuple(str(one) for one in (record.get("audit"),) if one),
+        audit=_audit(record),
     )
 
 
 def _request(record: Mapping[str, Any]) -> Observed:
     details = str(record.get("details") or "")
-    said = [str(record[layer]) for layer in APPLICATION_SLOTS if record.get(layer)]
-    denied = next((one for one in said if not one.startswith("200:")), None)
+    decision = str(record.get("decision") or "")
     reached = details.startswith("via_upstream") or "U" in str(record.get("flags") or "")
-    decision = denied or next((one for one in reversed(said) if one != _OPEN), _OPEN)
-    if denied is None and not reached:
-        decision = (
-            f"{record.get('status') or 0}:proxy/{details or 'closed'}"  # it is no request that a policy was asked
-        )
+    allowed = reached and decision.startswith("200:")
+    if not allowed and (not decision or decision.startswith("200:")):
+        decision = f"{record.get('status') or 0}:proxy/{details or 'closed'}"  # it is no policy that refused it
     return Observed(
         "request",
         str(record["workload"]),
         int(record["port"]),
         record.get("peer"),
         record.get("source"),
-        denied is None and reached,
+        allowed,
         decision,
         time=str(record.get("time", "")),
         status=int(record.get("status") or 0),
         method=record.get("method"),
         host=record.get("host"),
         path=record.get("path"),
-        audit=tuple(str(record[f"audit {layer}"]) for layer in APPLICATION_SLOTS if record.get(f"audit {layer}")),
+        audit=_audit(record),
         detail=details or None,
     )
+
+
+def _audit(record: Mapping[str, Any]) -> tuple[str, ...]:
+    return (str(record["audit"]),) if record.get("audit") else ()

@@ -3,7 +3,8 @@
 A path is compared without query and fragment, after decoding unreserved `%XX`, reading a raw backslash
 as a slash, removing dot segments and merging slashes, in this order. An encoded slash or backslash is
 neither a separator nor a letter: servers disagree about it, so a path that has one is refused wherever
-a policy looks at paths.
+a policy looks at paths. So is a dot segment with parameters (`..;x`), which some servers cut off before they
+go up, unless it is written plainly: then proxies go up by it, and it counts as a dot segment here.
 """
 
 from __future__ import annotations
@@ -17,20 +18,21 @@ from eastgate.policy.predicates import Is, Predicate, any_of
 
 __all__ = ["any_path", "comparable_host", "comparable_path", "is_refused"]
 
-_ENCODED_SEPARATOR = re.compile(r"%(?:2f|5c)", re.IGNORECASE)
+_REFUSED = re.compile(r"%(?:2f|5c)|/\.{1,2};", re.IGNORECASE)
+_DOTS_WITH_PARAMETERS = re.compile(r"(?<=/)(\.{1,2});[^/\\]*(?=/|$)")
 _ENCODED = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _SLASHES = re.compile(r"/{2,}")
 
 
 def is_refused(path: str) -> bool:
-    """Whether a path has an encoded slash or backslash before its query and fragment."""
-    return "%" in path and _ENCODED_SEPARATOR.search(path) is not None
+    """Whether a path has something, before its query and fragment, that servers disagree about."""
+    return ("%" in path or ";" in path) and _REFUSED.search(path) is not None
 
 
 def comparable_path(raw: str) -> str:
     """The form in which a path is compared with policies. An encoded separator stays, for `is_refused` to see."""
-    path = re.split(r"[?#]", raw, maxsplit=1)[0]
+    path = _DOTS_WITH_PARAMETERS.sub(r"\1", re.split(r"[?#]", raw, maxsplit=1)[0])
     path = _ENCODED.sub(_decode_unreserved, path).replace("\\", "/")
     return _SLASHES.sub("/", _without_dot_segments(path))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from envoy.config.cluster.v3 import cluster_pb2
 from envoy.config.endpoint.v3 import endpoint_pb2
@@ -66,6 +67,7 @@ def _virtual_host(name: str, domains: list[str], cluster: str) -> Plain:
     return {"name": name, "domains": domains, "routes": [route]}
 
 
+@lru_cache(maxsize=4096)
 def inside(listener: str) -> Resource:
     """The way to a listener of the same proxy; what was noted about the caller goes along."""
     raw = filter_("raw", typed("envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer"))
@@ -76,7 +78,8 @@ def inside(listener: str) -> Resource:
     return _cluster(listener, {"type": "STATIC", "load_assignment": assignment, "transport_socket": transport})
 
 
-def app_resources(port: int, app: Address) -> Iterator[Resource]:
+@lru_cache(maxsize=4096)
+def app_resources(port: int, app: Address) -> tuple[Resource, ...]:
     """The application behind a port, and the routes that lead to it. It is spoken to as its callers speak."""
     name = f"app/{port}"
     both: Plain = {"http_protocol_options": {}, "http2_protocol_options": {}}
@@ -86,9 +89,8 @@ def app_resources(port: int, app: Address) -> Iterator[Resource]:
         "eds_cluster_config": {"eds_config": ADS},
         "typed_extension_protocol_options": options,
     }
-    yield _cluster(name, found)
-    yield _endpoints(name, [app])
-    yield _route(f"requests/{port}", [_virtual_host("app", ["*"], name)])
+    routes = _route(f"requests/{port}", [_virtual_host("app", ["*"], name)])
+    return _cluster(name, found), _endpoints(name, [app]), routes
 
 
 def upstream_resources(upstreams: Iterable[Upstream]) -> Iterator[Resource]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -25,7 +26,7 @@ from eastgate.targets.envoy import ByCaller, Caller, Choice, Node, PortPlan, Ver
 from eastgate.xds.logs import connection_log, denial_log, handshake_log, request_log
 from eastgate.xds.matching import ADDRESS_KEY, NOBODY, PEER_KEY, SOURCE_KEY, by_protocol, caller_matcher
 from eastgate.xds.packing import packed, serialized
-from eastgate.xds.rbac import APPLICATION_SLOTS, attributes_name, slot_name
+from eastgate.xds.rbac import ATTRIBUTES, AUDIT, CONNECTIONS, REQUESTS, filter_name
 from eastgate.xds.server.resources import LISTENER, Resource
 from eastgate.xds.tokens import TokenIdentity, token_filter
 from eastgate.xds.typed import ADS, Plain, discovered, filter_, message, struct, typed
@@ -36,7 +37,7 @@ TLS_CONTEXT_SECRETS = ("svid", "trust")
 _DETECTION = "1s"  # how long a silent client is waited for, before it is taken to speak something else than HTTP
 _NETWORK = "envoy.extensions.filters.network"
 _HTTP = "envoy.extensions.filters.http"
-_REPLIES = {400: "bad request\n", 403: "forbidden\n", 404: "not found\n"}  # the same for every policy
+_REPLIES = {0: (403, "forbidden\n"), 400: (400, "bad request\n"), 403: (403, "forbidden\n"), 404: (404, "not found\n")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +58,20 @@ class Door:
 
 def port_listeners(door: Door, plan: PortPlan) -> Iterator[Resource]:
     """The listeners of a port."""
-    yield Resource(LISTENER, f"inbound/{door.port}", serialized(inbound(door)))
+    before, behind = _fixed(door)
+    yield before
     yield Resource(LISTENER, f"connections/{door.port}", serialized(_connections(door, plan)), plan.policies)
     if plan.reads_http:
-        yield Resource(LISTENER, f"requests/{door.port}", serialized(_requests(door)))
+        yield behind
+
+
+@lru_cache(maxsize=4096)
+def _fixed(door: Door) -> tuple[Resource, Resource]:
+    """The listeners of a port that no policy changes."""
+    return (
+        Resource(LISTENER, f"inbound/{door.port}", serialized(inbound(door))),
+        Resource(LISTENER, f"requests/{door.port}", serialized(_requests(door))),
+    )
 
 
 # Where callers connect
@@ -131,7 +142,7 @@ def _outer(door: Door, identity: str, *, tls: bool) -> list[Plain]:
     late: Plain = {"upstream_connect_mode": "ON_DOWNSTREAM_TLS_HANDSHAKE", "max_early_data_bytes": 8192} if tls else {}
     return [
         filter_("caller", struct(f"{_NETWORK}.set_filter_state.v3.Config", **{when: note})),
-        *(discovered(slot_name(door.port, one), f"{_NETWORK}.rbac.v3.RBAC") for one in ("connections", "audit")),
+        *(discovered(filter_name(door.port, one), f"{_NETWORK}.rbac.v3.RBAC") for one in (CONNECTIONS, AUDIT)),
         filter_(
             "proxy",
             typed(
@@ -232,24 +243,32 @@ class _Chains:
         """A chain that closes at once, and logs why."""
         name = f"closed:{reason}"
         if name not in self._chains:
-            log = denial_log(self._door.workload, self._door.port, verdict.name)
-            self._chains[name] = self._filter_chain(
-                name, self._proxy(f"denied/{self._door.port}/{reason}", "nowhere", log)
-            )
+            door = self._door
+            self._chains[name] = self._filter_chain(name, _closing(door.workload, door.port, reason, verdict.name))
         return name
 
     def _filter_chain(self, name: str, proxy: Any) -> Any:
         return listener_components_pb2.FilterChain(name=name, filters=[proxy])
 
     def _open(self, leads_to: str) -> Any:
-        cluster = f"{leads_to}/{self._door.port}"
         if leads_to not in self._filters:
-            self._filters[leads_to] = self._proxy(cluster, cluster, [])
+            self._filters[leads_to] = _leading(f"{leads_to}/{self._door.port}")
         return self._filters[leads_to]
 
-    def _proxy(self, prefix: str, cluster: str, log: list[Plain]) -> Any:
-        config = typed(f"{_NETWORK}.tcp_proxy.v3.TcpProxy", stat_prefix=prefix, cluster=cluster, access_log=log)
-        return message(listener_components_pb2.Filter, filter_("proxy", config))
+
+@lru_cache(maxsize=4096)
+def _leading(cluster: str) -> Any:
+    return _proxy(cluster, cluster, [])
+
+
+@lru_cache(maxsize=4096)
+def _closing(workload: str, port: int, reason: str, name: str) -> Any:
+    return _proxy(f"denied/{port}/{reason}", "nowhere", denial_log(workload, port, name))
+
+
+def _proxy(prefix: str, cluster: str, log: list[Plain]) -> Any:
+    config = typed(f"{_NETWORK}.tcp_proxy.v3.TcpProxy", stat_prefix=prefix, cluster=cluster, access_log=log)
+    return message(listener_components_pb2.Filter, filter_("proxy", config))
 
 
 # What each request must pass
@@ -272,11 +291,11 @@ def _requests(door: Door) -> Any:
         http_protocol_options={"accept_http_10": True},
         upgrade_configs=[{"upgrade_type": "websocket"}],
         access_log=request_log(door.workload, door.port),
-        local_reply_config={"mappers": [_reply(status, body) for status, body in _REPLIES.items()]},
+        local_reply_config={"mappers": [_reply(named, *told) for named, told in _REPLIES.items()]},
         http_filters=[
             *([token_filter(door.tokens)] if door.tokens is not None else []),
-            discovered(attributes_name(door.port), f"{_HTTP}.set_filter_state.v3.Config"),
-            *(discovered(slot_name(door.port, layer), f"{_HTTP}.rbac.v3.RBAC") for layer in APPLICATION_SLOTS),
+            discovered(filter_name(door.port, ATTRIBUTES), f"{_HTTP}.set_filter_state.v3.Config"),
+            discovered(filter_name(door.port, REQUESTS), f"{_HTTP}.rbac.v3.RBAC"),
             filter_("router", typed(f"{_HTTP}.router.v3.Router", suppress_envoy_headers=True)),
         ],
         rds={"config_source": ADS, "route_config_name": f"requests/{door.port}"},
@@ -292,9 +311,9 @@ def _without_envoys_words() -> Plain:
     return filter_("words", struct(kind, mutations=[{"remove_on_match": {"key_matcher": {"prefix": "x-envoy-"}}}]))
 
 
-def _reply(status: int, body: str) -> Plain:
-    """Envoy's RBAC knows one refusal, 403; the name of the verdict tells of another."""
+def _reply(named: int, status: int, body: str) -> Plain:
+    """Envoy's RBAC knows one refusal, 403; the name of the verdict tells of another. All replies are alike."""
     kind = "envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter"
-    expression = f"response.code_details.startsWith('rbac_access_denied_matched_policy[{status}:')"
-    named = {"extension_filter": filter_("named", typed(kind, expression=expression))}
-    return {"filter": named, "status_code": status, "body": {"inline_string": body}}
+    expression = f"response.code_details.startsWith('rbac_access_denied_matched_policy[{named}:')"
+    chosen = {"extension_filter": filter_("named", typed(kind, expression=expression))}
+    return {"filter": chosen, "status_code": status, "body": {"inline_string": body}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eastgate.xds.matching import PEER_KEY, SOURCE_KEY
-from eastgate.xds.rbac import APPLICATION_SLOTS
+from eastgate.xds.rbac import AUDIT, CONNECTIONS
 from eastgate.xds.typed import Plain, filter_, typed
 
 __all__ = ["connection_log", "denial_log", "handshake_log", "request_log"]
@@ -22,12 +22,8 @@ def _stdout(record: str, workload: str, port: int, fields: dict[str, str]) -> li
 
 
 def request_log(workload: str, port: int) -> list[Plain]:
-    """One line for each HTTP request, with what each layer said."""
-    metadata = "%DYNAMIC_METADATA(envoy.filters.http.rbac:{})%"
-    said = {layer: metadata.format(f"{layer}.enforced_effective_policy_id") for layer in APPLICATION_SLOTS}
-    audited = {
-        f"audit {layer}": metadata.format(f"audit.{layer}.shadow_effective_policy_id") for layer in APPLICATION_SLOTS
-    }
+    """One line for each HTTP request."""
+    metadata = "%DYNAMIC_METADATA(envoy.filters.http.rbac:{}_effective_policy_id)%"
     return _stdout(
         "request",
         workload,
@@ -40,8 +36,8 @@ def request_log(workload: str, port: int) -> list[Plain]:
             "details": "%RESPONSE_CODE_DETAILS%",
             "flags": "%RESPONSE_FLAGS%",
             "milliseconds": "%DURATION%",
-            **said,
-            **audited,
+            "decision": metadata.format("enforced"),
+            "audit": metadata.format("shadow"),
         },
     )
 
@@ -50,8 +46,8 @@ def connection_log(workload: str, port: int) -> list[Plain]:
     """One line for each connection that was let in, when it ends."""
     metadata = "%DYNAMIC_METADATA(envoy.filters.network.rbac:{}.shadow_effective_policy_id)%"
     fields = {
-        "decision": metadata.format("connections"),
-        "audit": metadata.format("audit"),
+        "decision": metadata.format(CONNECTIONS),
+        "audit": metadata.format(AUDIT),
         "sent": "%BYTES_SENT%",
         "received": "%BYTES_RECEIVED%",
         "milliseconds": "%DURATION%",

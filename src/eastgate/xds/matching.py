@@ -46,6 +46,7 @@ SOURCE_KEY = "eastgate.source"  # the address with its port, by which a log line
 PATH_KEY = "eastgate.path"
 TOKEN_KEY = "eastgate.token"  # the claim of a verified token  # noqa: S105 - not a secret
 NOBODY = "none"
+_DOMAIN, _SEGMENT = "[a-z0-9._-]+", "[A-Za-z0-9._-]+"  # Envoy writes several names of a certificate with commas
 _ROOT, _DOUBLED = "/", "//"  # a path of slashes alone is the root to policies, and `//` to Envoy
 
 OnMatch: TypeAlias = Any  # messages of generated code are untyped
@@ -74,7 +75,7 @@ def caller_matcher(decided: ByCaller[Node], leaf: Leaf, by_token: str | None = N
         _node(nobody, decided.nobody, leaf)
         return found
     [identified], otherwise = _list(nobody.matcher, 1)
-    _regex(identified.predicate, _state(TOKEN_KEY), f"spiffe://{re.escape(by_token)}/.+")
+    _regex(identified.predicate, _state(TOKEN_KEY), f"spiffe://{re.escape(by_token)}(/{_SEGMENT})+")
     inner = _callers(identified.on_match.matcher, decided, leaf, TOKEN_KEY)
     _node(inner[NOBODY], decided.nobody, leaf)
     _node(otherwise, decided.nobody, leaf)
@@ -109,23 +110,26 @@ def _others(to: Any, decided: ByCaller[Node], leaf: Leaf, key: str) -> None:
         to.matcher_tree.input.CopyFrom(_state(key))
         for cell, node in decided.accounts.items():
             entry = to.matcher_tree.prefix_match_map.map[f"spiffe://{cell.domain}/ns/{cell.namespace}/sa/"]
-            [account], otherwise = _list(entry.matcher, 1)
-            _regex(account.predicate, _state(key), _accounts(cell))
-            _node(account.on_match, node, leaf)
-            _node(otherwise, decided.stranger, leaf)
+            _account_or_stranger(entry.matcher, (cell, node), decided.stranger, leaf, key)
         to = to.on_no_match.matcher
-    other, node = decided.other_account
+    _account_or_stranger(to, decided.other_account, decided.stranger, leaf, key)
+
+
+def _account_or_stranger(
+    to: Any, accounts: tuple[AccountOf | OtherAccount, Node], stranger: Node, leaf: Leaf, key: str
+) -> None:
+    cell, node = accounts
     [account, anyone], otherwise = _list(to, 2)
-    _regex(account.predicate, _state(key), _accounts(other))
+    _regex(account.predicate, _state(key), _accounts(cell))
     _node(account.on_match, node, leaf)
-    _regex(anyone.predicate, _state(key), "spiffe://.+")
-    _node(anyone.on_match, decided.stranger, leaf)
+    _regex(anyone.predicate, _state(key), f"spiffe://{_DOMAIN}(/{_SEGMENT})+")
+    _node(anyone.on_match, stranger, leaf)
     leaf(otherwise, Verdict(False, 0, "no-caller"))
 
 
 def _accounts(cell: AccountOf | OtherAccount) -> str:
-    namespace = re.escape(cell.namespace) if isinstance(cell, AccountOf) else "[^/]+"
-    return f"spiffe://{re.escape(cell.domain)}/ns/{namespace}/sa/[^/]+"
+    namespace = re.escape(cell.namespace) if isinstance(cell, AccountOf) else _SEGMENT
+    return f"spiffe://{re.escape(cell.domain)}/ns/{namespace}/sa/{_SEGMENT}"
 
 
 # Decisions

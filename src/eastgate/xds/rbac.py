@@ -18,51 +18,43 @@ from google.protobuf.message import Message
 from xds.core.v3 import extension_pb2 as xds_extension_pb2
 
 from eastgate.policy.attributes import Attribute
-from eastgate.targets.envoy import ENCODED_SLASH, ByCaller, HttpFilter, Node, PortPlan, Verdict
+from eastgate.targets.envoy import ENCODED_SLASH, ByCaller, Node, PortPlan, Requests, Verdict
 from eastgate.xds.matching import PATH_KEY, TOKEN_KEY, caller_matcher, query_key, where
 from eastgate.xds.packing import packed, serialized
 from eastgate.xds.server.resources import EXTENSION, Resource
 from eastgate.xds.tokens import TokenIdentity
 
-__all__ = ["APPLICATION_SLOTS", "attributes_name", "connection_filters", "request_filters", "slot_name"]
+__all__ = ["ATTRIBUTES", "AUDIT", "CONNECTIONS", "REQUESTS", "connection_filters", "filter_name", "request_filters"]
 
-APPLICATION_SLOTS = ("workload/application", "workload/inbound")
-"""The layers that look at requests, in their order. Each has its place in every proxy, whether there is one or not."""
-
-
-def slot_name(port: int, layer: str) -> str:
-    """The name of the filter of one layer at one port."""
-    return f"{port}/{layer}"
+CONNECTIONS, AUDIT = "connections", "audit"  # name what was decided of a connection
+ATTRIBUTES, REQUESTS = "attributes", "requests"  # notes what is looked at, and decides
 
 
-def attributes_name(port: int) -> str:
-    """The name of the filter that notes what the others look at."""
-    return f"{port}/attributes"
+def filter_name(port: int, which: str) -> str:
+    """The name of a filter whose configuration is a resource of its own."""
+    return f"{port}/{which}"
 
 
 def request_filters(plan: PortPlan, tokens: TokenIdentity | None = None) -> list[Resource]:
-    """The filters of a port that is read as HTTP."""
-    by_layer = {one.layer: one for one in plan.filters}
-    looked_at = frozenset().union(*(one.looks_at for one in plan.filters))
-    found = [_resource(attributes_name(plan.port), _attributes(looked_at, tokens))]
+    """The filters of a port that is read as HTTP; none where it is not."""
+    if plan.requests is None:
+        return []
+    return [
+        _resource(filter_name(plan.port, ATTRIBUTES), _attributes(plan.requests.looks_at, tokens)),
+        _resource(filter_name(plan.port, REQUESTS), _rules(plan.requests, tokens), plan.policies),
+    ]
+
+
+def _rules(requests: Requests, tokens: TokenIdentity | None) -> Message:
     by_token = tokens.trust_domain if tokens is not None else None
-    for layer in APPLICATION_SLOTS:
-        one = by_layer.get(layer)
-        rules = _rules(one, by_token) if one is not None else http_rbac_pb2.RBAC()
-        found.append(_resource(slot_name(plan.port, layer), rules, one.policies if one is not None else frozenset()))
+    matcher = caller_matcher(requests.decision, _action, by_token)
+    if requests.refusal is not None:
+        matcher = where(ENCODED_SLASH, caller_matcher(requests.refusal, _action, by_token), matcher)
+    rules = http_rbac_pb2.RBAC(matcher=matcher, track_per_rule_stats=True)
+    if requests.audit is not None:
+        rules.shadow_matcher.CopyFrom(caller_matcher(requests.audit, _action, by_token))
+    found: Message = rules
     return found
-
-
-def _rules(one: HttpFilter, by_token: str | None) -> Any:
-    matcher = caller_matcher(one.decision, _action, by_token)
-    if one.refusal is not None:
-        matcher = where(ENCODED_SLASH, caller_matcher(one.refusal, _action, by_token), matcher)
-    prefix = f"{one.layer}."
-    rules = http_rbac_pb2.RBAC(matcher=matcher, rules_stat_prefix=prefix, track_per_rule_stats=True)
-    if one.audit is not None:
-        rules.shadow_matcher.CopyFrom(caller_matcher(one.audit, _action, by_token))
-        rules.shadow_rules_stat_prefix = f"audit.{prefix}"
-    return rules
 
 
 def connection_filters(plan: PortPlan) -> list[Resource]:
@@ -70,16 +62,16 @@ def connection_filters(plan: PortPlan) -> list[Resource]:
     behind them does.
     """
     return [
-        _named(slot_name(plan.port, "connections"), "connections.", plan.connect, plan.policies),
-        _named(slot_name(plan.port, "audit"), "audit.", plan.audit, plan.policies),
+        _named(plan, CONNECTIONS, plan.connect),
+        _named(plan, AUDIT, plan.audit),
     ]
 
 
-def _named(name: str, prefix: str, decided: ByCaller[Node] | None, policies: frozenset[str]) -> Resource:
-    rules = network_rbac_pb2.RBAC(stat_prefix=prefix, shadow_rules_stat_prefix=prefix)
+def _named(plan: PortPlan, which: str, decided: ByCaller[Node] | None) -> Resource:
+    rules = network_rbac_pb2.RBAC(stat_prefix=f"{which}.", shadow_rules_stat_prefix=f"{which}.")
     if decided is not None:
         rules.shadow_matcher.CopyFrom(caller_matcher(decided, _action))
-    return _resource(name, rules, policies)
+    return _resource(filter_name(plan.port, which), rules, plan.policies)
 
 
 def _action(to: Any, verdict: Verdict) -> None:

@@ -13,9 +13,10 @@ from eastgate.xds.listeners import Door, port_listeners
 from eastgate.xds.packing import serialized
 from eastgate.xds.rbac import connection_filters, request_filters
 from eastgate.xds.server.resources import LISTENER, Resource
+from eastgate.xds.tokens import TokenIdentity
 from eastgate.xds.typed import ADS, filter_, message, typed
 
-__all__ = ["OUTBOUND_PORT", "Outbound", "inbound_resources", "outbound_resources"]
+__all__ = ["OUTBOUND_PORT", "Outbound", "deciding", "inbound_resources", "outbound_resources"]
 
 OUTBOUND_PORT = 15001
 
@@ -29,15 +30,19 @@ class Outbound:
     port: int = OUTBOUND_PORT
 
 
-def inbound_resources(door: Door, plan: PortPlan, app: Address) -> Iterator[Resource]:
-    """One port: what decides there, and the application behind it."""
+def deciding(plan: PortPlan, tokens: TokenIdentity | None = None) -> tuple[Resource, ...]:
+    """What all workloads with this plan have in common."""
+    return (*connection_filters(plan), *request_filters(plan, tokens))
+
+
+def inbound_resources(door: Door, plan: PortPlan, app: Address, decided: Iterable[Resource]) -> Iterator[Resource]:
+    """One port: its listeners, what decides there, and the application behind it."""
     yield inside(f"connections/{door.port}")
     yield from app_resources(door.port, app)
     yield from port_listeners(door, plan)
-    yield from connection_filters(plan)
+    yield from decided
     if plan.reads_http:
         yield inside(f"requests/{door.port}")
-        yield from request_filters(plan, door.tokens)
 
 
 def outbound_resources(out: Outbound, upstreams: Iterable[Upstream]) -> Iterator[Resource]:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, TypeVar
 
+from google.protobuf import descriptor_pool, message_factory
+from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.json_format import ParseDict
 from google.protobuf.message import Message
+
+from eastgate.xds.packing import serialized
 
 __all__ = ["ADS", "Plain", "discovered", "filter_", "message", "struct", "typed"]
 
@@ -38,7 +42,29 @@ ADS: Plain = {"ads": {}, "resource_api_version": "V3"}
 
 def message(kind: type[M], plain: Plain) -> M:
     """Plain data as a message. Raises where a field does not exist."""
-    return ParseDict(plain, kind())
+    found = ParseDict(plain, kind())
+    _pack_again(found)
+    return found
+
+
+def _pack_again(found: Message) -> None:
+    """Extensions were packed with their maps in any order, which would be another one after a restart."""
+    for field, value in found.ListFields():
+        if field.message_type is None:
+            continue
+        if field.message_type.GetOptions().map_entry:
+            parts = [one for one in value.values() if isinstance(one, Message)]
+        else:
+            parts = [value] if isinstance(value, Message) else list(value)
+        for part in parts:
+            if isinstance(part, AnyMessage):
+                descriptor = descriptor_pool.Default().FindMessageTypeByName(part.TypeName())
+                inner = message_factory.GetMessageClass(descriptor)()
+                inner.ParseFromString(part.value)
+                _pack_again(inner)
+                part.value = serialized(inner)
+            else:
+                _pack_again(part)
 
 
 def typed(type_name: str, **fields: Any) -> Plain:

@@ -4,7 +4,7 @@ from eastgate.targets.envoy.callers import AccountOf, ByCaller, Caller, Known, N
 from eastgate.targets.envoy.codes import Inexpressible
 from eastgate.targets.envoy.decisions import Choice, Node, Verdict, verdicts
 from eastgate.targets.envoy.flow import ENCODED_SLASH
-from eastgate.targets.envoy.plan import HttpFilter, PortPlan, plan_port
+from eastgate.targets.envoy.plan import PortPlan, Requests, plan_port
 
 __all__ = [
     "ENCODED_SLASH",
@@ -12,13 +12,13 @@ __all__ = [
     "ByCaller",
     "Caller",
     "Choice",
-    "HttpFilter",
     "Inexpressible",
     "Known",
     "Nobody",
     "Node",
     "OtherAccount",
     "PortPlan",
+    "Requests",
     "Stranger",
     "Verdict",
     "plan_port",

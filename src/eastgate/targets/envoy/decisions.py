@@ -10,7 +10,19 @@ from typing import TypeAlias
 
 from eastgate.policy import ALWAYS, NEVER, Origin, PolicyRef, Predicate, Refusal, Rule, mentions
 
-__all__ = ["Choice", "Node", "Verdict", "choice", "name_of", "needs_http", "then", "unread", "verdicts"]
+__all__ = [
+    "NO_AUDIT",
+    "Choice",
+    "Node",
+    "Verdict",
+    "choice",
+    "name_of",
+    "needs_http",
+    "or_else",
+    "then",
+    "unread",
+    "verdicts",
+]
 
 OPEN = "open"  # nothing was in the way
 _MOST_NODES = 2_000  # of what is not HTTP on a port that is read as HTTP; past it the port is closed to it
@@ -28,6 +40,9 @@ class Verdict:
     def name(self) -> str:
         """What the proxy logs, and what `why` reads."""
         return f"{self.status}:{self.who}"
+
+
+NO_AUDIT = Verdict(True, 200, "none")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +124,13 @@ def then(first: Node, second: Node) -> Node:
             return first
         return _named(second, first.who) if first.who != OPEN else second
     return Choice(tuple((when, then(node, second)) for when, node in first.tests), then(first.otherwise, second))
+
+
+def or_else(first: Node, second: Node) -> Node:
+    """What the first says of rules in audit mode; where none of them matches, what the second does."""
+    if isinstance(first, Verdict):
+        return second if first == NO_AUDIT else first
+    return Choice(tuple((when, or_else(node, second)) for when, node in first.tests), or_else(first.otherwise, second))
 
 
 def _named(node: Node, who: str) -> Node:

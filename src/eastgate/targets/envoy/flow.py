@@ -36,7 +36,7 @@ from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, MESH_NAME, METHO
 from eastgate.policy.paths import is_refused
 from eastgate.targets.envoy.callers import Caller, Naming
 from eastgate.targets.envoy.codes import ASKS_AN_AUTHORIZER, NOT_A_TEST, NOT_AN_ATTRIBUTE, Inexpressible
-from eastgate.targets.envoy.decisions import Node, Verdict, allow, choice, deny, needs_http
+from eastgate.targets.envoy.decisions import NO_AUDIT, Node, Verdict, allow, choice, deny, needs_http
 from eastgate.targets.envoy.filing import Filed
 from eastgate.world import matches_pattern
 
@@ -51,7 +51,7 @@ ENCODED_SLASH = Computed(
     "the path has an encoded slash or backslash",
     frozenset({PATH}),
     lambda values: is_refused(str(values[PATH])),
-    pattern=(PATH, "(?is).*%(2f|5c).*"),
+    pattern=(PATH, r"(?is).*(%(2f|5c)|/\.{1,2};).*"),
 )
 _BAD_QUERY = Verdict(False, int(Refusal.BAD_REQUEST), "plus-in-query")
 _QUERY_NAME = re.compile(r"[A-Za-z0-9._~-]+")
@@ -170,7 +170,9 @@ class Flow:
 
     def refusal(self, caller: Caller) -> Node:
         """The same for requests whose path has an encoded slash."""
-        if not self.layer.cases and PATH in self.layer.otherwise.looks_at:
+        if PATH not in self.layer.looks_at:
+            return self.decision(caller, http=True)
+        if not self.layer.cases:
             return _BAD_PATH
         node = choice(self._refused_cases(caller), self._refused_chain(self.layer.otherwise, caller))
         return choice(((_plus_in(one), _BAD_QUERY) for one in self._patterned), node)
@@ -267,7 +269,7 @@ class Flow:
                 for rule, would in zip(stage.rules, stage.would, strict=True):
                     verdict = deny(rule, Refusal.FORBIDDEN, 0) if would.upper() == "DENY" else allow(rule)
                     tests.append((self._settled(rule.when, caller, False), verdict))
-        return choice(tests, Verdict(True, 200, "none"))
+        return choice(tests, NO_AUDIT)
 
 
 def _without_path(predicate: Predicate, *, held: bool) -> Predicate:

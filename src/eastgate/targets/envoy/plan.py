@@ -9,46 +9,50 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from math import prod
 
 from eastgate.collection import no_collection
 from eastgate.policy import Is, Layer, PolicyRef, Refusal
 from eastgate.policy.attributes import PATH, Attribute
 from eastgate.settings import Settings
 from eastgate.targets.envoy.callers import ByCaller, Caller, Naming
-from eastgate.targets.envoy.codes import Inexpressible
-from eastgate.targets.envoy.decisions import OPEN, Node, Verdict, policy_name, then, unread
+from eastgate.targets.envoy.codes import NOT_A_TEST, Inexpressible
+from eastgate.targets.envoy.decisions import OPEN, Node, Verdict, or_else, policy_name, then, unread, verdicts
 from eastgate.targets.envoy.flow import Flow, is_network
 
-__all__ = ["HttpFilter", "PortPlan", "plan_port"]
+__all__ = ["PortPlan", "Requests", "plan_port"]
 
+_MOST_ENDS = 20_000  # of what all layers say of one caller
 _OPEN: Node = Verdict(True, 200, OPEN)
 CLOSED: Node = Verdict(False, int(Refusal.CLOSED), "cannot-be-enforced")
 
 
 @dataclass(frozen=True, slots=True)
-class HttpFilter:
-    """One layer that looks at HTTP requests. `refusal` decides where `ENCODED_SLASH` holds."""
+class Requests:
+    """What each HTTP request must pass: ALL layers, those that decide connections included.
 
-    layer: str
+    One decision on all of it: a change of several policies takes effect at once, and never is a request let through by
+    a part of the old ones and a part of the new ones. `refusal` decides where `ENCODED_SLASH` holds.
+    """
+
     decision: ByCaller[Node]
     refusal: ByCaller[Node] | None
     audit: ByCaller[Node] | None
     looks_at: frozenset[Attribute]
-    policies: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class PortPlan:
     """Everything that is decided at one port of a workload.
 
-    `connect`: who may make a connection, for HTTP where there are `filters`; `raw`: the same for connections of
-    something else on such a port. `refused`: why the port is closed, where it is.
+    `connect`: who may make a connection. Where the port is read as HTTP there are `requests`, and `raw` says who may
+    connect with something else. `refused`: why the port is closed, where it is.
     """
 
     port: int
     connect: ByCaller[Node]
     raw: ByCaller[Node] | None
-    filters: tuple[HttpFilter, ...]
+    requests: Requests | None
     audit: ByCaller[Node] | None
     policies: frozenset[str]
     refused: Inexpressible | None = None
@@ -56,7 +60,7 @@ class PortPlan:
     @property
     def reads_http(self) -> bool:
         """Whether requests are decided one by one."""
-        return self.raw is not None
+        return self.requests is not None
 
 
 def plan_port(layers: Sequence[Layer], port: int, settings: Settings, known: Iterable[str] = ()) -> PortPlan:
@@ -68,25 +72,26 @@ def plan_port(layers: Sequence[Layer], port: int, settings: Settings, known: Ite
     except Inexpressible as refused:
         cells = naming.cells((), known)
         closed = naming.by_caller(cells, dict.fromkeys(cells, CLOSED))
-        return PortPlan(port, closed, None, (), None, frozenset(map(policy_name, refused.policies)), refused)
+        return PortPlan(port, closed, None, None, None, frozenset(map(policy_name, refused.policies)), refused)
 
 
 class _Port:
     def __init__(self, flows: Sequence[Flow], port: int, naming: Naming, known: Iterable[str]) -> None:
         self.port = port
         self.naming = naming
+        self.flows = flows
         self.network = [flow for flow in flows if is_network(flow.layer)]
-        self.application = [flow for flow in flows if not is_network(flow.layer)]
         self.known = frozenset(known)
 
     def plan(self) -> PortPlan:
+        reads_http = len(self.network) < len(self.flows)
         return PortPlan(
             self.port,
             self._connecting(self.network),
-            self._connecting([*self.network, *self.application]) if self.application else None,
-            tuple(self._filter(flow) for flow in self.application),
+            self._connecting(self.flows) if reads_http else None,
+            self._requests() if reads_http else None,
             self._audit(self.network, http=False),
-            _names(policy for flow in (*self.network, *self.application) for policy in flow.policies),
+            _names(policy for flow in self.flows for policy in flow.policies),
         )
 
     def _cells(self, flows: Iterable[Flow], known: Iterable[str] = ()) -> list[Caller]:
@@ -101,26 +106,37 @@ class _Port:
         }
         return self.naming.by_caller(cells, decided)
 
-    def _filter(self, flow: Flow) -> HttpFilter:
-        cells = self._cells([flow])
-        decided = {caller: flow.decision(caller, http=True) for caller in cells}
-        refused = {caller: flow.refusal(caller) for caller in cells} if PATH in flow.layer.looks_at else decided
-        return HttpFilter(
-            flow.layer.name,
+    def _requests(self) -> Requests:
+        cells = self._cells(self.flows)
+        decided = {c: self._joined([flow.decision(c, http=True) for flow in self.flows]) for c in cells}
+        looks_at = frozenset().union(*(flow.layer.looks_at for flow in self.flows))
+        refused = decided
+        if PATH in looks_at:
+            refused = {c: self._joined([flow.refusal(c) for flow in self.flows]) for c in cells}
+        return Requests(
             self.naming.by_caller(cells, decided),
             self.naming.by_caller(cells, refused) if refused != decided else None,
-            self._audit([flow], http=True),
-            flow.layer.looks_at,
-            _names(flow.policies),
+            self._audit([flow for flow in self.flows if flow not in self.network], http=True),
+            looks_at,
         )
 
+    def _joined(self, nodes: Sequence[Node]) -> Node:
+        """ALL of them must allow. Layers of several APIs that each have very many tests are too much for one proxy."""
+        sizes = [size for node in nodes if (size := sum(1 for _ in verdicts(node))) > 1]
+        if len(sizes) > 1 and prod(sizes) > _MOST_ENDS:
+            named = (policy for flow in self.flows for policy in flow.policies)
+            raise Inexpressible(NOT_A_TEST, f"its layers have {prod(sizes)} ways through them", named)
+        return reduce(then, nodes, _OPEN)
+
     def _audit(self, flows: Sequence[Flow], *, http: bool) -> ByCaller[Node] | None:
-        for flow in flows:
-            cells = self._cells([flow])
-            found = {caller: node for caller in cells if (node := flow.audit(caller, http=http)) is not None}
-            if found:
-                return self.naming.by_caller(cells, found)
-        return None
+        """The first rule in audit mode that matches, of all layers."""
+        cells = self._cells(flows)
+        found: dict[Caller, Node] = {}
+        for caller in cells:
+            told = [node for flow in flows if (node := flow.audit(caller, http=http)) is not None]
+            if told:
+                found[caller] = reduce(or_else, told)
+        return self.naming.by_caller(cells, found) if found else None
 
 
 def _names(policies: Iterable[PolicyRef]) -> frozenset[str]:
