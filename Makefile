@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= auto
 
-.PHONY: demo test spire bench lint fmt docs clean
+.PHONY: demo test fuzz spire bench lint fmt docs clean
 
 $(READY): pyproject.toml src/eastgate/_version.py
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -29,6 +29,9 @@ lint: $(READY)  ## style, types, layers
 fmt: $(READY)  ## put the code into the one style
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+fuzz: $(READY)  ## look for differences between the engine and real Envoys; FUZZ_ARGS="--seconds 600 --seed 1"
+	@$(BIN)/python -m tests.differential $(FUZZ_ARGS)
 
 spire: $(READY)  ## the Workload API of a real SPIRE, which is built first; needs go and gcc
 	@$(BIN)/python -m pytest -m spire tests/identity

@@ -13,7 +13,6 @@ from eastgate import Settings
 from tests.differential.asking import Ask, Caller, Http
 from tests.differential.bench import Bench
 from tests.differential.corpus import TARGETS, asks
-from tests.differential.findings import OPEN, Finding, is_open
 from tests.differential.policies import chosen_settings, policy_sets
 from tests.differential.running import Tally, compare, enforced
 from tests.differential.world import SETTINGS, Manifest
@@ -68,18 +67,20 @@ def test_no_spelling_of_a_path_gets_past_a_denial(bench: Bench, denied: str) -> 
     authority = enforced(bench, policies, SETTINGS)
     assert authority is not None
     requests = [Http(target=target) for target in TARGETS]
-    tried = [Ask(_ME, "a/p0", 80, http) for http in requests if not is_open(http)]
+    tried = [Ask(_ME, "a/p0", 80, http) for http in requests]
     assert not list(compare(bench, authority, policies, tried, Tally()))
 
 
-@pytest.mark.parametrize("finding", OPEN, ids=lambda finding: str(finding.name))
-@pytest.mark.xfail(strict=True, reason="an open finding: take it out of `findings.py` when it is mended")
-def test_open_findings(bench: Bench, finding: Finding) -> None:
-    route = {"path": {"type": "RegularExpression", "value": '/a"b|/ok'}}
-    policies = _route_to_host(route)
+_HOSTS = ("h", "H.:80", "h:abc", "h:", "h:-1", "h:80:80", "[h", "h.:", "h..")
+_ESCAPED = tuple(f"/a{character}b" for character in '"<>^`{|}')
+
+
+def test_hosts_and_characters_that_no_request_should_have(bench: Bench) -> None:
+    policies = _route_to_host({"path": {"type": "RegularExpression", "value": "/a(%[0-9A-F]{2}|[^%])b|/ok"}})
     authority = enforced(bench, policies, SETTINGS)
     assert authority is not None
-    assert not list(compare(bench, authority, policies, [Ask(_ME, "a/p0", 80, finding.shows)], Tally()))
+    requests = [*(Http(target="/ok", host=host) for host in _HOSTS), *(Http(target=path) for path in _ESCAPED)]
+    assert not list(compare(bench, authority, policies, [Ask(_ME, "a/p0", 80, http) for http in requests], Tally()))
 
 
 def _route_to_host(match: Manifest) -> list[Manifest]:

@@ -1,7 +1,7 @@
 """How hosts and paths are compared, the same in every dialect and in the proxies that enforce them.
 
-A path is compared without query and fragment, after decoding unreserved `%XX`, reading a raw backslash
-as a slash, removing dot segments and merging slashes, in this order. An encoded slash or backslash is
+A path is compared without query and fragment, after decoding unreserved `%XX`, encoding what no path may
+have as it is, reading a raw backslash as a slash, removing dot segments and merging slashes, in this order. An encoded slash or backslash is
 neither a separator nor a letter: servers disagree about it, so a path that has one is refused wherever
 a policy looks at paths. So is a dot segment with parameters (`..;x`), which some servers cut off before they
 go up, unless it is written plainly: then proxies go up by it, and it counts as a dot segment here.
@@ -22,6 +22,8 @@ _REFUSED = re.compile(r"%(?:2f|5c)|/\.{1,2};", re.IGNORECASE)
 _DOTS_WITH_PARAMETERS = re.compile(r"(?<=/)(\.{1,2});[^/\\]*(?=/|$)")
 _ENCODED = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_FORBIDDEN = {ord(character): f"%{ord(character):02X}" for character in '"<>^`{|}'}
+_PORT = re.compile(r":[0-9]+$")
 _SLASHES = re.compile(r"/{2,}")
 
 
@@ -33,7 +35,7 @@ def is_refused(path: str) -> bool:
 def comparable_path(raw: str) -> str:
     """The form in which a path is compared with policies. An encoded separator stays, for `is_refused` to see."""
     path = _DOTS_WITH_PARAMETERS.sub(r"\1", re.split(r"[?#]", raw, maxsplit=1)[0])
-    path = _ENCODED.sub(_decode_unreserved, path).replace("\\", "/")
+    path = _ENCODED.sub(_decode_unreserved, path).replace("\\", "/").translate(_FORBIDDEN)
     return _SLASHES.sub("/", _without_dot_segments(path))
 
 
@@ -60,10 +62,7 @@ def _without_dot_segments(path: str) -> str:
 
 def comparable_host(raw: str) -> str:
     """A host without port, letter case and trailing dot."""
-    host = raw.lower()
-    if host.startswith("["):  # an IPv6 address in brackets
-        return host.partition("]")[0] + "]"
-    return host.partition(":")[0].removesuffix(".")
+    return _PORT.sub("", raw.lower()).removesuffix(".")
 
 
 def any_path(paths: Iterable[str]) -> Predicate:

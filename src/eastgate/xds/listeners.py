@@ -7,7 +7,8 @@
     app/PORT          the application
 
 Filter chains of callers who are let in say nothing about policies: they stay the same, and their connections open, for
-as long as the caller may connect, whichever rule it is that says so.
+as long as the caller may connect, whichever rule it is that says so. Callers whom nobody knows share a chain, until a
+policy names one of them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 from envoy.config.listener.v3 import listener_components_pb2, listener_pb2
 from google.protobuf.wrappers_pb2 import StringValue
 
-from eastgate.policy import Predicate
+from eastgate.policy import Not, Predicate
 from eastgate.targets.envoy import ByCaller, Caller, Choice, Node, PortPlan, Verdict
 from eastgate.xds.logs import connection_log, denial_log, handshake_log, request_log
 from eastgate.xds.matching import ADDRESS_KEY, NOBODY, PEER_KEY, SOURCE_KEY, by_protocol, caller_matcher
@@ -225,8 +226,8 @@ class _Chains:
             tests = []
             for when, inner in node.tests:
                 tests.append((when, self._node(inner, caller, leads_to, (*asked, when))))
-            last = (*asked, *(when for when, _ in node.tests))
-            return Choice(tuple(tests), self._node(node.otherwise, caller, leads_to, last))
+                asked = (*asked, Not(when))
+            return Choice(tuple(tests), self._node(node.otherwise, caller, leads_to, asked))
         name = self._let_in(caller, leads_to, asked) if node.allowed else self.named_closed(node.name, node)
         return Verdict(node.allowed, node.status, name)
 

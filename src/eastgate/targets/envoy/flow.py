@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
@@ -32,21 +31,18 @@ from eastgate.policy import (
     rewrite,
     rules_of,
 )
-from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT, Attribute
+from eastgate.policy.attributes import IDENTITY, MESH_NAME, METHOD, PATH, PORT, Attribute
 from eastgate.policy.paths import is_refused
 from eastgate.targets.envoy.callers import Caller, Naming
-from eastgate.targets.envoy.codes import ASKS_AN_AUTHORIZER, NOT_A_TEST, NOT_AN_ATTRIBUTE, Inexpressible
+from eastgate.targets.envoy.codes import ASKS_AN_AUTHORIZER, Inexpressible
 from eastgate.targets.envoy.decisions import NO_AUDIT, Node, Verdict, allow, choice, deny, needs_http
+from eastgate.targets.envoy.exactness import QUERY, obstacle
 from eastgate.targets.envoy.filing import Filed
-from eastgate.world import matches_pattern
 
 __all__ = ["ENCODED_SLASH", "Flow", "at_port", "is_network"]
 
 _Say: TypeAlias = "Callable[[Rule | None], Node]"
-_SEEN = frozenset({ADDRESS, HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT})
 _CALLER = frozenset({IDENTITY.name, MESH_NAME.name})
-_QUERY = "query parameter"
-_SEEN_NAMES = frozenset({"header", _QUERY})
 ENCODED_SLASH = Computed(
     "the path has an encoded slash or backslash",
     frozenset({PATH}),
@@ -54,44 +50,13 @@ ENCODED_SLASH = Computed(
     pattern=(PATH, r"(?is).*(%(2f|5c)|/\.{1,2};).*"),
 )
 _BAD_QUERY = Verdict(False, int(Refusal.BAD_REQUEST), "plus-in-query")
-_QUERY_NAME = re.compile(r"[A-Za-z0-9._~-]+")
-_ENVOYS_HEADERS = frozenset(
-    {
-        *("connection", "host", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"),
-        *("x-forwarded-client-cert", "x-forwarded-proto"),
-    }
-)
 _BAD_PATH = Verdict(False, int(Refusal.BAD_REQUEST), "encoded-slash")
-
-
-def _is_exact(atom: Is | Computed) -> bool:
-    """Whether Envoy can test exactly this. In a query it does not tell a plus from a space, nor nothing from absent."""
-    if isinstance(atom, Computed):
-        if atom.pattern is None:
-            return False
-        attribute, pattern = atom.pattern
-        if attribute.name != _QUERY:
-            return not _is_envoys(attribute)
-        return _names_query(attribute) and not matches_pattern(pattern, "")
-    if atom.attribute.name != _QUERY:
-        return not _is_envoys(atom.attribute)
-    values = atom.matcher.values if isinstance(atom.matcher, OneOf) else {"+"}
-    return _names_query(atom.attribute) and not any(str(one) == "" or set(str(one)) & set("+ ") for one in values)
-
-
-def _is_envoys(attribute: Attribute) -> bool:
-    """Whether it is a header that Envoy adds, takes away or calls otherwise before a policy can look at it."""
-    return attribute.is_header and (attribute.key in _ENVOYS_HEADERS or attribute.key.startswith("x-envoy-"))
-
-
-def _names_query(attribute: Attribute) -> bool:
-    return _QUERY_NAME.fullmatch(attribute.key) is not None
 
 
 def _patterned_queries(asked: Iterable[Is | Computed]) -> set[Attribute]:
     """Query parameters that are compared with patterns: a plus in one of them could be either."""
     patterns = (atom.pattern[0] for atom in asked if isinstance(atom, Computed) and atom.pattern is not None)
-    return {attribute for attribute in patterns if attribute.name == _QUERY}
+    return {attribute for attribute in patterns if attribute.name == QUERY}
 
 
 def _plus_in(attribute: Attribute) -> Computed:
@@ -133,8 +98,8 @@ class Flow:
     def __init__(self, layer: Layer, port: int, naming: Naming) -> None:
         self.layer = at_port(layer, port)
         self.policies = frozenset(_policies(self.layer))
-        self.asked = tuple(_asked(self.layer))
-        self._patterned = sorted(_patterned_queries(self.asked))
+        self.asked = tuple(_asked(self.layer, observed=True))
+        self._patterned = sorted(_patterned_queries(_asked(self.layer, observed=False)))
         self._port = port
         self._naming = naming
         self._filed: dict[int, tuple[list[Rule], Filed]] = {}
@@ -148,13 +113,10 @@ class Flow:
             for stage in chain.stages:
                 if isinstance(stage, AskAll):
                     raise Inexpressible(ASKS_AN_AUTHORIZER, "it asks an external authorizer", _policies(self.layer))
-        for atom in self.asked:
-            attributes = (atom.attribute,) if isinstance(atom, Is) else atom.attributes
-            unseen = [a for a in attributes if a not in _SEEN and a.name not in _SEEN_NAMES]
-            if unseen:
-                raise Inexpressible(NOT_AN_ATTRIBUTE, f"a sidecar does not know the {unseen[0]}", self.policies)
-            if not _is_exact(atom):
-                raise Inexpressible(NOT_A_TEST, f"Envoy has no test that is exactly `{atom}`", self.policies)
+        for atom in _asked(self.layer, observed=False):
+            problem = obstacle(atom)
+            if problem is not None:
+                raise Inexpressible(*problem, self.policies)
 
     # Deciding
 
@@ -267,6 +229,8 @@ class Flow:
         for stage in chain.stages:
             if isinstance(stage, Observe):
                 for rule, would in zip(stage.rules, stage.would, strict=True):
+                    if any(obstacle(atom) is not None for atom in atoms(rule.when)):
+                        continue  # a policy that decides nothing closes nothing either
                     verdict = deny(rule, Refusal.FORBIDDEN, 0) if would.upper() == "DENY" else allow(rule)
                     tests.append((self._settled(rule.when, caller, False), verdict))
         return choice(tests, NO_AUDIT)
@@ -286,13 +250,13 @@ def _without_path(predicate: Predicate, *, held: bool) -> Predicate:
     return rewrite(type(predicate)(parts), lambda atom: atom)
 
 
-def _asked(layer: Layer) -> Iterator[Is | Computed]:
-    """Every atom of a layer."""
+def _asked(layer: Layer, *, observed: bool) -> Iterator[Is | Computed]:
+    """Every atom of a layer; of what is only observed, where that is wanted."""
     for case in layer.cases:
         yield from atoms(case.when)
     for chain in layer.chains:
         for stage in chain.stages:
-            for rule in rules_of(stage):
+            for rule in rules_of(stage) if observed or not isinstance(stage, Observe) else ():
                 yield from atoms(rule.when)
 
 
