@@ -8,20 +8,19 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from eastgate.cli.identities import Identities, identity_options
 from eastgate.cli.options import BAD_OPTION, manifest_options, output_option, settings_from
 from eastgate.cli.output import UNDECIDED, colored, fail, warn
 from eastgate.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
-    from eastgate.identity import SvidSource
     from eastgate.mesh.mesh import LocalMesh
     from eastgate.mesh.screens import Screen
     from eastgate.mesh.session import Session
-    from eastgate.settings import Settings
     from eastgate.xds.clusters import Address
 
 __all__ = ["up"]
@@ -44,14 +43,8 @@ _WORKLOAD = re.compile(r"[^/:=\s]+/[^/:=\s]+(:[0-9]{1,5})?")
     help="Your own application behind a workload, instead of the built-in one; may be repeated.",
 )
 @click.option("--network", metavar="CIDR", help="Addresses of the workloads, in 127.0.0.0/8; by default a free /16.")
-@click.option(
-    "--federate",
-    multiple=True,
-    metavar="DOMAIN[=BUNDLE]",
-    help="Trust another trust domain: by its bundle (PEM or JWKS), or with a stand-in; may be repeated.",
-)
 @click.option("--metrics", metavar="[HOST:]PORT", help="Serve Prometheus metrics there.")
-@click.option("--by-address", is_flag=True, help="Know callers without a certificate by the address they call from.")
+@identity_options
 @output_option
 def up(
     files: tuple[str, ...],
@@ -62,10 +55,9 @@ def up(
     name: str,
     apps: tuple[str, ...],
     network: str | None,
-    federate: tuple[str, ...],
     metrics: str | None,
-    by_address: bool,
     output: str,
+    **identity: Any,
 ) -> None:
     """Run the manifests as a mesh on this machine, and enforce every change that is saved."""
     paths = (*files, *more_files)
@@ -80,14 +72,15 @@ def up(
     from eastgate.mesh.reloading import ManifestFiles
     from eastgate.mesh.session import Session
 
-    domains, source = _federated(federate, chosen, output)
+    identities = Identities(**identity)
     options = MeshOptions(
         name=name,
         network=network,
         apps=_apps(apps, output),
-        by_address=by_address,
-        federate=domains,
-        source=source,
+        by_address=identities.by_address,
+        tokens=identities.tokens(chosen, output),
+        federate=identities.stand_ins,
+        source=identities.source(chosen, output),
     )
     session = Session(
         ManifestFiles(paths),
@@ -163,25 +156,6 @@ def _address(written: str, option: str, output: str) -> tuple[str, int]:
     if not port.isascii() or not port.isdigit() or not 0 <= int(port) <= 65535 or any(c in host for c in "/ @"):
         _bad(f"`{written}` is not HOST:PORT", f"write {option} 127.0.0.1:9000", output)
     return {"": "127.0.0.1", "localhost": "127.0.0.1"}.get(host, host.strip("[]")), int(port)
-
-
-def _federated(written: Sequence[str], settings: Settings, output: str) -> tuple[tuple[str, ...], SvidSource | None]:
-    """The domains that get a stand-in; and an authority that trusts the others by their bundles."""
-    bundles = {domain: path for domain, equals, path in (one.partition("=") for one in written) if equals}
-    domains = tuple(one for one in written if "=" not in one)
-    if not written:
-        return (), None
-    from eastgate.identity import EmbeddedAuthority, IdentityError, read_bundle
-
-    try:
-        source = EmbeddedAuthority(settings.trust_domain)
-        for domain, path in bundles.items():
-            source.federate(domain, read_bundle(path))
-        for domain in domains:
-            EmbeddedAuthority(domain)
-    except (IdentityError, OSError) as error:
-        _bad(f"--federate: {error}", "write --federate partner.example=bundle.pem", output)
-    return domains, source if bundles else None
 
 
 def _bad(message: str, way_out: str, output: str) -> NoReturn:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from eastgate.authority import Authority
 from eastgate.diagnostics import did_you_mean
+from eastgate.identity import IdentityError
 from eastgate.mesh.events import Event, Noted, OnEvent
 from eastgate.mesh.handlers import Handlers
 from eastgate.mesh.local.control import ControlServer
@@ -76,7 +77,7 @@ class Session:
         mesh = LocalMesh(self._read, self.settings, self.options, on_event=self._heard)
         try:
             return await stack.enter_async_context(mesh)
-        except (TimeoutError, OSError) as error:
+        except (TimeoutError, OSError, IdentityError) as error:
             troubles = [one.message for one in self._waiting if isinstance(one, Noted) and one.trouble]
             raise NotStarted("\n".join([str(error) or "the proxies are not ready in time", *troubles])) from error
 

@@ -1,10 +1,10 @@
 """How hosts and paths are compared, the same in every dialect and in the proxies that enforce them.
 
-A path is compared without query and fragment, after decoding unreserved `%XX`, encoding what no path may
-have as it is, reading a raw backslash as a slash, removing dot segments and merging slashes, in this order. An encoded slash or backslash is
-neither a separator nor a letter: servers disagree about it, so a path that has one is refused wherever
-a policy looks at paths. So is a dot segment with parameters (`..;x`), which some servers cut off before they
-go up, unless it is written plainly: then proxies go up by it, and it counts as a dot segment here.
+A path is compared without query and fragment, after decoding unreserved `%XX`, encoding what no path may have as it is,
+reading a raw backslash as a slash, removing dot segments and merging slashes, in this order. An encoded slash or
+backslash is neither a separator nor a letter: servers disagree about it, so a path that has one is refused wherever a
+policy looks at paths. So is a dot segment with parameters (`..;x`), which some servers cut off before they go up,
+unless it is written plainly: then proxies go up by it, and it counts as a dot segment here.
 """
 
 from __future__ import annotations

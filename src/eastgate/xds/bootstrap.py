@@ -29,7 +29,10 @@ def bootstrap(node: str, control_plane: str, token: str, admin: str | None = Non
                 "set_node_on_first_message_only": True,
                 "grpc_services": [
                     {
-                        "envoy_grpc": {"cluster_name": "control-plane"},
+                        "envoy_grpc": {
+                            "cluster_name": "control-plane",
+                            "retry_policy": {"retry_back_off": {"base_interval": "0.05s", "max_interval": "2s"}},
+                        },
                         "initial_metadata": [{"key": "authorization", "value": f"Bearer {token}"}],
                     }
                 ],

@@ -30,7 +30,7 @@ _FLAGS = (
     "--disable-hot-restart",
     "--reject-unknown-dynamic-fields",
     *("--concurrency", "1"),
-    *("--drain-time-s", "1"),
+    *("--drain-time-s", "0"),  # who is revoked is out at once
     *("--drain-strategy", "immediate"),
     *("--file-flush-interval-msec", "50"),
     *("--log-level", "warning"),

@@ -102,10 +102,12 @@ class Wire:
 
     async def close(self) -> None:
         """Closes at once."""
-        if self._pumping is not None:
-            self._pumping.cancel()
-            await asyncio.wait([self._pumping])
-        self._socket.close()
+        try:
+            if self._pumping is not None:
+                self._pumping.cancel()
+                await asyncio.wait([self._pumping])
+        finally:
+            self._socket.close()
 
     async def _shake_hands(self, tls: _Tls) -> None:
         while True:

@@ -128,6 +128,10 @@ class Ledger:
         rejection = self.rejections[key] = Rejection(version, _readable(message), policies, datetime.now(UTC))
         return rejection
 
+    def accepted_types(self) -> frozenset[str]:
+        """The types of which the proxy has something."""
+        return frozenset(type_url for type_url, _ in self._accepted)
+
     def drop(self, key: Key) -> None:
         """A proxy does not have this any more, and does not ask for it."""
         self._accepted.pop(key, None)

@@ -55,6 +55,7 @@ class Stream:
         self._changed: set[str] = set()  # the types of which there may be something to send
         self._nonces = itertools.count(1)
         self._same_process = False  # whether the proxy has shown that it was connected before
+        self._asked_before = ledger.accepted_types()  # it will ask for these again, one type after the other
         self._closed = False
         self.settled = False
 
@@ -190,7 +191,8 @@ class Stream:
         """Whether the proxy has answered for all that it asked for, and has asked for what it is to ask for."""
         if any(one.in_flight is not None for one in self._types.values()):
             return False
-        return all(one in self._types or not self._store.of_type(self.node, one) for one in _WILDCARD)
+        awaited = {*_WILDCARD, *self._asked_before} if self._same_process else _WILDCARD
+        return all(one in self._types or not self._store.of_type(self.node, one) for one in awaited)
 
     def close(self) -> None:
         """The stream has ended. What was in flight may have been applied; the proxy's next claim will tell."""

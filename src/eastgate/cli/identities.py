@@ -1,0 +1,125 @@
+"""Options of `up` about who is who: whose certificates, whom else to trust, and how else callers may be known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+import click
+
+from eastgate.cli.options import BAD_OPTION
+from eastgate.cli.output import fail
+from eastgate.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from eastgate.identity import EmbeddedAuthority, SvidSource
+    from eastgate.settings import Settings
+    from eastgate.xds.tokens import TokenIdentity
+
+__all__ = ["Identities", "identity_options"]
+
+F = TypeVar("F", bound=Callable[..., object])
+
+_OPTIONS = (
+    click.option(
+        "--ca",
+        type=click.Path(file_okay=False),
+        metavar="DIR",
+        help="Keep the certificate authority in this folder, so that a restart has the same root.",
+    ),
+    click.option("--spire", metavar="SOCKET", help="Take all certificates from the SPIRE agent at this socket."),
+    click.option(
+        "--federate",
+        multiple=True,
+        metavar="DOMAIN[=BUNDLE]",
+        help="Trust another trust domain: by its bundle (PEM or JWKS), or with a stand-in; may be repeated.",
+    ),
+    click.option("--by-address", is_flag=True, help="Know callers without a certificate by their address."),
+    click.option("--token-issuer", metavar="URL", help="Know callers without either by a token (JWT) of this issuer."),
+    click.option("--token-keys", type=click.Path(dir_okay=False), metavar="FILE", help="The issuer's keys (JWKS)."),
+    click.option("--token-audience", multiple=True, metavar="NAME", help="Whom a token must be meant for."),
+    click.option(
+        "--token-claim", default="sub", show_default=True, metavar="NAME", help="The claim that has the SPIFFE ID."
+    ),
+)
+
+
+def identity_options(command: F) -> F:
+    """All of them."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identities:
+    """What was asked for."""
+
+    ca: str | None
+    spire: str | None
+    federate: tuple[str, ...]
+    by_address: bool
+    token_issuer: str | None
+    token_keys: str | None
+    token_audience: tuple[str, ...]
+    token_claim: str
+
+    @property
+    def stand_ins(self) -> tuple[str, ...]:
+        """The trust domains that are trusted without a bundle: a mesh can speak for them itself."""
+        return tuple(one for one in self.federate if "=" not in one)
+
+    def source(self, settings: Settings, output: str) -> SvidSource | None:
+        """Where certificates come from; None where it is an authority that ends with the mesh."""
+        if self.spire is not None:
+            if self.ca is not None or self.federate:
+                _bad("--spire has an authority and a federation of its own", "leave --ca and --federate out", output)
+            return self._agent(settings)
+        from eastgate.identity import EmbeddedAuthority, IdentityError, read_bundle
+
+        bundles = {domain: path for domain, equals, path in (one.partition("=") for one in self.federate) if equals}
+        try:
+            source = self._authority(settings)
+            for domain, path in bundles.items():
+                source.federate(domain, read_bundle(path))
+            for domain in self.stand_ins:
+                EmbeddedAuthority(domain)
+        except (IdentityError, OSError) as error:
+            option, way_out = (
+                ("--ca", "--ca ~/.eastgate/ca") if not bundles else ("--federate", "--federate DOMAIN=FILE")
+            )
+            _bad(f"{option}: {error}", f"write {way_out}", output)
+        return source if bundles or self.ca is not None else None
+
+    def _agent(self, settings: Settings) -> SvidSource:
+        from eastgate.identity import WorkloadApi
+
+        return WorkloadApi(self.spire or "", settings.trust_domain)
+
+    def _authority(self, settings: Settings) -> EmbeddedAuthority:
+        from eastgate.identity import EmbeddedAuthority, stored_authority
+
+        if self.ca is None:
+            return EmbeddedAuthority(settings.trust_domain)
+        return stored_authority(Path(self.ca).expanduser(), settings.trust_domain)
+
+    def tokens(self, settings: Settings, output: str) -> TokenIdentity | None:
+        """Whose tokens are believed; None where nobody's are."""
+        if self.token_issuer is None and self.token_keys is None:
+            return None
+        if self.token_issuer is None or self.token_keys is None:
+            _bad("a token needs an issuer and its keys", "write --token-issuer URL --token-keys FILE", output)
+        from eastgate.xds.tokens import TokenIdentity
+
+        try:
+            keys = Path(self.token_keys).read_text(encoding="utf-8")
+            issuer, domain = self.token_issuer, settings.trust_domain
+            return TokenIdentity(issuer, keys, domain, self.token_audience, self.token_claim)
+        except (OSError, ValueError) as error:
+            _bad(f"--token-keys: {error}", "give a file with a JSON Web Key Set", output)
+
+
+def _bad(message: str, way_out: str, output: str) -> NoReturn:
+    fail([Diagnostic(BAD_OPTION, message, None, way_out)], output)
