@@ -115,7 +115,7 @@ def _environment(variables: Variables) -> Any:
 
 
 def _unpacked(compiled: Any, message: Any) -> Any:
-    from google.protobuf.any_pb2 import Any as Envelope  # type: ignore[import-untyped]
+    from google.protobuf.any_pb2 import Any as Envelope
 
     envelope = Envelope()
     envelope.ParseFromString(compiled.serialize())
