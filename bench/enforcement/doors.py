@@ -17,7 +17,8 @@ from bench.enforcement.rules import SETTINGS, authority_of, classic_rules
 from eastgate.targets.envoy import Node, PortPlan, Requests, Verdict, plan_port
 from eastgate.targets.envoy.callers import Naming
 from eastgate.xds.clusters import Address
-from eastgate.xds.listeners import Door, inbound
+from eastgate.xds.doors import Door
+from eastgate.xds.inbound import inbound
 from eastgate.xds.logs import request_log
 from eastgate.xds.matching import PEER_KEY
 from eastgate.xds.packing import packed, serialized

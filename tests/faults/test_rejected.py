@@ -16,7 +16,7 @@ from eastgate.mesh.events import NotEnforced
 from eastgate.targets.envoy import PortPlan
 from eastgate.xds import sidecar
 from eastgate.xds.clusters import Address
-from eastgate.xds.listeners import Door
+from eastgate.xds.doors import Door
 from eastgate.xds.server.resources import EXTENSION, LISTENER, Resource, short
 from tests.faults.meshes import SERVER, Running, running
 from tests.faults.worlds import HTTP, Manifest, allow, world

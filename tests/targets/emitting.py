@@ -10,7 +10,7 @@ from eastgate import Authority, Question
 from eastgate.mesh.sites import known_identities
 from eastgate.targets.envoy import PortPlan, plan_port
 from eastgate.xds.clusters import Address
-from eastgate.xds.listeners import Door
+from eastgate.xds.doors import Door
 from eastgate.xds.server.resources import Resource
 from eastgate.xds.sidecar import deciding, inbound_resources
 from tests.differential.asking import Ask

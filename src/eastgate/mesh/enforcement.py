@@ -19,7 +19,7 @@ from eastgate.identity import Svid, TrustBundles
 from eastgate.mesh.sites import Site, identity_of, known_identities, upstreams
 from eastgate.policy import PolicyRef
 from eastgate.targets.envoy import PortPlan, plan_port
-from eastgate.xds.listeners import Door
+from eastgate.xds.doors import Door
 from eastgate.xds.secrets import svid_secret, trust_secret
 from eastgate.xds.server.resources import Resource
 from eastgate.xds.server.store import Store

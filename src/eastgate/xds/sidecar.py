@@ -9,7 +9,8 @@ from envoy.config.listener.v3 import listener_pb2
 
 from eastgate.targets.envoy import PortPlan
 from eastgate.xds.clusters import Address, Upstream, app_resources, inside, upstream_resources
-from eastgate.xds.listeners import Door, port_listeners
+from eastgate.xds.doors import Door
+from eastgate.xds.listeners import port_listeners
 from eastgate.xds.packing import serialized
 from eastgate.xds.rbac import connection_filters, request_filters
 from eastgate.xds.server.resources import LISTENER, Resource

@@ -7,7 +7,7 @@ into few: another account of a namespace, another account of the trust domain, a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -80,6 +80,17 @@ class ByCaller(Generic[T]):
     other_account: tuple[OtherAccount, T]
     stranger: T
     nobody: T
+
+    def map(self, of: Callable[[Caller, T], T]) -> ByCaller[T]:
+        """The same for every caller, with something else."""
+        other, one = self.other_account
+        return ByCaller(
+            {identity: of(Known(identity), one) for identity, one in self.known.items()},
+            {cell: of(cell, one) for cell, one in self.accounts.items()},
+            (other, of(other, one)),
+            of(Stranger(), self.stranger),
+            of(Nobody(), self.nobody),
+        )
 
     def items(self) -> Iterator[tuple[Caller, T]]:
         """Every cell."""
