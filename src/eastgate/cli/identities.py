@@ -87,10 +87,7 @@ class Identities:
             for domain in self.stand_ins:
                 EmbeddedAuthority(domain)
         except (IdentityError, OSError) as error:
-            option, way_out = (
-                ("--ca", "--ca ~/.eastgate/ca") if not bundles else ("--federate", "--federate DOMAIN=FILE")
-            )
-            _bad(f"{option}: {error}", f"write {way_out}", output)
+            _bad(str(error), "write --federate partner.example=bundle.pem, and --ca with a folder of your own", output)
         return source if bundles or self.ca is not None else None
 
     def _agent(self, settings: Settings) -> SvidSource:

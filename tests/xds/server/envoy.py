@@ -27,10 +27,11 @@ from envoy.extensions.transport_sockets.tls.v3.secret_pb2 import Secret
 from google.protobuf import json_format
 
 from eastgate.mesh.local.binary import find_envoy
+from eastgate.xds import typed  # which knows the types that plain configuration names
 from eastgate.xds.server import EXTENSION, LISTENER, SECRET, Resource
 
 TYPE = "type.googleapis.com/envoy."
-ADS = {"ads": {}, "resource_api_version": "V3"}
+ADS = typed.ADS
 
 
 def free_port() -> int:
