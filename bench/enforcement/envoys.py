@@ -23,7 +23,7 @@ _FLAGS = (  # as the mesh starts them
     "--disable-hot-restart",
     "--reject-unknown-dynamic-fields",
     *("--concurrency", "1"),
-    *("--drain-time-s", "1"),
+    *("--drain-time-s", "0"),
     *("--drain-strategy", "immediate"),
     *("--log-level", "warning"),
 )

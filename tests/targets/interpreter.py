@@ -177,7 +177,13 @@ def _text(how: Any, value: str) -> bool:
     if how.ignore_case:
         wanted, value = wanted.lower(), value.lower()
     assert wanted or kind == "exact", f"Envoy rejects an empty {kind}"
-    return bool({"exact": value == wanted, "prefix": value.startswith(wanted), "suffix": value.endswith(wanted)}[kind])
+    holds = {
+        "exact": value == wanted,
+        "prefix": value.startswith(wanted),
+        "suffix": value.endswith(wanted),
+        "contains": wanted in value,
+    }
+    return bool(holds[kind])
 
 
 # Listeners

@@ -24,7 +24,7 @@ from xds.type.matcher.v3 import matcher_pb2
 
 from eastgate.policy import And, Computed, InNetwork, Is, Matcher, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
 from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, Attribute
-from eastgate.targets.envoy import AccountOf, ByCaller, Node, OtherAccount, Verdict
+from eastgate.targets.envoy import ENCODED_SLASH, AccountOf, ByCaller, Node, OtherAccount, Verdict
 from eastgate.xds.packing import packed
 
 __all__ = [
@@ -37,7 +37,7 @@ __all__ = [
     "by_protocol",
     "caller_matcher",
     "query_key",
-    "where",
+    "where_slash_is_encoded",
 ]
 
 PEER_KEY = "eastgate.peer"  # filter state: the SPIFFE ID of the caller, or NOBODY
@@ -135,11 +135,14 @@ def _accounts(cell: AccountOf | OtherAccount) -> str:
 # Decisions
 
 
-def where(predicate: Predicate, matcher: Any, otherwise: Any) -> Any:
-    """One matcher for the requests of which something holds, and another for the rest."""
+def where_slash_is_encoded(matcher: Any, otherwise: Any) -> Any:
+    """One matcher for requests with an encoded slash, and another for the rest, of which few have what it needs."""
     found = _M()
     [first], rest = _list(found, 1)
-    _test(first.predicate, predicate)
+    hints, exactly = (first.predicate.and_matcher.predicate.add() for _ in range(2))
+    for one, character in zip(_either(hints, 2), "%;", strict=True):
+        _text(one, _state(PATH_KEY), contains=character)
+    _test(exactly, ENCODED_SLASH)
     first.on_match.matcher.CopyFrom(matcher)
     rest.matcher.CopyFrom(otherwise)
     return found

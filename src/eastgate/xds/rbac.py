@@ -18,8 +18,8 @@ from google.protobuf.message import Message
 from xds.core.v3 import extension_pb2 as xds_extension_pb2
 
 from eastgate.policy.attributes import Attribute
-from eastgate.targets.envoy import ENCODED_SLASH, ByCaller, Node, PortPlan, Requests, Verdict
-from eastgate.xds.matching import PATH_KEY, TOKEN_KEY, caller_matcher, query_key, where
+from eastgate.targets.envoy import ByCaller, Node, PortPlan, Requests, Verdict
+from eastgate.xds.matching import PATH_KEY, TOKEN_KEY, caller_matcher, query_key, where_slash_is_encoded
 from eastgate.xds.packing import packed, serialized
 from eastgate.xds.server.resources import EXTENSION, Resource
 from eastgate.xds.tokens import TokenIdentity
@@ -49,8 +49,8 @@ def _rules(requests: Requests, tokens: TokenIdentity | None) -> Message:
     by_token = tokens.trust_domain if tokens is not None else None
     matcher = caller_matcher(requests.decision, _action, by_token)
     if requests.refusal is not None:
-        matcher = where(ENCODED_SLASH, caller_matcher(requests.refusal, _action, by_token), matcher)
-    rules = http_rbac_pb2.RBAC(matcher=matcher, track_per_rule_stats=True)
+        matcher = where_slash_is_encoded(caller_matcher(requests.refusal, _action, by_token), matcher)
+    rules = http_rbac_pb2.RBAC(matcher=matcher)
     if requests.audit is not None:
         rules.shadow_matcher.CopyFrom(caller_matcher(requests.audit, _action, by_token))
     found: Message = rules
