@@ -18,11 +18,13 @@ def run(*, quick: bool) -> Iterator[Section]:
     """All of it."""
     if quick:
         yield asyncio.run(Throughput((10, 100), rounds=2, seconds=0.1).run())
+        yield asyncio.run(Throughput((10,), rounds=2, seconds=0.1, anything=True).run())
         yield asyncio.run(connections.run((10, 100), rounds=2, seconds=0.1))
         yield asyncio.run(_changes(4, (1, 100), (2,)))
         yield weight.run((("request", 10, 1),))
         return
     yield asyncio.run(Throughput((10, 100, 1_000, 10_000), rounds=7, seconds=0.4).run())
+    yield asyncio.run(Throughput((10, 1_000, 10_000), rounds=7, seconds=0.4, anything=True).run())
     yield asyncio.run(connections.run((10, 1_000, 10_000), rounds=7, seconds=0.7))
     yield asyncio.run(_changes(12, (1, 1_000, 10_000), (10, 50)))
     yield weight.run(

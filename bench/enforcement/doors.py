@@ -33,9 +33,9 @@ NODE = "shop/server-0"
 _RBAC = "envoy.extensions.filters.http.rbac.v3.RBAC"
 
 
-def ours(address: str, port: int, rules: int) -> list[Resource]:
+def ours(address: str, port: int, rules: int, *, anything: bool = False) -> list[Resource]:
     """What Eastgate makes of policies."""
-    program = authority_of(rules, http=True).engine.program(NODE)
+    program = authority_of(rules, http=True, anything=anything).engine.program(NODE)
     return _chain(address, port, plan_port(program.layers, port, SETTINGS))
 
 
@@ -53,18 +53,20 @@ def unruled(address: str, port: int) -> list[Resource]:
     )
 
 
-def listed(address: str, port: int, rules: int) -> list[Resource]:
+def listed(address: str, port: int, rules: int, *, anything: bool = False) -> list[Resource]:
     """The same listeners, with a list of rules. What only our trees look at is not even noted."""
-    config = http_rbac_pb2.RBAC(rules=classic_rules(rules, "filter_state", {"key": PEER_KEY}, "string_match"))
+    made = classic_rules(rules, "filter_state", {"key": PEER_KEY}, "string_match", anything=anything)
+    config = http_rbac_pb2.RBAC(rules=made)
     return _with(unruled(address, port), _extension(filter_name(port, REQUESTS), config))
 
 
-def bare(address: str, port: int, rules: int) -> list[Resource]:
+def bare(address: str, port: int, rules: int, *, anything: bool = False) -> list[Resource]:
     """TLS, HTTP and a list of rules, which looks at the certificate, in one listener, as a sidecar of Istio has them.
 
     TLS and the log are as in our listeners.
     """
-    ruled = {"rules": MessageToDict(classic_rules(rules, "authenticated", {}, "principal_name"))} if rules else {}
+    made = classic_rules(rules, "authenticated", {}, "principal_name", anything=anything)
+    ruled = {"rules": MessageToDict(made)} if rules else {}
     manager = answered_by_envoy(
         [filter_("rbac", typed(_RBAC, **ruled))], normalize_path=True, access_log=request_log(NODE, port)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from envoy.config.rbac.v3 import rbac_pb2
@@ -11,7 +12,8 @@ from bench.objects import policy_of
 from bench.plans import TRUST_DOMAIN, PolicyPlan, RulePlan
 from eastgate.authority import Authority, Manifests
 from eastgate.dialects import Policy
-from eastgate.dialects.gep3779.model import Action
+from eastgate.dialects.gep3779.model import Action, Level
+from eastgate.dialects.gep3779.model import Policy as GepPolicy
 from eastgate.settings import Settings
 from eastgate.world import Pod, service_account_id
 from eastgate.xds.typed import Plain
@@ -50,13 +52,19 @@ def path(number: int) -> str:
     return f"/api/things-{number % _PATHS}"
 
 
-def policy(number: int, *, http: bool, other: bool = False) -> Policy:
-    """One policy of one rule. `other`: the same policy, changed to let in something, or someone, else."""
+def policy(number: int, *, http: bool, other: bool = False, anything: bool = False) -> Policy:
+    """One policy of one rule. `other`: the same policy, changed to let in something, or someone, else.
+
+    `anything`: it is about requests, and lets its caller ask for all of them.
+    """
     account = "/".join(("elsewhere", f"other-{number}") if other and not http else _account(number))
     rule = RulePlan(accounts=(account,))
     if http:
         rule = RulePlan(accounts=(account,), methods=_METHODS, paths=("/changed" if other else path(number),))
-    return policy_of(PolicyPlan("shop", f"p{number}", Action.ALLOW, (rule,), labels={"app": "server"}))
+    if anything:
+        rule = RulePlan(accounts=(account,))
+    made = policy_of(PolicyPlan("shop", f"p{number}", Action.ALLOW, (rule,), labels={"app": "server"}))
+    return replace(made, level=Level.APPLICATION) if anything and isinstance(made, GepPolicy) else made
 
 
 def pod(number: int) -> Pod:
@@ -64,13 +72,13 @@ def pod(number: int) -> Pod:
     return Pod("shop", f"server-{number}", labels={"app": "server"}, service_account="server")
 
 
-def authority_of(rules: int, *, http: bool, pods: int = 1) -> Authority:
+def authority_of(rules: int, *, http: bool, pods: int = 1, anything: bool = False) -> Authority:
     """A world with nothing in it but the pods, and as many policies as there are rules."""
-    policies = [policy(number, http=http) for number in range(rules)]
+    policies = [policy(number, http=http, anything=anything) for number in range(rules)]
     return Authority(Manifests(objects=[pod(number) for number in range(pods)], policies=policies), SETTINGS)
 
 
-def classic_rules(rules: int, kind: str, fields: Plain, compared: str) -> Any:
+def classic_rules(rules: int, kind: str, fields: Plain, compared: str, *, anything: bool = False) -> Any:
     """A list as Istio writes it: for each rule a policy, in which ALL of who, method and path are ORs of one or more.
 
     `kind` is how a caller is known: by filter state, as in its waypoints, or by the certificate, as in its sidecars.
@@ -82,7 +90,7 @@ def classic_rules(rules: int, kind: str, fields: Plain, compared: str) -> Any:
         what = [{"url_path": {"path": {"exact": path(number)}}}]
         every = [{"or_rules": {"rules": methods}}, {"or_rules": {"rules": what}}]
         policies[f"ns[shop]-policy[p{number:05}]-rule[0]"] = {
-            "permissions": [{"and_rules": {"rules": every}}],
+            "permissions": [{"and_rules": {"rules": [{"any": True}] if anything else every}}],
             "principals": [{"and_ids": {"ids": [{"or_ids": {"ids": [who]}}]}}],
         }
     return ParseDict({"action": "ALLOW", "policies": policies}, rbac_pb2.RBAC())
