@@ -17,6 +17,9 @@ from eastgate.xds.typed import ADS, Plain, filter_, message, typed
 __all__ = ["Address", "Upstream", "app_resources", "inside", "upstream_resources"]
 
 _OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+_MOST = 100_000  # Envoy's own limit of 1,024 connections would keep callers out whom policies let in
+_LIMITS = {"max_connections": _MOST, "max_pending_requests": _MOST, "max_requests": _MOST}
+_IDLE = "5s"  # callers do not share connections to the application, so that one which nobody uses stays unused
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,8 @@ class Upstream:
 
 
 def _cluster(name: str, plain: Plain) -> Resource:
-    config: Plain = {"name": name, "connect_timeout": "5s", **plain}
+    limits = {"thresholds": [_LIMITS]}
+    config: Plain = {"name": name, "connect_timeout": "5s", "circuit_breakers": limits, **plain}
     return Resource(CLUSTER, name, serialized(message(cluster_pb2.Cluster, config)))
 
 
@@ -83,7 +87,8 @@ def app_resources(port: int, app: Address) -> tuple[Resource, ...]:
     """The application behind a port, and the routes that lead to it. It is spoken to as its callers speak."""
     name = f"app/{port}"
     both: Plain = {"http_protocol_options": {}, "http2_protocol_options": {}}
-    options = {_OPTIONS: typed(_OPTIONS, use_downstream_protocol_config=both)}
+    idle = {"idle_timeout": _IDLE}
+    options = {_OPTIONS: typed(_OPTIONS, use_downstream_protocol_config=both, common_http_protocol_options=idle)}
     found: Plain = {
         "type": "EDS",
         "eds_cluster_config": {"eds_config": ADS},

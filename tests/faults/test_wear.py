@@ -1,0 +1,34 @@
+"""Many connections, one after the other and at once: none is kept out for it, and little is left of them."""
+
+from __future__ import annotations
+
+import asyncio
+
+from eastgate.mesh.local.connection import HttpRequest
+from eastgate.mesh.local.echo import EchoOptions, EchoServer
+from tests.faults.meshes import running, until
+from tests.faults.worlds import HTTP, allow, world
+
+_MORE_THAN_ENVOYS_OWN_LIMIT = 1_100
+
+
+async def test_connections_that_are_gone_keep_nobody_out_and_are_closed_behind_the_proxy_too() -> None:
+    async with running(*world(), allow("any", paths=["/*"]), apps={HTTP: EchoOptions()}) as mesh:
+        for _ in range(_MORE_THAN_ENVOYS_OWN_LIMIT // 20):
+            answers = await asyncio.gather(*(mesh.get(None, "/x") for _ in range(20)))
+            assert set(answers) == {200}
+        app = mesh.apps[HTTP]
+        assert isinstance(app, EchoServer)
+        assert app.connections >= _MORE_THAN_ENVOYS_OWN_LIMIT  # no caller gets the connection of another
+        await until(lambda: app.open_connections == 0, 15)
+
+
+async def test_more_connections_are_open_at_once_than_envoy_lets_in_by_itself() -> None:
+    async with running(*world(), allow("any", paths=["/*"])) as mesh:
+        connections = [await mesh.open(None) for _ in range(_MORE_THAN_ENVOYS_OWN_LIMIT)]
+        try:
+            await asyncio.gather(*(one.send(HttpRequest(path="/x")) for one in connections))
+            answers = [await one.response(20) for one in connections]
+            assert {one.status for one in answers} == {200}
+        finally:
+            await asyncio.gather(*(one.close() for one in connections))
