@@ -66,14 +66,13 @@ class Enforcement:
 
     def put_policy(self, policy: Policy) -> frozenset[str]:
         """Add or replace one policy; tells whose proxies that concerns."""
-        return self._touch(self.authority.engine.put_policy(policy))
+        return self.change(put=(policy,))
 
-    def remove_policy(self, ref: PolicyRef) -> frozenset[str]:
-        """Remove one policy; tells whose proxies that concerns."""
-        return self._touch(self.authority.engine.remove_policy(ref))
-
-    def _touch(self, points: frozenset[str]) -> frozenset[str]:
-        touched = frozenset(point for point in points if point in self.sites)
+    def change(self, *, put: Iterable[Policy] = (), remove: Iterable[PolicyRef] = ()) -> frozenset[str]:
+        """Change some policies, which are published once; tells whose proxies that concerns."""
+        engine = self.authority.engine
+        points = [engine.remove_policy(ref) for ref in remove] + [engine.put_policy(policy) for policy in put]
+        touched = frozenset(point for some in points for point in some if point in self.sites)
         self.publish(touched)
         return touched
 

@@ -1,8 +1,8 @@
 """The local mesh: every workload of some manifests behind a real Envoy on a loopback address of its own.
 
-async with LocalMesh(read, options) as mesh:
-    await mesh.apply(another)          # enforced when this returns
-    called = await mesh.call(question)  # a real call, with real mTLS
+async with LocalMesh(read, settings, options) as mesh:
+    await mesh.apply(another)                  # enforced when this returns
+    calls = await make_calls(mesh, question)   # real calls, with real mTLS
 """
 
 from __future__ import annotations
@@ -110,9 +110,7 @@ class LocalMesh:
         authority = self._read(self.settings)
         self.rundir = self._stack.enter_context(RunDir.acquire(self.options.name))
         guard = self._stack.enter_context(Guard(self.rundir))
-        source = self.options.source or EmbeddedAuthority(
-            self.settings.trust_domain, lifetimes=self.options.lifetimes or Lifetimes()
-        )
+        source = self.options.source or EmbeddedAuthority(self.settings.trust_domain, lifetimes=self.options.lifetimes)
         if isinstance(source, WorkloadApi):
             await self._stack.enter_async_context(source)
         self.certificates = await self._stack.enter_async_context(
@@ -128,6 +126,7 @@ class LocalMesh:
         self._stack.push_async_callback(self.proxies.stop)
         self._stack.callback(self.server.listen(self._heard))
         await self._run(authority, _START)
+        self._tell_refusals()
         self.tell(Ready(len(self.sites), len(authority.policies), (time.monotonic() - began) * 1000))
 
     @property
@@ -182,27 +181,28 @@ class LocalMesh:
 
     async def _run(self, authority: Authority, timeout: float) -> None:
         world = authority.world
-        workloads = {key: one for key, one in world.workloads.items() if identity_of(one, self.settings) is not None}
-        addresses = self._addresses.assign(workloads)
+        found = {key: identity_of(one, self.settings) for key, one in world.workloads.items()}
+        identities = {key: identity for key, identity in found.items() if identity is not None}
+        addresses = self._addresses.assign(identities)
         sites = {}
-        for key, workload in workloads.items():
-            ports = self._addresses.bind_ports(ports_of(world, workload))
+        for key in identities:
+            ports = self._addresses.bind_ports(ports_of(world, world.workloads[key]))
             apps = {port: await self._app(key, port) for port in ports}
-            bound = {port: found.port for port, found in ports.items()}
+            bound = {port: one.port for port, one in ports.items()}
             named = any(one.partition(":")[0] == key for one in self.options.apps)
             sites[key] = Site(key, addresses[key], bound, apps, calls_out=named)
         self.certificates.federate([*self.options.federate, *_foreign_domains(authority, world.workloads)])
+        held = {identity_of(self.authority.world.workloads[key], self.settings) for key in self.sites}
         self.enforcement.begin(authority, sites)
-        for key, workload in workloads.items():
-            identity = identity_of(workload, self.settings)
-            if identity is not None:
-                self.enforcement.put_svid(key, await self.certificates.hold(identity))
-                self.enforcement.put_trust(key, self.certificates.bundles)
+        for gone in held - set(identities.values()) - {None}:
+            await self.certificates.release(str(gone))
+        for key, identity in identities.items():
+            self.enforcement.put_svid(key, await self.certificates.hold(identity))
+            self.enforcement.put_trust(key, self.certificates.bundles)
         await self.proxies.run(sites)
         await asyncio.gather(*(self.server.settled(node, timeout) for node in sites))
         wanted = {(site.address, bound) for site in sites.values() for bound in site.ports.values()}
         await until_listening(wanted, timeout)
-        self._tell_refusals()
 
     async def _app(self, workload: str, port: int) -> Address:
         named = self.options.apps.get(f"{workload}:{port}") or self.options.apps.get(workload)

@@ -54,6 +54,8 @@ class Proxies:
     async def run(self, nodes: Mapping[str, object]) -> None:
         """Have an Envoy for each of these workloads, and for no other."""
         await asyncio.gather(*(self._stop(node) for node in set(self._supervisors) - set(nodes)))
+        for unused in [one for one in self._echoes if one[0] not in nodes]:
+            await self._echoes.pop(unused).stop()
         slots = asyncio.Semaphore(_AT_ONCE)
 
         async def start(node: str) -> None:

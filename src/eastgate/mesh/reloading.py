@@ -57,15 +57,7 @@ class Difference:
 
     def apply(self, enforcement: Enforcement) -> frozenset[str]:
         """Enforce it; tells whose proxies that concerns."""
-        engine = enforcement.authority.engine
-        touched: set[str] = set()
-        for ref in self.removed:
-            touched |= engine.remove_policy(ref)
-        for policy in self.put:
-            touched |= engine.put_policy(policy)
-        concerned = frozenset(point for point in touched if point in enforcement.sites)
-        enforcement.publish(concerned)
-        return concerned
+        return enforcement.change(put=self.put, remove=self.removed)
 
 
 def difference(before: Manifests, after: Manifests) -> Difference | None:

@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Final
 
 from eastgate.policy.attributes import PATH
 from eastgate.policy.matchers import OneOf, Prefix, Suffix
 from eastgate.policy.predicates import Is, Predicate, any_of
 
-__all__ = ["any_path", "comparable_host", "comparable_path", "is_refused"]
+__all__ = ["REFUSED", "any_path", "comparable_host", "comparable_path", "is_refused"]
 
-_REFUSED = re.compile(r"%(?:2f|5c)|/\.{1,2};", re.IGNORECASE)
+REFUSED: Final = r"%(?:2f|5c)|/\.{1,2};"  # in any letter case; proxies are told the same
+_REFUSED = re.compile(REFUSED, re.IGNORECASE)
 _DOTS_WITH_PARAMETERS = re.compile(r"(?<=/)(\.{1,2});[^/\\]*(?=/|$)")
 _ENCODED = re.compile(r"%([0-9A-Fa-f]{2})")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")

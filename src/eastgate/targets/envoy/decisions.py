@@ -103,15 +103,6 @@ def verdicts(node: Node) -> Iterator[Verdict]:
     yield from verdicts(node.otherwise)
 
 
-def tests_of(node: Node) -> Iterator[Predicate]:
-    """Everything that is asked."""
-    if isinstance(node, Choice):
-        for when, inner in node.tests:
-            yield when
-            yield from tests_of(inner)
-        yield from tests_of(node.otherwise)
-
-
 def needs_http(predicate: Predicate) -> bool:
     """Whether it asks for something that only HTTP has."""
     return any(attribute.needs_http for attribute in mentions(predicate))

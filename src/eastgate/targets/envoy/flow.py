@@ -32,7 +32,7 @@ from eastgate.policy import (
     rules_of,
 )
 from eastgate.policy.attributes import IDENTITY, MESH_NAME, METHOD, PATH, PORT, Attribute
-from eastgate.policy.paths import is_refused
+from eastgate.policy.paths import REFUSED, is_refused
 from eastgate.targets.envoy.callers import Caller, Naming
 from eastgate.targets.envoy.codes import ASKS_AN_AUTHORIZER, Inexpressible
 from eastgate.targets.envoy.decisions import NO_AUDIT, Node, Verdict, allow, choice, deny, needs_http
@@ -47,7 +47,7 @@ ENCODED_SLASH = Computed(
     "the path has an encoded slash or backslash",
     frozenset({PATH}),
     lambda values: is_refused(str(values[PATH])),
-    pattern=(PATH, r"(?is).*(%(2f|5c)|/\.{1,2};).*"),
+    pattern=(PATH, f"(?is).*({REFUSED}).*"),
 )
 _BAD_QUERY = Verdict(False, int(Refusal.BAD_REQUEST), "plus-in-query")
 _BAD_PATH = Verdict(False, int(Refusal.BAD_REQUEST), "encoded-slash")
