@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import time
 from collections.abc import Collection
 
+from eastgate.mesh.local import procfs
+
 __all__ = ["until_listening"]
 
-_LISTEN = "0A"
 _PAUSE = 0.01
 
 
@@ -24,12 +24,4 @@ async def until_listening(wanted: Collection[tuple[str, int]], timeout: float) -
 
 
 def _listening() -> set[tuple[str, int]]:
-    found = set()
-    with open("/proc/net/tcp", encoding="ascii") as table:
-        for line in list(table)[1:]:
-            fields = line.split()
-            if fields[3] == _LISTEN:
-                address, _, port = fields[1].partition(":")
-                packed = bytes.fromhex(address)[::-1]
-                found.add((str(ipaddress.IPv4Address(packed)), int(port, 16)))
-    return found
+    return {(str(address), port) for address, port in procfs.listening()}

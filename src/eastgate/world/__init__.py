@@ -20,7 +20,7 @@ from eastgate.world.gateways import (
     Route,
     RoutesFrom,
 )
-from eastgate.world.identity import service_account_id, spiffe_problem, trust_domain_problem
+from eastgate.world.identity import account_of, service_account_id, spiffe_problem, trust_domain_problem
 from eastgate.world.interpret import interpret
 from eastgate.world.kinds import WorldObject, object_id, uses
 from eastgate.world.labels import Operator, Requirement, Selector
@@ -109,6 +109,7 @@ __all__ = [
     "Workload",
     "World",
     "WorldObject",
+    "account_of",
     "dns_label_problem",
     "dns_subdomain_problem",
     "interpret",

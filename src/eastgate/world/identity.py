@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["service_account_id", "spiffe_problem", "trust_domain_problem"]
+__all__ = ["account_of", "service_account_id", "spiffe_problem", "trust_domain_problem"]
 
 _SCHEME = "spiffe://"
 _LONGEST = 2048  # bytes
@@ -20,6 +20,15 @@ _SEGMENT = re.compile(r"[A-Za-z0-9._-]+")
 def service_account_id(trust_domain: str, namespace: str, name: str) -> str:
     """The SPIFFE ID of a Kubernetes service account."""
     return f"{_SCHEME}{trust_domain}/ns/{namespace}/sa/{name}"
+
+
+def account_of(identity: str) -> tuple[str, str, str] | None:
+    """Trust domain, namespace and name, where the identity has the form of a service account's."""
+    stem, _, name = identity.rpartition("/sa/")
+    before, _, namespace = stem.rpartition("/ns/")
+    domain = before.removeprefix(_SCHEME)
+    whole = before.startswith(_SCHEME) and all(part and "/" not in part for part in (domain, namespace, name))
+    return (domain, namespace, name) if whole else None
 
 
 def trust_domain_problem(text: str) -> str | None:

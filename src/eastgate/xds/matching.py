@@ -25,6 +25,7 @@ from xds.type.matcher.v3 import matcher_pb2
 from eastgate.policy import And, Computed, InNetwork, Is, Matcher, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
 from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, Attribute
 from eastgate.targets.envoy import ENCODED_SLASH, AccountOf, ByCaller, Node, OtherAccount, Verdict
+from eastgate.world import account_of
 from eastgate.xds.packing import packed
 
 __all__ = [
@@ -95,11 +96,10 @@ def _callers(to: Any, decided: ByCaller[Node], leaf: Leaf, key: str) -> Any:
 
 def _fallback(decided: ByCaller[Node], identity: str) -> Node:
     """What a caller of this identity would get without an entry of its own."""
-    stem, _, name = identity.rpartition("/sa/")
-    before, _, namespace = stem.rpartition("/ns/")
-    if not name or "/" in name or not namespace or "/" in namespace:
+    account = account_of(identity)
+    if account is None:
         return decided.stranger
-    domain = before.removeprefix("spiffe://")
+    domain, namespace, _ = account
     other, node = decided.other_account
     return decided.accounts.get(AccountOf(domain, namespace), node if domain == other.domain else decided.stranger)
 

@@ -13,8 +13,8 @@ import socket
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueError
-from pathlib import Path
 
+from eastgate.mesh.local import procfs
 from eastgate.mesh.local.errors import LocalMeshError
 
 __all__ = ["Addresses", "AddressesExhausted", "BoundPort", "NetworkUnavailable"]
@@ -23,7 +23,6 @@ _LOOPBACK = IPv4Network("127.0.0.0/8")
 _USUAL = tuple(IPv4Network(f"127.{number}.0.0/16") for number in range(64, 128))
 _RESERVATION = 15127  # below the ports that the system gives to clients
 _MOVE = 10_000
-_LISTEN = "0A"
 
 
 class NetworkUnavailable(LocalMeshError):  # noqa: N818 - a state of the machine
@@ -173,10 +172,7 @@ def _hosts(network: IPv4Network) -> Iterator[IPv4Address]:
 
 def _listeners() -> set[IPv4Address]:
     """Where somebody listens now, in 127.0.0.0/8."""
-    found = set()
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/net/tcp").read_text(encoding="ascii").splitlines()[1:]:
-            fields = line.split()
-            if fields[3] == _LISTEN:
-                found.add(IPv4Address(bytes.fromhex(fields[1].partition(":")[0])[::-1]))
-    return {address for address in found if address in _LOOPBACK}
+    try:
+        return {address for address, _ in procfs.listening() if address in _LOOPBACK}
+    except OSError:
+        return set()

@@ -14,7 +14,7 @@ from typing import Generic, TypeVar
 from eastgate.policy import ALWAYS, NEVER, AccountsOf, Is, OneOf, Predicate, Prefix, Present, Suffix
 from eastgate.policy.attributes import IDENTITY, MESH_NAME
 from eastgate.settings import Settings
-from eastgate.world import service_account_id
+from eastgate.world import account_of, service_account_id
 
 __all__ = ["AccountOf", "ByCaller", "Caller", "Known", "Naming", "Nobody", "OtherAccount", "Stranger"]
 
@@ -115,11 +115,8 @@ class Naming:
 
     def account(self, identity: str) -> tuple[str, str] | None:
         """Namespace and name, where the identity is of a service account of the trust domain."""
-        stem, _, name = identity.rpartition("/sa/")
-        before, _, namespace = stem.rpartition("/ns/")
-        if before != f"spiffe://{self.domain}" or not name or "/" in name or not namespace or "/" in namespace:
-            return None
-        return namespace, name
+        found = account_of(identity)
+        return found[1:] if found is not None and found[0] == self.domain else None
 
     def mesh_name(self, identity: str) -> str:
         """What Linkerd calls it."""

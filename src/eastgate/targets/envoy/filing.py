@@ -9,6 +9,7 @@ from typing import TypeAlias
 from eastgate.policy import AccountsOf, And, Is, OneOf, Or, Predicate
 from eastgate.policy.attributes import IDENTITY, MESH_NAME
 from eastgate.targets.envoy.callers import AccountOf, Caller, Known, Naming
+from eastgate.world import account_of
 
 __all__ = ["Filed"]
 
@@ -45,9 +46,9 @@ class Filed:
         found = [self.anyone]
         if isinstance(caller, Known):
             found.append(self.exact.get(caller.identity, []))
-            stem, _, _ = caller.identity.rpartition("/sa/")
-            before, _, namespace = stem.rpartition("/ns/")
-            found.append(self.accounts.get(AccountOf(before.removeprefix("spiffe://"), namespace), []))
+            account = account_of(caller.identity)
+            if account is not None:
+                found.append(self.accounts.get(AccountOf(*account[:2]), []))
         elif isinstance(caller, AccountOf):
             found.append(self.accounts.get(caller, []))
         if sum(1 for one in found if one) <= 1:
