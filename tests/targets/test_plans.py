@@ -30,7 +30,8 @@ from eastgate.policy import (
 )
 from eastgate.policy.attributes import ADDRESS, METHOD, PATH, SERVICE, Attribute, header
 from eastgate.targets.envoy import Inexpressible, PortPlan, Verdict, plan_port
-from eastgate.targets.envoy.decisions import Choice, choice, name_of, unread
+from eastgate.targets.envoy.combining import unread
+from eastgate.targets.envoy.decisions import Choice, choice, name_of
 from eastgate.xds.server.resources import EXTENSION, LISTENER
 from tests.differential.bench import authority_of
 from tests.differential.world import WORLD

@@ -7,18 +7,22 @@ policy names one of them. Taking a chain away closes the connections on it, and 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import groupby
 from typing import Any
 
 from envoy.config.listener.v3 import listener_components_pb2, listener_pb2
 from google.protobuf.wrappers_pb2 import StringValue
 
-from eastgate.policy import Not, Predicate
-from eastgate.targets.envoy import ByCaller, Caller, Choice, Node, PortPlan, Verdict
+from eastgate.policy import ALWAYS, Predicate
+from eastgate.targets.envoy import ByCaller, Caller, Node, PortPlan, Verdict
+from eastgate.targets.envoy.combining import Entry, either, flatten
+from eastgate.targets.envoy.decisions import choice
 from eastgate.xds.doors import DETECTION, NETWORK, Door
 from eastgate.xds.logs import denial_log
-from eastgate.xds.matching import by_protocol, caller_matcher
+from eastgate.xds.matching import NO_CALLER, by_protocol, caller_matcher
 from eastgate.xds.packing import packed
 from eastgate.xds.typed import Plain, filter_, message, typed
 
@@ -42,16 +46,26 @@ def connections(door: Door, plan: PortPlan) -> Any:
             "continue_on_listener_filters_timeout": True,
         }
     listener: Any = message(listener_pb2.Listener, plain)
-    chains.named_closed("no-caller", Verdict(False, 0, "no-caller"))
+    chains.named_closed(NO_CALLER)
     listener.filter_chains.extend(chains.every())
     listener.filter_chain_matcher.CopyFrom(matcher)
     return listener
 
 
 def _chain(to: Any, verdict: Verdict) -> None:
-    name = verdict.who if ":" in verdict.who else f"closed:{verdict.who}"
+    name = f"closed:{verdict.name}" if verdict == NO_CALLER else verdict.who
     to.action.name = "chain"
     to.action.typed_config.CopyFrom(packed(StringValue(value=name)))
+
+
+def _joined(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Join lines that let in one after the other into one."""
+    for allowed, run in groupby(entries, key=lambda entry: entry[1].allowed):
+        if allowed:
+            lines = list(run)
+            yield either(when for when, _ in lines), lines[-1][1]
+        else:
+            yield from run
 
 
 class _Chains:
@@ -67,34 +81,35 @@ class _Chains:
         return [self._chains[name] for name in sorted(self._chains)]
 
     def named(self, decided: ByCaller[Node], leads_to: str) -> ByCaller[Node]:
-        """The same tree, with the names of filter chains where verdicts were."""
-        return decided.map(lambda caller, node: self._node(node, caller, leads_to, ()))
+        """Return the same decisions, with the names of filter chains where verdicts were."""
+        return decided.map(lambda caller, node: self._node(node, caller, leads_to))
 
-    def _node(self, node: Node, caller: Caller, leads_to: str, asked: tuple[Predicate, ...]) -> Node:
-        if isinstance(node, Choice):
-            tests = []
-            for when, inner in node.tests:
-                tests.append((when, self._node(inner, caller, leads_to, (*asked, when))))
-                asked = (*asked, Not(when))
-            return Choice(tuple(tests), self._node(node.otherwise, caller, leads_to, asked))
-        name = self._let_in(caller, leads_to, asked) if node.allowed else self.named_closed(node.name, node)
-        return Verdict(node.allowed, node.status, name)
+    def _node(self, node: Node, caller: Caller, leads_to: str) -> Node:
+        """Name the chain of each line. Lines that let in one after the other are one: they lead to the same place.
 
-    def _let_in(self, caller: Caller, leads_to: str, asked: tuple[Predicate, ...]) -> str:
-        """A chain of the caller's own. Where the address decides, also of what was asked about it."""
-        name = f"{leads_to}:{caller}"
-        if asked:
-            name += "?" + blake2b("\n".join(map(str, asked)).encode(), digest_size=6).hexdigest()
+        A chain is the caller's own. Where the address decides, it is also that of all that was asked about it so far.
+        """
+        asked = blake2b(digest_size=6)
+        tests: list[tuple[Predicate, Node]] = []
+        for when, end in _joined(flatten(node)):
+            if when != ALWAYS or tests:
+                asked.update(f"{end.allowed} {when}\n".encode())
+            suffix = f"?{asked.hexdigest()}" if when != ALWAYS or tests else ""
+            name = self._let_in(f"{leads_to}:{caller}{suffix}", leads_to) if end.allowed else self.named_closed(end)
+            tests.append((when, Verdict(end.allowed, end.status, name)))
+        return choice(tests[:-1], tests[-1][1])
+
+    def _let_in(self, name: str, leads_to: str) -> str:
         if name not in self._chains:
             self._chains[name] = self._filter_chain(name, self._open(leads_to))
         return name
 
-    def named_closed(self, reason: str, verdict: Verdict) -> str:
-        """A chain that closes at once, and logs why."""
-        name = f"closed:{reason}"
+    def named_closed(self, verdict: Verdict) -> str:
+        """Name the chain that closes at once, and logs why."""
+        name = f"closed:{verdict.name}"
         if name not in self._chains:
             door = self._door
-            self._chains[name] = self._filter_chain(name, _closing(door.workload, door.port, reason, verdict.name))
+            self._chains[name] = self._filter_chain(name, _closing(door.workload, door.port, verdict.name))
         return name
 
     def _filter_chain(self, name: str, proxy: Any) -> Any:
@@ -112,8 +127,8 @@ def _leading(cluster: str) -> Any:
 
 
 @lru_cache(maxsize=4096)
-def _closing(workload: str, port: int, reason: str, name: str) -> Any:
-    return _proxy(f"denied/{port}/{reason}", "nowhere", denial_log(workload, port, name))
+def _closing(workload: str, port: int, name: str) -> Any:
+    return _proxy(f"denied/{port}/{name}", "nowhere", denial_log(workload, port, name))
 
 
 def _proxy(prefix: str, cluster: str, log: list[Plain]) -> Any:

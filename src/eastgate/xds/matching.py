@@ -31,6 +31,7 @@ from eastgate.xds.packing import packed
 __all__ = [
     "ADDRESS_KEY",
     "NOBODY",
+    "NO_CALLER",
     "PATH_KEY",
     "PEER_KEY",
     "SOURCE_KEY",
@@ -47,6 +48,7 @@ SOURCE_KEY = "eastgate.source"  # the address with its port, by which a log line
 PATH_KEY = "eastgate.path"
 TOKEN_KEY = "eastgate.token"  # the claim of a verified token  # noqa: S105 - not a secret
 NOBODY = "none"
+NO_CALLER = Verdict(False, 0, "no-caller")  # nothing was noted of the caller, which cannot be
 _DOMAIN, _SEGMENT = "[a-z0-9._-]+", "[A-Za-z0-9._-]+"  # Envoy writes several names of a certificate with commas
 _ROOT, _DOUBLED = "/", "//"  # a path of slashes alone is the root to policies, and `//` to Envoy
 
@@ -119,12 +121,13 @@ def _account_or_stranger(
     to: Any, accounts: tuple[AccountOf | OtherAccount, Node], stranger: Node, leaf: Leaf, key: str
 ) -> None:
     cell, node = accounts
-    [account, anyone], otherwise = _list(to, 2)
-    _regex(account.predicate, _state(key), _accounts(cell))
-    _node(account.on_match, node, leaf)
-    _regex(anyone.predicate, _state(key), f"spiffe://{_DOMAIN}(/{_SEGMENT})+")
-    _node(anyone.on_match, stranger, leaf)
-    leaf(otherwise, Verdict(False, 0, "no-caller"))
+    cells = [(_accounts(cell), node)] if node != stranger else []
+    cells.append((f"spiffe://{_DOMAIN}(/{_SEGMENT})+", stranger))
+    tests, otherwise = _list(to, len(cells))
+    for test, (pattern, decided) in zip(tests, cells, strict=True):
+        _regex(test.predicate, _state(key), pattern)
+        _node(test.on_match, decided, leaf)
+    leaf(otherwise, NO_CALLER)
 
 
 def _accounts(cell: AccountOf | OtherAccount) -> str:

@@ -1,31 +1,49 @@
-"""Decisions as a tree: tests in order, and at each end a verdict with the name that the proxy will log."""
+"""Decisions as a tree: tests in order, and at each end a verdict with the name that the proxy will log.
+
+A tree is as deep as a request has stages to pass, however many rules there are: a test that comes after others stands
+in the same list, never inside of their `otherwise`. Envoy reads no configuration that is nested beyond a fixed depth.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
 
-from eastgate.policy import ALWAYS, NEVER, Origin, PolicyRef, Predicate, Refusal, Rule, mentions
+from eastgate.policy import (
+    ALWAYS,
+    NEVER,
+    And,
+    Computed,
+    Is,
+    Not,
+    Or,
+    Origin,
+    PolicyRef,
+    Predicate,
+    Refusal,
+    Rule,
+    all_of,
+    any_of,
+    mentions,
+)
+from eastgate.policy.attributes import Attribute
 
 __all__ = [
     "NO_AUDIT",
     "Choice",
     "Node",
     "Verdict",
+    "assume",
     "choice",
     "name_of",
     "needs_http",
-    "or_else",
-    "then",
-    "unread",
     "verdicts",
 ]
 
 OPEN = "open"  # nothing was in the way
-_MOST_NODES = 2_000  # of what is not HTTP on a port that is read as HTTP; past it the port is closed to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +100,7 @@ def deny(rule: Rule | None, refusal: Refusal, policies: int) -> Verdict:
 
 
 def choice(tests: Iterable[tuple[Predicate, Node]], otherwise: Node) -> Node:
-    """Tests in order, without those that are certain."""
+    """Build one flat list of tests in order, without those that are certain."""
     kept: list[tuple[Predicate, Node]] = []
     for when, node in tests:
         if when == ALWAYS:
@@ -90,6 +108,9 @@ def choice(tests: Iterable[tuple[Predicate, Node]], otherwise: Node) -> Node:
             break
         if when != NEVER:
             kept.append((when, node))
+    if isinstance(otherwise, Choice):
+        kept += otherwise.tests
+        otherwise = otherwise.otherwise
     return Choice(tuple(kept), otherwise) if kept else otherwise
 
 
@@ -108,57 +129,19 @@ def needs_http(predicate: Predicate) -> bool:
     return any(attribute.needs_http for attribute in mentions(predicate))
 
 
-def then(first: Node, second: Node) -> Node:
-    """BOTH must allow, in this order; an allow is named after the last that says more than `open`."""
-    if isinstance(first, Verdict):
-        if not first.allowed:
-            return first
-        return _named(second, first.who) if first.who != OPEN else second
-    return Choice(tuple((when, then(node, second)) for when, node in first.tests), then(first.otherwise, second))
-
-
-def or_else(first: Node, second: Node) -> Node:
-    """What the first says of rules in audit mode; where none of them matches, what the second does."""
-    if isinstance(first, Verdict):
-        return second if first == NO_AUDIT else first
-    return Choice(tuple((when, or_else(node, second)) for when, node in first.tests), or_else(first.otherwise, second))
-
-
-def _named(node: Node, who: str) -> Node:
-    if isinstance(node, Verdict):
-        return Verdict(True, 200, who) if node.allowed and node.who == OPEN else node
-    return Choice(tuple((when, _named(inner, who)) for when, inner in node.tests), _named(node.otherwise, who))
-
-
-def unread(node: Node) -> Node:
-    """The decision on bytes that are not read as HTTP: whatever HTTP could be in them, ALL of it must be allowed."""
-    found = _unread(node, [_MOST_NODES])
-    return Verdict(False, int(Refusal.CLOSED), "not-read-as-http") if found is None else _closed(found)
-
-
-def _unread(node: Node, budget: list[int]) -> Node | None:
-    budget[0] -= 1
-    if budget[0] < 0:
-        return None
-    if isinstance(node, Verdict):
-        return node
-    if not node.tests:
-        return _unread(node.otherwise, budget)
-    (when, inner), *rest = node.tests
-    held = _unread(inner, budget)
-    missed = _unread(choice(rest, node.otherwise), budget)
-    if held is None or missed is None:
-        return None
-    if not needs_http(when):
-        return choice([(when, held)], missed)
-    if isinstance(missed, Verdict) and not missed.allowed:
-        return missed
-    joined = then(held, missed)
-    return joined if sum(1 for _ in verdicts(joined)) <= _MOST_NODES else None
-
-
-def _closed(node: Node) -> Node:
-    """A denial of bytes is a closed connection."""
-    if isinstance(node, Verdict):
-        return node if node.allowed else replace(node, status=int(Refusal.CLOSED))
-    return Choice(tuple((when, _closed(inner)) for when, inner in node.tests), _closed(node.otherwise))
+def assume(predicate: Predicate, about: Callable[[Attribute], bool], *, held: bool) -> Predicate:
+    """Return the predicate where every test about some attributes helps it to hold, or with `held` False to fail."""
+    match predicate:
+        case Is() | Computed():
+            if any(map(about, mentions(predicate))):
+                return ALWAYS if held else NEVER
+            return predicate
+        case Not(part):
+            inner = assume(part, about, held=not held)
+            return NEVER if inner == ALWAYS else ALWAYS if inner == NEVER else Not(inner)
+        case And(parts):
+            kept = [assume(part, about, held=held) for part in parts]
+            return NEVER if NEVER in kept else all_of(kept)
+        case Or(parts):
+            kept = [assume(part, about, held=held) for part in parts]
+            return ALWAYS if ALWAYS in kept else any_of(part for part in kept if part != NEVER)

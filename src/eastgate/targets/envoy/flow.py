@@ -18,7 +18,6 @@ from eastgate.policy import (
     FirstMatch,
     Is,
     Layer,
-    Not,
     Observe,
     OneOf,
     PolicyRef,
@@ -35,7 +34,7 @@ from eastgate.policy.attributes import IDENTITY, MESH_NAME, METHOD, PATH, PORT, 
 from eastgate.policy.paths import REFUSED, is_refused
 from eastgate.targets.envoy.callers import Caller, Naming
 from eastgate.targets.envoy.codes import ASKS_AN_AUTHORIZER, Inexpressible
-from eastgate.targets.envoy.decisions import NO_AUDIT, Node, Verdict, allow, choice, deny, needs_http
+from eastgate.targets.envoy.decisions import NO_AUDIT, Node, Verdict, allow, assume, choice, deny, needs_http
 from eastgate.targets.envoy.exactness import QUERY, obstacle
 from eastgate.targets.envoy.filing import Filed
 
@@ -104,8 +103,10 @@ class Flow:
         self._naming = naming
         self._filed: dict[int, tuple[list[Rule], Filed]] = {}
         self._told_apart = bool(self.layer.cases or self._patterned)  # HTTP and what is not
-        self._decided: dict[tuple[Caller, bool], Node] = {}
+        self._decided: dict[tuple[Caller | None, bool], Node] = {}
+        self._by_caller = any(atom.attribute.name in _CALLER for atom in self.asked if isinstance(atom, Is))
         self._sizes: dict[int, int] = {}  # of chains: how many policies each has
+        self._chains: dict[tuple[int, Caller | None], Node] = {}
         self._check()
 
     def _check(self) -> None:
@@ -121,8 +122,11 @@ class Flow:
     # Deciding
 
     def decision(self, caller: Caller, *, http: bool) -> Node:
-        """What the layer decides for callers of a cell. `http`: the request is known to be HTTP."""
-        key = caller, http and self._told_apart
+        """Return what the layer decides for callers of a cell: the same object for all, where it asks for none.
+
+        `http`: the request is known to be HTTP.
+        """
+        key = caller if self._by_caller else None, http and self._told_apart
         if key not in self._decided:
             node = self._pick(caller, http, lambda chain: self._chain(chain, caller))
             if http:
@@ -150,6 +154,13 @@ class Flow:
         return choice([(when, of(chain)) for when, chain in cases if when != NEVER], of(self.layer.otherwise))
 
     def _chain(self, chain: Chain, caller: Caller) -> Node:
+        """Return what a chain decides. Routes that share one share its decision."""
+        key = id(chain), caller if self._by_caller else None
+        if key not in self._chains:
+            self._chains[key] = self._decide(chain, caller)
+        return self._chains[key]
+
+    def _decide(self, chain: Chain, caller: Caller) -> Node:
         stages = [stage for stage in chain.stages if not isinstance(stage, Observe)]
         policies = self._sizes.get(id(chain))
         if policies is None:
@@ -219,8 +230,8 @@ class Flow:
             if case.forgiving:
                 yield when, chosen
             else:
-                yield _without_path(when, held=False), chosen
-                yield _without_path(when, held=True), _BAD_PATH
+                yield assume(when, _is_path, held=False), chosen
+                yield assume(when, _is_path, held=True), _BAD_PATH
 
     # Policies in audit mode
 
@@ -236,18 +247,8 @@ class Flow:
         return choice(tests, NO_AUDIT)
 
 
-def _without_path(predicate: Predicate, *, held: bool) -> Predicate:
-    """The predicate where everything about the path is taken to be so; under a negation, the opposite."""
-    if isinstance(predicate, Not):
-        inner = _without_path(predicate.part, held=not held)
-        return NEVER if inner == ALWAYS else ALWAYS if inner == NEVER else Not(inner)
-    if isinstance(predicate, Is | Computed):
-        attributes = {predicate.attribute} if isinstance(predicate, Is) else predicate.attributes
-        if PATH in attributes:
-            return ALWAYS if held else NEVER
-        return predicate
-    parts = tuple(_without_path(part, held=held) for part in predicate.parts)
-    return rewrite(type(predicate)(parts), lambda atom: atom)
+def _is_path(attribute: Attribute) -> bool:
+    return attribute == PATH
 
 
 def _asked(layer: Layer, *, observed: bool) -> Iterator[Is | Computed]:

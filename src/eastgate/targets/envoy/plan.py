@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from math import prod
 
 from eastgate.collection import no_collection
 from eastgate.policy import Is, Layer, PolicyRef, Refusal
@@ -17,12 +16,12 @@ from eastgate.policy.attributes import PATH, Attribute
 from eastgate.settings import Settings
 from eastgate.targets.envoy.callers import ByCaller, Caller, Naming
 from eastgate.targets.envoy.codes import NOT_A_TEST, Inexpressible
-from eastgate.targets.envoy.decisions import OPEN, Node, Verdict, or_else, policy_name, then, unread, verdicts
+from eastgate.targets.envoy.combining import TooManyEnds, or_else, then, unread
+from eastgate.targets.envoy.decisions import OPEN, Node, Verdict, policy_name
 from eastgate.targets.envoy.flow import Flow, is_network
 
 __all__ = ["PortPlan", "Requests", "plan_port"]
 
-_MOST_ENDS = 20_000  # of what all layers say of one caller
 _OPEN: Node = Verdict(True, 200, OPEN)
 CLOSED: Node = Verdict(False, int(Refusal.CLOSED), "cannot-be-enforced")
 
@@ -81,7 +80,8 @@ class _Port:
         self.naming = naming
         self.flows = flows
         self.network = [flow for flow in flows if is_network(flow.layer)]
-        self.known = frozenset(known)
+        self._identities = frozenset(known)
+        self._combined: dict[tuple[bool, tuple[int, ...]], tuple[tuple[Node, ...], Node]] = {}
 
     def plan(self) -> PortPlan:
         reads_http = len(self.network) < len(self.flows)
@@ -99,20 +99,17 @@ class _Port:
 
     def _connecting(self, flows: Sequence[Flow]) -> ByCaller[Node]:
         """What these layers say of a connection, one after the other; of HTTP in it, nothing is known."""
-        cells = self._cells(flows, self.known)
-        decided = {
-            caller: reduce(then, (unread(flow.decision(caller, http=False)) for flow in flows), _OPEN)
-            for caller in cells
-        }
+        cells = self._cells(flows, self._identities)
+        decided = {c: self._joined((flow.decision(c, http=False) for flow in flows), read=False) for c in cells}
         return self.naming.by_caller(cells, decided)
 
     def _requests(self) -> Requests:
         cells = self._cells(self.flows)
-        decided = {c: self._joined([flow.decision(c, http=True) for flow in self.flows]) for c in cells}
+        decided = {c: self._joined(flow.decision(c, http=True) for flow in self.flows) for c in cells}
         looks_at = frozenset().union(*(flow.layer.looks_at for flow in self.flows))
         refused = decided
         if PATH in looks_at:
-            refused = {c: self._joined([flow.refusal(c) for flow in self.flows]) for c in cells}
+            refused = {c: self._joined(flow.refusal(c) for flow in self.flows) for c in cells}
         return Requests(
             self.naming.by_caller(cells, decided),
             self.naming.by_caller(cells, refused) if refused != decided else None,
@@ -120,13 +117,21 @@ class _Port:
             looks_at,
         )
 
-    def _joined(self, nodes: Sequence[Node]) -> Node:
-        """ALL of them must allow. Layers of several APIs that each have very many tests are too much for one proxy."""
-        sizes = [size for node in nodes if (size := sum(1 for _ in verdicts(node))) > 1]
-        if len(sizes) > 1 and prod(sizes) > _MOST_ENDS:
-            named = (policy for flow in self.flows for policy in flow.policies)
-            raise Inexpressible(NOT_A_TEST, f"its layers have {prod(sizes)} ways through them", named)
-        return reduce(then, nodes, _OPEN)
+    def _joined(self, nodes: Iterable[Node], *, read: bool = True) -> Node:
+        """Combine what all layers say: ALL of them must allow. Callers of whom they say the same share the result.
+
+        `read`: whether HTTP is read. Where it is not, nothing of it is known.
+        """
+        said = tuple(nodes)
+        key = read, tuple(map(id, said))
+        if key not in self._combined:
+            try:
+                combined = reduce(then, said if read else map(unread, said), _OPEN)
+            except TooManyEnds as error:
+                named = (policy for flow in self.flows for policy in flow.policies)
+                raise Inexpressible(NOT_A_TEST, str(error), named) from None
+            self._combined[key] = said, combined
+        return self._combined[key][1]
 
     def _audit(self, flows: Sequence[Flow], *, http: bool) -> ByCaller[Node] | None:
         """The first rule in audit mode that matches, of all layers."""
