@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from eastgate.mesh.events import Decided, Enforced, Event
+from eastgate.mesh.events import Decided, Enforced, Event, PartlyEnforced
 from eastgate.mesh.local.calling import Called, Connection, HttpRequest, Target, call
 from eastgate.mesh.local.echo import EchoOptions, EchoServer
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
@@ -79,7 +79,7 @@ class Running:
             await connection.send(data)
             return (await connection.raw(quiet)).body
 
-    async def change(self, *manifests: Manifest) -> Enforced:
+    async def change(self, *manifests: Manifest) -> Enforced | PartlyEnforced:
         """Enforce these instead."""
         return await self.mesh.apply(reading(*manifests)(self.mesh.settings))
 

@@ -10,7 +10,7 @@ import pytest
 
 from eastgate.authority import load
 from eastgate.mesh.deciders import Deciders, handshake_problem
-from eastgate.mesh.events import Decided, Enforced, Noted, NotEnforced
+from eastgate.mesh.events import Decided, Enforced, Noted, NotEnforced, PartlyEnforced
 from eastgate.mesh.records import Observed, observe
 from eastgate.mesh.telling import Repeats, Teller
 from tests.mesh.running import SHOP
@@ -78,9 +78,16 @@ def test_each_call_is_told_once() -> None:
 
 
 def test_what_is_not_enforced_is_loud(teller: Teller) -> None:
-    event = NotEnforced("shop/cart", ("AuthorizationPolicy/shop/x",), "Envoy says \x1b[2J no")
-    assert teller.line(event) == r"NOT ENFORCED at shop/cart (AuthorizationPolicy/shop/x): Envoy says \x1b[2J no"
+    event = NotEnforced("shop/cart", 80, ("AuthorizationPolicy/shop/x",), "shop/cart port 80 is closed: \x1b[2J no")
+    assert teller.line(event) == r"NOT ENFORCED: shop/cart port 80 is closed: \x1b[2J no"
     assert teller.to_json(event)["event"] == "notEnforced"
+
+
+def test_what_is_enforced_in_part_is_never_called_enforced(teller: Teller) -> None:
+    event = PartlyEnforced(1.0, ("shop/cart",), ("AuthorizationPolicy/shop/x",), ("shop/cart port 80",), ())
+    assert teller.line(event).startswith("PARTLY enforced in 1 ms: AuthorizationPolicy/shop/x; ")
+    assert teller.line(event).endswith("; closed: shop/cart port 80")
+    assert teller.to_json(event)["event"] == "partlyEnforced"
 
 
 def test_a_path_cannot_speak_to_the_terminal(teller: Teller) -> None:

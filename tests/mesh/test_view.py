@@ -14,7 +14,7 @@ from rich.console import Console
 
 from eastgate.authority import load
 from eastgate.diagnostics import Code, Diagnostic
-from eastgate.mesh.events import Broken, Decided, Enforced, Event, Noted, NotEnforced
+from eastgate.mesh.events import Broken, Decided, Enforced, Event, Noted, NotEnforced, PartlyEnforced
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.mesh.records import observe
 from eastgate.mesh.telling import Teller
@@ -26,14 +26,12 @@ LOG = Path(__file__).with_name("shop.log")
 BROKEN = Broken((Diagnostic(Code("EG0000", "", ""), "`x` is wrong", None, "write `y`"),))
 
 
-def shown(*events: Event, refused: int = 0, verbose: bool = False, height: int = 40) -> str:
+def shown(*events: Event, verbose: bool = False, height: int = 40) -> str:
     """The screen after these events."""
     mesh = SimpleNamespace(
         sites=dict.fromkeys("abc"),
         authority=AUTHORITY,
         options=MeshOptions(name="shop"),
-        enforcement=SimpleNamespace(refused=dict.fromkeys(range(refused))),
-        server=SimpleNamespace(proxies=tuple),
     )
     console = Console(file=io.StringIO(), width=150, height=height, force_terminal=True, no_color=True)
 
@@ -71,25 +69,27 @@ def test_the_latest_calls_stay_in_sight() -> None:
 
 
 @pytest.mark.parametrize(
-    ("events", "refused", "header"),
+    ("events", "header"),
     [
-        ([], 0, "nothing has changed yet"),
-        ([Enforced(21.6, (), ())], 0, "enforced in 22 ms"),
-        ([BROKEN], 0, "broken: kept the last good policy"),
-        ([BROKEN, Enforced(21.6, (), ())], 0, "enforced in 22 ms"),
-        ([NotEnforced("a", ("p",), "no"), Enforced(1, (), ())], 2, "enforced in 1 ms, but 2 ports are closed"),
+        ([], "nothing has changed yet"),
+        ([Enforced(21.6, (), ())], "enforced in 22 ms"),
+        ([BROKEN], "broken: kept the last good policy"),
+        ([BROKEN, Enforced(21.6, (), ())], "enforced in 22 ms"),
+        ([PartlyEnforced(1, (), (), ("a port 80", "b port 80"), ())], "PARTLY enforced: 2 ports are closed"),
+        ([PartlyEnforced(1, (), (), (), ("a",))], "PARTLY enforced: a proxy has not accepted all of it"),
+        ([NotEnforced("a", 80, ("p",), "no")], "not enforced at a port 80"),
     ],
 )
-def test_the_last_change_is_in_the_header(events: list[Event], refused: int, header: str) -> None:
-    last = shown(*events, refused=refused).rpartition("policies, revision")[2]
+def test_the_last_change_is_in_the_header(events: list[Event], header: str) -> None:
+    last = shown(*events).rpartition("policies, revision")[2]
     assert header in last.replace("\x1b[0m", "").replace("\x1b[1m", "")
 
 
 def test_what_is_wrong_is_printed_in_full() -> None:
-    text = shown(BROKEN, NotEnforced("shop/cart", ("p",), "Envoy says no"), Noted("it crashed", trouble=True))
+    text = shown(BROKEN, NotEnforced("shop/cart", 80, ("p",), "Envoy says no"), Noted("it crashed", trouble=True))
     assert "`x` is wrong" in text
     assert "help: write `y`" in text
-    assert "NOT ENFORCED at shop/cart (p): Envoy says no" in text
+    assert "NOT ENFORCED: Envoy says no" in text
     assert "it crashed" in text
 
 

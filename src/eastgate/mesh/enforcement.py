@@ -7,21 +7,23 @@ difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from weakref import WeakKeyDictionary
 
 from eastgate.authority import Authority
 from eastgate.collection import no_collection
-from eastgate.diagnostics import Diagnostic
 from eastgate.dialects import Policy
 from eastgate.engine.compiled import Program
 from eastgate.identity import Svid, TrustBundles
+from eastgate.mesh.closures import TRUST, Closure, Closures, closing_of
 from eastgate.mesh.sites import Site, identity_of, known_identities, upstreams
 from eastgate.policy import PolicyRef
-from eastgate.targets.envoy import PortPlan, plan_port
+from eastgate.targets.envoy import Inexpressible, PortPlan, plan_port
+from eastgate.targets.envoy.decisions import policy_name
 from eastgate.xds.doors import Door
 from eastgate.xds.secrets import svid_secret, trust_secret
-from eastgate.xds.server.resources import Resource
+from eastgate.xds.server.resources import Key, Resource
+from eastgate.xds.server.status import ProxyStatus, Rejection
 from eastgate.xds.server.store import Store
 from eastgate.xds.sidecar import Outbound, deciding, inbound_resources, outbound_resources
 from eastgate.xds.tokens import TokenIdentity
@@ -40,7 +42,7 @@ class Enforcement:
         self.authority = authority
         self.store = store
         self.sites: Mapping[str, Site] = {}
-        self.refused: dict[str, Diagnostic] = {}  # ports that are closed because their policies cannot be enforced
+        self._closures = Closures()
         self._by_address = by_address
         self._tokens = tokens
         self._secrets: dict[str, dict[str, Resource]] = {}
@@ -58,11 +60,16 @@ class Enforcement:
         self._known = known_identities(authority.world, authority.settings)
         self._plans.clear()
         self._outbound.clear()
-        self.refused.clear()
         for node in gone:
             self._secrets.pop(node, None)
+            self._closures.forget(node)
             self.store.forget(node)
         self.publish(sites)
+
+    @property
+    def closed(self) -> Mapping[tuple[str, int], Closure]:
+        """The ports that are closed because something of them is not enforced, by workload and number."""
+        return self._closures.closed
 
     def put_policy(self, policy: Policy) -> frozenset[str]:
         """Add or replace one policy; tells whose proxies that concerns."""
@@ -75,6 +82,25 @@ class Enforcement:
         touched = frozenset(point for some in points for point in some if point in self.sites)
         self.publish(touched)
         return touched
+
+    # What proxies make of it
+
+    def reject(self, node: str, key: Key, rejection: Rejection) -> None:
+        """Close what a proxy would not have as it should be."""
+        if node in self.sites:
+            self._closures.reject(node, key, rejection)
+            self.publish([node])
+
+    def accept(self, node: str, status: Callable[[], ProxyStatus | None]) -> bool:
+        """Open the ports that were closed and of which the proxy has everything now; tells whether there are any."""
+        if node not in self.sites or not self._closures.is_shut(node):
+            return False
+        found = status()
+        states = {(one.type_url, one.name): one.state for one in found.resources} if found is not None else {}
+        opened = self._closures.open(node, states)
+        if opened:
+            self.publish([node])
+        return opened
 
     # Certificates
 
@@ -89,6 +115,8 @@ class Enforcement:
     def _put_secret(self, node: str, secret: Resource) -> None:
         self._secrets.setdefault(node, {})[secret.name] = secret
         self.store.update(node, put=[secret])
+        if node in self.sites and self._closures.is_shut(node):
+            self.publish([node])  # it may have been this that its ports were closed for
 
     # What is published
 
@@ -104,11 +132,15 @@ class Enforcement:
     def _resources(self, node: str) -> list[Resource]:
         site = self.sites[node]
         known = self._addresses(node) if self._by_address else ()
+        trust = [one for one in self._secrets.get(node, {}).values() if one.key == TRUST]
         found: list[Resource] = []
         for port, bound in sorted(site.ports.items()):
             door = Door(node, site.address, port, bound, known, self._tokens)
             plan = self.plan(node, port)
-            found += inbound_resources(door, plan, site.apps[port], self._deciding(plan))
+            resources = list(inbound_resources(door, plan, site.apps[port], self._deciding(plan)))
+            found += self._closures.guard(node, port, resources, trust, closing_of(door))
+            if plan.refused is not None:
+                self._closures.closed[node, port] = _refused(node, plan, plan.refused)
         return [*found, *self._calling_out(site)] if site.calls_out else found
 
     def _deciding(self, plan: PortPlan) -> tuple[Resource, ...]:
@@ -133,12 +165,6 @@ class Enforcement:
         plans = self._plans.setdefault(program, {})
         if port not in plans:
             plans[port] = plan_port(program.layers, port, self.authority.settings, self._known)
-        where = f"{node} port {port}"
-        refused = plans[port].refused
-        if refused is None:
-            self.refused.pop(where, None)
-        else:
-            self.refused[where] = refused.diagnostic(where)
         return plans[port]
 
     def _addresses(self, node: str) -> tuple[tuple[str, str], ...]:
@@ -149,3 +175,8 @@ class Enforcement:
             if key != node
         )
         return tuple((address, identity) for address, identity in found if identity is not None)
+
+
+def _refused(node: str, plan: PortPlan, refused: Inexpressible) -> Closure:
+    """Describe a port that is closed because of what its policies ask for."""
+    return Closure(node, plan.port, tuple(sorted(map(policy_name, refused.policies))), f"{refused} [{refused.code.id}]")

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from eastgate.diagnostics import Diagnostic
 from eastgate.mesh.records import Observed
 
-__all__ = ["Broken", "Decided", "Enforced", "Event", "NotEnforced", "Noted", "OnEvent", "Ready"]
+__all__ = ["Broken", "Decided", "Enforced", "Event", "NotEnforced", "Noted", "OnEvent", "PartlyEnforced", "Ready"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,20 @@ class Enforced:
 
 
 @dataclass(frozen=True, slots=True)
+class PartlyEnforced:
+    """A change is in force, but not all of it: ports in `closed` cannot enforce what they should, and let nobody in.
+
+    `missing` names what a proxy has not accepted.
+    """
+
+    milliseconds: float
+    touched: tuple[str, ...]
+    changed: tuple[str, ...]
+    closed: tuple[str, ...]
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Broken:
     """A change has errors, so that what was in force stays."""
 
@@ -46,9 +60,10 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class NotEnforced:
-    """A proxy has rejected a change, and stays with what it had; or a port is closed. `policies` are at fault."""
+    """A port is closed, because a policy cannot be enforced there or its proxy rejected it. `policies` are at fault."""
 
     workload: str
+    port: int
     policies: tuple[str, ...]
     message: str
 
@@ -61,5 +76,5 @@ class Noted:
     trouble: bool = False
 
 
-Event: TypeAlias = Ready | Decided | Enforced | Broken | NotEnforced | Noted
+Event: TypeAlias = Ready | Decided | Enforced | PartlyEnforced | Broken | NotEnforced | Noted
 OnEvent: TypeAlias = Callable[[Event], None]

@@ -6,7 +6,7 @@ import asyncio
 import base64
 import binascii
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 
 from eastgate.mesh.calls import Call, make_calls
 from eastgate.mesh.events import Event
@@ -84,9 +84,9 @@ class Handlers:
         if seen is not None and seen.level == "handshake":
             return "the handshake failed, so that no policy was asked"
         workload, _, port = call.at.rpartition(":")
-        refused = self._mesh.enforcement.refused.get(f"{workload} port {port}")
-        if refused is not None:
-            return refused.message
+        closure = self._mesh.enforcement.closed.get((workload, int(port)))
+        if closure is not None:
+            return str(closure)
         if seen is not None and seen.allowed and call.called.status in (502, 503, 504):
             return "it was let in, and the application did not answer"
         return None
@@ -165,7 +165,7 @@ def status_of(mesh: LocalMesh) -> Message:
         "policies": len(mesh.authority.policies),
         "settings": mesh.settings.to_json(),
         "workloads": workloads,
-        "closed": {where: one.message for where, one in sorted(mesh.enforcement.refused.items())},
+        "notEnforced": [asdict(closure) for _, closure in sorted(mesh.enforcement.closed.items())],
     }
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Network
 from types import TracebackType
@@ -19,8 +19,9 @@ from typing import Any
 from eastgate.authority import Authority
 from eastgate.identity import BundlesChanged, EmbeddedAuthority, Lifetimes, Svid, SvidSource, WorkloadApi
 from eastgate.mesh.certificates import Certificates
+from eastgate.mesh.closures import Closure
 from eastgate.mesh.enforcement import Enforcement
-from eastgate.mesh.events import Decided, Enforced, Event, Noted, NotEnforced, OnEvent, Ready
+from eastgate.mesh.events import Decided, Enforced, Event, Noted, NotEnforced, OnEvent, PartlyEnforced, Ready
 from eastgate.mesh.listening import until_listening
 from eastgate.mesh.local.addresses import Addresses
 from eastgate.mesh.local.guard import Guard
@@ -33,10 +34,12 @@ from eastgate.policy import Is, OneOf, atoms, rules_of
 from eastgate.policy.attributes import IDENTITY, MESH_NAME
 from eastgate.settings import Settings
 from eastgate.xds.clusters import Address
+from eastgate.xds.server.events import Acked, Rejected
 from eastgate.xds.server.events import Event as ServerEvent
-from eastgate.xds.server.events import Rejected
 from eastgate.xds.server.metrics import Metrics as ServerMetrics
+from eastgate.xds.server.resources import short
 from eastgate.xds.server.server import AdsServer
+from eastgate.xds.server.status import ResourceState
 from eastgate.xds.server.store import Store
 from eastgate.xds.server.tokens import Tokens
 from eastgate.xds.tokens import TokenIdentity
@@ -83,6 +86,7 @@ class LocalMesh:
         self._listeners: list[OnEvent] = []
         self._stack = contextlib.AsyncExitStack()
         self._changing = asyncio.Lock()
+        self._told: Mapping[tuple[str, int], Closure] = {}
         self.settings = self._given
         self.metrics = MeshMetrics((server_metrics := ServerMetrics()).registry)
         self.store, self.tokens = Store(), Tokens()
@@ -126,7 +130,7 @@ class LocalMesh:
         self._stack.push_async_callback(self.proxies.stop)
         self._stack.callback(self.server.listen(self._heard))
         await self._run(authority, _START)
-        self._tell_refusals()
+        self._tell_closures()
         self.tell(Ready(len(self.sites), len(authority.policies), (time.monotonic() - began) * 1000))
 
     @property
@@ -146,7 +150,9 @@ class LocalMesh:
 
     # Changing
 
-    async def apply(self, authority: Authority, began: float | None = None, changed: tuple[str, ...] = ()) -> Enforced:
+    async def apply(
+        self, authority: Authority, began: float | None = None, changed: tuple[str, ...] = ()
+    ) -> Enforced | PartlyEnforced:
         """Enforce this instead; returns when every proxy does. `changed` says what differs, for whoever watches."""
         began = time.monotonic() if began is None else began
         async with self._changing:
@@ -160,7 +166,7 @@ class LocalMesh:
         change: Callable[[Enforcement], frozenset[str]],
         began: float | None = None,
         changed: tuple[str, ...] = (),
-    ) -> Enforced:
+    ) -> Enforced | PartlyEnforced:
         """Enforce a change of some policies; returns when every proxy does. `changed` names them."""
         began = time.monotonic() if began is None else began
         async with self._changing:
@@ -168,16 +174,29 @@ class LocalMesh:
             touched = change(self.enforcement)
             self.certificates.federate(_foreign_domains(self.authority, touched))
             told = tuple(sorted(node for node in self.sites if self.store.revision(node) != before[node]))
-            for node in told:
-                await self.server.settled(node, _SETTLE)
+            await self._settled(told, _SETTLE)
         return self._enforced(began, told, changed)
 
-    def _enforced(self, began: float, touched: tuple[str, ...], changed: tuple[str, ...]) -> Enforced:
-        self._tell_refusals()
-        found = Enforced((time.monotonic() - began) * 1000, touched, changed)
-        self.metrics.enforced.observe(found.milliseconds / 1000)
+    def _enforced(self, began: float, touched: tuple[str, ...], changed: tuple[str, ...]) -> Enforced | PartlyEnforced:
+        """Tell what came of a change. It is enforced if every proxy that it concerns has accepted all of it."""
+        self._tell_closures()
+        took = (time.monotonic() - began) * 1000
+        closed = tuple(one.where for one in self.enforcement.closed.values() if one.workload in touched)
+        missing = tuple(name for node in touched for name in self._missing(node))
+        found: Enforced | PartlyEnforced = Enforced(took, touched, changed)
+        if closed or missing:
+            found = PartlyEnforced(took, touched, changed, closed, missing)
+        else:
+            self.metrics.enforced.observe(took / 1000)
         self.tell(found)
         return found
+
+    def _missing(self, node: str) -> Iterator[str]:
+        """Yield what a proxy has rejected."""
+        status = self.server.status(node)
+        for one in status.resources if status is not None else ():
+            if one.state is ResourceState.REJECTED:
+                yield f"{node} {short(one.type_url)} {one.name}"
 
     async def _run(self, authority: Authority, timeout: float) -> None:
         world = authority.world
@@ -200,9 +219,24 @@ class LocalMesh:
             self.enforcement.put_svid(key, await self.certificates.hold(identity))
             self.enforcement.put_trust(key, self.certificates.bundles)
         await self.proxies.run(sites)
-        await asyncio.gather(*(self.server.settled(node, timeout) for node in sites))
-        wanted = {(site.address, bound) for site in sites.values() for bound in site.ports.values()}
+        await self._settled(sites, timeout)
+        closed = self.enforcement.closed
+        wanted = {
+            (site.address, bound)
+            for node, site in sites.items()
+            for port, bound in site.ports.items()
+            if (node, port) not in closed
+        }
         await until_listening(wanted, timeout)
+
+    async def _settled(self, nodes: Collection[str], timeout: float) -> None:
+        """Wait until these proxies have answered for everything, ports that open again included."""
+        await asyncio.gather(*(self.server.settled(node, timeout) for node in nodes))
+        opened = [node for node in nodes if self._open_ports(node)]
+        await asyncio.gather(*(self.server.settled(node, timeout) for node in opened))
+
+    def _open_ports(self, node: str) -> bool:
+        return self.enforcement.accept(node, lambda: self.server.status(node))
 
     async def _app(self, workload: str, port: int) -> Address:
         named = self.options.apps.get(f"{workload}:{port}") or self.options.apps.get(workload)
@@ -228,14 +262,22 @@ class LocalMesh:
             self.tell(Decided(seen))
 
     def _heard(self, event: ServerEvent) -> None:
-        if isinstance(event, Rejected):
-            rejection = event.rejection
-            self.tell(NotEnforced(event.node, tuple(sorted(rejection.policies)), rejection.message))
+        if isinstance(event, Acked):
+            self._open_ports(event.node)
+        elif isinstance(event, Rejected):
+            what = f"the proxy of {event.node} rejected the {short(event.type_url)} {event.name}"
+            self.tell(Noted(f"{what}: {event.rejection.message}", trouble=True))
+            self.enforcement.reject(event.node, (event.type_url, event.name), event.rejection)
+            self._tell_closures()
 
-    def _tell_refusals(self) -> None:
-        self.metrics.closed_ports.set(len(self.enforcement.refused))
-        for where, diagnostic in self.enforcement.refused.items():
-            self.tell(NotEnforced(where, (), diagnostic.message))
+    def _tell_closures(self) -> None:
+        """Tell of ports that are closed since, or for another reason."""
+        closed = dict(self.enforcement.closed)
+        self.metrics.not_enforced(closed.values())
+        for place, closure in closed.items():
+            if self._told.get(place) != closure:
+                self.tell(NotEnforced(closure.workload, closure.port, closure.policies, str(closure)))
+        self._told = closed
 
     # Certificates
 

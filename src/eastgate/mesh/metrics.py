@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from eastgate.mesh.closures import Closure
 from eastgate.mesh.records import Observed, rule_of
 
 __all__ = ["MeshMetrics"]
@@ -35,8 +38,14 @@ class MeshMetrics:
             buckets=(0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
             registry=registry,
         )
-        self.closed_ports = Gauge(
-            "eastgate_closed_ports", "Ports that are closed because a policy cannot be enforced.", registry=registry
+        self._closed_ports = Gauge(
+            "eastgate_closed_ports", "Ports that are closed because something there is not enforced.", registry=registry
+        )
+        self._not_enforced = Gauge(
+            "eastgate_not_enforced",
+            "Policies that are not in force at a port, which is closed instead.",
+            ["workload", "port", "policy"],
+            registry=registry,
         )
         self.restarts = Counter("eastgate_proxy_restarts", "Proxies that ended by themselves.", registry=registry)
         self.renewal_failures = Counter(
@@ -54,6 +63,14 @@ class MeshMetrics:
             if policy is not None:
                 would = "allow" if audit.startswith("200:") else "deny"
                 self._audits.labels(seen.workload, str(seen.port), would, policy, str(rule)).inc()
+
+    def not_enforced(self, closures: Collection[Closure]) -> None:
+        """Set which ports are closed now, and because of which policies."""
+        self._closed_ports.set(len(closures))
+        self._not_enforced.clear()
+        for closure in closures:
+            for policy in closure.policies or ("",):
+                self._not_enforced.labels(closure.workload, str(closure.port), policy).set(1)
 
     def text(self) -> bytes:
         """All of it, to be scraped."""

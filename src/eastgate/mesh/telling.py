@@ -9,7 +9,7 @@ from dataclasses import asdict
 from eastgate.authority import Authority
 from eastgate.diagnostics import render_all
 from eastgate.mesh.deciders import Decider, Deciders, caller_name
-from eastgate.mesh.events import Broken, Decided, Enforced, Event, Noted, NotEnforced, Ready
+from eastgate.mesh.events import Broken, Decided, Enforced, Event, Noted, NotEnforced, PartlyEnforced, Ready
 from eastgate.mesh.records import Observed
 
 __all__ = ["Repeats", "Teller", "described", "milliseconds", "printable"]
@@ -43,6 +43,8 @@ class Teller:
                 return {"event": "decided", **self.seen_to_json(seen)}
             case Enforced():
                 return {"event": "enforced", **asdict(event)}
+            case PartlyEnforced():
+                return {"event": "partlyEnforced", **asdict(event)}
             case Broken(diagnostics):
                 return {"event": "broken", "diagnostics": [one.to_json() for one in diagnostics]}
             case NotEnforced():
@@ -85,14 +87,14 @@ class Teller:
                 return self._decided(seen)
             case Enforced(took, touched, changed):
                 return f"enforced in {milliseconds(took)}: {_changed(changed)}; {_touched(touched)}"
+            case PartlyEnforced(took, touched, changed, closed, missing):
+                lacking = f"closed: {', '.join(closed)}" if closed else f"not accepted: {', '.join(missing)}"
+                return f"PARTLY enforced in {milliseconds(took)}: {_changed(changed)}; {_touched(touched)}; {lacking}"
             case Broken(diagnostics):
                 said = render_all(diagnostics, color=color)
                 return f"broken: kept the last good policy\n{said}"
-            case NotEnforced(workload, policies, message):
-                if message.startswith(workload):
-                    return f"NOT ENFORCED: {printable(message)}"
-                fault = f" ({', '.join(policies)})" if policies else ""
-                return f"NOT ENFORCED at {workload}{fault}: {printable(message)}"
+            case NotEnforced(message=message):
+                return f"NOT ENFORCED: {printable(message)}"
             case Noted(message):
                 return printable(message)
 

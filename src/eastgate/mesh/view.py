@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from eastgate.mesh.deciders import Decider
-from eastgate.mesh.events import Broken, Decided, Enforced, Event, Noted, NotEnforced
+from eastgate.mesh.events import Broken, Decided, Enforced, Event, Noted, NotEnforced, PartlyEnforced
 from eastgate.mesh.mesh import LocalMesh
 from eastgate.mesh.records import Observed
 from eastgate.mesh.telling import Repeats, Teller, described, milliseconds
@@ -63,13 +63,18 @@ class LiveView:
                     self._denied += not seen.allowed
             case Enforced(took):
                 self._changes += 1
-                self._last = self._enforced(took)
+                self._last = Text(f"enforced in {milliseconds(took)}", style="green")
                 self._print(Text(self._teller.line(event), style="dim"))
+            case PartlyEnforced(closed=closed):
+                self._changes += 1
+                lacking = f"{len(closed)} ports are closed" if closed else "a proxy has not accepted all of it"
+                self._last = Text(f"PARTLY enforced: {lacking}", style="bold red")
+                self._print(Text(self._teller.line(event), style="bold red"))
             case Broken():
                 self._last = Text("broken: kept the last good policy", style="bold red")
                 self._print(Text.from_ansi(self._teller.line(event, color=color)))
             case NotEnforced():
-                self._last = Text(f"not enforced at {event.workload}", style="bold red")
+                self._last = Text(f"not enforced at {event.workload} port {event.port}", style="bold red")
                 self._print(Text(self._teller.line(event), style="bold red"))
             case Noted(_, trouble) if trouble or self._verbose:
                 self._print(Text(self._teller.line(event), style="yellow" if trouble else "dim"))
@@ -77,14 +82,6 @@ class LiveView:
                 pass
         if self._soon is None:  # many events, one new picture
             self._soon = asyncio.get_running_loop().call_later(_PAUSE, self._refresh)
-
-    def _enforced(self, took: float) -> Text:
-        """How long it took; and in red what is not enforced all the same."""
-        closed = len(self._mesh.enforcement.refused)
-        refusing = sum(bool(proxy.rejected) for proxy in self._mesh.server.proxies())
-        trouble = [f"{closed} ports are closed"] * bool(closed) + [f"{refusing} proxies refused it"] * bool(refusing)
-        text = Text(f"enforced in {milliseconds(took)}", style="green" if not trouble else "")
-        return text.append(", but " + " and ".join(trouble), style="bold red") if trouble else text
 
     def _refresh(self) -> None:
         self._soon = None

@@ -19,14 +19,14 @@ from google.protobuf.wrappers_pb2 import StringValue
 from eastgate.policy import ALWAYS, Predicate
 from eastgate.targets.envoy import ByCaller, Caller, Node, PortPlan, Verdict
 from eastgate.targets.envoy.combining import Entry, either, flatten
-from eastgate.targets.envoy.decisions import choice
+from eastgate.targets.envoy.decisions import NOT_ENFORCED, choice
 from eastgate.xds.doors import DETECTION, NETWORK, Door
 from eastgate.xds.logs import denial_log
 from eastgate.xds.matching import NO_CALLER, by_protocol, caller_matcher
 from eastgate.xds.packing import packed
 from eastgate.xds.typed import Plain, filter_, message, typed
 
-__all__ = ["connections"]
+__all__ = ["closed_connections", "connections"]
 
 
 def connections(door: Door, plan: PortPlan) -> Any:
@@ -49,6 +49,15 @@ def connections(door: Door, plan: PortPlan) -> Any:
     chains.named_closed(NO_CALLER)
     listener.filter_chains.extend(chains.every())
     listener.filter_chain_matcher.CopyFrom(matcher)
+    return listener
+
+
+def closed_connections(door: Door) -> Any:
+    """Return a listener in place of that of `connections` which lets nobody in. It has as little as can be wrong."""
+    chain = _Chains(door)
+    chain.named_closed(Verdict(False, 0, NOT_ENFORCED))
+    listener: Any = message(listener_pb2.Listener, {"name": f"connections/{door.port}", "internal_listener": {}})
+    listener.filter_chains.extend(chain.every())
     return listener
 
 

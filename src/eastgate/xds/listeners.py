@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from eastgate.targets.envoy import PortPlan
-from eastgate.xds.connections import connections
+from eastgate.xds.connections import closed_connections, connections
 from eastgate.xds.doors import Door
 from eastgate.xds.inbound import inbound
 from eastgate.xds.packing import serialized
 from eastgate.xds.requests import requests
 from eastgate.xds.server.resources import LISTENER, Resource
 
-__all__ = ["port_listeners"]
+__all__ = ["closing_listener", "port_listeners"]
 
 
 def port_listeners(door: Door, plan: PortPlan) -> Iterator[Resource]:
@@ -29,6 +29,12 @@ def port_listeners(door: Door, plan: PortPlan) -> Iterator[Resource]:
     yield Resource(LISTENER, f"connections/{door.port}", serialized(connections(door, plan)), plan.policies)
     if plan.reads_http:
         yield behind
+
+
+@lru_cache(maxsize=4096)
+def closing_listener(door: Door) -> Resource:
+    """Return what closes a port, in place of the listener that decides who may connect."""
+    return Resource(LISTENER, f"connections/{door.port}", serialized(closed_connections(door)))
 
 
 @lru_cache(maxsize=4096)

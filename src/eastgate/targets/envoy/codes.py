@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from eastgate.diagnostics import Code, Diagnostic
+from eastgate.diagnostics import Code
 from eastgate.policy import PolicyRef
 
-__all__ = ["ASKS_AN_AUTHORIZER", "NOT_AN_ATTRIBUTE", "NOT_A_TEST", "Inexpressible"]
+__all__ = ["ASKS_AN_AUTHORIZER", "NOT_AN_ATTRIBUTE", "NOT_A_TEST", "TOO_LARGE", "Inexpressible"]
 
 ASKS_AN_AUTHORIZER = Code(
     "EG8001",
@@ -25,6 +25,12 @@ NOT_A_TEST = Code(
     "The test has no equivalent in Envoy that decides the same for every request; its target is closed.",
 )
 
+TOO_LARGE = Code(
+    "EG8004",
+    "policies are too large for a proxy",
+    "What a proxy would have to be sent for these policies is larger or deeper than it takes; their target is closed.",
+)
+
 
 class Inexpressible(Exception):  # noqa: N818 - what it is called says what it is
     """Something that Envoy cannot enforce as written, and the policies that ask for it."""
@@ -33,8 +39,3 @@ class Inexpressible(Exception):  # noqa: N818 - what it is called says what it i
         super().__init__(message)
         self.code = code
         self.policies = tuple(dict.fromkeys(policies))
-
-    def diagnostic(self, where: str) -> Diagnostic:
-        """As something to show: where is the target that is closed."""
-        named = ", ".join(str(policy) for policy in self.policies)
-        return Diagnostic(self.code, f"{where} is closed: {self}" + (f" ({named})" if named else ""), None, None)

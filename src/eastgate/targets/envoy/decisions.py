@@ -32,6 +32,7 @@ from eastgate.policy import (
 from eastgate.policy.attributes import Attribute
 
 __all__ = [
+    "NOT_ENFORCED",
     "NO_AUDIT",
     "Choice",
     "Node",
@@ -44,6 +45,7 @@ __all__ = [
 ]
 
 OPEN = "open"  # nothing was in the way
+NOT_ENFORCED = "cannot-be-enforced"  # the port is closed, because its policies are not in force
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,15 +15,16 @@ from eastgate.policy import Is, Layer, PolicyRef, Refusal
 from eastgate.policy.attributes import PATH, Attribute
 from eastgate.settings import Settings
 from eastgate.targets.envoy.callers import ByCaller, Caller, Naming
-from eastgate.targets.envoy.codes import NOT_A_TEST, Inexpressible
+from eastgate.targets.envoy.codes import TOO_LARGE, Inexpressible
 from eastgate.targets.envoy.combining import TooManyEnds, or_else, then, unread
-from eastgate.targets.envoy.decisions import OPEN, Node, Verdict, policy_name
+from eastgate.targets.envoy.decisions import NOT_ENFORCED, OPEN, Node, Verdict, policy_name, verdicts
 from eastgate.targets.envoy.flow import Flow, is_network
 
 __all__ = ["PortPlan", "Requests", "plan_port"]
 
+_MOST_TESTS = 400_000  # at one port, for all cells of callers
 _OPEN: Node = Verdict(True, 200, OPEN)
-CLOSED: Node = Verdict(False, int(Refusal.CLOSED), "cannot-be-enforced")
+CLOSED: Node = Verdict(False, int(Refusal.CLOSED), NOT_ENFORCED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,7 @@ class _Port:
         self.flows = flows
         self.network = [flow for flow in flows if is_network(flow.layer)]
         self._identities = frozenset(known)
+        self._tests = 0
         self._combined: dict[tuple[bool, tuple[int, ...]], tuple[tuple[Node, ...], Node]] = {}
 
     def plan(self) -> PortPlan:
@@ -128,10 +130,15 @@ class _Port:
             try:
                 combined = reduce(then, said if read else map(unread, said), _OPEN)
             except TooManyEnds as error:
-                named = (policy for flow in self.flows for policy in flow.policies)
-                raise Inexpressible(NOT_A_TEST, str(error), named) from None
+                raise self._too_large(str(error)) from None
+            self._tests += sum(1 for _ in verdicts(combined))
+            if self._tests > _MOST_TESTS:
+                raise self._too_large(f"its callers have more than {_MOST_TESTS} tests to pass")
             self._combined[key] = said, combined
         return self._combined[key][1]
+
+    def _too_large(self, message: str) -> Inexpressible:
+        return Inexpressible(TOO_LARGE, message, (policy for flow in self.flows for policy in flow.policies))
 
     def _audit(self, flows: Sequence[Flow], *, http: bool) -> ByCaller[Node] | None:
         """The first rule in audit mode that matches, of all layers."""

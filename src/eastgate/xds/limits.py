@@ -1,0 +1,37 @@
+"""How large and how deep a resource may be for an Envoy to take it. What is past that is not sent."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from envoy.config.core.v3 import extension_pb2
+from envoy.config.listener.v3 import listener_pb2
+from envoy.extensions.filters.http.rbac.v3 import rbac_pb2 as http_rbac_pb2
+from envoy.extensions.filters.network.rbac.v3 import rbac_pb2 as network_rbac_pb2
+from google.protobuf.message import DecodeError
+
+from eastgate.xds.server.resources import EXTENSION, LISTENER, Resource
+
+__all__ = ["LARGEST", "obstacle"]
+
+LARGEST: Final = 64 * 1024 * 1024  # bytes
+_RULES: Final = (http_rbac_pb2.RBAC, network_rbac_pb2.RBAC)
+
+
+def obstacle(resource: Resource) -> str | None:
+    """Tell why a proxy would not take a resource; None where nothing speaks against it.
+
+    Protobuf reads messages up to a depth of 100, here as in Envoy: what cannot be read back here cannot be read there.
+    """
+    if resource.size > LARGEST:
+        return f"{resource.name} has {resource.size} bytes, more than {LARGEST}"
+    try:
+        if resource.type_url == LISTENER:
+            listener_pb2.Listener.FromString(resource.body)
+        elif resource.type_url == EXTENSION:
+            packed = extension_pb2.TypedExtensionConfig.FromString(resource.body).typed_config
+            for kind in _RULES:
+                packed.Unpack(kind())
+    except DecodeError as error:
+        return f"{resource.name} is nested too deeply ({error})"
+    return None
