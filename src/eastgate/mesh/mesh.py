@@ -192,10 +192,10 @@ class LocalMesh:
         return found
 
     def _missing(self, node: str) -> Iterator[str]:
-        """Yield what a proxy has rejected."""
+        """Yield what a proxy has rejected, or may have accepted without looking at it."""
         status = self.server.status(node)
         for one in status.resources if status is not None else ():
-            if one.state is ResourceState.REJECTED:
+            if one.state is ResourceState.REJECTED or not one.confirmed:
                 yield f"{node} {short(one.type_url)} {one.name}"
 
     async def _run(self, authority: Authority, timeout: float) -> None:

@@ -374,6 +374,21 @@ def test_acceptance_is_no_proof_where_a_rejection_may_have_been_lost() -> None:
     assert confirmed(store, ledger) is False
 
 
+@pytest.mark.parametrize("accepts", [True, False])
+def test_the_answer_to_what_was_asked_for_anew_meanwhile_still_counts(accepts: bool) -> None:
+    """Who asks again while it is on its way answers for it all the same, and does not look at it a second time."""
+    store, ledger = holding(resource(EXTENSION, "a", "1")), Ledger(NODE)
+    stream = opened(store, ledger)
+    stream.receive(request(EXTENSION, "a"))
+    first = send(stream)
+    stream.receive(request(EXTENSION, "a"))
+    stream.receive(answer(first) if accepts else answer(first, "no"))
+    exchange(stream)
+    (found,) = ledger.snapshot(store, True).resources
+    assert found.confirmed
+    assert found.state is (ResourceState.ACCEPTED if accepts else ResourceState.REJECTED)
+
+
 def test_types_that_are_not_served_are_ignored() -> None:
     assert exchange(opened(holding()), request("type.googleapis.com/envoy.service.runtime.v3.Runtime", "a")) == []
 

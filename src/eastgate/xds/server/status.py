@@ -149,6 +149,10 @@ class Ledger:
         if key[0] in HEARD_ONCE:
             self._seen_before.add(key)
 
+    def looked_at(self, key: Key) -> None:
+        """The proxy has accepted what it asked for anew meanwhile: it did look."""
+        self._seen_before.discard(key)
+
     def keep_only(self, type_url: str, asked: Callable[[str], bool]) -> None:
         """Of this type, forget what the proxy does not ask for."""
         known = self._accepted.keys() | self.rejections.keys() | self._unsure.keys() | self._seen_before

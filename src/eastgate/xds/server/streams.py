@@ -122,6 +122,8 @@ class Stream:
         if request.HasField("error_detail"):
             return self._rejected(subscription, request.error_detail.message)
         type_url = subscription.type_url
+        for name in subscription.in_flight.recalled:
+            self._ledger.looked_at((type_url, name))
         accepted = subscription.accepted()
         for name, resource in accepted.items():
             self._ledger.accept((type_url, name), resource)
@@ -129,7 +131,10 @@ class Stream:
 
     def _rejected(self, subscription: Subscription, message: str) -> Answer:
         type_url = subscription.type_url
+        in_flight = subscription.in_flight
+        recalled = in_flight.recalled if in_flight is not None and in_flight.alone else {}
         at_fault, apart = subscription.rejected(message)
+        at_fault |= recalled
         for name in (*at_fault, *apart):
             self._ledger.doubt((type_url, name))
         rejections = [

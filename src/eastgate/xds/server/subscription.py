@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from eastgate.xds.server.resources import HEARD_ONCE, Resource
@@ -33,6 +33,7 @@ class Response:
     nonce: str
     items: Items  # less what the proxy has asked for anew since
     alone: bool  # whether it was sent with one item, which then is what a rejection is about
+    recalled: Items = field(default_factory=dict)  # what it has asked for anew: it will still look at these
 
 
 class Subscription:
@@ -92,8 +93,8 @@ class Subscription:
     def _recall(self, name: str) -> None:
         """Know nothing of a name, not even from the answer that is still to come."""
         self._has.pop(name, None)
-        if self.in_flight is not None:
-            self.in_flight.items.pop(name, None)
+        if self.in_flight is not None and name in self.in_flight.items:
+            self.in_flight.recalled[name] = self.in_flight.items.pop(name)
 
     def asks_for(self, name: str) -> bool:
         """Whether the proxy asked for this name, or for everything."""
