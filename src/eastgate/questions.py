@@ -159,7 +159,8 @@ def _identities(source: str, world: World, settings: Settings) -> Iterator[Value
     elif colon and kind == "pod":
         for workload in _workloads(source, rest, world, BAD_SOURCE):
             known = {**_workload_identity(workload, settings), SOURCE_WORKLOAD: workload.key}
-            yield {**known, ADDRESS: workload.ips[0]} if workload.ips else known
+            address = world.address_of(workload)
+            yield {**known, ADDRESS: address} if address is not None else known
     else:
         raise QuestionError(
             BAD_SOURCE,
