@@ -30,6 +30,7 @@ from eastgate.mesh.records import observe
 from eastgate.mesh.sites import Site, identity_of, ports_of
 from eastgate.policy import Is, OneOf, atoms, rules_of
 from eastgate.policy.attributes import IDENTITY, MESH_NAME
+from eastgate.policy.spiffe import trust_domain_of
 from eastgate.settings import Settings
 from eastgate.xds.clusters import Address
 from eastgate.xds.server.events import Event as ServerEvent
@@ -253,5 +254,5 @@ def _foreign_domains(authority: Authority, workloads: Iterable[str]) -> set[str]
             for atom in (atom for rule in rules for atom in atoms(rule.when) if isinstance(atom, Is)):
                 if atom.attribute in (IDENTITY, MESH_NAME) and isinstance(atom.matcher, OneOf):
                     named = (str(value) for value in atom.matcher.values)
-                    found |= {one.split("/")[2] for one in named if one.startswith("spiffe://")}
+                    found |= {trust_domain_of(one) for one in named if one.startswith("spiffe://")}
     return found - {authority.settings.trust_domain}

@@ -24,6 +24,7 @@ from xds.type.matcher.v3 import matcher_pb2
 
 from eastgate.policy import And, Computed, InNetwork, Is, Matcher, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
 from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, Attribute
+from eastgate.policy.spiffe import SEGMENT, SPIFFE_ID
 from eastgate.targets.envoy import ENCODED_SLASH, AccountOf, ByCaller, Node, OtherAccount, Verdict
 from eastgate.world import account_of
 from eastgate.xds.packing import packed
@@ -47,7 +48,6 @@ SOURCE_KEY = "eastgate.source"  # the address with its port, by which a log line
 PATH_KEY = "eastgate.path"
 TOKEN_KEY = "eastgate.token"  # the claim of a verified token  # noqa: S105 - not a secret
 NOBODY = "none"
-_DOMAIN, _SEGMENT = "[a-z0-9._-]+", "[A-Za-z0-9._-]+"  # Envoy writes several names of a certificate with commas
 _ROOT, _DOUBLED = "/", "//"  # a path of slashes alone is the root to policies, and `//` to Envoy
 
 OnMatch: TypeAlias = Any  # messages of generated code are untyped
@@ -76,7 +76,7 @@ def caller_matcher(decided: ByCaller[Node], leaf: Leaf, by_token: str | None = N
         _node(nobody, decided.nobody, leaf)
         return found
     [identified], otherwise = _list(nobody.matcher, 1)
-    _regex(identified.predicate, _state(TOKEN_KEY), f"spiffe://{re.escape(by_token)}(/{_SEGMENT})+")
+    _regex(identified.predicate, _state(TOKEN_KEY), f"spiffe://{re.escape(by_token)}(/{SEGMENT})+")
     inner = _callers(identified.on_match.matcher, decided, leaf, TOKEN_KEY)
     _node(inner[NOBODY], decided.nobody, leaf)
     _node(otherwise, decided.nobody, leaf)
@@ -122,14 +122,14 @@ def _account_or_stranger(
     [account, anyone], otherwise = _list(to, 2)
     _regex(account.predicate, _state(key), _accounts(cell))
     _node(account.on_match, node, leaf)
-    _regex(anyone.predicate, _state(key), f"spiffe://{_DOMAIN}(/{_SEGMENT})+")
+    _regex(anyone.predicate, _state(key), SPIFFE_ID)  # Envoy writes several names of a certificate with commas
     _node(anyone.on_match, stranger, leaf)
     leaf(otherwise, Verdict(False, 0, "no-caller"))
 
 
 def _accounts(cell: AccountOf | OtherAccount) -> str:
-    namespace = re.escape(cell.namespace) if isinstance(cell, AccountOf) else _SEGMENT
-    return f"spiffe://{re.escape(cell.domain)}/ns/{namespace}/sa/{_SEGMENT}"
+    namespace = re.escape(cell.namespace) if isinstance(cell, AccountOf) else SEGMENT
+    return f"spiffe://{re.escape(cell.domain)}/ns/{namespace}/sa/{SEGMENT}"
 
 
 # Decisions
