@@ -18,7 +18,7 @@ from eastgate.policy import Not, Predicate
 from eastgate.targets.envoy import ByCaller, Caller, Choice, Node, PortPlan, Verdict
 from eastgate.xds.doors import DETECTION, NETWORK, Door
 from eastgate.xds.logs import denial_log
-from eastgate.xds.matching import by_protocol, caller_matcher
+from eastgate.xds.matching import UNFIT, by_protocol, caller_matcher, with_fit_certificate
 from eastgate.xds.packing import packed
 from eastgate.xds.typed import Plain, filter_, message, typed
 
@@ -43,8 +43,9 @@ def connections(door: Door, plan: PortPlan) -> Any:
         }
     listener: Any = message(listener_pb2.Listener, plain)
     chains.named_closed("no-caller", Verdict(False, 0, "no-caller"))
+    chains.named_closed(UNFIT.who, UNFIT)
     listener.filter_chains.extend(chains.every())
-    listener.filter_chain_matcher.CopyFrom(matcher)
+    listener.filter_chain_matcher.CopyFrom(with_fit_certificate(matcher, _chain))
     return listener
 
 

@@ -24,30 +24,37 @@ from xds.type.matcher.v3 import matcher_pb2
 
 from eastgate.policy import And, Computed, InNetwork, Is, Matcher, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
 from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, Attribute
-from eastgate.policy.spiffe import SEGMENT, SPIFFE_ID
+from eastgate.policy.spiffe import LONGEST, SEGMENT, SPIFFE_ID
 from eastgate.targets.envoy import ENCODED_SLASH, AccountOf, ByCaller, Node, OtherAccount, Verdict
 from eastgate.world import account_of
+from eastgate.xds.client_certificates import FOR_CLIENTS, NAMED_TWICE, WEAK, WITH_PURPOSES
 from eastgate.xds.packing import packed
 
 __all__ = [
     "ADDRESS_KEY",
+    "CERTIFICATE_KEY",
     "NOBODY",
     "PATH_KEY",
     "PEER_KEY",
     "SOURCE_KEY",
     "TOKEN_KEY",
+    "UNFIT",
     "by_protocol",
     "caller_matcher",
     "query_key",
     "where_slash_is_encoded",
+    "with_fit_certificate",
 ]
 
 PEER_KEY = "eastgate.peer"  # filter state: the SPIFFE ID of the caller, or NOBODY
 ADDRESS_KEY = "eastgate.address"
+CERTIFICATE_KEY = "eastgate.certificate"
 SOURCE_KEY = "eastgate.source"  # the address with its port, by which a log line is found again
 PATH_KEY = "eastgate.path"
 TOKEN_KEY = "eastgate.token"  # the claim of a verified token  # noqa: S105 - not a secret
 NOBODY = "none"
+_TOO_LONG = f".{{1000}}.{{1000}}.{{{LONGEST - 1999}}}(?s:.*)"  # 1,000 is the most that RE2 counts
+UNFIT = Verdict(False, 0, "unfit-certificate")
 _ROOT, _DOUBLED = "/", "//"  # a path of slashes alone is the root to policies, and `//` to Envoy
 
 OnMatch: TypeAlias = Any  # messages of generated code are untyped
@@ -130,6 +137,28 @@ def _account_or_stranger(
 def _accounts(cell: AccountOf | OtherAccount) -> str:
     namespace = re.escape(cell.namespace) if isinstance(cell, AccountOf) else SEGMENT
     return f"spiffe://{re.escape(cell.domain)}/ns/{namespace}/sa/{SEGMENT}"
+
+
+# Certificates
+
+
+def with_fit_certificate(matcher: Any, leaf: Leaf) -> Any:
+    """The same matcher for callers whose certificate is for clients and not weak, and for those who have none; others
+    are denied.
+    """
+    found = _M()
+    [unfit], rest = _list(found, 1)
+    too_long, weak, purposes = _either(unfit.predicate, 3)
+    _regex(too_long, _state(PEER_KEY), _TOO_LONG)
+    _regex(weak, _state(CERTIFICATE_KEY), WEAK)
+    has_purposes, not_for_clients = (purposes.and_matcher.predicate.add() for _ in range(2))
+    _regex(has_purposes, _state(CERTIFICATE_KEY), WITH_PURPOSES)
+    others, ambiguous = _either(not_for_clients, 2)
+    _regex(others.not_matcher, _state(CERTIFICATE_KEY), FOR_CLIENTS)
+    _regex(ambiguous, _state(CERTIFICATE_KEY), NAMED_TWICE)
+    leaf(unfit.on_match, UNFIT)
+    rest.matcher.CopyFrom(matcher)
+    return found
 
 
 # Decisions

@@ -19,7 +19,14 @@ from xds.core.v3 import extension_pb2 as xds_extension_pb2
 
 from eastgate.policy.attributes import Attribute
 from eastgate.targets.envoy import ByCaller, Node, PortPlan, Requests, Verdict
-from eastgate.xds.matching import PATH_KEY, TOKEN_KEY, caller_matcher, query_key, where_slash_is_encoded
+from eastgate.xds.matching import (
+    PATH_KEY,
+    TOKEN_KEY,
+    caller_matcher,
+    query_key,
+    where_slash_is_encoded,
+    with_fit_certificate,
+)
 from eastgate.xds.packing import packed, serialized
 from eastgate.xds.server.resources import EXTENSION, Resource
 from eastgate.xds.tokens import TokenIdentity
@@ -70,7 +77,7 @@ def connection_filters(plan: PortPlan) -> list[Resource]:
 def _named(plan: PortPlan, which: str, decided: ByCaller[Node] | None) -> Resource:
     rules = network_rbac_pb2.RBAC(stat_prefix=f"{which}.", shadow_rules_stat_prefix=f"{which}.")
     if decided is not None:
-        rules.shadow_matcher.CopyFrom(caller_matcher(decided, _action))
+        rules.shadow_matcher.CopyFrom(with_fit_certificate(caller_matcher(decided, _action), _action))
     return _resource(filter_name(plan.port, which), rules, plan.policies)
 
 

@@ -11,7 +11,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from eastgate.xds.base64_patterns import URL_SAFE, places
+from eastgate.xds.base64_patterns import URL_SAFE, bits, places
 from eastgate.xds.typed import Plain, filter_, typed
 
 __all__ = ["TokenIdentity", "token_filter"]
@@ -74,7 +74,7 @@ def _critical() -> str:
     written = [
         "".join(f"[{re.escape(characters)}]" for characters in place)
         for parameter in _CRITICAL
-        for place in places(parameter, URL_SAFE)
+        for place in places(bits(parameter), URL_SAFE)
     ]
     return f"{_SCHEME}(?:{character}{{4}})*(?:{'|'.join(written)}).*"
 
