@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from eastgate.tokens import Expectations, Keys
 from tests.tokens.mint import b64, jwk, pair, sealed, text, token
 
-__all__ = ["AUDIENCE", "DOMAIN", "EXPECTED", "ISSUER", "JWKS", "KEYS", "WEB", "TokenTry", "token_tries"]
+__all__ = ["AUDIENCE", "DOMAIN", "EXPECTED", "ISSUER", "JWKS", "KEYS", "WEB", "TokenTry", "claims", "token_tries"]
 
 ISSUER, AUDIENCE, DOMAIN = "https://issuer.example", "mesh", "cluster.local"
 WEB = f"spiffe://{DOMAIN}/ns/shop/sa/web"
@@ -40,37 +40,38 @@ class TokenTry:
         return (("authorization", f"Bearer {self.token}"),) if self.headers is None else self.headers
 
 
-def _claims(**more: object) -> dict[str, object]:
-    claims = {"iss": ISSUER, "aud": AUDIENCE, "sub": WEB, "exp": int(time.time()) + 600, **more}
-    return {name: value for name, value in claims.items() if value is not None}
+def claims(**more: object) -> dict[str, object]:
+    """What a good token claims, with more of it, or less where that is None."""
+    found = {"iss": ISSUER, "aud": AUDIENCE, "sub": WEB, "exp": int(time.time()) + 600, **more}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def token_tries() -> Iterator[TokenTry]:
     """All of them; the times in them are those of now."""
-    good, now = token(_claims()), int(time.time())
+    good, now = token(claims()), int(time.time())
     yield TokenTry("good", good, (200,), True)
-    yield TokenTry("good, of the other key", token(_claims(), "rsa", "RS256"), (200,), True)
-    yield TokenTry("several audiences", token(_claims(aud=["other", AUDIENCE])), (200,), True)
+    yield TokenTry("good, of the other key", token(claims(), "rsa", "RS256"), (200,), True)
+    yield TokenTry("several audiences", token(claims(aud=["other", AUDIENCE])), (200,), True)
     yield from _critical()
     yield from _signatures(good)
     yield from _places(good)
     header = {"alg": "ES256", "kid": "p256"}
-    for name, claims in {
-        "expired": _claims(exp=now - 3600),
-        "expired just now": _claims(exp=now - 5),
-        "not valid yet": _claims(nbf=now + 3600),
-        "without an end": _claims(exp=None),
-        "an end that is no number": _claims(exp="never"),
-        "without an issuer": _claims(iss=None),
-        "of another issuer": _claims(iss="https://evil.example"),
-        "an issuer with a slash more": _claims(iss=f"{ISSUER}/"),
-        "a list of issuers": _claims(iss=[ISSUER]),
-        "without an audience": _claims(aud=None),
-        "for somebody else": _claims(aud="other"),
-        "for an audience in capitals": _claims(aud=AUDIENCE.upper()),
-        "for an audience that begins so": _claims(aud=f"{AUDIENCE}-other"),
+    for name, claimed in {
+        "expired": claims(exp=now - 3600),
+        "expired just now": claims(exp=now - 5),
+        "not valid yet": claims(nbf=now + 3600),
+        "without an end": claims(exp=None),
+        "an end that is no number": claims(exp="never"),
+        "without an issuer": claims(iss=None),
+        "of another issuer": claims(iss="https://evil.example"),
+        "an issuer with a slash more": claims(iss=f"{ISSUER}/"),
+        "a list of issuers": claims(iss=[ISSUER]),
+        "without an audience": claims(aud=None),
+        "for somebody else": claims(aud="other"),
+        "for an audience in capitals": claims(aud=AUDIENCE.upper()),
+        "for an audience that begins so": claims(aud=f"{AUDIENCE}-other"),
     }.items():
-        yield TokenTry(name, token(claims), (401, 403), False)
+        yield TokenTry(name, token(claimed), (401, 403), False)
     for name, subject in {
         "somebody else": f"spiffe://{DOMAIN}/ns/shop/sa/other",
         "another trust domain": "spiffe://evil.example/ns/shop/sa/web",
@@ -94,30 +95,30 @@ def token_tries() -> Iterator[TokenTry]:
         "capital letters": WEB.upper(),
         "a command of Envoy's": "%DOWNSTREAM_PEER_URI_SAN%",
     }.items():
-        yield TokenTry(f"subject: {name}", token({**_claims(), "sub": subject}), (401, 403), True)
-    twice = json.dumps(_claims(sub=f"spiffe://{DOMAIN}/ns/shop/sa/other"))[:-1] + f', "sub": {json.dumps(WEB)}}}'
+        yield TokenTry(f"subject: {name}", token({**claims(), "sub": subject}), (401, 403), True)
+    twice = json.dumps(claims(sub=f"spiffe://{DOMAIN}/ns/shop/sa/other"))[:-1] + f', "sub": {json.dumps(WEB)}}}'
     yield TokenTry("subject twice", sealed(header, twice.encode(), "p256", "ES256"), (401, 403), False)
-    escaped = json.dumps(_claims()).replace('"sub"', '"\\u0073ub"').replace("spiffe:", "\\u0073piffe:")
+    escaped = json.dumps(claims()).replace('"sub"', '"\\u0073ub"').replace("spiffe:", "\\u0073piffe:")
     yield TokenTry("subject escaped", sealed(header, escaped.encode(), "p256", "ES256"), (200,), True)
-    yield TokenTry("claims that are a list", sealed(header, [_claims()], "p256", "ES256"), (401,), False)
+    yield TokenTry("claims that are a list", sealed(header, [claims()], "p256", "ES256"), (401,), False)
     yield TokenTry("claims that are no JSON", sealed(header, b"sub: x", "p256", "ES256"), (401,), False)
-    yield TokenTry("huge", token(_claims(more="x" * 50_000)), (401, 431), False)
+    yield TokenTry("huge", token(claims(more="x" * 50_000)), (401, 431), False)
 
 
 def _critical() -> Iterator[TokenTry]:
     for name, crit in {"unknown": ["made-up"], "known": ["exp"], "none": [], "no list": "x"}.items():
-        yield TokenTry(f"critical: {name}", token(_claims(), crit=crit), (401,), False)
+        yield TokenTry(f"critical: {name}", token(claims(), crit=crit), (401,), False)
     for shift in range(6):  # at every place that it may have in base64
         header = {"a": "x" * shift, "alg": "ES256", "kid": "p256", "crit": ["made-up"], "made-up": True}
-        yield TokenTry(f"critical, moved by {shift}", sealed(header, _claims(), "p256", "ES256"), (401,), False)
+        yield TokenTry(f"critical, moved by {shift}", sealed(header, claims(), "p256", "ES256"), (401,), False)
         spaced = b"{" + b" " * shift + b'"crit" : ["x"], "x": 1, "alg": "ES256", "kid": "p256"}'
-        yield TokenTry(f"critical, first, moved by {shift}", sealed(spaced, _claims(), "p256", "ES256"), (401,), False)
+        yield TokenTry(f"critical, first, moved by {shift}", sealed(spaced, claims(), "p256", "ES256"), (401,), False)
         for written in ("\\u0063rit", "c\\u0072it", "cr\\u0069t", "cri\\u0074"):
             raw = b"{" + b" " * shift + f'"{written}": ["x"], "x": 1, "alg": "ES256", "kid": "p256"}}'.encode()
             name = f"critical, escaped as {written}, moved by {shift}"
-            yield TokenTry(name, sealed(raw, _claims(), "p256", "ES256"), (401,), False)
+            yield TokenTry(name, sealed(raw, claims(), "p256", "ES256"), (401,), False)
         fine = {"a": "x" * shift, "alg": "ES256", "kid": "p256", "typ": "crit-ical", "x": "Crit", "y": "\\u00e9"}
-        yield TokenTry(f"not critical, moved by {shift}", sealed(fine, _claims(), "p256", "ES256"), (200,), True)
+        yield TokenTry(f"not critical, moved by {shift}", sealed(fine, claims(), "p256", "ES256"), (200,), True)
 
 
 def _signatures(good: str) -> Iterator[TokenTry]:
@@ -126,20 +127,20 @@ def _signatures(good: str) -> Iterator[TokenTry]:
         header = {"alg": spelling, "kid": "p256"}
         for shown in ("", signature):
             name = f"algorithm {spelling!r}, {'a' if shown else 'no'} signature"
-            yield TokenTry(name, f"{text(header)}.{text(_claims())}.{shown}", (401,), False)
+            yield TokenTry(name, f"{text(header)}.{text(claims())}.{shown}", (401,), False)
     for form in ("PEM", "DER"):
         for kid in ("p256", "rsa"):
-            signed = f"{text({'alg': 'HS256', 'kid': kid})}.{text(_claims())}"
+            signed = f"{text({'alg': 'HS256', 'kid': kid})}.{text(claims())}"
             mac = hmac.digest(pair(kid).as_bytes(encoding=form, private=False), signed.encode(), "sha256")
             yield TokenTry(f"the public key {kid} as a secret, {form}", f"{signed}.{b64(mac)}", (401,), False)
-    yield TokenTry("of another key with the same name", token(_claims(), "p256-2", kid="p256"), (401,), False)
+    yield TokenTry("of another key with the same name", token(claims(), "p256-2", kid="p256"), (401,), False)
     for kid in ("../p256", "p256\u0000", "P256", "", "' or 1=1 --", "/dev/null", "http://evil.example/k"):
-        yield TokenTry(f"kid {kid!r}", token(_claims(), "p256-2", kid=kid), (401,), False)
+        yield TokenTry(f"kid {kid!r}", token(claims(), "p256-2", kid=kid), (401,), False)
     for header in ("jwk", "jku", "x5u", "x5c"):
         brought = {"jwk": jwk("p256-2"), "x5c": ["x"]}.get(header, "https://evil.example/keys")
-        forged = token(_claims(), "p256-2", kid="p256-2", **{header: brought})
+        forged = token(claims(), "p256-2", kid="p256-2", **{header: brought})
         yield TokenTry(f"a key brought along as {header}", forged, (401,), False)
-    yield TokenTry("another body", f"{head}.{text(_claims(sub=WEB, more=1))}.{signature}", (401,), False)
+    yield TokenTry("another body", f"{head}.{text(claims(sub=WEB, more=1))}.{signature}", (401,), False)
     yield TokenTry("no signature", f"{head}.{body}.", (401,), False)
     yield TokenTry("cut", good[:-4], (401,), False)
     yield TokenTry("two parts", f"{head}.{body}", (401,), False)
@@ -152,7 +153,7 @@ def _signatures(good: str) -> Iterator[TokenTry]:
 
 
 def _places(good: str) -> Iterator[TokenTry]:
-    other = token(_claims(sub=f"spiffe://{DOMAIN}/ns/shop/sa/other"))
+    other = token(claims(sub=f"spiffe://{DOMAIN}/ns/shop/sa/other"))
     for name, headers, status in (
         ("in lower case", (("authorization", f"bearer {good}"),), 403),
         ("in capitals", (("authorization", f"BEARER {good}"),), 403),

@@ -27,8 +27,8 @@ class Placement:
 
     def __post_init__(self) -> None:
         found = [ip_address(one) for one in self.addresses.values()]
-        four = collapse_addresses(ip_network(one) for one in found if isinstance(one, IPv4Address))
-        six = collapse_addresses(ip_network(one) for one in found if isinstance(one, IPv6Address))
+        four = collapse_addresses(IPv4Network(one) for one in found if isinstance(one, IPv4Address))
+        six = collapse_addresses(IPv6Network(one) for one in found if isinstance(one, IPv6Address))
         object.__setattr__(self, "networks", (*four, *six))
 
     def itself(self, workload: str) -> Networks:

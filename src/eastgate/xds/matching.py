@@ -83,7 +83,9 @@ def caller_matcher(decided: ByCaller[Node], leaf: Leaf, by_token: str | None = N
         _node(nobody, decided.nobody, leaf)
         return found
     [identified], otherwise = _list(nobody.matcher, 1)
-    _regex(identified.predicate, _state(TOKEN_KEY), f"spiffe://{re.escape(by_token)}(/{SEGMENT})+")
+    named, too_long = (identified.predicate.and_matcher.predicate.add() for _ in range(2))
+    _regex(named, _state(TOKEN_KEY), f"spiffe://{re.escape(by_token)}(/{SEGMENT})+")
+    _regex(too_long.not_matcher, _state(TOKEN_KEY), _TOO_LONG)
     inner = _callers(identified.on_match.matcher, decided, leaf, TOKEN_KEY)
     _node(inner[NOBODY], decided.nobody, leaf)
     _node(otherwise, decided.nobody, leaf)
