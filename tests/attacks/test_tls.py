@@ -64,7 +64,15 @@ def _shaken(
         return int(answer.split()[1]) if answer else 0, wrapped.session, bool(wrapped.session_reused)
 
 
-_PROTOCOLS = ([], ["h2"], ["http/1.1"], ["http/1.0"], ["spdy/3", "x"], ["istio", "h2"], ["x" * 255])
+_PROTOCOLS: tuple[list[str], ...] = (
+    [],
+    ["h2"],
+    ["http/1.1"],
+    ["http/1.0"],
+    ["spdy/3", "x"],
+    ["istio", "h2"],
+    ["x" * 255],
+)
 _NAMES = (None, "cart.shop", "alice", "x" * 63)
 
 

@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from joserfc.jwk import OctKey
+
 from eastgate.tokens import Expectations, Keys
 from tests.tokens.mint import b64, jwk, pair, sealed, text, token
 
@@ -130,16 +132,18 @@ def _signatures(good: str) -> Iterator[TokenTry]:
             yield TokenTry(name, f"{text(header)}.{text(claims())}.{shown}", (401,), False)
     for form in ("PEM", "DER"):
         for kid in ("p256", "rsa"):
+            public = pair(kid)
+            assert not isinstance(public, OctKey)
             signed = f"{text({'alg': 'HS256', 'kid': kid})}.{text(claims())}"
-            mac = hmac.digest(pair(kid).as_bytes(encoding=form, private=False), signed.encode(), "sha256")
+            mac = hmac.digest(public.as_bytes(encoding=form, private=False), signed.encode(), "sha256")
             yield TokenTry(f"the public key {kid} as a secret, {form}", f"{signed}.{b64(mac)}", (401,), False)
     yield TokenTry("of another key with the same name", token(claims(), "p256-2", kid="p256"), (401,), False)
     for kid in ("../p256", "p256\u0000", "P256", "", "' or 1=1 --", "/dev/null", "http://evil.example/k"):
         yield TokenTry(f"kid {kid!r}", token(claims(), "p256-2", kid=kid), (401,), False)
-    for header in ("jwk", "jku", "x5u", "x5c"):
-        brought = {"jwk": jwk("p256-2"), "x5c": ["x"]}.get(header, "https://evil.example/keys")
-        forged = token(claims(), "p256-2", kid="p256-2", **{header: brought})
-        yield TokenTry(f"a key brought along as {header}", forged, (401,), False)
+    for where in ("jwk", "jku", "x5u", "x5c"):
+        keys: dict[str, object] = {"jwk": jwk("p256-2"), "x5c": ["x"]}
+        forged = token(claims(), "p256-2", kid="p256-2", **{where: keys.get(where, "https://evil.example/keys")})
+        yield TokenTry(f"a key brought along as {where}", forged, (401,), False)
     yield TokenTry("another body", f"{head}.{text(claims(sub=WEB, more=1))}.{signature}", (401,), False)
     yield TokenTry("no signature", f"{head}.{body}.", (401,), False)
     yield TokenTry("cut", good[:-4], (401,), False)
