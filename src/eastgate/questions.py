@@ -166,9 +166,9 @@ def _identities(source: str, world: World, settings: Settings) -> Iterator[Value
         yield {IDENTITY: None, MESH_NAME: None, ADDRESS: _address(rest)}
     elif colon and kind == "sa":
         namespace, name = _namespaced(source, rest, BAD_SOURCE)
-        named = "write sa:<namespace>/<name> in lower case, as Kubernetes does"
-        _proper(source, dns_label_problem(namespace), "service account: of the namespace,", named)
-        _proper(source, dns_subdomain_problem(name), "service account: of the name,", named)
+        way_out = "write sa:<namespace>/<name>, with names that Kubernetes takes"
+        _proper(source, dns_label_problem(namespace), f"service account, since `{namespace}` is no namespace", way_out)
+        _proper(source, dns_subdomain_problem(name), f"service account, since `{name}` is no name", way_out)
         yield _account(namespace, name, settings)
     elif colon and kind == "pod":
         for workload in _workloads(source, rest, world, BAD_SOURCE):
