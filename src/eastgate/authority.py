@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from os import PathLike
@@ -133,6 +133,10 @@ class Authority:
 
     def _stances(self, workload: Workload, attached: Sequence[Attachment[Policy]]) -> Stances:
         return dialects.stances(workload, attached, self.settings, self.world)
+
+    def place(self, addresses: Mapping[str, str]) -> None:
+        """Have these workloads run at these addresses, on one machine: see `World.place`."""
+        self.engine.world_changed(self.world.place(addresses))
 
     @property
     def policies(self) -> Sequence[Policy]:

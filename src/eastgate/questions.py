@@ -36,7 +36,16 @@ from eastgate.policy.attributes import (
 )
 from eastgate.policy.paths import comparable_host, comparable_path
 from eastgate.settings import Settings
-from eastgate.world import Route, Service, Workload, World, service_account_id
+from eastgate.world import (
+    Route,
+    Service,
+    Workload,
+    World,
+    dns_label_problem,
+    dns_subdomain_problem,
+    service_account_id,
+    spiffe_problem,
+)
 from eastgate.world.targets import BackendNamed
 
 __all__ = ["Arrival", "Question", "QuestionError", "arrivals"]
@@ -148,24 +157,36 @@ def _identities(source: str, world: World, settings: Settings) -> Iterator[Value
     if source == "anonymous":
         yield {IDENTITY: None, MESH_NAME: None}
     elif source.startswith("spiffe://"):
+        _proper(source, spiffe_problem(source), "SPIFFE ID", "write spiffe://<trust domain>/<path>, as certificates do")
         yield {IDENTITY: source, MESH_NAME: source}
     elif colon and kind == "id":
+        _proper(source, dns_subdomain_problem(rest), "DNS name", "write id:<name> in lower case, as certificates do")
         yield {IDENTITY: None, MESH_NAME: rest}
     elif colon and kind == "ip":
         yield {IDENTITY: None, MESH_NAME: None, ADDRESS: _address(rest)}
     elif colon and kind == "sa":
         namespace, name = _namespaced(source, rest, BAD_SOURCE)
+        way_out = "write sa:<namespace>/<name>, with names that Kubernetes takes"
+        _proper(source, dns_label_problem(namespace), f"service account, since `{namespace}` is no namespace", way_out)
+        _proper(source, dns_subdomain_problem(name), f"service account, since `{name}` is no name", way_out)
         yield _account(namespace, name, settings)
     elif colon and kind == "pod":
         for workload in _workloads(source, rest, world, BAD_SOURCE):
             known = {**_workload_identity(workload, settings), SOURCE_WORKLOAD: workload.key}
-            yield {**known, ADDRESS: workload.ips[0]} if workload.ips else known
+            address = world.address_of(workload)
+            yield {**known, ADDRESS: address} if address is not None else known
     else:
         raise QuestionError(
             BAD_SOURCE,
             f"`{source}` is not a source",
             "write sa:<namespace>/<name>, pod:<namespace>/<name>, spiffe://.., id:<name>, ip:<address> or anonymous",
         )
+
+
+def _proper(source: str, problem: str | None, what: str, way_out: str) -> None:
+    """Raises QuestionError where a problem keeps anybody from being called so."""
+    if problem is not None:
+        raise QuestionError(BAD_SOURCE, f"`{source}` is no {what}: {problem}", way_out)
 
 
 def _account(namespace: str, name: str, settings: Settings) -> Values:

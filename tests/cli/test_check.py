@@ -101,6 +101,8 @@ def test_paths_may_follow_each_other(cli: Cli, tmp_path: Path) -> None:
     ("words", "says"),
     [
         (("--from", "nobody", "--to", "pod:default/p"), "EG0101"),
+        (("--from", "spiffe://td/ns/a/sa/*", "--to", "pod:default/p"), "EG0101"),
+        (("--from", "sa:default/*", "--to", "pod:default/p"), "EG0101"),
         (("--from", "sa:default", "--to", "pod:default/p"), "write sa:<namespace>/<name>"),
         (("--from", "anonymous", "--to", "cat:default/p"), "EG0102"),
         (("--from", "anonymous", "--to", "pod:default/q"), "EG0103"),

@@ -195,3 +195,47 @@ def test_a_running_mesh_explains_its_own_events(cli: Cli, tmp_path: Path) -> Non
         assert "cart-from-web rule 0 allows:\n  --> manifests/policies.yaml:11:5" in done.stdout
         assert json.loads(cli("why", "--name", "why", DENIED_L7, "-o", "json").stdout)["lines"][0]["holds"] is True
     assert "error[EG0110]" in cli("why", "--name", "why", ALLOWED).stderr
+
+
+_SERVER = """
+{apiVersion: v1, kind: Pod, metadata: {name: cart, namespace: shop, labels: {app: cart}}}
+---
+apiVersion: policy.linkerd.io/v1beta3
+kind: Server
+metadata: {name: http, namespace: shop}
+spec: {port: 8080, podSelector: {matchLabels: {app: cart}}, proxyProtocol: HTTP/1, accessPolicy: ACCESS}
+"""
+_ITSELF = "200:default/localhost-which-Linkerd-s-proxy-always-lets-in"
+_INSIDE = "200:Server.policy.linkerd.io/shop/http#0"
+
+
+@pytest.mark.parametrize(
+    ("access", "source", "decision"),
+    [
+        ("deny", "127.64.0.2", _ITSELF),
+        ("deny", "127.64.0.3", "403:none-of-1"),
+        ("deny", "127.0.0.1", "403:none-of-1"),
+        ("cluster-unauthenticated", "127.64.0.3", _INSIDE),
+        ("cluster-unauthenticated", "127.0.0.1", "403:none-of-1"),
+    ],
+)
+def test_in_the_log_of_a_mesh_localhost_is_nobody_in_particular(
+    cli: Cli, tmp_path: Path, access: str, source: str, decision: str
+) -> None:
+    (tmp_path / "m.yaml").write_text(_SERVER.replace("ACCESS", access))
+    written = {
+        "eastgate": "request",
+        "workload": "shop/cart",
+        "port": 8080,
+        "peer": "none",
+        "source": f"{source}:1",
+        "method": "GET",
+        "host": "cart",
+        "path": "/",
+        "status": int(decision[:3]),
+        "decision": decision,
+        "details": "via_upstream" if decision.startswith("200") else "rbac_access_denied",
+    }
+    done = cli("why", json.dumps(written), "-f", "m.yaml")
+    assert done.exit_code == 0, done.stdout + done.stderr
+    assert "  today: the manifests still say so\n" in done.stdout

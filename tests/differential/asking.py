@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from eastgate import Question
 
@@ -15,7 +16,7 @@ _ACCOUNT = re.compile(rf"spiffe://{TRUST_DOMAIN}/ns/([^/]+)/sa/([^/]+)")
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls, and from which address."""
+    """Who calls, and from which address; `namespace/name` stands for that of a pod, which the bench finds out."""
 
     identity: str | None
     address: str
@@ -59,6 +60,11 @@ class Ask:
     pod: str
     port: int
     http: Http | None
+
+    def located(self, addresses: Mapping[str, str]) -> Ask:
+        """The same, from the address that a pod has."""
+        address = addresses.get(self.caller.address, self.caller.address)
+        return replace(self, caller=replace(self.caller, address=address))
 
     @property
     def is_plain(self) -> bool:

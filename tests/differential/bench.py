@@ -108,6 +108,10 @@ class Bench:
         self.run(self.mesh.apply(authority))
         return authority
 
+    def located(self, ask: Ask) -> Ask:
+        """The same, from an address that is one."""
+        return ask.located({key: site.address for key, site in self.mesh.sites.items()})
+
     def ask(self, asks: Sequence[Ask]) -> list[Answer]:
         return self.run(self._ask_all(asks))
 

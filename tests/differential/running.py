@@ -64,6 +64,7 @@ def compare(
 ) -> Iterator[Difference]:
     """Every difference. Each ask is counted by what came of it."""
     tally.sets += 1
+    asks = [bench.located(ask) for ask in asks]
     for ask, answer in zip(asks, bench.ask(asks), strict=True):
         decision = authority.decide(ask.question())
         tally.decisions += 1

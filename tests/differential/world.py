@@ -61,5 +61,5 @@ _IDENTITIES = [
     "spiffe://evil/workload",
     None,
 ]
-ADDRESSES = ["127.0.0.1", "127.0.0.2", "127.10.0.1", "127.10.1.1", "127.20.0.1"]
+ADDRESSES = ["127.0.0.1", "127.0.0.2", "127.10.0.1", "127.10.1.1", "127.20.0.1", *PODS]  # of a pod: the bench knows
 CALLERS = [Caller(identity, address) for identity in _IDENTITIES for address in ADDRESSES]

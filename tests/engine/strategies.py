@@ -60,6 +60,7 @@ IDENTITIES = [
     for namespace in ("a", "b")
     for name in ("x", "y")
 ] + ["spiffe://td/ns/a/sa/x/deeper", "spiffe://td/ns/a/sa/", "spiffe://td/workload", "spiffe://td/ns/a", "/sa/x"]
+IDENTITIES += [f"spiffe://td/ns/a/sa/{name}" for name in ("*", "x?y=1", "x~", ".", "..", "...", "%78", "X_y", "é")]
 PORTS = [80, 443, 9080]
 PATHS = ["/", "/api", "/api/1", "/apix", "/img/x.png", "*", "/a%2fb", "/api/1.png"]
 METHODS = ["GET", "POST", "get"]

@@ -84,11 +84,15 @@ def _signs_nothing() -> x509.KeyUsage:
     )
 
 
-def tls_context(bundles: TrustBundles, chain_and_key: tuple[str, str] | None = None) -> ssl.SSLContext:
-    """How a client shakes hands that has this certificate, or none, and any version of TLS."""
+def tls_context(
+    bundles: TrustBundles, chain_and_key: tuple[str, str] | None = None, *, weak: bool = False
+) -> ssl.SSLContext:
+    """How a client shakes hands that has this certificate, or none, and any version of TLS; `weak` shows any."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.load_verify_locations(cadata=bundles.pem(bundles.own))
+    if weak:
+        context.set_ciphers("ALL:@SECLEVEL=0")
     if chain_and_key is not None:
         with os.fdopen(os.memfd_create("forged"), "w") as file:
             file.write("".join(chain_and_key))

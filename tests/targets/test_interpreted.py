@@ -17,6 +17,8 @@ from tests.targets.interpreter import Sent
 from tests.worlds import generate
 from tests.worlds.test_generated_clusters import every_request
 
+_PLACES = {pod: f"127.64.0.{number}" for number, pod in enumerate(PODS, 2)}
+
 
 @settings(max_examples=120)
 @given(policy_sets(), chosen_settings(), st.integers(0, 2**32))
@@ -27,8 +29,9 @@ def test_every_trick_is_decided_as_the_engine_decides_it(
         authority = authority_of([*WORLD, *policies], chosen)
     except ManifestError:
         assume(False)
+    authority.place(_PLACES)
     proxies = interpreters(authority, PODS, list(PORTS))
-    for ask in asks(sample, 4, 2):
+    for ask in (one.located(_PLACES) for one in asks(sample, 4, 2)):
         said = proxies[ask.pod, ask.port].say(sent_of(ask))
         assert difference(authority, ask.question(), said, http=ask.is_plain) is None, ask
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from ipaddress import IPv4Network
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -24,6 +25,8 @@ __all__ = ["why"]
 _Explain: TypeAlias = "Callable[[str, Observed], tuple[dict[str, Any], str]]"
 
 CHANGED = 1
+_MESHES = IPv4Network("127.64.0.0/10")
+_ITSELF = "default/localhost"  # how proxies call the rule that lets a workload call itself
 _EXIT = (
     "Exits with 0 if the manifests still say what the log says, 1 if a verdict would be another one today, "
     "2 if a line could not be explained."
@@ -51,8 +54,7 @@ def why(
 
     lines, aside = _lines(text, output)
     if files:
-        local = any((seen.source or "").startswith("127.") for _, seen in lines)
-        explain = _by_files(files, settings_from(settings, config, output), local, output)
+        explain = _by_files(files, settings_from(settings, config, output), [seen for _, seen in lines], output)
     else:
         explain = _by_mesh(name, output)
     told = []
@@ -105,15 +107,22 @@ def _by_mesh(name: str, output: str) -> _Explain:
     return explain
 
 
-def _by_files(files: tuple[str, ...], settings: Settings, local: bool, output: str) -> _Explain:
-    """`local`: the lines are of a mesh on a laptop, where the network of the cluster is on loopback addresses."""
+def _by_files(files: tuple[str, ...], settings: Settings, lines: Sequence[Observed], output: str) -> _Explain:
+    """Lines of a mesh on a laptop do not tell where its workloads are.
+
+    Whoever calls from a network of such meshes is taken for a workload, and whom the log calls localhost for the
+    workload itself.
+    """
     from eastgate.analysis.explain import explain as explained
-    from eastgate.mesh.mesh import mesh_settings
     from eastgate.mesh.why import why as reason
     from eastgate.questions import QuestionError
 
-    chosen = mesh_settings(settings, IPv4Network("127.0.0.0/8")) if local else settings
-    authority = load_authority(files, chosen, output)
+    local = any((seen.source or "").startswith("127.") for seen in lines)
+    networks = (*settings.linkerd_cluster_networks, _MESHES) if local else settings.linkerd_cluster_networks
+    authority = load_authority(files, replace(settings, linkerd_cluster_networks=networks), output)
+    if local:
+        itself = (seen for seen in lines if seen.who.startswith(_ITSELF) and seen.source is not None)
+        authority.place({seen.workload: str(seen.source).rpartition(":")[0] for seen in itself})
     warn(authority.warnings)
 
     def rendered(decision: Decision, color: bool) -> str:

@@ -46,7 +46,8 @@ class _Inbound:
         self.resources = [item.policy for item in items if isinstance(item.policy, Resource)]
         everything = [item.policy for item in job.items if isinstance(item.policy, Resource)]
         self.authorizations = Authorizations(
-            [one for one in everything if one.ref.namespace == namespace or one.ref.kind.endswith("Authentication")]
+            [one for one in everything if one.ref.namespace == namespace or one.ref.kind.endswith("Authentication")],
+            job.settings.linkerd_cluster_networks,
         )
         self.servers = [one for one in self.resources if isinstance(one, Server)]
 
@@ -144,7 +145,7 @@ class _Inbound:
                 self.job.lose(codes.CLIENT, message, span)
             if found.callers is None or found.callers:
                 yield found.callers, span
-        client = default_client(server.access, self.job.settings)
+        client = default_client(server.access, self.job.settings.linkerd_cluster_networks)
         if server.access in _OPEN:
             yield None, server.access_span
         elif client is not None:

@@ -12,7 +12,7 @@ from eastgate.convert.model import Job, Manifest, metadata_of
 from eastgate.convert.selectors import written
 from eastgate.dialects.linkerd import GROUP
 from eastgate.sources import Plain
-from eastgate.world import Selector
+from eastgate.world import Selector, account_of
 
 __all__ = ["authorize", "catch_all", "server_of"]
 
@@ -73,8 +73,9 @@ def _identity(caller: Caller, job: Job) -> str:
         case WholeNamespace(namespace):
             return job.settings.mesh_name(namespace, "*")
         case Identity(spiffe):
-            own = re.fullmatch(rf"spiffe://{re.escape(job.settings.trust_domain)}/ns/([^/]+)/sa/([^/]+)", spiffe)
-            return job.settings.mesh_name(own[1], own[2]) if own is not None else spiffe
+            found = account_of(spiffe)
+            own = found is not None and found[0] == job.settings.trust_domain
+            return job.settings.mesh_name(*found[1:]) if found is not None and own else spiffe
 
 
 # Routes

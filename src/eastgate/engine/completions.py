@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address
+from itertools import count
 
 from eastgate.engine.partial import Undetermined, judge
 from eastgate.policy import (
@@ -184,15 +185,24 @@ def _texts(matchers: list[Matcher]) -> Iterator[str]:
     for matcher in matchers:
         if isinstance(matcher, OneOf):
             yield from (str(v) for v in sorted(matcher.values, key=str))
-    starts = [m.text for m in matchers if isinstance(m, Prefix)]
-    starts += [f"{m.stem}/sa/" for m in matchers if isinstance(m, AccountsOf)]
     ends = [m.text for m in matchers if isinstance(m, Suffix)]
-    for start in ["", *starts]:
+    starts = {"": _OTHER, **{m.text: _OTHER for m in matchers if isinstance(m, Prefix)}}
+    accounts = [m for m in matchers if isinstance(m, AccountsOf)]
+    if accounts:
+        fresh = _account_name(matchers)
+        starts |= {f"{m.stem}/sa/": fresh for m in accounts}
+    for start, other in starts.items():
         for end in ["", *ends]:
-            yield start + _OTHER + end
+            yield start + other + end
             if start and (end or "/sa/" in start):
                 yield start + end  # a service account whose whole name is the suffix
                 yield f"{start}{_OTHER}/{_OTHER}{end}"  # deeper than a service account
+
+
+def _account_name(matchers: Iterable[Matcher]) -> str:
+    """A name that an account may have and no policy contains."""
+    exact = [str(v) for m in matchers if isinstance(m, OneOf) for v in m.values]
+    return next(name for name in map("_other{}_".format, count()) if not any(name in text for text in exact))
 
 
 def _addresses(matchers: Iterable[InNetwork]) -> Iterator[str]:

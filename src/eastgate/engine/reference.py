@@ -170,8 +170,9 @@ def _in(matcher: Matcher, value: Value) -> bool:
         case Suffix(text):
             return text == "" or str(value)[-len(text) :] == text
         case AccountsOf(trust_domain, namespace):
-            stem = re.escape(f"spiffe://{trust_domain}/ns/{namespace}/sa/")
-            return re.fullmatch(stem + "[^/]+", str(value)) is not None
+            stem, name = str(value)[: str(value).rfind("/") + 1], str(value).split("/")[-1]
+            is_name = re.fullmatch("[A-Za-z0-9._-]+", name) is not None and name not in (".", "..")
+            return stem == f"spiffe://{trust_domain}/ns/{namespace}/sa/" and is_name and len(str(value)) <= 2048
         case InNetwork(networks):
             return any(ip_network(f"{value}").subnet_of(n) for n in networks if n.version == ip_address(value).version)  # type: ignore[arg-type]
         case Present():
@@ -203,7 +204,9 @@ def _domain(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
     starts = {m.text for m in matchers if isinstance(m, Prefix)} | {""}
     starts |= {f"{m.stem}/sa/" for m in matchers if isinstance(m, AccountsOf)}
     ends = {m.text for m in matchers if isinstance(m, Suffix)} | {""}
-    mixed = {start + middle + end for start in starts for middle in ("", "\x00", "\x00/\x00") for end in ends}
+    account = "_" * (1 + max(map(len, exact), default=0))  # a name that is as good as any other, and nobody's
+    middles = ("", "\x00", "\x00/\x00", account)
+    mixed = {start + middle + end for start in starts for middle in middles for end in ends}
     texts = sorted(exact | mixed)
     if attribute == PATH:  # a path that is refused whatever the policy is says nothing about the policy
         texts = [text for text in texts if not re.search(r"%2f|%5c|/\.\.?;", text.lower())]

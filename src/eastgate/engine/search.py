@@ -19,6 +19,7 @@ from eastgate.engine.clauses import Clause, Filed
 from eastgate.engine.conditions import Condition, compile_condition
 from eastgate.policy import And, Is, OneOf, Or, Predicate, Prefix, Request, Suffix, Value
 from eastgate.policy.attributes import PORT, Attribute
+from eastgate.policy.spiffe import stem_of
 
 __all__ = ["build_search"]
 
@@ -41,8 +42,8 @@ def build_search(filed: Filed, says: Sequence[int]) -> Callable[[Request], int]:
         named = exact.get(identity)
         if named is not None:
             best = named(request, best)
-        if stems and isinstance(identity, str) and not identity.endswith("/"):
-            named = stems.get(identity.rpartition("/")[0])
+        if stems and isinstance(identity, str):
+            named = stems.get(stem_of(identity) or "")
             if named is not None:
                 best = named(request, best)
         if anyone is not None:

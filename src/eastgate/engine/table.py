@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 from eastgate.engine.clauses import Clause, Filed
 from eastgate.policy import Request
+from eastgate.policy.spiffe import stem_of
 
 __all__ = ["Table", "build_table"]
 
@@ -47,7 +48,7 @@ class Table(dict[object, _Entry]):
         if said is None:
             said = self.anyone
             if self.has_stems:
-                said = self.get((identity.rpartition("/")[0],), said)  # type: ignore[union-attr]
+                said = self.get((stem_of(identity),), said)  # type: ignore[arg-type]
         if isinstance(said, int):
             return said
         on_port = said.get(request.port)
@@ -68,12 +69,10 @@ def build_table(filed: Filed, says: Sequence[int], unknown: Callable[[Request], 
         table = Table(anyone[1], unknown, has_stems=bool(stems))
         for stem, (_, entry) in stems.items():
             table[stem,] = entry
-            table[f"{stem}/"] = anyone[1]  # without a name behind it, it is no account
         for identity, clauses in filed.exact.items():
             wider = anyone
             if stems:
-                stem, _, name = str(identity).rpartition("/")
-                wider = stems.get(stem, anyone) if name else anyone
+                wider = stems.get(stem_of(str(identity)) or "", anyone)
             table[identity] = entries.narrowed(wider, clauses)[1]
     except _NoRoom:
         return None

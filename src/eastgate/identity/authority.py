@@ -22,7 +22,7 @@ from eastgate.identity.bundles import TrustBundles
 from eastgate.identity.certificates import Period, Signer, key_pem, leaf, new_intermediate, new_key, new_root
 from eastgate.identity.problems import BadIdentityError
 from eastgate.identity.svid import BundlesChanged, Change, Svid, SvidsRenewed, Watchers, utc_now
-from eastgate.world.identity import spiffe_problem, trust_domain_problem
+from eastgate.policy.spiffe import spiffe_problem, trust_domain_problem
 
 __all__ = ["AuthorityState", "EmbeddedAuthority", "Lifetimes", "Retired"]
 

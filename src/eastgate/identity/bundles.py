@@ -13,8 +13,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from eastgate.identity.problems import BadBundleError, UnknownTrustDomainError
+from eastgate.policy.spiffe import trust_domain_problem
 from eastgate.tokens.strict_json import JsonProblem, read_object
-from eastgate.world.identity import trust_domain_problem
 
 __all__ = ["TrustBundles", "read_bundle", "roots_of_jwks", "roots_of_pem"]
 

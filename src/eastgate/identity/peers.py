@@ -17,7 +17,7 @@ from cryptography.x509.verification import PolicyBuilder, Store, VerificationErr
 from eastgate.identity.bundles import TrustBundles
 from eastgate.identity.problems import PeerError
 from eastgate.identity.svid import utc_now
-from eastgate.world.identity import spiffe_problem
+from eastgate.policy.spiffe import spiffe_problem, trust_domain_of
 
 __all__ = ["identity_of", "peer_chain", "verify_connection", "verify_peer"]
 
@@ -51,7 +51,7 @@ def verify_peer(
     except ValueError:
         raise PeerError("the peer showed something that is not a certificate") from None
     identity = identity_of(leaf)
-    trust_domain = identity.removeprefix("spiffe://").partition("/")[0]
+    trust_domain = trust_domain_of(identity)
     roots = bundles.roots.get(trust_domain)
     if not roots:
         raise PeerError(f"the peer says to be {identity!r}, and its trust domain is not one that is trusted here")

@@ -10,6 +10,7 @@ from eastgate.lint.ground import AccessPolicy, GepPolicy, Policy
 from eastgate.places import Span
 from eastgate.policy import AccountsOf, Is, OneOf, PolicyRef, Predicate, Rule, Suffix, atoms
 from eastgate.policy.attributes import IDENTITY, MESH_NAME
+from eastgate.policy.spiffe import account_of, trust_domain_of
 from eastgate.settings import Settings
 
 __all__ = ["Caller", "callers", "named", "rules"]
@@ -91,12 +92,11 @@ def _named(atom: Is, span: Span | None, settings: Settings) -> Iterator[Caller]:
 
 
 def _spiffe(identity: str, span: Span | None) -> Caller:
-    domain, _, path = identity.removeprefix("spiffe://").partition("/")
-    match path.split("/"):
-        case ["ns", namespace, "sa", account]:
+    match account_of(identity):
+        case domain, namespace, account:
             return Caller(identity, span, namespace, account, domain)
         case _:
-            return Caller(identity, span, trust_domain=domain)
+            return Caller(identity, span, trust_domain=trust_domain_of(identity))
 
 
 def _mesh(name: str, span: Span | None, settings: Settings) -> Caller:

@@ -9,6 +9,7 @@ from types import TracebackType
 from eastgate.identity import EmbeddedAuthority, Rotation, Svid, SvidSource, TrustBundles, client_context
 from eastgate.mesh.events import Noted, OnEvent
 from eastgate.mesh.metrics import MeshMetrics
+from eastgate.policy.spiffe import trust_domain_of
 from eastgate.settings import Settings
 from eastgate.targets.envoy.callers import Naming
 
@@ -69,7 +70,7 @@ class Certificates:
 
     async def context(self, identity: str) -> ssl.SSLContext:
         """How a caller of this identity shakes hands. Of a domain that nobody believes, it has a certificate too."""
-        domain = identity.removeprefix("spiffe://").partition("/")[0]
+        domain = trust_domain_of(identity)
         if domain == self.bundles.own:
             svid = await self.source.svid(identity, self._names(identity))
         else:

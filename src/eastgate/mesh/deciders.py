@@ -102,6 +102,8 @@ def _words(who: str, detail: str | None) -> str:
         return f"TLS handshake: {handshake_problem(detail)}"
     if who == "encoded-slash":
         return "the path has an encoded slash or backslash"
+    if who == "unfit-certificate":
+        return "its certificate is not for clients (extended key usage), or too weak (SHA-1, a short RSA key)"
     if who == "cannot-be-enforced":
         return "closed: a policy here cannot be enforced"
     if found := re.fullmatch(r"none-of-(\d+)", who):

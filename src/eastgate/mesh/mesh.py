@@ -11,8 +11,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from ipaddress import IPv4Network
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
@@ -32,6 +31,7 @@ from eastgate.mesh.records import observe
 from eastgate.mesh.sites import Site, identity_of, ports_of
 from eastgate.policy import Is, OneOf, atoms, rules_of
 from eastgate.policy.attributes import IDENTITY, MESH_NAME
+from eastgate.policy.spiffe import trust_domain_of
 from eastgate.settings import Settings
 from eastgate.xds.clusters import Address
 from eastgate.xds.server.events import Acked, Rejected
@@ -44,7 +44,7 @@ from eastgate.xds.server.store import Store
 from eastgate.xds.server.tokens import Tokens
 from eastgate.xds.tokens import TokenIdentity
 
-__all__ = ["LocalMesh", "MeshOptions", "mesh_settings"]
+__all__ = ["LocalMesh", "MeshOptions"]
 
 _START = 60.0  # seconds; many Envoys on a small machine take their time
 _SETTLE = 15.0
@@ -64,11 +64,6 @@ class MeshOptions:
     source: SvidSource | None = None
 
 
-def mesh_settings(settings: Settings, network: IPv4Network) -> Settings:
-    """In a local mesh the cluster's pods are on loopback addresses, so that these count as the cluster's network."""
-    return replace(settings, linkerd_cluster_networks=(*settings.linkerd_cluster_networks, network))
-
-
 class LocalMesh:
     """A running mesh. `read` gives the authority on the manifests, for the settings that hold in the mesh."""
 
@@ -80,14 +75,13 @@ class LocalMesh:
         on_event: OnEvent = lambda _: None,
     ) -> None:
         self._read = read
-        self._given = settings or Settings()
         self.options = options or MeshOptions()
         self._on_event = on_event
         self._listeners: list[OnEvent] = []
         self._stack = contextlib.AsyncExitStack()
         self._changing = asyncio.Lock()
         self._told: Mapping[tuple[str, int], Closure] = {}
-        self.settings = self._given
+        self.settings = settings or Settings()
         self.metrics = MeshMetrics((server_metrics := ServerMetrics()).registry)
         self.store, self.tokens = Store(), Tokens()
         self.server = AdsServer(self.store, self.tokens, server_metrics)
@@ -110,7 +104,6 @@ class LocalMesh:
     async def _start(self) -> None:
         began = time.monotonic()
         self._addresses = self._stack.enter_context(Addresses(self.options.network))
-        self.settings = mesh_settings(self._given, self._addresses.network)
         authority = self._read(self.settings)
         self.rundir = self._stack.enter_context(RunDir.acquire(self.options.name))
         guard = self._stack.enter_context(Guard(self.rundir))
@@ -145,7 +138,7 @@ class LocalMesh:
 
     @property
     def own_address(self) -> str:
-        """From where callers come that are no workload of the mesh."""
+        """From where callers come that are no workload of the mesh: it is in none of the cluster's networks."""
         return self._addresses.own
 
     # Changing
@@ -203,6 +196,7 @@ class LocalMesh:
         found = {key: identity_of(one, self.settings) for key, one in world.workloads.items()}
         identities = {key: identity for key, identity in found.items() if identity is not None}
         addresses = self._addresses.assign(identities)
+        authority.place(addresses)
         sites = {}
         for key in identities:
             ports = self._addresses.bind_ports(ports_of(world, world.workloads[key]))
@@ -302,5 +296,5 @@ def _foreign_domains(authority: Authority, workloads: Iterable[str]) -> set[str]
             for atom in (atom for rule in rules for atom in atoms(rule.when) if isinstance(atom, Is)):
                 if atom.attribute in (IDENTITY, MESH_NAME) and isinstance(atom.matcher, OneOf):
                     named = (str(value) for value in atom.matcher.values)
-                    found |= {one.split("/")[2] for one in named if one.startswith("spiffe://")}
+                    found |= {trust_domain_of(one) for one in named if one.startswith("spiffe://")}
     return found - {authority.settings.trust_domain}

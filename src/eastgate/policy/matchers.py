@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address
 
+from eastgate.policy.spiffe import account_of
+
 __all__ = ["AccountsOf", "InNetwork", "Matcher", "OneOf", "Prefix", "Present", "Suffix", "Value"]
 
 Value = str | int
@@ -66,10 +68,7 @@ class AccountsOf:
 
     def contains(self, value: Value) -> bool:
         """Whether the value is the identity of such an account."""
-        if not isinstance(value, str):
-            return False
-        stem, found, name = value.rpartition("/sa/")
-        return bool(found) and stem == self.stem and bool(name) and "/" not in name
+        return isinstance(value, str) and (account_of(value) or ())[:2] == (self.trust_domain, self.namespace)
 
     def __str__(self) -> str:
         return f"any service account of namespace {self.namespace} in {self.trust_domain}"

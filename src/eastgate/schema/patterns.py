@@ -6,6 +6,8 @@ cannot say about the length of a part, a second one says.
 
 from __future__ import annotations
 
+from eastgate.policy.spiffe import SPIFFE_ID
+
 __all__ = [
     "DNS_LABEL",
     "DNS_SUBDOMAIN",
@@ -23,8 +25,6 @@ _WORD = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 LABEL_VALUE = f"({_WORD})?"
 LABEL_KEY = f"({DNS_SUBDOMAIN}/)?{_WORD}"
 LABEL_KEY_LENGTHS = "([^/]{1,253}/)?[^/]*"
-_SEGMENT = r"([A-Za-z0-9_-]|\.[A-Za-z0-9_-]|\.\.[A-Za-z0-9._-])[A-Za-z0-9._-]*"  # neither . nor ..
-SPIFFE_ID = f"spiffe://[a-z0-9._-]+(/{_SEGMENT})+"
 
 
 def whole(pattern: str) -> str:

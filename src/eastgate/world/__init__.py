@@ -4,6 +4,7 @@
 Start reading at `pods.py` and `world.py`.
 """
 
+from eastgate.policy.spiffe import account_of, service_account_id, spiffe_problem, trust_domain_problem
 from eastgate.world.changes import Change
 from eastgate.world.externals import ExternalWorkload
 from eastgate.world.gateways import (
@@ -20,7 +21,6 @@ from eastgate.world.gateways import (
     Route,
     RoutesFrom,
 )
-from eastgate.world.identity import account_of, service_account_id, spiffe_problem, trust_domain_problem
 from eastgate.world.interpret import interpret
 from eastgate.world.kinds import WorldObject, object_id, uses
 from eastgate.world.labels import Operator, Requirement, Selector

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from eastgate.places import Span
+from eastgate.policy.spiffe import spiffe_problem
 from eastgate.world import codes
 from eastgate.world.externals import EXTERNAL_GROUP, ExternalWorkload
 from eastgate.world.fields import Section
-from eastgate.world.identity import spiffe_problem
 from eastgate.world.names import dns_subdomain_problem
 from eastgate.world.read_containers import read_port
 

@@ -15,6 +15,7 @@ from eastgate.world.gateways import Backend, Gateway, GrantFrom, ReferenceGrant,
 from eastgate.world.inventory import Inventory
 from eastgate.world.kinds import WorldObject
 from eastgate.world.objects import Namespace, ObjectId, Service, ServiceAccount
+from eastgate.world.placement import LOOPBACK, Networks, Placement
 from eastgate.world.pods import Owner, Workload
 from eastgate.world.secrets import Secret
 from eastgate.world.targets import (
@@ -37,10 +38,11 @@ __all__ = ["World"]
 class World:
     """What exists, with the questions that dialects and the engine have about it."""
 
-    __slots__ = ("_has",)
+    __slots__ = ("_has", "_placement")
 
     def __init__(self) -> None:
         self._has = Inventory()
+        self._placement: Placement | None = None
 
     @classmethod
     def of(cls, objects: Iterable[WorldObject]) -> World:
@@ -62,6 +64,27 @@ class World:
         wanted: dict[ObjectId, WorldObject | None] = dict.fromkeys(remove)
         wanted.update((declared.id, declared) for declared in put)
         return self._has.update(wanted)
+
+    def place(self, addresses: Mapping[str, str]) -> Change:
+        """Have these workloads run at these addresses, and no others run anywhere."""
+        if self._placement is not None and self._placement.addresses == addresses:
+            return Change()
+        self._placement = Placement(dict(addresses))
+        return Change(changed=frozenset(self.workloads))
+
+    def itself(self, workload: Workload) -> Networks:
+        """From where a workload calls itself: localhost, or its own address where workloads are placed."""
+        return LOOPBACK if self._placement is None else self._placement.itself(workload.key)
+
+    def address_of(self, workload: Workload) -> str | None:
+        """From where a workload calls others; None where nobody knows."""
+        placed = self._placement.addresses.get(workload.key) if self._placement is not None else None
+        return placed or next(iter(workload.ips), None)
+
+    @property
+    def networks(self) -> Networks:
+        """Where workloads are placed; none where they are not."""
+        return () if self._placement is None else self._placement.networks
 
     @property
     def objects(self) -> Mapping[ObjectId, WorldObject]:

@@ -98,8 +98,11 @@ def app_resources(port: int, app: Address) -> tuple[Resource, ...]:
     return _cluster(name, found), _endpoints(name, [app]), routes
 
 
-def upstream_resources(upstreams: Iterable[Upstream]) -> Iterator[Resource]:
-    """The other workloads, reached with our own certificate, and only if theirs is of the account it should be."""
+def upstream_resources(upstreams: Iterable[Upstream], source: str) -> Iterator[Resource]:
+    """The other workloads, reached with our own certificate, and only if theirs is of the account it should be.
+
+    `source` is the address to call them from, which is our own to them.
+    """
     hosts = []
     for upstream in upstreams:
         names = [{"san_type": "URI", "matcher": {"exact": identity}} for identity in sorted(upstream.identities)]
@@ -119,6 +122,7 @@ def upstream_resources(upstreams: Iterable[Upstream]) -> Iterator[Resource]:
                 "type": "EDS",
                 "eds_cluster_config": {"eds_config": ADS},
                 "transport_socket": filter_("tls", context),
+                "upstream_bind_config": {"source_address": {"address": source, "port_value": 0}},
             },
         )
         yield _endpoints(upstream.name, upstream.endpoints)

@@ -22,7 +22,7 @@ from eastgate.targets.envoy.combining import Entry, either, flatten
 from eastgate.targets.envoy.decisions import NOT_ENFORCED, choice
 from eastgate.xds.doors import DETECTION, NETWORK, Door
 from eastgate.xds.logs import denial_log
-from eastgate.xds.matching import NO_CALLER, by_protocol, caller_matcher
+from eastgate.xds.matching import NO_CALLER, UNFIT, by_protocol, caller_matcher, with_fit_certificate
 from eastgate.xds.packing import packed
 from eastgate.xds.typed import Plain, filter_, message, typed
 
@@ -47,8 +47,9 @@ def connections(door: Door, plan: PortPlan) -> Any:
         }
     listener: Any = message(listener_pb2.Listener, plain)
     chains.named_closed(NO_CALLER)
+    chains.named_closed(UNFIT)
     listener.filter_chains.extend(chains.every())
-    listener.filter_chain_matcher.CopyFrom(matcher)
+    listener.filter_chain_matcher.CopyFrom(with_fit_certificate(matcher, _chain))
     return listener
 
 
@@ -62,7 +63,7 @@ def closed_connections(door: Door) -> Any:
 
 
 def _chain(to: Any, verdict: Verdict) -> None:
-    name = f"closed:{verdict.name}" if verdict == NO_CALLER else verdict.who
+    name = f"closed:{verdict.name}" if verdict in (NO_CALLER, UNFIT) else verdict.who
     to.action.name = "chain"
     to.action.typed_config.CopyFrom(packed(StringValue(value=name)))
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from envoy.config.listener.v3 import listener_pb2
 
+from eastgate.xds.client_certificates import CERTIFICATE
 from eastgate.xds.doors import DETECTION, NETWORK, Door
 from eastgate.xds.logs import connection_log, handshake_log
-from eastgate.xds.matching import ADDRESS_KEY, NOBODY, PEER_KEY, SOURCE_KEY
+from eastgate.xds.matching import ADDRESS_KEY, CERTIFICATE_KEY, NOBODY, PEER_KEY, SOURCE_KEY
 from eastgate.xds.rbac import AUDIT, CONNECTIONS, filter_name
 from eastgate.xds.typed import ADS, Plain, discovered, filter_, message, struct, typed
 
@@ -79,6 +80,8 @@ def _outer(door: Door, identity: str, *, tls: bool) -> list[Plain]:
         _note(ADDRESS_KEY, "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%"),
         _note(SOURCE_KEY, "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%"),
     ]
+    if tls:
+        note.append(_note(CERTIFICATE_KEY, CERTIFICATE) | {"shared_with_upstream": "ONCE"})
     late: Plain = {"upstream_connect_mode": "ON_DOWNSTREAM_TLS_HANDSHAKE", "max_early_data_bytes": 8192} if tls else {}
     return [
         filter_("caller", struct(f"{NETWORK}.set_filter_state.v3.Config", **{when: note})),

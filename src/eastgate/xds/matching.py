@@ -24,32 +24,39 @@ from xds.type.matcher.v3 import matcher_pb2
 
 from eastgate.policy import And, Computed, InNetwork, Is, Matcher, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
 from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, Attribute
+from eastgate.policy.spiffe import LONGEST, SEGMENT, SPIFFE_ID
 from eastgate.targets.envoy import ENCODED_SLASH, AccountOf, ByCaller, Node, OtherAccount, Verdict
 from eastgate.world import account_of
+from eastgate.xds.client_certificates import FOR_CLIENTS, NAMED_TWICE, WEAK, WITH_PURPOSES
 from eastgate.xds.packing import packed
 
 __all__ = [
     "ADDRESS_KEY",
+    "CERTIFICATE_KEY",
     "NOBODY",
     "NO_CALLER",
     "PATH_KEY",
     "PEER_KEY",
     "SOURCE_KEY",
     "TOKEN_KEY",
+    "UNFIT",
     "by_protocol",
     "caller_matcher",
     "query_key",
     "where_slash_is_encoded",
+    "with_fit_certificate",
 ]
 
 PEER_KEY = "eastgate.peer"  # filter state: the SPIFFE ID of the caller, or NOBODY
 ADDRESS_KEY = "eastgate.address"
+CERTIFICATE_KEY = "eastgate.certificate"
 SOURCE_KEY = "eastgate.source"  # the address with its port, by which a log line is found again
 PATH_KEY = "eastgate.path"
 TOKEN_KEY = "eastgate.token"  # the claim of a verified token  # noqa: S105 - not a secret
 NOBODY = "none"
 NO_CALLER = Verdict(False, 0, "no-caller")  # nothing was noted of the caller, which cannot be
-_DOMAIN, _SEGMENT = "[a-z0-9._-]+", "[A-Za-z0-9._-]+"  # Envoy writes several names of a certificate with commas
+_TOO_LONG = f".{{1000}}.{{1000}}.{{{LONGEST - 1999}}}(?s:.*)"  # 1,000 is the most that RE2 counts
+UNFIT = Verdict(False, 0, "unfit-certificate")
 _ROOT, _DOUBLED = "/", "//"  # a path of slashes alone is the root to policies, and `//` to Envoy
 
 OnMatch: TypeAlias = Any  # messages of generated code are untyped
@@ -78,7 +85,9 @@ def caller_matcher(decided: ByCaller[Node], leaf: Leaf, by_token: str | None = N
         _node(nobody, decided.nobody, leaf)
         return found
     [identified], otherwise = _list(nobody.matcher, 1)
-    _regex(identified.predicate, _state(TOKEN_KEY), f"spiffe://{re.escape(by_token)}(/{_SEGMENT})+")
+    named, too_long = (identified.predicate.and_matcher.predicate.add() for _ in range(2))
+    _regex(named, _state(TOKEN_KEY), f"spiffe://{re.escape(by_token)}(/{SEGMENT})+")
+    _regex(too_long.not_matcher, _state(TOKEN_KEY), _TOO_LONG)
     inner = _callers(identified.on_match.matcher, decided, leaf, TOKEN_KEY)
     _node(inner[NOBODY], decided.nobody, leaf)
     _node(otherwise, decided.nobody, leaf)
@@ -122,7 +131,7 @@ def _account_or_stranger(
 ) -> None:
     cell, node = accounts
     cells = [(_accounts(cell), node)] if node != stranger else []
-    cells.append((f"spiffe://{_DOMAIN}(/{_SEGMENT})+", stranger))
+    cells.append((SPIFFE_ID, stranger))  # Envoy writes several names of a certificate with commas
     tests, otherwise = _list(to, len(cells))
     for test, (pattern, decided) in zip(tests, cells, strict=True):
         _regex(test.predicate, _state(key), pattern)
@@ -131,8 +140,30 @@ def _account_or_stranger(
 
 
 def _accounts(cell: AccountOf | OtherAccount) -> str:
-    namespace = re.escape(cell.namespace) if isinstance(cell, AccountOf) else _SEGMENT
-    return f"spiffe://{re.escape(cell.domain)}/ns/{namespace}/sa/{_SEGMENT}"
+    namespace = re.escape(cell.namespace) if isinstance(cell, AccountOf) else SEGMENT
+    return f"spiffe://{re.escape(cell.domain)}/ns/{namespace}/sa/{SEGMENT}"
+
+
+# Certificates
+
+
+def with_fit_certificate(matcher: Any, leaf: Leaf) -> Any:
+    """The same matcher for callers whose certificate is for clients and not weak, and for those who have none; others
+    are denied.
+    """
+    found = _M()
+    [unfit], rest = _list(found, 1)
+    too_long, weak, purposes = _either(unfit.predicate, 3)
+    _regex(too_long, _state(PEER_KEY), _TOO_LONG)
+    _regex(weak, _state(CERTIFICATE_KEY), WEAK)
+    has_purposes, not_for_clients = (purposes.and_matcher.predicate.add() for _ in range(2))
+    _regex(has_purposes, _state(CERTIFICATE_KEY), WITH_PURPOSES)
+    others, ambiguous = _either(not_for_clients, 2)
+    _regex(others.not_matcher, _state(CERTIFICATE_KEY), FOR_CLIENTS)
+    _regex(ambiguous, _state(CERTIFICATE_KEY), NAMED_TWICE)
+    leaf(unfit.on_match, UNFIT)
+    rest.matcher.CopyFrom(matcher)
+    return found
 
 
 # Decisions

@@ -18,8 +18,15 @@ from google.protobuf.message import Message
 from xds.core.v3 import extension_pb2 as xds_extension_pb2
 
 from eastgate.policy.attributes import Attribute
-from eastgate.targets.envoy import ByCaller, Node, PortPlan, Requests, Verdict
-from eastgate.xds.matching import PATH_KEY, TOKEN_KEY, caller_matcher, query_key, where_slash_is_encoded
+from eastgate.targets.envoy import PortPlan, Requests, Verdict
+from eastgate.xds.matching import (
+    PATH_KEY,
+    TOKEN_KEY,
+    caller_matcher,
+    query_key,
+    where_slash_is_encoded,
+    with_fit_certificate,
+)
 from eastgate.xds.packing import packed, serialized
 from eastgate.xds.server.resources import EXTENSION, Resource
 from eastgate.xds.tokens import TokenIdentity
@@ -61,16 +68,15 @@ def connection_filters(plan: PortPlan) -> list[Resource]:
     """Name the rule that lets a connection in, and those in audit mode, for the log. They decide nothing: the listener
     behind them does.
     """
-    return [
-        _named(plan, CONNECTIONS, plan.connect),
-        _named(plan, AUDIT, plan.audit),
-    ]
+    connect = with_fit_certificate(caller_matcher(plan.connect, _action), _action)
+    audit = caller_matcher(plan.audit, _action) if plan.audit is not None else None
+    return [_named(plan, CONNECTIONS, connect), _named(plan, AUDIT, audit)]
 
 
-def _named(plan: PortPlan, which: str, decided: ByCaller[Node] | None) -> Resource:
+def _named(plan: PortPlan, which: str, matcher: Any) -> Resource:
     rules = network_rbac_pb2.RBAC(stat_prefix=f"{which}.", shadow_rules_stat_prefix=f"{which}.")
-    if decided is not None:
-        rules.shadow_matcher.CopyFrom(caller_matcher(decided, _action))
+    if matcher is not None:
+        rules.shadow_matcher.CopyFrom(matcher)
     return _resource(filter_name(plan.port, which), rules, plan.policies)
 
 

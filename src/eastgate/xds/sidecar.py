@@ -61,4 +61,4 @@ def outbound_resources(out: Outbound, upstreams: Iterable[Upstream]) -> Iterator
         "filter_chains": [{"name": "outbound", "filters": [filter_("http", manager)]}],
     }
     yield Resource(LISTENER, "outbound", serialized(message(listener_pb2.Listener, plain)))
-    yield from upstream_resources(upstreams)
+    yield from upstream_resources(upstreams, out.address)

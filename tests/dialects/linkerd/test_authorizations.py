@@ -62,7 +62,7 @@ RESOURCES: list[Resource] = [
     authorization("s-other-labels", "selector: {matchLabels: {tier: back}}"),
     authorization("s-audited", "name: web", more=AUDITED),
 ]
-ON = Authorizations(RESOURCES)
+ON = Authorizations(RESOURCES, ())
 
 
 def test_a_server_has_those_that_name_it_select_it_or_target_its_namespace() -> None:
@@ -82,7 +82,7 @@ def test_a_workload_has_those_that_target_it_in_any_way() -> None:
 
 
 def test_the_order_is_that_of_names_whatever_the_order_of_files() -> None:
-    turned = Authorizations(reversed(RESOURCES))
+    turned = Authorizations(reversed(RESOURCES), ())
     assert list(turned.on_server(WEB, audit=False)) == list(ON.on_server(WEB, audit=False))
 
 
@@ -116,14 +116,14 @@ REQUIRED = [
 
 @pytest.mark.parametrize(("refs", "expected"), REQUIRED)
 def test_all_requirements_must_be_met(refs: str, expected: tuple[bool, ...]) -> None:
-    (rule,) = Authorizations([policy("p", ON_SERVER, refs), CLIENTS, OFFICE, OTHERS]).on_server(WEB, audit=False)
+    (rule,) = Authorizations([policy("p", ON_SERVER, refs), CLIENTS, OFFICE, OTHERS], ()).on_server(WEB, audit=False)
     assert tuple(holds(rule.when, call(change)) for change in ({}, NOBODY, FAR)) == expected
 
 
 def test_without_requirements_everybody_gets_in_and_with_a_missing_one_the_rule_says_why() -> None:
-    (everybody,) = Authorizations([policy("p", ON_SERVER)]).on_server(WEB, audit=False)
+    (everybody,) = Authorizations([policy("p", ON_SERVER)], ()).on_server(WEB, audit=False)
     assert everybody.when == ALWAYS
-    (nobody,) = Authorizations([policy("p", ON_SERVER, MESH_REF)]).on_server(WEB, audit=False)
+    (nobody,) = Authorizations([policy("p", ON_SERVER, MESH_REF)], ()).on_server(WEB, audit=False)
     assert nobody.when == NEVER
     said = "refers to MeshTLSAuthentication/shop/clients, which does not exist"
     assert str(nobody.origin) == f"AuthorizationPolicy/shop/p {said}"

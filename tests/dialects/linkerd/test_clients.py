@@ -10,7 +10,8 @@ from eastgate.dialects.linkerd import clients
 from eastgate.engine.reference import holds
 from eastgate.policy import ALWAYS, NEVER
 from eastgate.policy.attributes import ADDRESS, MESH_NAME
-from eastgate.settings import InboundPolicy, Settings
+from eastgate.settings import InboundPolicy
+from eastgate.world.placement import LOOPBACK
 from tests.dialects.linkerd.reading import DEFAULT, WEB, call
 
 SPIFFE = "spiffe://td/web.west.example.com"
@@ -78,20 +79,19 @@ POLICIES = [
 def test_a_default_policy_looks_at_the_name_the_network_or_both(
     policy: InboundPolicy, expected: tuple[bool, ...]
 ) -> None:
-    predicate = clients.default_client(policy, DEFAULT)
+    predicate = clients.default_client(policy, DEFAULT.linkerd_cluster_networks)
     assert predicate is not None
     requests = [call({MESH_NAME: name, ADDRESS: address}) for address in (INSIDE, OUTSIDE) for name in (WEB, None)]
     assert tuple(holds(predicate, request) for request in requests) == expected
 
 
 def test_deny_lets_in_nobody_and_every_policy_has_its_clients() -> None:
-    assert clients.default_client(InboundPolicy.DENY, DEFAULT) is None
+    assert clients.default_client(InboundPolicy.DENY, ()) is None
     assert {policy for policy, _ in POLICIES} | {InboundPolicy.DENY} == set(InboundPolicy)
 
 
 def test_the_networks_of_the_cluster_are_a_setting() -> None:
-    settings = Settings(linkerd_cluster_networks=(ip_network("8.0.0.0/8"),))
-    predicate = clients.default_client(InboundPolicy.CLUSTER_UNAUTHENTICATED, settings)
+    predicate = clients.default_client(InboundPolicy.CLUSTER_UNAUTHENTICATED, (ip_network("8.0.0.0/8"),))
     assert predicate is not None
     assert holds(predicate, call({ADDRESS: OUTSIDE}))
     assert not holds(predicate, call({ADDRESS: INSIDE}))
@@ -99,4 +99,4 @@ def test_the_networks_of_the_cluster_are_a_setting() -> None:
 
 @pytest.mark.parametrize(("address", "local"), [("127.0.0.1", True), ("::1", True), ("127.0.0.2", False)])
 def test_localhost_is_two_addresses(address: str, local: bool) -> None:
-    assert holds(clients.LOCALHOST, call({ADDRESS: address})) is local
+    assert holds(clients.in_networks(LOOPBACK), call({ADDRESS: address})) is local

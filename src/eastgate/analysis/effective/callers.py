@@ -10,11 +10,11 @@ from eastgate.analysis.effective.residual import Facts
 from eastgate.policy import AccountsOf, Computed, Is, Layer, Matcher, Observe, OneOf, Suffix, atoms, rules_of
 from eastgate.policy.attributes import IDENTITY, MESH_NAME, Attribute
 from eastgate.settings import Settings
-from eastgate.world import service_account_id
+from eastgate.world import account_of, service_account_id
 
 __all__ = ["Caller", "CallerClass", "Namer", "atoms_of", "caller_classes"]
 
-_FRESH = "\N{MIDDLE DOT}other\N{MIDDLE DOT}"  # a name that nobody has
+_FRESH = "_other_"  # a name that an account may have and nobody has
 _SPIFFE = "spiffe://"
 _NAMES = frozenset({IDENTITY, MESH_NAME})
 
@@ -142,7 +142,6 @@ class Namer:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._mesh_tail = settings.mesh_name("", "")[1:]  # ".serviceaccount.identity..."
-        self._stem = f"{_SPIFFE}{settings.trust_domain}/ns/"
 
     def named(self, matcher: Matcher, *, in_mesh: bool) -> Iterable[Caller]:
         """Those whom a matcher names, or the group that it names."""
@@ -163,9 +162,9 @@ class Namer:
 
     def literal(self, name: str, *, in_mesh: bool) -> Caller:
         """The caller of one name."""
-        stem, found, account = name.removeprefix(self._stem).partition("/sa/")
-        if name.startswith(self._stem) and found and stem and account and "/" not in stem + account:
-            return self.account(stem, account)
+        found = account_of(name)
+        if found is not None and found[0] == self._settings.trust_domain:
+            return self.account(*found[1:])
         if name.startswith(_SPIFFE) or not in_mesh:
             return self.spiffe(name)
         account, dot, namespace = name.removesuffix(self._mesh_tail).rpartition(".")

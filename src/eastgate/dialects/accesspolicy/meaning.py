@@ -12,13 +12,13 @@ from eastgate.dialects.accesspolicy.validation import inside
 from eastgate.places import Span
 from eastgate.policy import ALWAYS, And, Is, OneOf, Origin, PolicyRef, Predicate, Rule
 from eastgate.policy.attributes import IDENTITY, MCP_TOOL, Attribute
+from eastgate.policy.spiffe import service_account_id
 from eastgate.schema.kubernetes import is_audit
 from eastgate.settings import Settings
 from eastgate.sources import Document
 from eastgate.sources.node import Node
 from eastgate.world import Backend
 from eastgate.world.gateways import BACKEND_KINDS
-from eastgate.world.identity import service_account_id
 from eastgate.world.targets import BackendNamed, GatewayNamed, Target
 
 __all__ = ["backend", "v0alpha0", "v1alpha1"]

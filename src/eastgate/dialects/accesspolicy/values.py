@@ -10,10 +10,10 @@ import re
 from eastgate.dialects.accesspolicy import codes
 from eastgate.dialects.accesspolicy.validation import Checking
 from eastgate.policy.paths import comparable_host, comparable_path, is_refused
+from eastgate.policy.spiffe import service_account_id, spiffe_problem
 from eastgate.schema import constraint, quoted
 from eastgate.schema.patterns import DNS_SUBDOMAIN, SPIFFE_ID, whole
 from eastgate.sources.node import Node
-from eastgate.world.identity import service_account_id, spiffe_problem
 from eastgate.world.names import dns_label_problem, dns_subdomain_problem
 from eastgate.world.patterns import pattern_problem
 

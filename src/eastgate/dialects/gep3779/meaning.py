@@ -9,11 +9,11 @@ from eastgate.dialects.gep3779.validation import level_of
 from eastgate.policy import AccountsOf, And, Is, OneOf, Origin, PolicyRef, Predicate, Rule, any_of
 from eastgate.policy.attributes import IDENTITY, METHOD, PATH, PORT, Attribute
 from eastgate.policy.paths import any_path
+from eastgate.policy.spiffe import service_account_id
 from eastgate.schema.kubernetes import is_audit, selector_of
 from eastgate.settings import Settings
 from eastgate.sources import Document
 from eastgate.sources.node import Node
-from eastgate.world.identity import service_account_id
 from eastgate.world.targets import PodsAcross, PodsMatching, PodsOfService, Target
 
 __all__ = ["cluster_policy", "v1alpha1", "v1alpha2", "x_v1alpha1"]

@@ -11,10 +11,10 @@ from eastgate.diagnostics import Code
 from eastgate.dialects.gep3779 import codes
 from eastgate.dialects.gep3779.validation import Checking
 from eastgate.policy.paths import comparable_path, is_refused
+from eastgate.policy.spiffe import service_account_id, spiffe_problem
 from eastgate.schema import constraint, quoted
 from eastgate.schema.patterns import DNS_LABEL, DNS_SUBDOMAIN, SPIFFE_ID, whole
 from eastgate.sources.node import Node
-from eastgate.world.identity import service_account_id, spiffe_problem
 from eastgate.world.names import dns_label_problem, dns_subdomain_problem
 
 __all__ = [

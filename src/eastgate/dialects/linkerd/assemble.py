@@ -45,7 +45,7 @@ from eastgate.settings import InboundPolicy, Settings
 __all__ = ["layers"]
 
 _NOT_HTTP = Not(Is(METHOD, Present()))
-_LOCALHOST = Rule(clients.LOCALHOST, Origin(None, 0, label="localhost, which Linkerd's proxy always lets in,"))
+_LOCALHOST = Origin(None, 0, label="localhost, which Linkerd's proxy always lets in,")
 _WITH_IDENTITY = {
     InboundPolicy.ALL_UNAUTHENTICATED: InboundPolicy.ALL_AUTHENTICATED,
     InboundPolicy.CLUSTER_UNAUTHENTICATED: InboundPolicy.CLUSTER_AUTHENTICATED,
@@ -81,7 +81,7 @@ class _Inbound:
     def __init__(self, resources: list[Resource], stance: Stance, settings: Settings) -> None:
         self.stance = stance
         self.settings = settings
-        self.authorizations = Authorizations(resources)
+        self.authorizations = Authorizations(resources, stance.cluster)
         self.routes = (*stance.routes, *(one.route for one in resources if isinstance(one, HttpRoute)))
         # The oldest first; one that the API server has not dated yet is older than all.
         self.servers = sorted(
@@ -163,8 +163,8 @@ class _Inbound:
         rules = [*self.authorizations.on_route(route, audit=False), *self._rules(port)]
         if probe:
             rules.append(self._probe())
-        if not any(rule.when == ALWAYS for rule in rules):
-            rules.append(_LOCALHOST)
+        if self.stance.itself and not any(rule.when == ALWAYS for rule in rules):
+            rules.append(Rule(clients.in_networks(self.stance.itself), _LOCALHOST))
         observed = [
             *self.authorizations.on_route(route, audit=True),
             *self._server_rules(port.server, audit=True),
@@ -190,14 +190,14 @@ class _Inbound:
             yield from self.authorizations.on_server(server, audit=audit)
 
     def _access(self, server: Server) -> Iterator[Rule]:
-        client = clients.default_client(server.access, self.settings)
+        client = clients.default_client(server.access, self.stance.cluster)
         if client is not None:
             yield Rule(client, Origin(server.ref, 0, server.access_span, label=f"accessPolicy {server.access}"))
 
     def _default(self, port: _Port) -> list[Rule]:
         default = self.stance.default
         policy = _WITH_IDENTITY.get(default.policy, default.policy) if port.identity_required else default.policy
-        client = clients.default_client(policy, self.settings)
+        client = clients.default_client(policy, self.stance.cluster)
         label = f"default policy {policy} ({default.source})"
         return [] if client is None else [Rule(client, Origin(None, 0, default.span, label=label))]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from eastgate.dialects.linkerd.clients import in_networks
 from eastgate.dialects.linkerd.model import (
     GROUP,
     AuthorizationPolicy,
@@ -19,6 +20,7 @@ from eastgate.dialects.linkerd.model import (
 from eastgate.places import Span
 from eastgate.policy import NEVER, PolicyRef, Predicate, Rule, all_of
 from eastgate.policy.attributes import ADDRESS, MESH_NAME, Attribute
+from eastgate.settings import Networks
 from eastgate.world import Selector
 
 __all__ = ["Authorizations"]
@@ -29,7 +31,8 @@ _Part = tuple[Attribute, Span]
 class Authorizations:
     """The authorizations of a namespace, with the authentications that they refer to, in the order of their names."""
 
-    def __init__(self, resources: Iterable[Resource]) -> None:
+    def __init__(self, resources: Iterable[Resource], cluster_networks: Networks) -> None:
+        self._cluster = in_networks(cluster_networks)
         ordered = sorted(resources, key=lambda one: one.ref)
         self._authentications = {one.ref: one for one in ordered}
         self._of_servers = [one for one in ordered if isinstance(one, ServerAuthorization)]
@@ -42,7 +45,7 @@ class Authorizations:
                 one.server.matches(server.labels) if isinstance(one.server, Selector) else one.server == server.ref.name
             )
             if chosen and one.audit is audit:
-                yield one.rule
+                yield one.rule if one.client is None else self._in_cluster(one.client, one.rule)
         for policy in self._policies:
             target = policy.target
             names_it = (target.group, target.kind, target.name) == (GROUP, "Server", server.ref.name)
@@ -62,6 +65,9 @@ class Authorizations:
         for policy in self._policies:
             if policy.target.is_workload and policy.audit is audit:
                 yield self._rule(policy)
+
+    def _in_cluster(self, client: Predicate, rule: Rule) -> Rule:
+        return replace(rule, when=all_of([client, self._cluster]))
 
     def _rule(self, policy: AuthorizationPolicy) -> Rule:
         """ALL requirements. One that names an authentication which does not exist is met by nobody."""

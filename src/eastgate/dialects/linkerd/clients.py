@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network
 
 from eastgate.policy import ALWAYS, And, InNetwork, Is, Not, OneOf, Predicate, Prefix, Present, Suffix, any_of
 from eastgate.policy.attributes import ADDRESS, MESH_NAME
-from eastgate.settings import InboundPolicy, Networks, Settings
+from eastgate.settings import InboundPolicy, Networks
 
-__all__ = ["ANY_NAME", "LOCALHOST", "default_client", "in_networks", "named", "outside"]
+__all__ = ["ANY_NAME", "default_client", "in_networks", "named", "outside"]
 
 Network = IPv4Network | IPv6Network
 
 # The proxy tries suffixes, and so the lone `*`, on DNS names only: a client with a SPIFFE ID is found by all of it.
 _DNS = Not(Is(MESH_NAME, Prefix("spiffe://")))
 ANY_NAME: Predicate = And((Is(MESH_NAME, Present()), _DNS))
-LOCALHOST: Predicate = Is(ADDRESS, InNetwork((ip_network("127.0.0.1/32"), ip_network("::1/128"))))
 
 
 def named(identities: Iterable[str]) -> Predicate:
@@ -44,9 +43,9 @@ def outside(network: Network, exceptions: Networks) -> Predicate:
     return And((inside, Not(Is(ADDRESS, InNetwork(exceptions))))) if exceptions else inside
 
 
-def default_client(policy: InboundPolicy, settings: Settings) -> Predicate | None:
+def default_client(policy: InboundPolicy, cluster_networks: Networks) -> Predicate | None:
     """Whom a default policy lets in; None where that is nobody."""
-    cluster = in_networks(settings.linkerd_cluster_networks)
+    cluster = in_networks(cluster_networks)
     match policy:
         case InboundPolicy.ALL_UNAUTHENTICATED | InboundPolicy.AUDIT:
             return ALWAYS

@@ -114,8 +114,10 @@ def server_authorization(document: Document, root: Node, settings: Settings) -> 
     chosen, client = spec["server"], spec["client"]
     name, networks = chosen.get("name"), client.get("networks")
     who = _client(client, ref.namespace or "", settings)
-    cluster = clients.in_networks(settings.linkerd_cluster_networks)
-    where = _networks(networks) if networks is not None and list(networks) else cluster
+    anywhere = networks is None or not list(networks)
+    where = (
+        clients.in_networks(settings.linkerd_cluster_networks) if networks is None or anywhere else _networks(networks)
+    )
     looked_at = ((ADDRESS, networks), (MESH_NAME, client.get("meshTLS")))
     parts = tuple((attribute, node.span) for attribute, node in looked_at if node is not None)
     origin = Origin(ref, 0, client.span, parts)
@@ -126,6 +128,7 @@ def server_authorization(document: Document, root: Node, settings: Settings) -> 
         audit=is_audit(root),
         server=name.text if name is not None else _selector(chosen["selector"]),
         rule=Rule(all_of([who, where]), origin),
+        client=who if anywhere else None,
     )
 
 

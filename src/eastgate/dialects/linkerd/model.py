@@ -94,10 +94,15 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ServerAuthorization(Resource):
-    """Who may use some Servers: the one of that name, or those with these labels."""
+    """Who may use some Servers: the one of that name, or those with these labels.
+
+    One that names no networks means those of the cluster: its rule has those of the settings, and `client` is who may
+    call from the networks that the cluster turns out to have.
+    """
 
     server: str | Selector
     rule: Rule
+    client: Predicate | None = None
 
     @property
     def origins(self) -> Iterator[Origin]:

@@ -9,7 +9,7 @@ from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd.model import GROUP, InboundRoute, Resource
 from eastgate.places import Span
 from eastgate.policy import Attachment
-from eastgate.settings import InboundPolicy
+from eastgate.settings import InboundPolicy, Networks
 from eastgate.world import GATEWAY_GROUP, HttpProbe, Route, Workload
 
 __all__ = ["Default", "Stance", "stance_of"]
@@ -39,6 +39,8 @@ class Stance:
     opaque: frozenset[int]
     identity_required: frozenset[int]
     routes: tuple[InboundRoute, ...]
+    itself: Networks  # from where it calls itself
+    cluster: Networks
 
     def numbers(self, port: int | str) -> frozenset[int]:
         """The ports that a Server means: a number, declared or not, or all that bear a name."""
@@ -57,6 +59,8 @@ def stance_of(workload: Workload, attached: Sequence[Attachment[Resource]], scen
         opaque=_ports(workload, _OPAQUE_PORTS, scene),
         identity_required=identity_required,
         routes=tuple(_routes(workload.namespace, scene)),
+        itself=scene.world.itself(workload),
+        cluster=(*scene.settings.linkerd_cluster_networks, *scene.world.networks),
     )
 
 

@@ -6,6 +6,7 @@ import re
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from eastgate.dialects.linkerd import codes
+from eastgate.policy.spiffe import is_segment, is_trust_domain
 from eastgate.schema import Check, Text, quoted
 from eastgate.schema.codes import BAD_NAME
 from eastgate.settings import Settings
@@ -41,8 +42,6 @@ def referred(name: Text[Settings]) -> Text[Settings]:
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DNS = re.compile(rf"(\*|{_LABEL})(\.{_LABEL})*")
 _SPIFFE = "spiffe://"
-_TRUST_DOMAIN = re.compile(r"[-a-z0-9._]+")
-_SEGMENT = re.compile(r"[-A-Za-z0-9._]+")
 _FORMS = "write a DNS name in lower case, `*.` and a DNS name, `*` for everybody"
 
 
@@ -90,9 +89,9 @@ def _spiffe_problem(text: str) -> Problem | None:
     domain, *segments = text.split("/")
     if not domain:
         return "SPIFFE trust domain is missing", "write spiffe://<trust domain>/<path>"
-    if not _TRUST_DOMAIN.fullmatch(domain):
+    if not is_trust_domain(domain):
         limits = "lowercase letters, numbers, dots, dashes, and underscores"
-        lower = _TRUST_DOMAIN.fullmatch(domain.lower())
+        lower = is_trust_domain(domain.lower())
         way_out = f"write {_SPIFFE}{domain.lower()}/.." if lower else "write the trust domain alone, without a port"
         return f"SPIFFE trust domain characters are limited to {limits}", way_out
     for segment in segments[:-1]:
@@ -102,7 +101,7 @@ def _spiffe_problem(text: str) -> Problem | None:
         return "SPIFFE path cannot have a trailing slash", f"write {_SPIFFE}{text.rstrip('/')}"
     if {".", ".."} & set(segments):
         return "SPIFFE path cannot contain dot segments", "write the path without . and .."
-    if not all(_SEGMENT.fullmatch(segment) for segment in segments):
+    if not all(is_segment(segment) for segment in segments):
         limits = "letters, numbers, dots, dashes, and underscores"
         way_out = "write all of it as the certificate has it: there is no wildcard in a SPIFFE ID"
         return f"SPIFFE path segment characters are limited to {limits}", way_out

@@ -20,6 +20,7 @@ from eastgate.mesh.local.errors import LocalMeshError
 __all__ = ["Addresses", "AddressesExhausted", "BoundPort", "NetworkUnavailable"]
 
 _LOOPBACK = IPv4Network("127.0.0.0/8")
+_LOCALHOST = IPv4Address("127.0.0.1")
 _USUAL = tuple(IPv4Network(f"127.{number}.0.0/16") for number in range(64, 128))
 _RESERVATION = 15127  # below the ports that the system gives to clients
 _MOVE = 10_000
@@ -147,6 +148,8 @@ def _parse(text: str) -> IPv4Network:
         network = IPv4Network(text)
     except (AddressValueError, NetmaskValueError, ValueError) as error:
         raise NetworkUnavailable(f"`{text}` is no network: {error}", help="write it as 127.77.0.0/16") from None
+    if _LOCALHOST in network:
+        raise NetworkUnavailable(f"{network} has localhost in it, from where others call", help="use 127.77.0.0/16")
     if not network.subnet_of(_LOOPBACK) or not 8 < network.prefixlen <= 29:
         raise NetworkUnavailable(f"{network} is not a part of {_LOOPBACK} with at least 8 addresses")
     return network

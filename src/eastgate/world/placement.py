@@ -1,0 +1,37 @@
+"""Where workloads run, in a world whose addresses are assigned and not declared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, collapse_addresses, ip_address, ip_network
+
+__all__ = ["LOOPBACK", "Networks", "Placement"]
+
+Networks = tuple[IPv4Network | IPv6Network, ...]
+
+LOOPBACK: Networks = (ip_network("127.0.0.1/32"), ip_network("::1/128"))
+"""From where a pod calls itself, as long as nobody shares its loopback addresses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """An address for each workload, by key.
+
+    Where workloads are placed they share one machine, and so its loopback addresses: a workload is known to itself by
+    its own address alone, and who comes from an address that is no workload's is outside of the cluster.
+    """
+
+    addresses: Mapping[str, str]
+    networks: Networks = field(init=False)
+
+    def __post_init__(self) -> None:
+        found = [ip_address(one) for one in self.addresses.values()]
+        four = collapse_addresses(IPv4Network(one) for one in found if isinstance(one, IPv4Address))
+        six = collapse_addresses(IPv6Network(one) for one in found if isinstance(one, IPv6Address))
+        object.__setattr__(self, "networks", (*four, *six))
+
+    def itself(self, workload: str) -> Networks:
+        """The address from which a workload calls itself; none where it is not placed."""
+        address = self.addresses.get(workload)
+        return () if address is None else (ip_network(address),)
