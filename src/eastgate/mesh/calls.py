@@ -20,7 +20,7 @@ from eastgate.targets.envoy.callers import Naming
 
 __all__ = ["Call", "Caller", "caller_of", "make_calls"]
 
-_LOGGED = 1.0  # seconds that a proxy may take to write its line
+_LOGGED = 15.0  # seconds that a proxy may take to write its line; on a busy machine it takes its time
 _TIMEOUT = 5.0
 
 
@@ -46,6 +46,13 @@ class Call:
     def allowed(self) -> bool:
         """Whether the proxy let it through. Where it logged nothing, no answer is a no."""
         return self.seen.allowed if self.seen is not None else self.called.status == 200
+
+    @property
+    def answered(self) -> bool:
+        """Whether an answer came, and not the proxy's word that the application gave none."""
+        seen = self.seen
+        by_proxy = seen is not None and seen.allowed and not (seen.detail or "via_upstream").startswith("via_upstream")
+        return self.called.status != 0 and not by_proxy
 
     @property
     def agrees(self) -> bool:

@@ -14,6 +14,9 @@ from eastgate.xds.typed import ADS, Plain, discovered, filter_, message, struct,
 
 __all__ = ["requests"]
 
+# Without reading on, until the rest of an answer is thrown away whose connection ends with it. A refusal with
+# `Connection: close` keeps the connection open for as long, or until the client closes it.
+_UNREAD = "5s"
 _REPLIES = {0: (403, "forbidden\n"), 400: (400, "bad request\n"), 403: (403, "forbidden\n"), 404: (404, "not found\n")}
 
 
@@ -32,6 +35,7 @@ def requests(door: Door) -> Any:
         generate_request_id=False,
         early_header_mutation_extensions=[_without_envoys_words()],
         request_headers_timeout="10s",
+        delayed_close_timeout=_UNREAD,
         http_protocol_options={"accept_http_10": True},
         upgrade_configs=[{"upgrade_type": "websocket"}],
         access_log=request_log(door.workload, door.port),
