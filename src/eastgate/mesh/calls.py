@@ -151,12 +151,14 @@ async def _call(
         try:
             connection = await Connection.open(target, tls=tls, source_address=caller.address, timeout=timeout)
             source = "{}:{}".format(*connection.local_address)
-            async with connection:
+            try:
                 await connection.send(request)
                 if isinstance(request, HttpRequest):
                     called = await connection.response(timeout)
                 else:
                     called = await connection.raw(timeout, len(request) or 1)
+            finally:  # a proxy tells of a connection when it has ended, also on the side of the application
+                await connection.close(reset=True)
         except (OSError, EOFError, Malformed) as error:
             called = Called(0, error=problem(error))
         called = replace(called, elapsed_ms=(time.monotonic() - began) * 1000)

@@ -191,9 +191,9 @@ class Connection:
         took = (time.monotonic() - began) * 1000
         return Called(OPEN if body or error is None else 0, (), bytes(body), len(body), took, error)
 
-    async def close(self) -> None:
-        """Closes at once."""
-        await self._wire.close()
+    async def close(self, *, reset: bool = False) -> None:
+        """Closes at once; `reset`: and ends what the peer might still wait for."""
+        await self._wire.close(reset=reset)
 
     async def __aenter__(self) -> Connection:
         return self
