@@ -83,6 +83,8 @@ class _Chains:
     def _let_in(self, caller: Caller, leads_to: str, asked: tuple[Predicate, ...]) -> str:
         """A chain of the caller's own. Where the address decides, also of what was asked about it."""
         name = f"{leads_to}:{caller}"
+        if leads_to == "requests" and (ended := self._door.ended.get(str(caller))):
+            name += f"~{ended}"  # a chain with another name is another chain: what is on this one is closed
         if asked:
             name += "?" + blake2b("\n".join(map(str, asked)).encode(), digest_size=6).hexdigest()
         if name not in self._chains:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from eastgate.xds.tokens import TokenIdentity
 
@@ -20,7 +21,8 @@ class Door:
     """Where a port of a workload is to be reached, and how callers without a certificate may be known.
 
     A certificate comes first. `by_address` are identities by source address, of callers who come without TLS; `tokens`
-    are those of callers of whom neither is known.
+    are those of callers of whom neither is known. `tells_of_open_requests`: the proxy logs requests also while they are
+    open. `ended`: how often the requests of a caller were ended, by its name; it names the caller's filter chain.
     """
 
     workload: str
@@ -29,3 +31,5 @@ class Door:
     bound: int
     by_address: tuple[tuple[str, str], ...] = ()
     tokens: TokenIdentity | None = None
+    tells_of_open_requests: bool = False
+    ended: Mapping[str, int] = field(default_factory=dict, compare=False)

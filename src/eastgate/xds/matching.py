@@ -31,6 +31,7 @@ from eastgate.xds.packing import packed
 __all__ = [
     "ADDRESS_KEY",
     "NOBODY",
+    "OPEN_KEY",
     "PATH_KEY",
     "PEER_KEY",
     "SOURCE_KEY",
@@ -45,6 +46,7 @@ PEER_KEY = "eastgate.peer"  # filter state: the SPIFFE ID of the caller, or NOBO
 ADDRESS_KEY = "eastgate.address"
 SOURCE_KEY = "eastgate.source"  # the address with its port, by which a log line is found again
 PATH_KEY = "eastgate.path"
+OPEN_KEY = "eastgate.open"  # headers and query parameters that policies look at, as JSON, while a request is open
 TOKEN_KEY = "eastgate.token"  # the claim of a verified token  # noqa: S105 - not a secret
 NOBODY = "none"
 _DOMAIN, _SEGMENT = "[a-z0-9._-]+", "[A-Za-z0-9._-]+"  # Envoy writes several names of a certificate with commas

@@ -7,7 +7,7 @@ from typing import Any
 from envoy.config.listener.v3 import listener_pb2
 
 from eastgate.xds.doors import HTTP, NETWORK, Door
-from eastgate.xds.logs import request_log
+from eastgate.xds.logs import open_request_log, request_log
 from eastgate.xds.rbac import ATTRIBUTES, REQUESTS, filter_name
 from eastgate.xds.tokens import token_filter
 from eastgate.xds.typed import ADS, Plain, discovered, filter_, message, struct, typed
@@ -17,6 +17,7 @@ __all__ = ["requests"]
 # Without reading on, until the rest of an answer is thrown away whose connection ends with it. A refusal with
 # `Connection: close` keeps the connection open for as long, or until the client closes it.
 _UNREAD = "5s"
+_OPEN = "0.5s"  # how often a proxy tells of a request that is open
 _REPLIES = {0: (403, "forbidden\n"), 400: (400, "bad request\n"), 403: (403, "forbidden\n"), 404: (404, "not found\n")}
 
 
@@ -38,7 +39,7 @@ def requests(door: Door) -> Any:
         delayed_close_timeout=_UNREAD,
         http_protocol_options={"accept_http_10": True},
         upgrade_configs=[{"upgrade_type": "websocket"}],
-        access_log=request_log(door.workload, door.port),
+        **_logs(door),
         local_reply_config={"mappers": [_reply(named, *told) for named, told in _REPLIES.items()]},
         http_filters=[
             *([token_filter(door.tokens)] if door.tokens is not None else []),
@@ -51,6 +52,14 @@ def requests(door: Door) -> Any:
     chains = [{"name": "requests", "filters": [filter_("http", manager)]}]
     plain = {"name": f"requests/{door.port}", "internal_listener": {}, "filter_chains": chains}
     return message(listener_pb2.Listener, plain)
+
+
+def _logs(door: Door) -> Plain:
+    log = request_log(door.workload, door.port)
+    if not door.tells_of_open_requests:
+        return {"access_log": log}
+    options = {"access_log_flush_interval": _OPEN}
+    return {"access_log": [*log, *open_request_log(door.workload, door.port)], "access_log_options": options}
 
 
 def _without_envoys_words() -> Plain:
