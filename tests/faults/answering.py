@@ -1,8 +1,8 @@
 """An application whose answers end in every way that HTTP/1 has, or, without HTTP, when it closes.
 
-The path says how: `/api/sized/1000` is a thousand bytes with a length, `/api/chunked/...` in chunks, `/api/bye/...` with
-a length and `Connection: close`, `/api/closing/...` ended by closing, `/api/endless/1000` a thousand bytes ten times a
-second for ever. An upgrade to a websocket is granted, and what comes is echoed, or pushed where the path says
+The path says how: `/api/sized/1000` is a thousand bytes with a length, `/api/chunked/...` in chunks, `/api/bye/...`
+with a length and `Connection: close`, `/api/closing/...` ended by closing, `/api/endless/1000` a thousand bytes ten
+times a second for ever. An upgrade to a websocket is granted, and what comes is echoed, or pushed where the path says
 `/api/push/...`.
 """
 

@@ -124,7 +124,10 @@ async def test_every_answer_arrives_however_it_was_asked_for_and_however_it_ends
 async def test_ten_of_ten_arrive() -> None:
     async with running(*_BASE) as mesh:
         for who in ("alice", None):
-            requests = [b"GET /api/x HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n", b"GET /api/x HTTP/1.0\r\nhost: a\r\n\r\n"]
+            requests = [
+                b"GET /api/x HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n",
+                b"GET /api/x HTTP/1.0\r\nhost: a\r\n\r\n",
+            ]
             for request in requests * 10:
                 heard = await _asked(mesh, who, request)
                 assert b'"path": "/api/x"' in heard.answer()

@@ -8,13 +8,17 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import grpc
+import grpc.aio
 import pytest
 
+from eastgate.mesh.events import Enforced
 from eastgate.mesh.local.calling import Connection
 from eastgate.settings import OpenRequests, Settings
 from tests.faults.answering import Answering
 from tests.faults.meshes import Running, running
-from tests.faults.worlds import HTTP, Manifest, allow, deny, world
+from tests.faults.recorder import Recorder
+from tests.faults.worlds import HTTP, Manifest, allow, deny, sa, world
 
 _BASE = [*world(), allow("connect", "alice", "bob")]
 _BOTH = [*_BASE, allow("alice", "alice", paths=["/api/*"]), allow("bob", "bob", paths=["/api/*"])]
@@ -67,7 +71,9 @@ _KINDS = ("idle websocket", "pushed websocket", "talking websocket", "streaming 
 
 
 @asynccontextmanager
-async def holding(mesh: Running, who: str | None, path: bytes = b"/api", kinds: Any = _KINDS) -> AsyncIterator[list[Held]]:
+async def holding(
+    mesh: Running, who: str | None, path: bytes = b"/api", kinds: Any = _KINDS
+) -> AsyncIterator[list[Held]]:
     held: list[Held] = []
     try:
         for kind in kinds:
@@ -179,7 +185,7 @@ async def test_what_began_just_before_the_change_is_ended_too() -> None:
         assert held
 
 
-async def test_the_setting_lets_them_finish(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_setting_lets_them_finish() -> None:
     settings = Settings(open_requests=OpenRequests.FINISH)
     async with (
         running(*_BOTH, apps={HTTP: Answering()}, settings=settings) as mesh,
@@ -189,3 +195,112 @@ async def test_the_setting_lets_them_finish(monkeypatch: pytest.MonkeyPatch) -> 
         assert await mesh.get("bob", "/api/sized/1") == 403
         await asyncio.sleep(_A_WHILE)
         assert [one.name for one in bob if not one.open] == []
+
+
+_LINKERD = "policy.linkerd.io"
+
+
+def _resource(kind: str, name: str, version: str, **spec: object) -> Manifest:
+    metadata = {"name": name, "namespace": "shop"}
+    return {"apiVersion": f"{_LINKERD}/{version}", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def _only_for_bob(**match: object) -> list[Manifest]:
+    """Requests with this header, or query parameter, are for bob; all others for alice."""
+    selector = {"matchLabels": {"app": "server"}}
+    found = [
+        *world(),
+        _resource("Server", "server", "v1beta3", podSelector=selector, port=HTTP, proxyProtocol="HTTP/1"),
+    ]
+    rest = {"path": {"type": "PathPrefix", "value": "/"}}
+    for name, account, matches in (("special", "bob", match), ("rest", "alice", rest)):
+        parent = {"group": _LINKERD, "kind": "Server", "name": "server"}
+        route = {"group": _LINKERD, "kind": "HTTPRoute", "name": name}
+        who = {"group": _LINKERD, "kind": "MeshTLSAuthentication", "name": account}
+        identities = [{"kind": "ServiceAccount", "name": account}]
+        found += [
+            _resource("HTTPRoute", name, "v1beta3", parentRefs=[parent], rules=[{"matches": [matches]}]),
+            _resource("AuthorizationPolicy", name, "v1alpha1", targetRef=route, requiredAuthenticationRefs=[who]),
+            _resource("MeshTLSAuthentication", account, "v1alpha1", identityRefs=identities),
+        ]
+    return found
+
+
+async def _as_alice(mesh: Running) -> Connection:
+    """From an address that Linkerd does not take for the workload's own."""
+    tls = await mesh.mesh.certificates.context(sa("alice"))
+    return await Connection.open(mesh.target(), tls=tls, source_address=mesh.mesh.own_address)
+
+
+@pytest.mark.parametrize(
+    ("kind", "query", "headers"),
+    [("headers", b"", b"x-team: red\r\n"), ("queryParams", b"?x-team=red", b""), ("headers", b"", b"")],
+)
+async def test_headers_and_queries_count_as_they_were_when_the_request_began(
+    kind: str, query: bytes, headers: bytes
+) -> None:
+    def manifests(value: str) -> list[Manifest]:
+        return _only_for_bob(**{kind: [{"name": "x-team", "value": value}]})
+
+    async with (
+        running(*manifests("blue"), apps={HTTP: Answering()}) as mesh,
+        await _as_alice(mesh) as connection,
+    ):
+        await connection.send(_UPGRADE % (b"/api/echo/1" + query, headers))
+        assert b" 101 " in (await connection.raw(_LONG, enough=12)).body
+        await mesh.change(*manifests("green"))
+        assert not await connection.peer_closed(_A_WHILE)
+        await mesh.change(*manifests("red"))
+        assert await connection.peer_closed(_LONG if query or headers else _A_WHILE) == bool(query or headers)
+
+
+async def test_what_was_not_noted_counts_as_unknown_and_is_never_shown() -> None:
+    """A header that no policy looked at when the request began may be there, or not."""
+    async with (
+        running(*_only_for_bob(path={"type": "PathPrefix", "value": "/never"}), apps={HTTP: Answering()}) as mesh,
+        await _as_alice(mesh) as connection,
+    ):
+        await connection.send(_UPGRADE % (b"/api/echo/1", b"x-secret: hunter2\r\n"))
+        assert b" 101 " in (await connection.raw(_LONG, enough=12)).body
+        await mesh.change(*_only_for_bob(headers=[{"name": "x-secret", "value": "hunter2"}]))
+        assert await connection.peer_closed(_LONG)
+        assert "hunter2" not in repr([one for one in mesh.events if not isinstance(one, Enforced)])
+
+
+class _Ticking(Recorder):
+    """An application that speaks HTTP/2 alone: it sends a message ten times a second for ever."""
+
+    async def start(self) -> None:
+        async def tick(_request: bytes, _context: object) -> AsyncIterator[bytes]:
+            while True:
+                yield b"tick"
+                await asyncio.sleep(0.1)
+
+        methods = {"Tick": grpc.unary_stream_rpc_method_handler(tick)}
+        self._grpc = grpc.aio.server()
+        self._grpc.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("test.Ticking", methods)])
+        self._grpc.add_insecure_port(f"unix:{self.path}")
+        await self._grpc.start()
+
+    async def stop(self) -> None:
+        await self._grpc.stop(0)
+
+
+async def test_a_stream_of_http2_is_ended_as_well() -> None:
+    base = [*world(), allow("connect")]
+    ticking = allow("ticking", paths=["/test.Ticking/*"])
+    async with running(*base, ticking, apps={HTTP: _Ticking()}) as mesh:
+        async with grpc.aio.insecure_channel(str(mesh.target())) as channel:
+            call = channel.unary_stream("/test.Ticking/Tick")(b"")
+            assert [await call.read() for _ in range(3)] == [b"tick"] * 3
+            await mesh.change(*base, ticking, allow("elsewhere", paths=["/else/*"]))
+            for _ in range(25):
+                assert await call.read() == b"tick"
+            await mesh.change(*base, allow("elsewhere", paths=["/else/*"]))
+
+            async def all_of_it() -> None:
+                while await call.read() is not grpc.aio.EOF:
+                    pass
+
+            with pytest.raises(grpc.aio.AioRpcError):
+                await asyncio.wait_for(all_of_it(), _LONG)

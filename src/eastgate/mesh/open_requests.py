@@ -81,7 +81,9 @@ class OpenRequests:
         settings = self._enforcement.authority.settings
         who = caller_name(peer, settings)
         self._on_event(
-            Noted(f"the connections of {who} for requests to {node} port {port} were closed: one is not allowed any more")
+            Noted(
+                f"the connections of {who} for requests to {node} port {port} were closed: one is not allowed any more"
+            )
         )
 
     def _decided_by_what_is_in_force(self, node: str, began: float) -> bool:
@@ -112,7 +114,9 @@ class OpenRequests:
     def _claimed(self, record: Mapping[str, Any]) -> str | None:
         """Whom a token names, of callers without a certificate."""
         tokens, claimed = self._enforcement.tokens, str(record.get("token") or "")
-        known = tokens is not None and re.fullmatch(f"spiffe://{re.escape(tokens.trust_domain)}(/[A-Za-z0-9._-]+)+", claimed)
+        known = tokens is not None and re.fullmatch(
+            f"spiffe://{re.escape(tokens.trust_domain)}(/[A-Za-z0-9._-]+)+", claimed
+        )
         return claimed if known else None
 
 

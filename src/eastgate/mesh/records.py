@@ -9,7 +9,11 @@ from typing import Any
 __all__ = ["Observed", "observe", "rule_of"]
 
 
-_PASSED_ON = {"DC", "DT", "SI"}  # flags of requests that ended before their answer did: by the client, or by a time limit
+_PASSED_ON = {
+    "DC",
+    "DT",
+    "SI",
+}  # flags of requests that ended before their answer did: by the client, or by a time limit
 
 
 @dataclass(frozen=True, slots=True)

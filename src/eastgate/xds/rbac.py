@@ -93,20 +93,22 @@ def _attributes(looked_at: frozenset[Attribute], tokens: TokenIdentity | None) -
         values.append(_noted(TOKEN_KEY, tokens.claimed))
     queries = sorted(one.key for one in looked_at if one.name == "query parameter")
     values += [_noted(query_key(name), f"%QUERY_PARAM({name})%") for name in queries]
-    values.append(_asked(looked_at))
+    values += _asked(looked_at)
     found: Message = ParseDict({"on_request_headers": values}, set_filter_state_pb2.Config())
     return found
 
 
-def _asked(looked_at: frozenset[Attribute]) -> dict[str, object]:
+def _asked(looked_at: frozenset[Attribute]) -> list[dict[str, object]]:
     """What policies look at of headers and queries, for whoever decides again while the request is open."""
-    headers = (one.key for one in looked_at if one.is_header and _HEADER.fullmatch(one.key))
-    queries = (one.key for one in looked_at if one.name == "query parameter")
+    headers = sorted(one.key for one in looked_at if one.is_header and _HEADER.fullmatch(one.key))
+    queries = sorted(one.key for one in looked_at if one.name == "query parameter")
+    if not headers and not queries:
+        return []
     asked = {
         "header": {name: f"%CEL(request.headers['{name}'])%" for name in headers},
         "query": {name: f"%QUERY_PARAM({name})%" for name in queries},
     }
-    return {"object_key": OPEN_KEY, "factory_key": "envoy.string", "format_string": {"json_format": asked}}
+    return [{"object_key": OPEN_KEY, "factory_key": "envoy.string", "format_string": {"json_format": asked}}]
 
 
 def _noted(key: str, text: str) -> dict[str, object]:
