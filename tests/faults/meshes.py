@@ -28,7 +28,7 @@ _numbers = itertools.count()
 E = TypeVar("E")
 
 
-async def until(true: Callable[[], bool], seconds: float = 5.0, what: str = "") -> None:
+async def until(true: Callable[[], bool], seconds: float = 20.0, what: str = "") -> None:
     """Waits until something holds that nobody tells of."""
     ends = time.monotonic() + seconds
     while not true():
@@ -61,7 +61,7 @@ class Running:
         port: int = HTTP,
         workload: str = SERVER,
         *,
-        timeout: float = 5.0,
+        timeout: float = 20.0,
         enough: int | None = 1,
     ) -> Called:
         """One call as somebody; a GET of `/` where nothing is said."""

@@ -289,18 +289,20 @@ class _Ticking(Recorder):
 async def test_a_stream_of_http2_is_ended_as_well() -> None:
     base = [*world(), allow("connect")]
     ticking = allow("ticking", paths=["/test.Ticking/*"])
-    async with running(*base, ticking, apps={HTTP: _Ticking()}) as mesh:
-        async with grpc.aio.insecure_channel(str(mesh.target())) as channel:
-            call = channel.unary_stream("/test.Ticking/Tick")(b"")
-            assert [await call.read() for _ in range(3)] == [b"tick"] * 3
-            await mesh.change(*base, ticking, allow("elsewhere", paths=["/else/*"]))
-            for _ in range(25):
-                assert await call.read() == b"tick"
-            await mesh.change(*base, allow("elsewhere", paths=["/else/*"]))
+    async with (
+        running(*base, ticking, apps={HTTP: _Ticking()}) as mesh,
+        grpc.aio.insecure_channel(str(mesh.target())) as channel,
+    ):
+        call = channel.unary_stream("/test.Ticking/Tick")(b"")
+        assert [await call.read() for _ in range(3)] == [b"tick"] * 3
+        await mesh.change(*base, ticking, allow("elsewhere", paths=["/else/*"]))
+        for _ in range(25):
+            assert await call.read() == b"tick"
+        await mesh.change(*base, allow("elsewhere", paths=["/else/*"]))
 
-            async def all_of_it() -> None:
-                while await call.read() is not grpc.aio.EOF:
-                    pass
+        async def all_of_it() -> None:
+            while await call.read() is not grpc.aio.EOF:
+                pass
 
-            with pytest.raises(grpc.aio.AioRpcError):
-                await asyncio.wait_for(all_of_it(), _LONG)
+        with pytest.raises(grpc.aio.AioRpcError):
+            await asyncio.wait_for(all_of_it(), _LONG)

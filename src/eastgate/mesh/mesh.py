@@ -45,7 +45,7 @@ from eastgate.xds.tokens import TokenIdentity
 __all__ = ["LocalMesh", "MeshOptions", "mesh_settings"]
 
 _START = 60.0  # seconds; many Envoys on a small machine take their time
-_SETTLE = 15.0
+_SETTLE = 30.0
 
 
 @dataclass(frozen=True, slots=True)

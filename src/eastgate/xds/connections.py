@@ -16,7 +16,7 @@ from google.protobuf.wrappers_pb2 import StringValue
 
 from eastgate.policy import Not, Predicate
 from eastgate.targets.envoy import ByCaller, Caller, Choice, Node, PortPlan, Verdict
-from eastgate.xds.doors import DETECTION, NETWORK, Door
+from eastgate.xds.doors import NETWORK, Door
 from eastgate.xds.logs import denial_log
 from eastgate.xds.matching import by_protocol, caller_matcher
 from eastgate.xds.packing import packed
@@ -38,7 +38,7 @@ def connections(door: Door, plan: PortPlan) -> Any:
         inspector = typed("envoy.extensions.filters.listener.http_inspector.v3.HttpInspector")
         plain |= {
             "listener_filters": [filter_("http", inspector)],
-            "listener_filters_timeout": DETECTION,
+            "listener_filters_timeout": door.detection,
             "continue_on_listener_filters_timeout": True,
         }
     listener: Any = message(listener_pb2.Listener, plain)

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 
 from eastgate.xds.tokens import TokenIdentity
 
-__all__ = ["DETECTION", "HTTP", "NETWORK", "Door"]
+__all__ = ["HTTP", "NETWORK", "Door"]
 
-DETECTION = (
-    "1s"  # how long a silent client is waited for, before it is taken to speak something else than is looked for
-)
+# How long a client may take until TLS, or HTTP, is recognized; then it is taken to speak something else. A client of a
+# server that speaks first says nothing for as long, so that the wait is short where such servers usually listen: at the
+# ports that Linkerd takes for those of databases and mail unless it is told otherwise.
+_DETECTION, _SHORT_DETECTION = "10s", "1s"
+_SERVER_FIRST = frozenset({25, 587, 3306, 4444, 5432, 6379, 9300, 11211})
 NETWORK = "envoy.extensions.filters.network"
 HTTP = "envoy.extensions.filters.http"
 
@@ -33,3 +35,8 @@ class Door:
     tokens: TokenIdentity | None = None
     tells_of_open_requests: bool = False
     ended: Mapping[str, int] = field(default_factory=dict, compare=False)
+
+    @property
+    def detection(self) -> str:
+        """How long a client is waited for until TLS, or HTTP, is recognized."""
+        return _SHORT_DETECTION if self.port in _SERVER_FIRST else _DETECTION

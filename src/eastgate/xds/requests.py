@@ -17,6 +17,8 @@ __all__ = ["requests"]
 # Without reading on, until the rest of an answer is thrown away whose connection ends with it. A refusal with
 # `Connection: close` keeps the connection open for as long, or until the client closes it.
 _UNREAD = "5s"
+_HEADERS = "30s"  # from the first byte of a request to the last of its headers
+_IDLE = "3600s"  # without one byte in either direction: as for connections that are not HTTP
 _OPEN = "0.5s"  # how often a proxy tells of a request that is open
 _REPLIES = {0: (403, "forbidden\n"), 400: (400, "bad request\n"), 403: (403, "forbidden\n"), 404: (404, "not found\n")}
 
@@ -35,7 +37,8 @@ def requests(door: Door) -> Any:
         server_header_transformation="PASS_THROUGH",
         generate_request_id=False,
         early_header_mutation_extensions=[_without_envoys_words()],
-        request_headers_timeout="10s",
+        request_headers_timeout=_HEADERS,
+        stream_idle_timeout=_IDLE,
         delayed_close_timeout=_UNREAD,
         http_protocol_options={"accept_http_10": True},
         upgrade_configs=[{"upgrade_type": "websocket"}],

@@ -95,7 +95,7 @@ class Connection:
         *,
         tls: ssl.SSLContext | None = None,
         source_address: str | None = None,
-        timeout: float = 5.0,
+        timeout: float = 15.0,
     ) -> Connection:
         """Connects, from this source address if one is given, and shakes hands."""
         async with asyncio.timeout(timeout):
@@ -144,7 +144,7 @@ class Connection:
         """Tells the peer that nothing more will be sent. TLS has no such thing."""
         self._wire.write_eof()
 
-    async def response(self, timeout: float = 5.0) -> Called:
+    async def response(self, timeout: float = 15.0) -> Called:
         """The answer to the oldest request that has none."""
         began, before = time.monotonic(), self._source.total
         async with asyncio.timeout(timeout):
