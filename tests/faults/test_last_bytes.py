@@ -45,7 +45,7 @@ class _Heard:
 
 
 def _joined(rest: bytes) -> bytes:
-    pieces = []
+    pieces: list[bytes] = []
     while True:
         size, _, rest = rest.partition(b"\r\n")
         if int(size, 16) == 0:

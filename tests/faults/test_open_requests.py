@@ -276,7 +276,7 @@ class _Ticking(Recorder):
                 yield b"tick"
                 await asyncio.sleep(0.1)
 
-        methods = {"Tick": grpc.unary_stream_rpc_method_handler(tick)}
+        methods: dict[str, Any] = {"Tick": grpc.unary_stream_rpc_method_handler(tick)}
         self._grpc = grpc.aio.server()
         self._grpc.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("test.Ticking", methods)])
         self._grpc.add_insecure_port(f"unix:{self.path}")
@@ -293,7 +293,8 @@ async def test_a_stream_of_http2_is_ended_as_well() -> None:
         running(*base, ticking, apps={HTTP: _Ticking()}) as mesh,
         grpc.aio.insecure_channel(str(mesh.target())) as channel,
     ):
-        call = channel.unary_stream("/test.Ticking/Tick")(b"")
+        method: Any = channel.unary_stream("/test.Ticking/Tick")
+        call = method(b"")
         assert [await call.read() for _ in range(3)] == [b"tick"] * 3
         await mesh.change(*base, ticking, allow("elsewhere", paths=["/else/*"]))
         for _ in range(25):

@@ -123,7 +123,7 @@ class Enforcement:
         found: list[Resource] = []
         ends = self.authority.settings.open_requests is OpenRequests.END
         for port, bound in sorted(site.ports.items()):
-            ended = self._ended.get((node, port), {})
+            ended = self._ended.get((node, port), Counter())
             door = Door(node, site.address, port, bound, known, self.tokens, ends, ended)
             plan = self.plan(node, port)
             found += inbound_resources(door, plan, site.apps[port], self._deciding(plan))

@@ -7,13 +7,17 @@ from dataclasses import dataclass, field
 
 from eastgate.xds.tokens import TokenIdentity
 
-__all__ = ["HTTP", "NETWORK", "Door"]
+__all__ = ["HTTP", "NETWORK", "PATIENCE", "Door"]
 
 # How long a client may take until TLS, or HTTP, is recognized; then it is taken to speak something else. A client of a
 # server that speaks first says nothing for as long, so that the wait is short where such servers usually listen: at the
 # ports that Linkerd takes for those of databases and mail unless it is told otherwise.
 _DETECTION, _SHORT_DETECTION = "10s", "1s"
 _SERVER_FIRST = frozenset({25, 587, 3306, 4444, 5432, 6379, 9300, 11211})
+# Of whatever reads HTTP. Without one byte in either direction a request is ended, as are connections that are not HTTP.
+# And without reading on, until the rest of an answer is thrown away whose connection ends with it; a refusal with
+# `Connection: close` keeps the connection open for as long, or until the client closes it.
+PATIENCE = {"stream_idle_timeout": "3600s", "delayed_close_timeout": "5s"}
 NETWORK = "envoy.extensions.filters.network"
 HTTP = "envoy.extensions.filters.http"
 

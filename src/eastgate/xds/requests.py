@@ -6,7 +6,7 @@ from typing import Any
 
 from envoy.config.listener.v3 import listener_pb2
 
-from eastgate.xds.doors import HTTP, NETWORK, Door
+from eastgate.xds.doors import HTTP, NETWORK, PATIENCE, Door
 from eastgate.xds.logs import open_request_log, request_log
 from eastgate.xds.rbac import ATTRIBUTES, REQUESTS, filter_name
 from eastgate.xds.tokens import token_filter
@@ -14,11 +14,7 @@ from eastgate.xds.typed import ADS, Plain, discovered, filter_, message, struct,
 
 __all__ = ["requests"]
 
-# Without reading on, until the rest of an answer is thrown away whose connection ends with it. A refusal with
-# `Connection: close` keeps the connection open for as long, or until the client closes it.
-_UNREAD = "5s"
 _HEADERS = "30s"  # from the first byte of a request to the last of its headers
-_IDLE = "3600s"  # without one byte in either direction: as for connections that are not HTTP
 _OPEN = "0.5s"  # how often a proxy tells of a request that is open
 _REPLIES = {0: (403, "forbidden\n"), 400: (400, "bad request\n"), 403: (403, "forbidden\n"), 404: (404, "not found\n")}
 
@@ -38,8 +34,7 @@ def requests(door: Door) -> Any:
         generate_request_id=False,
         early_header_mutation_extensions=[_without_envoys_words()],
         request_headers_timeout=_HEADERS,
-        stream_idle_timeout=_IDLE,
-        delayed_close_timeout=_UNREAD,
+        **PATIENCE,
         http_protocol_options={"accept_http_10": True},
         upgrade_configs=[{"upgrade_type": "websocket"}],
         **_logs(door),
