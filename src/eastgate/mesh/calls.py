@@ -162,7 +162,10 @@ async def _call(
         except (OSError, EOFError, Malformed) as error:
             called = Called(0, error=problem(error))
         called = replace(called, elapsed_ms=(time.monotonic() - began) * 1000)
-        return called, await lines.about(source)
+        seen = await lines.about(source)
+        if seen is None and not called.bytes_received and called.error is None:
+            called = replace(called, status=0, error=problem(TimeoutError()))  # whether it was let in is not known
+        return called, seen
 
 
 class _Lines:

@@ -28,15 +28,19 @@ from eastgate.targets.envoy import Caller
 __all__ = ["OpenRequests"]
 
 _CLOSING = 3.0  # seconds that a proxy is given to close connections, before it is told once more
-_ABSENT = (None, "", "-")
+_CLOCK_SET = 0.5  # seconds; more, and somebody has set the clock: what began when is not known any more
 
 
 @dataclass(frozen=True, slots=True)
 class _Settled:
-    """Since when a proxy has decided by what is in force, and the number of the change that brought it."""
+    """Since when a proxy has decided by what is in force, and the number of the change that brought it.
+
+    `clock` is how far the clock of the day, by which requests begin, was ahead of one that nobody sets.
+    """
 
     change: int
     at: float
+    clock: float
 
 
 class OpenRequests:
@@ -57,8 +61,8 @@ class OpenRequests:
                 nodes = touched
             case _:
                 return
-        changes, now = self._enforcement.changes, time.time()
-        self._settled.update({node: _Settled(changes[node], now) for node in nodes})
+        changes, now, clock = self._enforcement.changes, time.time(), _clock()
+        self._settled.update({node: _Settled(changes[node], now, clock) for node in nodes})
 
     def record(self, record: Mapping[str, Any]) -> None:
         """Take a line of a proxy's log; those that are not about an open request are none of ours."""
@@ -88,7 +92,9 @@ class OpenRequests:
 
     def _decided_by_what_is_in_force(self, node: str, began: float) -> bool:
         settled = self._settled.get(node)
-        return settled is not None and settled.change == self._enforcement.changes[node] and began > settled.at
+        if settled is None or settled.change != self._enforcement.changes[node]:
+            return False
+        return began > settled.at and abs(_clock() - settled.clock) < _CLOCK_SET
 
     def _allowed(self, record: Mapping[str, Any], node: str, port: int) -> bool:
         """Decide by the policies in force. What the proxy did not note when the request began is unknown."""
@@ -120,6 +126,10 @@ class OpenRequests:
         return claimed if known else None
 
 
+def _clock() -> float:
+    return time.time() - time.monotonic()
+
+
 def _peer(record: Mapping[str, Any]) -> str | None:
     peer = record.get("peer")
     return None if peer in (None, "none") else str(peer)
@@ -137,8 +147,8 @@ def _noted(record: Mapping[str, Any]) -> dict[Attribute, Known]:
     found: dict[Attribute, Known] = {}
     for of, kind in ((header, "header"), (query, "query")):
         for name, value in asked.get(kind, {}).items():
-            if value in _ABSENT:
+            if value is None or (kind == "query" and value == ""):  # as the proxy's own decision has it
                 found[of(name)] = None
-            elif kind == "query" or "," not in value:
+            elif isinstance(value, str) and (kind == "query" or "," not in value):
                 found[of(name)] = value
     return found
