@@ -142,6 +142,13 @@ def test_a_call_that_is_let_through_and_not_answered_is_no_success(cli: Cli, mes
     assert (told["verdict"], one["verdict"], one["answered"], one["agrees"]) == ("allow", "allow", False, True)
 
 
+def test_a_silent_call_that_the_proxy_has_not_decided_yet_is_not_told_as_allowed(cli: Cli, mesh: Up) -> None:
+    """Without TLS and without a byte the proxy waits: the caller may be about to shake hands."""
+    done = call(cli, "--from", "anonymous", "--to", "pod:shop/cart", "--port", "8080", "--raw", "--timeout", "1")
+    assert done.exit_code == 2
+    assert done.stdout.startswith("NOT MADE  timeout")
+
+
 @pytest.mark.parametrize(
     ("words", "code", "help_"),
     [
