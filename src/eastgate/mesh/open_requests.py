@@ -27,6 +27,7 @@ from eastgate.targets.envoy import Caller
 
 __all__ = ["OpenRequests"]
 
+_UPTAKE = 1.0  # seconds from a proxy's word that it took a change until all of its threads decide by it, at most
 _CLOSING = 3.0  # seconds that a proxy is given to close connections, before it is told once more
 _CLOCK_SET = 0.5  # seconds; more, and somebody has set the clock: what began when is not known any more
 
@@ -94,7 +95,7 @@ class OpenRequests:
         settled = self._settled.get(node)
         if settled is None or settled.change != self._enforcement.changes[node]:
             return False
-        return began > settled.at and abs(_clock() - settled.clock) < _CLOCK_SET
+        return began > settled.at + _UPTAKE and abs(_clock() - settled.clock) < _CLOCK_SET
 
     def _allowed(self, record: Mapping[str, Any], node: str, port: int) -> bool:
         """Decide by the policies in force. What the proxy did not note when the request began is unknown."""
