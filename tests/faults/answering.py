@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from functools import lru_cache
 
 from eastgate.mesh.local.http1 import Head, Malformed, Source, body_of, read_head
 from tests.faults.recorder import Recorder
@@ -21,6 +22,7 @@ _UPGRADED = b"HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnecti
 _EVERY = 0.1
 
 
+@lru_cache(maxsize=8)
 def body(size: int) -> bytes:
     """So many bytes, of which each part is another."""
     block = b"".join(b"%07d\n" % number for number in range(size // 8 + 1))
@@ -46,8 +48,8 @@ _LAST = ("bye", "closing", "old")
 
 
 class Answering(Recorder):
-    """`raw`: without HTTP, it reads lines with a number and sends as many bytes; after a line that begins with `!` it
-    closes.
+    """`raw`: without HTTP, it reads lines such as `<100>` and sends as many bytes; after one such as `<!100>` it
+    closes. No HTTP begins so.
     """
 
     def __init__(self, name: str = "answering", *, raw: bool = False, pause: float = 0.0) -> None:
@@ -71,11 +73,11 @@ class Answering(Recorder):
 
     async def _numbers(self, source: Source, writer: asyncio.StreamWriter) -> None:
         line = b""
-        while not line.startswith(b"!"):
+        while not line.startswith(b"<!"):
             line = b""
             while not line.endswith(b"\n"):
                 line += await source.take()
-            writer.write(body(int(line.lstrip(b"!"))))
+            writer.write(body(int(line.strip(b"<!>\n"))))
             await writer.drain()
 
     async def _answer(self, head: Head, source: Source, writer: asyncio.StreamWriter) -> bool:

@@ -15,7 +15,7 @@ from tests.faults.meshes import Running, running
 from tests.faults.worlds import HTTP, RAW, allow, sa, world
 
 _BASE = [*world(), allow("connect"), allow("request", paths=["/api/*"])]
-_SMALL, _LARGE = 300, 5_000_000
+_SMALL, _LARGE = 300, 3_000_000
 _VERY_LARGE = 30_000_000  # more than all buffers on the way hold
 _ENDS = ("sized", "chunked", "bye", "closing", "old")
 _WAYS = {  # of asking
@@ -153,9 +153,9 @@ async def test_without_http_all_bytes_arrive_before_the_application_closes() -> 
             ways = [("alice", False), (None, False), (None, True)]
             for size, (who, shuts_down) in itertools.product((1, _SMALL, _LARGE), ways):
                 async with _connected(mesh, who, RAW) as one:
-                    await asyncio.to_thread(one.sendall, b"1\n")
+                    await asyncio.to_thread(one.sendall, b"<0000001>\n")
                     assert await asyncio.to_thread(one.recv, 1) == body(1)
-                    await asyncio.to_thread(one.sendall, b"!%d\n" % size)
+                    await asyncio.to_thread(one.sendall, b"<!%d>\n" % size)
                     if shuts_down:
                         one.shutdown(socket.SHUT_WR)
                     heard = await asyncio.to_thread(_read, one, size)
