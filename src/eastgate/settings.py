@@ -18,6 +18,7 @@ __all__ = [
     "InboundPolicy",
     "MeshMode",
     "Networks",
+    "OpenRequests",
     "ServiceTarget",
     "Settings",
     "SettingsError",
@@ -67,6 +68,13 @@ class UnlistedCaller(StrEnum):
     PROCEED = "proceed"
 
 
+class OpenRequests(StrEnum):
+    """What becomes of a request that is still open when policies stop allowing it."""
+
+    END = "end"
+    FINISH = "finish"
+
+
 class InboundPolicy(StrEnum):
     """Linkerd's default policies: what it lets in on a port that nothing else governs."""
 
@@ -101,6 +109,7 @@ class Settings:
     linkerd_cluster_networks: Networks = _PRIVATE
     linkerd_probe_networks: Networks = _EVERYWHERE
     authorino_compat: bool = False
+    open_requests: OpenRequests = OpenRequests.END
 
     def __post_init__(self) -> None:
         if self.service_target is ServiceTarget.TRAFFIC and self.mesh_mode is not MeshMode.AMBIENT:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 from click.testing import Result
@@ -19,8 +19,16 @@ from tests.mesh.running import Up, up
 CART = ("--from", "sa:shop/web", "--to", "pod:shop/cart", "--port", "8080")
 
 
+_HURRY = Event()
+
+
 class _Application(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
+        if self.path == "/closes":
+            self.close_connection = True
+            return
+        if self.path == "/hesitates":
+            _HURRY.wait(20)
         body = b"my own application"
         self.send_response(200)
         self.send_header("content-length", str(len(body)))
@@ -33,9 +41,10 @@ class _Application(BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def application() -> Iterator[int]:
-    server = HTTPServer(("127.0.0.1", 0), _Application)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Application)
     Thread(target=server.serve_forever, daemon=True).start()
     yield server.server_address[1]
+    _HURRY.set()
     server.shutdown()
     server.server_close()
 
@@ -118,6 +127,26 @@ def test_headers_method_and_body_arrive(cli: Cli, mesh: Up, tmp_path: Path) -> N
 def test_the_users_own_application_answers_behind_its_proxy(cli: Cli, mesh: Up) -> None:
     [one] = json.loads(call(cli, "--from", "anonymous", "--to", "pod:shop/web", "-o", "json").stdout)["calls"]
     assert one["body"] == "my own application"
+
+
+@pytest.mark.parametrize(("path", "came"), [("/closes", "closed before any byte"), ("/hesitates", "timeout")])
+def test_a_call_that_is_let_through_and_not_answered_is_no_success(cli: Cli, mesh: Up, path: str, came: str) -> None:
+    asked = ("--from", "anonymous", "--to", "pod:shop/web", "--timeout", "2", path)
+    done = call(cli, *asked)
+    assert done.exit_code == 4, done.stdout
+    assert done.stdout.startswith("NO ANSWER  ")
+    assert "  proxy:  allow: " in done.stdout
+    assert came in done.stdout
+    told = json.loads(call(cli, *asked, "-o", "json").stdout)
+    [one] = told["calls"]
+    assert (told["verdict"], one["verdict"], one["answered"], one["agrees"]) == ("allow", "allow", False, True)
+
+
+def test_a_silent_call_that_the_proxy_has_not_decided_yet_is_not_told_as_allowed(cli: Cli, mesh: Up) -> None:
+    """Without TLS and without a byte the proxy waits: the caller may be about to shake hands."""
+    done = call(cli, "--from", "anonymous", "--to", "pod:shop/cart", "--port", "8080", "--raw", "--timeout", "1")
+    assert done.exit_code == 2
+    assert done.stdout.startswith("NOT MADE  timeout")
 
 
 @pytest.mark.parametrize(

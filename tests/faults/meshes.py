@@ -16,6 +16,7 @@ from eastgate.mesh.local.calling import Called, Connection, HttpRequest, Target,
 from eastgate.mesh.local.echo import EchoOptions, EchoServer
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.mesh.records import Observed
+from eastgate.settings import Settings
 from eastgate.xds.clusters import Address
 from tests.faults.recorder import Recorder
 from tests.faults.worlds import HTTP, Manifest, reading, sa
@@ -27,7 +28,7 @@ _numbers = itertools.count()
 E = TypeVar("E")
 
 
-async def until(true: Callable[[], bool], seconds: float = 5.0, what: str = "") -> None:
+async def until(true: Callable[[], bool], seconds: float = 20.0, what: str = "") -> None:
     """Waits until something holds that nobody tells of."""
     ends = time.monotonic() + seconds
     while not true():
@@ -60,7 +61,7 @@ class Running:
         port: int = HTTP,
         workload: str = SERVER,
         *,
-        timeout: float = 5.0,
+        timeout: float = 20.0,
         enough: int | None = 1,
     ) -> Called:
         """One call as somebody; a GET of `/` where nothing is said."""
@@ -117,7 +118,10 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    *manifests: Manifest, apps: Mapping[int, EchoOptions | Recorder] | None = None, **options: Any
+    *manifests: Manifest,
+    apps: Mapping[int, EchoOptions | Recorder] | None = None,
+    settings: Settings | None = None,
+    **options: Any,
 ) -> AsyncIterator[Running]:
     """A mesh of these manifests. `apps` are applications of the server that behave otherwise than the usual ones."""
     name = f"faults-{os.getpid()}-{next(_numbers)}"
@@ -127,7 +131,7 @@ async def running(
         for port, how in (apps or {}).items()
     }
     addresses = {f"{SERVER}:{port}": Address(server.path) for port, server in servers.items()}
-    mesh = LocalMesh(reading(*manifests), options=MeshOptions(name=name, apps=addresses, **options))
+    mesh = LocalMesh(reading(*manifests), settings, MeshOptions(name=name, apps=addresses, **options))
     made = Running(mesh, apps=servers)
     made.mesh.listen(made.events.append)
     try:

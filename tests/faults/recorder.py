@@ -28,8 +28,8 @@ class Arrived:
 class Recorder:
     """Answers every request with 200 and nothing else."""
 
-    def __init__(self) -> None:
-        self.path = f"{os.environ['XDG_RUNTIME_DIR']}/recorder.sock"
+    def __init__(self, name: str = "recorder") -> None:
+        self.path = f"{os.environ['XDG_RUNTIME_DIR']}/{name}.sock"
         self.arrived: list[Arrived] = []
         self.connections = 0
         self._open: set[asyncio.Task[None]] = set()

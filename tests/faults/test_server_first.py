@@ -31,3 +31,13 @@ async def test_a_connection_that_is_denied_is_closed_at_once_and_not_when_it_spe
     ):
         assert await connection.peer_closed(2)
         assert connection.bytes_received == 0
+
+
+async def test_a_caller_without_tls_who_says_nothing_gets_the_greeting() -> None:
+    """Whether it will ever speak TLS is not known before it does, or has been waited for."""
+    usual = 3306
+    options = EchoOptions(greeting=_GREETING)
+    async with running(*world(RAW, usual), allow("all"), apps={RAW: options, usual: options}) as mesh:
+        for port in (usual, RAW):
+            async with await mesh.open(None, port) as connection:
+                assert (await connection.raw(40, enough=len(_GREETING))).body == _GREETING

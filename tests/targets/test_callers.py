@@ -88,3 +88,20 @@ def test_whoever_is_named_and_whoever_is_known_has_a_cell() -> None:
         Stranger(),
         Nobody(),
     ]
+
+
+@pytest.mark.parametrize(
+    ("identity", "cell"),
+    [
+        (None, Nobody()),
+        ("spiffe://td/ns/a/sa/x", Known("spiffe://td/ns/a/sa/x")),
+        ("spiffe://td/ns/a/sa/y", A),
+        ("spiffe://td/ns/b/sa/x", OTHER),
+        ("spiffe://td/ns/a/sa/y/deeper", Stranger()),
+        ("spiffe://evil/ns/a/sa/x", Stranger()),
+        ("spiffe://td/ns/a/sa/y,spiffe://td/ns/a/sa/z", Stranger()),
+    ],
+)
+def test_a_caller_is_in_the_narrowest_cell(identity: str | None, cell: Caller) -> None:
+    cells: list[Caller] = [Known("spiffe://td/ns/a/sa/x"), A, OTHER, Stranger(), Nobody()]
+    assert NAMING.by_caller(cells, dict.fromkeys(cells, "")).cell(identity) == cell

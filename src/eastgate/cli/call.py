@@ -18,10 +18,14 @@ from eastgate.diagnostics import Diagnostic
 __all__ = ["call"]
 
 DISAGREE = 3
+UNANSWERED = 4
 _EXIT = (
-    "Exits with 0 if it was allowed, 1 if it was denied, 2 if it could not be made, "
-    "3 if proxy and engine disagree, which would be a bug."
+    "Exits with 0 if it was allowed and answered, 1 if it was denied, 2 if it could not be made, "
+    "3 if proxy and engine disagree, which would be a bug, 4 if it was let through and no answer came."
 )
+
+
+_COLORS = {"allow": "green", "no answer": "yellow"}
 
 
 def _sources(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -127,7 +131,9 @@ def _data(written: str | None, output: str) -> bytes:
 
 def _told(one: dict[str, Any], *, why: bool) -> str:
     verdict = one["verdict"] if one["made"] else "not made"
-    painted = click.style(verdict.upper(), fg="green" if verdict == "allow" else "red", bold=True)
+    if _unanswered(one):
+        verdict = "no answer"
+    painted = click.style(verdict.upper(), fg=_COLORS.get(verdict, "red"), bold=True)
     came = str(one["status"]) if one["status"] else one["error"] or "no answer"
     lines = [f"{painted}  {came}  {one['at']}  {one['milliseconds']:.0f} ms"]
     proxy, engine = one["proxy"], one["engine"]
@@ -155,16 +161,18 @@ def _place(told: dict[str, Any]) -> str:
 def _summary(made: list[dict[str, Any]]) -> str:
     took = sorted(one["milliseconds"] for one in made)
     allowed = sum(one["made"] and one["verdict"] == "allow" for one in made)
+    unanswered = sum(map(_unanswered, made))
+    without = f" ({unanswered} without an answer)" if unanswered else ""
     denied = sum(one["made"] and one["verdict"] == "deny" for one in made)
     other = f", {len(made) - allowed - denied} not made" if len(made) > allowed + denied else ""
     return (
-        f"{len(made)} calls: {allowed} allowed, {denied} denied{other}; "
+        f"{len(made)} calls: {allowed} allowed{without}, {denied} denied{other}; "
         f"{took[0]:.1f} ms at least, {took[len(took) // 2]:.1f} in the middle, {took[-1]:.1f} at most"
     )
 
 
 def _worst(made: list[dict[str, Any]]) -> str | None:
-    return {ALLOWED: "allow", DENIED: "deny"}.get(_status(made))
+    return {ALLOWED: "allow", UNANSWERED: "allow", DENIED: "deny"}.get(_status(made))
 
 
 def _status(made: list[dict[str, Any]]) -> int:
@@ -172,4 +180,10 @@ def _status(made: list[dict[str, Any]]) -> int:
         return DISAGREE
     if any(not one["made"] for one in made):
         return UNDECIDED
-    return DENIED if any(one["verdict"] == "deny" for one in made) else ALLOWED
+    if any(one["verdict"] == "deny" for one in made):
+        return DENIED
+    return UNANSWERED if any(map(_unanswered, made)) else ALLOWED
+
+
+def _unanswered(one: dict[str, Any]) -> bool:
+    return bool(one["made"] and one["verdict"] == "allow" and not one["answered"])

@@ -20,7 +20,7 @@ from eastgate.targets.envoy.callers import Naming
 
 __all__ = ["Call", "Caller", "caller_of", "make_calls"]
 
-_LOGGED = 1.0  # seconds that a proxy may take to write its line
+_LOGGED = 15.0  # seconds that a proxy may take to write its line; on a busy machine it takes its time
 _TIMEOUT = 5.0
 
 
@@ -46,6 +46,13 @@ class Call:
     def allowed(self) -> bool:
         """Whether the proxy let it through. Where it logged nothing, no answer is a no."""
         return self.seen.allowed if self.seen is not None else self.called.status == 200
+
+    @property
+    def answered(self) -> bool:
+        """Whether an answer came, and not the proxy's word that the application gave none."""
+        seen = self.seen
+        by_proxy = seen is not None and seen.allowed and not (seen.detail or "via_upstream").startswith("via_upstream")
+        return self.called.status != 0 and not by_proxy
 
     @property
     def agrees(self) -> bool:
@@ -144,16 +151,21 @@ async def _call(
         try:
             connection = await Connection.open(target, tls=tls, source_address=caller.address, timeout=timeout)
             source = "{}:{}".format(*connection.local_address)
-            async with connection:
+            try:
                 await connection.send(request)
                 if isinstance(request, HttpRequest):
                     called = await connection.response(timeout)
                 else:
                     called = await connection.raw(timeout, len(request) or 1)
+            finally:  # a proxy tells of a connection when it has ended, also on the side of the application
+                await connection.close(reset=True)
         except (OSError, EOFError, Malformed) as error:
             called = Called(0, error=problem(error))
         called = replace(called, elapsed_ms=(time.monotonic() - began) * 1000)
-        return called, await lines.about(source)
+        seen = await lines.about(source)
+        if seen is None and not called.bytes_received and called.error is None:
+            called = replace(called, status=0, error=problem(TimeoutError()))  # whether it was let in is not known
+        return called, seen
 
 
 class _Lines:

@@ -7,6 +7,7 @@ difference.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from weakref import WeakKeyDictionary
 
@@ -18,7 +19,8 @@ from eastgate.identity import Svid, TrustBundles
 from eastgate.mesh.closures import TRUST, Closure, Closures, closing_of
 from eastgate.mesh.sites import Site, identity_of, known_identities, upstreams
 from eastgate.policy import PolicyRef
-from eastgate.targets.envoy import Inexpressible, PortPlan, plan_port
+from eastgate.settings import OpenRequests
+from eastgate.targets.envoy import Caller, Inexpressible, PortPlan, plan_port
 from eastgate.targets.envoy.decisions import policy_name
 from eastgate.xds.doors import Door
 from eastgate.xds.secrets import svid_secret, trust_secret
@@ -44,12 +46,14 @@ class Enforcement:
         self.sites: Mapping[str, Site] = {}
         self._closures = Closures()
         self._by_address = by_address
-        self._tokens = tokens
+        self.tokens = tokens
         self._secrets: dict[str, dict[str, Resource]] = {}
         self._plans: WeakKeyDictionary[Program, dict[int, PortPlan]] = WeakKeyDictionary()
         self._decided: WeakKeyDictionary[PortPlan, tuple[Resource, ...]] = WeakKeyDictionary()
         self._outbound: dict[str, tuple[Resource, ...]] = {}
         self._known: frozenset[str] = frozenset()
+        self.changes: Counter[str] = Counter()  # how often a proxy was told of other policies
+        self._ended: dict[tuple[str, int], Counter[str]] = {}
 
     # What changes
 
@@ -63,6 +67,7 @@ class Enforcement:
         for node in gone:
             self._secrets.pop(node, None)
             self._closures.forget(node)
+            self._ended = {where: ended for where, ended in self._ended.items() if where[0] != node}
             self.store.forget(node)
         self.publish(sites)
 
@@ -118,6 +123,13 @@ class Enforcement:
         if node in self.sites and self._closures.is_shut(node):
             self.publish([node])  # it may have been this that its ports were closed for
 
+    # Open requests
+
+    def end_requests(self, node: str, port: int, caller: Caller) -> None:
+        """Close the connections on which a caller makes requests at a port, and nobody else's."""
+        self._ended.setdefault((node, port), Counter())[str(caller)] += 1
+        self.store.put(node, self._all(node))
+
     # What is published
 
     def publish(self, nodes: Iterable[str]) -> None:
@@ -127,15 +139,21 @@ class Enforcement:
 
     def _publish(self, nodes: Iterable[str]) -> None:
         for node in nodes:
-            self.store.put(node, [*self._secrets.get(node, {}).values(), *self._resources(node)])
+            if self.store.put(node, self._all(node)):
+                self.changes[node] += 1
+
+    def _all(self, node: str) -> list[Resource]:
+        return [*self._secrets.get(node, {}).values(), *self._resources(node)]
 
     def _resources(self, node: str) -> list[Resource]:
         site = self.sites[node]
         known = self._addresses(node) if self._by_address else ()
         trust = [one for one in self._secrets.get(node, {}).values() if one.key == TRUST]
         found: list[Resource] = []
+        ends = self.authority.settings.open_requests is OpenRequests.END
         for port, bound in sorted(site.ports.items()):
-            door = Door(node, site.address, port, bound, known, self._tokens)
+            ended = self._ended.get((node, port), Counter())
+            door = Door(node, site.address, port, bound, known, self.tokens, ends, ended)
             plan = self.plan(node, port)
             resources = list(inbound_resources(door, plan, site.apps[port], self._deciding(plan)))
             found += self._closures.guard(node, port, resources, trust, closing_of(door))
@@ -147,7 +165,7 @@ class Enforcement:
         """What decides: the same for all workloads with the same plan."""
         found = self._decided.get(plan)
         if found is None:
-            found = self._decided[plan] = deciding(plan, self._tokens)
+            found = self._decided[plan] = deciding(plan, self.tokens)
         return found
 
     def _calling_out(self, site: Site) -> tuple[Resource, ...]:

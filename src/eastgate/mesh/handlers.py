@@ -66,6 +66,7 @@ class Handlers:
             "at": call.at,
             "made": made,
             "verdict": "allow" if call.allowed else "deny",
+            "answered": call.answered,
             "status": called.status,
             "error": called.error,
             "milliseconds": round(called.elapsed_ms, 3),
@@ -87,8 +88,9 @@ class Handlers:
         closure = self._mesh.enforcement.closed.get((workload, int(port)))
         if closure is not None:
             return str(closure)
-        if seen is not None and seen.allowed and call.called.status in (502, 503, 504):
-            return "it was let in, and the application did not answer"
+        if seen is not None and seen.allowed and not call.answered:
+            came = call.called.error or f"the proxy answered {call.called.status} in its place"
+            return f"the proxy let it through, and the application did not answer: {came}"
         return None
 
     async def why(self, arguments: Message) -> Message:

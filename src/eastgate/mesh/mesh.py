@@ -26,6 +26,7 @@ from eastgate.mesh.local.addresses import Addresses
 from eastgate.mesh.local.guard import Guard
 from eastgate.mesh.local.rundir import DEFAULT_NAME, RunDir
 from eastgate.mesh.metrics import MeshMetrics
+from eastgate.mesh.open_requests import OpenRequests
 from eastgate.mesh.proxies import Proxies
 from eastgate.mesh.records import observe
 from eastgate.mesh.sites import Site, identity_of, ports_of
@@ -47,7 +48,7 @@ from eastgate.xds.tokens import TokenIdentity
 __all__ = ["LocalMesh", "MeshOptions"]
 
 _START = 60.0  # seconds; many Envoys on a small machine take their time
-_SETTLE = 15.0
+_SETTLE = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,8 @@ class LocalMesh:
         self.enforcement = Enforcement(
             authority, self.store, by_address=self.options.by_address, tokens=self.options.tokens
         )
+        self._open_requests = OpenRequests(self.enforcement, self.tell)
+        self._stack.callback(self.listen(self._open_requests.heard))
         self.proxies = Proxies(self.rundir, guard, self.tokens, self.metrics, self.tell, self._record)
         await self.server.start(f"unix:{self.rundir.socket('control-plane')}")
         self._stack.push_async_callback(self.server.stop, 0.2)
@@ -250,6 +253,7 @@ class LocalMesh:
         return lambda: self._listeners.remove(listener)
 
     def _record(self, record: dict[str, Any]) -> None:
+        self._open_requests.record(record)
         seen = observe(record)
         if seen is not None:
             self.metrics.count(seen)

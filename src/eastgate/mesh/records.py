@@ -9,6 +9,13 @@ from typing import Any
 __all__ = ["Observed", "observe", "rule_of"]
 
 
+_PASSED_ON = {
+    "DC",
+    "DT",
+    "SI",
+}  # flags of requests that ended before their answer did: by the client, or by a time limit
+
+
 @dataclass(frozen=True, slots=True)
 class Observed:
     """One decision of one proxy. `decision` is the name of the verdict that counted: a status and who decided.
@@ -85,7 +92,8 @@ def _connection(record: Mapping[str, Any], *, allowed: bool) -> Observed:
 def _request(record: Mapping[str, Any]) -> Observed:
     details = str(record.get("details") or "")
     decision = str(record.get("decision") or "")
-    reached = details.startswith("via_upstream") or "U" in str(record.get("flags") or "")
+    flags = str(record.get("flags") or "")
+    reached = details.startswith("via_upstream") or "U" in flags or not _PASSED_ON.isdisjoint(flags.split(","))
     allowed = reached and decision.startswith("200:")
     if not allowed and (not decision or decision.startswith("200:")):
         decision = f"{record.get('status') or 0}:proxy/{details or 'closed'}"  # it is no policy that refused it

@@ -7,6 +7,9 @@ from eastgate.xds.typed import Plain, filter_, typed
 __all__ = ["bootstrap"]
 
 _MOST_CONNECTIONS = 50_000
+# With it, the end of a connection between two listeners of a proxy is taken for a reset, and what was written last is
+# thrown away: the answer to a request with `Connection: close`.
+_RESETS = "envoy.reloadable_features.enable_send_rst_on_user_space_socket"
 _LARGEST_PATTERN = 20_000  # of RE2; patterns are checked before they get here
 
 
@@ -59,6 +62,7 @@ def bootstrap(node: str, control_plane: str, token: str, admin: str | None = Non
                 {
                     "name": "eastgate",
                     "static_layer": {
+                        _RESETS: False,
                         "re2.max_program_size.error_level": _LARGEST_PATTERN,
                         "re2.max_program_size.warn_level": _LARGEST_PATTERN,
                     },

@@ -19,6 +19,7 @@ __all__ = ["Address", "Upstream", "app_resources", "inside", "upstream_resources
 _OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 _MOST = 100_000  # Envoy's own limit of 1,024 connections would keep callers out whom policies let in
 _LIMITS = {"max_connections": _MOST, "max_pending_requests": _MOST, "max_requests": _MOST}
+_CONNECT = "15s"  # with the handshake, of a proxy that may be busy
 _IDLE = "5s"  # callers do not share connections to the application, so that one which nobody uses stays unused
 
 
@@ -48,7 +49,7 @@ class Upstream:
 
 def _cluster(name: str, plain: Plain) -> Resource:
     limits = {"thresholds": [_LIMITS]}
-    config: Plain = {"name": name, "connect_timeout": "5s", "circuit_breakers": limits, **plain}
+    config: Plain = {"name": name, "connect_timeout": _CONNECT, "circuit_breakers": limits, **plain}
     return Resource(CLUSTER, name, serialized(message(cluster_pb2.Cluster, config)))
 
 

@@ -20,7 +20,7 @@ from eastgate.policy import ALWAYS, Predicate
 from eastgate.targets.envoy import ByCaller, Caller, Node, PortPlan, Verdict
 from eastgate.targets.envoy.combining import Entry, either, flatten
 from eastgate.targets.envoy.decisions import NOT_ENFORCED, choice
-from eastgate.xds.doors import DETECTION, NETWORK, Door
+from eastgate.xds.doors import NETWORK, Door
 from eastgate.xds.logs import denial_log
 from eastgate.xds.matching import NO_CALLER, UNFIT, by_protocol, caller_matcher, with_fit_certificate
 from eastgate.xds.packing import packed
@@ -42,7 +42,7 @@ def connections(door: Door, plan: PortPlan) -> Any:
         inspector = typed("envoy.extensions.filters.listener.http_inspector.v3.HttpInspector")
         plain |= {
             "listener_filters": [filter_("http", inspector)],
-            "listener_filters_timeout": DETECTION,
+            "listener_filters_timeout": door.detection,
             "continue_on_listener_filters_timeout": True,
         }
     listener: Any = message(listener_pb2.Listener, plain)
@@ -101,13 +101,19 @@ class _Chains:
         """
         asked = blake2b(digest_size=6)
         tests: list[tuple[Predicate, Node]] = []
+        own = self._own(caller, leads_to)
         for when, end in _joined(flatten(node)):
             if when != ALWAYS or tests:
                 asked.update(f"{end.allowed} {when}\n".encode())
             suffix = f"?{asked.hexdigest()}" if when != ALWAYS or tests else ""
-            name = self._let_in(f"{leads_to}:{caller}{suffix}", leads_to) if end.allowed else self.named_closed(end)
+            name = self._let_in(own + suffix, leads_to) if end.allowed else self.named_closed(end)
             tests.append((when, Verdict(end.allowed, end.status, name)))
         return choice(tests[:-1], tests[-1][1])
+
+    def _own(self, caller: Caller, leads_to: str) -> str:
+        """Name a caller's chain. Under another name it is another chain: what is on the old one is closed."""
+        ended = self._door.ended.get(str(caller)) if leads_to == "requests" else None
+        return f"{leads_to}:{caller}" + (f"~{ended}" if ended else "")
 
     def _let_in(self, name: str, leads_to: str) -> str:
         if name not in self._chains:

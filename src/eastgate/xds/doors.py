@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from eastgate.xds.tokens import TokenIdentity
 
-__all__ = ["DETECTION", "HTTP", "NETWORK", "Door"]
+__all__ = ["HTTP", "NETWORK", "PATIENCE", "Door"]
 
-DETECTION = (
-    "1s"  # how long a silent client is waited for, before it is taken to speak something else than is looked for
-)
+# How long a client may take until TLS, or HTTP, is recognized; then it is taken to speak something else. A client of a
+# server that speaks first says nothing for as long, so that the wait is short where such servers usually listen: at the
+# ports that Linkerd takes for those of databases and mail unless it is told otherwise.
+_DETECTION, _SHORT_DETECTION = "10s", "1s"
+_SERVER_FIRST = frozenset({25, 587, 3306, 4444, 5432, 6379, 9300, 11211})
+# Of whatever reads HTTP. Without one byte in either direction a request is ended, as are connections that are not HTTP.
+# And without reading on, until the rest of an answer is thrown away whose connection ends with it; a refusal with
+# `Connection: close` keeps the connection open for as long, or until the client closes it.
+PATIENCE = {"stream_idle_timeout": "3600s", "delayed_close_timeout": "5s"}
 NETWORK = "envoy.extensions.filters.network"
 HTTP = "envoy.extensions.filters.http"
 
@@ -20,7 +27,8 @@ class Door:
     """Where a port of a workload is to be reached, and how callers without a certificate may be known.
 
     A certificate comes first. `by_address` are identities by source address, of callers who come without TLS; `tokens`
-    are those of callers of whom neither is known.
+    are those of callers of whom neither is known. `tells_of_open_requests`: the proxy logs requests also while they are
+    open. `ended`: how often the requests of a caller were ended, by its name; it names the caller's filter chain.
     """
 
     workload: str
@@ -29,3 +37,10 @@ class Door:
     bound: int
     by_address: tuple[tuple[str, str], ...] = ()
     tokens: TokenIdentity | None = None
+    tells_of_open_requests: bool = False
+    ended: Mapping[str, int] = field(default_factory=dict, compare=False)
+
+    @property
+    def detection(self) -> str:
+        """How long a client is waited for until TLS, or HTTP, is recognized."""
+        return _SHORT_DETECTION if self.port in _SERVER_FIRST else _DETECTION

@@ -7,7 +7,7 @@ from typing import Any
 from envoy.config.listener.v3 import listener_pb2
 
 from eastgate.xds.client_certificates import CERTIFICATE
-from eastgate.xds.doors import DETECTION, NETWORK, Door
+from eastgate.xds.doors import NETWORK, Door
 from eastgate.xds.logs import connection_log, handshake_log
 from eastgate.xds.matching import ADDRESS_KEY, CERTIFICATE_KEY, NOBODY, PEER_KEY, SOURCE_KEY
 from eastgate.xds.rbac import AUDIT, CONNECTIONS, filter_name
@@ -15,6 +15,7 @@ from eastgate.xds.typed import ADS, Plain, discovered, filter_, message, struct,
 
 __all__ = ["inbound"]
 
+_HANDSHAKE = "15s"  # for all of it, once it is known to be one
 _SECRETS = ("svid", "trust")
 
 
@@ -46,7 +47,7 @@ def inbound(door: Door) -> Any:
         "name": f"inbound/{door.port}",
         "address": socket,
         "listener_filters": [filter_("tls", typed("envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector"))],
-        "listener_filters_timeout": DETECTION,
+        "listener_filters_timeout": door.detection,
         "continue_on_listener_filters_timeout": True,
         "access_log": handshake_log(door.workload, door.port),
         "filter_chains": [
@@ -54,7 +55,7 @@ def inbound(door: Door) -> Any:
                 "name": "tls",
                 "filter_chain_match": {"transport_protocol": "tls"},
                 "transport_socket": filter_("tls", tls),
-                "transport_socket_connect_timeout": "5s",
+                "transport_socket_connect_timeout": _HANDSHAKE,
                 "filters": _outer(door, "%DOWNSTREAM_PEER_URI_SAN%", tls=True),
             },
             *known,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from eastgate.xds.matching import PEER_KEY, SOURCE_KEY
+from eastgate.xds.matching import OPEN_KEY, PEER_KEY, SOURCE_KEY, TOKEN_KEY
 from eastgate.xds.rbac import AUDIT, CONNECTIONS
 from eastgate.xds.typed import Plain, filter_, typed
 
-__all__ = ["connection_log", "denial_log", "handshake_log", "request_log"]
+__all__ = ["connection_log", "denial_log", "handshake_log", "open_request_log", "request_log"]
 
+_DECIDED = "%DYNAMIC_METADATA(envoy.filters.http.rbac:{}_effective_policy_id)%"
 _WHO = {
     "time": "%START_TIME(%Y-%m-%dT%H:%M:%S.%3fZ)%",
     "peer": f"%FILTER_STATE({PEER_KEY}:PLAIN)%",
@@ -21,10 +22,27 @@ def _stdout(record: str, workload: str, port: int, fields: dict[str, str]) -> li
     return [filter_("stdout", typed(stream, log_format={"json_format": logged}))]
 
 
+def _when(log: list[Plain], kind: str) -> list[Plain]:
+    return [{**one, "filter": {"log_type_filter": {"types": [kind]}}} for one in log]
+
+
+def open_request_log(workload: str, port: int) -> list[Plain]:
+    """One line every now and then for each HTTP request that is open: what is needed to decide on it again."""
+    fields = {
+        "began": "%START_TIME(%s.%3f)%",
+        "token": f"%FILTER_STATE({TOKEN_KEY}:PLAIN)%",
+        "method": "%REQ(:METHOD)%",
+        "host": "%REQ(:AUTHORITY)%",
+        "path": "%PATH(NQ:PATH)%",
+        "decision": _DECIDED.format("enforced"),
+        "asked": f"%FILTER_STATE({OPEN_KEY}:PLAIN)%",
+    }
+    return _when(_stdout("open", workload, port, fields), "DownstreamPeriodic")
+
+
 def request_log(workload: str, port: int) -> list[Plain]:
-    """One line for each HTTP request."""
-    metadata = "%DYNAMIC_METADATA(envoy.filters.http.rbac:{}_effective_policy_id)%"
-    return _stdout(
+    """One line for each HTTP request, when it ends."""
+    log = _stdout(
         "request",
         workload,
         port,
@@ -36,10 +54,11 @@ def request_log(workload: str, port: int) -> list[Plain]:
             "details": "%RESPONSE_CODE_DETAILS%",
             "flags": "%RESPONSE_FLAGS%",
             "milliseconds": "%DURATION%",
-            "decision": metadata.format("enforced"),
-            "audit": metadata.format("shadow"),
+            "decision": _DECIDED.format("enforced"),
+            "audit": _DECIDED.format("shadow"),
         },
     )
+    return _when(log, "DownstreamEnd")
 
 
 def connection_log(workload: str, port: int) -> list[Plain]:

@@ -35,6 +35,7 @@ __all__ = [
     "CERTIFICATE_KEY",
     "NOBODY",
     "NO_CALLER",
+    "OPEN_KEY",
     "PATH_KEY",
     "PEER_KEY",
     "SOURCE_KEY",
@@ -52,6 +53,7 @@ ADDRESS_KEY = "eastgate.address"
 CERTIFICATE_KEY = "eastgate.certificate"
 SOURCE_KEY = "eastgate.source"  # the address with its port, by which a log line is found again
 PATH_KEY = "eastgate.path"
+OPEN_KEY = "eastgate.open"  # headers and query parameters that policies look at, as JSON, while a request is open
 TOKEN_KEY = "eastgate.token"  # the claim of a verified token  # noqa: S105 - not a secret
 NOBODY = "none"
 NO_CALLER = Verdict(False, 0, "no-caller")  # nothing was noted of the caller, which cannot be

@@ -5,6 +5,7 @@ The name of a verdict is the name of Envoy's action, so that its log says which 
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Any
 
@@ -20,6 +21,7 @@ from xds.core.v3 import extension_pb2 as xds_extension_pb2
 from eastgate.policy.attributes import Attribute
 from eastgate.targets.envoy import PortPlan, Requests, Verdict
 from eastgate.xds.matching import (
+    OPEN_KEY,
     PATH_KEY,
     TOKEN_KEY,
     caller_matcher,
@@ -33,6 +35,7 @@ from eastgate.xds.tokens import TokenIdentity
 
 __all__ = ["ATTRIBUTES", "AUDIT", "CONNECTIONS", "REQUESTS", "connection_filters", "filter_name", "request_filters"]
 
+_HEADER = re.compile(r"[a-z0-9_.-]+")  # names that an expression may hold as they are
 CONNECTIONS, AUDIT = "connections", "audit"  # name what was decided of a connection
 ATTRIBUTES, REQUESTS = "attributes", "requests"  # notes what is looked at, and decides
 
@@ -97,8 +100,22 @@ def _attributes(looked_at: frozenset[Attribute], tokens: TokenIdentity | None) -
         values.append(_noted(TOKEN_KEY, tokens.claimed))
     queries = sorted(one.key for one in looked_at if one.name == "query parameter")
     values += [_noted(query_key(name), f"%QUERY_PARAM({name})%") for name in queries]
+    values += _asked(looked_at)
     found: Message = ParseDict({"on_request_headers": values}, set_filter_state_pb2.Config())
     return found
+
+
+def _asked(looked_at: frozenset[Attribute]) -> list[dict[str, object]]:
+    """What policies look at of headers and queries, for whoever decides again while the request is open."""
+    headers = sorted(one.key for one in looked_at if one.is_header and _HEADER.fullmatch(one.key))
+    queries = sorted(one.key for one in looked_at if one.name == "query parameter")
+    if not headers and not queries:
+        return []
+    asked = {
+        "header": {name: f"%CEL(request.headers['{name}'])%" for name in headers},
+        "query": {name: f"%QUERY_PARAM({name})%" for name in queries},
+    }
+    return [{"object_key": OPEN_KEY, "factory_key": "envoy.string", "format_string": {"json_format": asked}}]
 
 
 def _noted(key: str, text: str) -> dict[str, object]:

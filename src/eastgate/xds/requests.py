@@ -6,14 +6,16 @@ from typing import Any
 
 from envoy.config.listener.v3 import listener_pb2
 
-from eastgate.xds.doors import HTTP, NETWORK, Door
-from eastgate.xds.logs import request_log
+from eastgate.xds.doors import HTTP, NETWORK, PATIENCE, Door
+from eastgate.xds.logs import open_request_log, request_log
 from eastgate.xds.rbac import ATTRIBUTES, REQUESTS, filter_name
 from eastgate.xds.tokens import token_filter
 from eastgate.xds.typed import ADS, Plain, discovered, filter_, message, struct, typed
 
 __all__ = ["requests"]
 
+_HEADERS = "30s"  # from the first byte of a request to the last of its headers
+_OPEN = "0.5s"  # how often a proxy tells of a request that is open
 _REPLIES = {0: (403, "forbidden\n"), 400: (400, "bad request\n"), 403: (403, "forbidden\n"), 404: (404, "not found\n")}
 
 
@@ -31,10 +33,11 @@ def requests(door: Door) -> Any:
         server_header_transformation="PASS_THROUGH",
         generate_request_id=False,
         early_header_mutation_extensions=[_without_envoys_words()],
-        request_headers_timeout="10s",
+        request_headers_timeout=_HEADERS,
+        **PATIENCE,
         http_protocol_options={"accept_http_10": True},
         upgrade_configs=[{"upgrade_type": "websocket"}],
-        access_log=request_log(door.workload, door.port),
+        **_logs(door),
         local_reply_config={"mappers": [_reply(named, *told) for named, told in _REPLIES.items()]},
         http_filters=[
             *([token_filter(door.tokens)] if door.tokens is not None else []),
@@ -47,6 +50,14 @@ def requests(door: Door) -> Any:
     chains = [{"name": "requests", "filters": [filter_("http", manager)]}]
     plain = {"name": f"requests/{door.port}", "internal_listener": {}, "filter_chains": chains}
     return message(listener_pb2.Listener, plain)
+
+
+def _logs(door: Door) -> Plain:
+    log = request_log(door.workload, door.port)
+    if not door.tells_of_open_requests:
+        return {"access_log": log}
+    options = {"access_log_flush_interval": _OPEN}
+    return {"access_log": [*log, *open_request_log(door.workload, door.port)], "access_log_options": options}
 
 
 def _without_envoys_words() -> Plain:

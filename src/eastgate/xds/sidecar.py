@@ -9,7 +9,7 @@ from envoy.config.listener.v3 import listener_pb2
 
 from eastgate.targets.envoy import PortPlan
 from eastgate.xds.clusters import Address, Upstream, app_resources, inside, upstream_resources
-from eastgate.xds.doors import Door
+from eastgate.xds.doors import PATIENCE, Door
 from eastgate.xds.listeners import port_listeners
 from eastgate.xds.packing import serialized
 from eastgate.xds.rbac import connection_filters, request_filters
@@ -52,6 +52,7 @@ def outbound_resources(out: Outbound, upstreams: Iterable[Upstream]) -> Iterator
         "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
         stat_prefix="outbound",
         generate_request_id=False,
+        **PATIENCE,
         rds={"config_source": ADS, "route_config_name": "outbound"},
         http_filters=[filter_("router", typed("envoy.extensions.filters.http.router.v3.Router"))],
     )

@@ -95,7 +95,7 @@ class Connection:
         *,
         tls: ssl.SSLContext | None = None,
         source_address: str | None = None,
-        timeout: float = 5.0,
+        timeout: float = 15.0,
     ) -> Connection:
         """Connects, from this source address if one is given, and shakes hands."""
         async with asyncio.timeout(timeout):
@@ -144,7 +144,7 @@ class Connection:
         """Tells the peer that nothing more will be sent. TLS has no such thing."""
         self._wire.write_eof()
 
-    async def response(self, timeout: float = 5.0) -> Called:
+    async def response(self, timeout: float = 15.0) -> Called:
         """The answer to the oldest request that has none."""
         began, before = time.monotonic(), self._source.total
         async with asyncio.timeout(timeout):
@@ -191,9 +191,9 @@ class Connection:
         took = (time.monotonic() - began) * 1000
         return Called(OPEN if body or error is None else 0, (), bytes(body), len(body), took, error)
 
-    async def close(self) -> None:
-        """Closes at once."""
-        await self._wire.close()
+    async def close(self, *, reset: bool = False) -> None:
+        """Closes at once; `reset`: and ends what the peer might still wait for."""
+        await self._wire.close(reset=reset)
 
     async def __aenter__(self) -> Connection:
         return self

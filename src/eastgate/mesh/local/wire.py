@@ -11,10 +11,12 @@ import asyncio
 import contextlib
 import socket
 import ssl
+import struct
 import time
 
 __all__ = ["HandshakeClosed", "Wire"]
 
+_RESET = struct.pack("ii", 1, 0)
 _PIECE = 64 * 1024
 _MOST_WAITING = 1024 * 1024
 _LAST_WORDS = 1.0
@@ -100,9 +102,12 @@ class Wire:
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_WR)
 
-    async def close(self) -> None:
-        """Closes at once."""
+    async def close(self, *, reset: bool = False) -> None:
+        """Closes at once; `reset`: so that the peer forgets the connection, though its own peer has not closed."""
         try:
+            if reset:
+                with contextlib.suppress(OSError):
+                    self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
             if self._pumping is not None:
                 self._pumping.cancel()
                 await asyncio.wait([self._pumping])

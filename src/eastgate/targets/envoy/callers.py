@@ -92,6 +92,21 @@ class ByCaller(Generic[T]):
             of(Nobody(), self.nobody),
         )
 
+    def cell(self, identity: str | None) -> Caller:
+        """The narrowest cell of a caller."""
+        if identity is None:
+            return Nobody()
+        if identity in self.known:
+            return Known(identity)
+        found = account_of(identity)
+        if found is None:
+            return Stranger()
+        account = AccountOf(found[0], found[1])
+        if account in self.accounts:
+            return account
+        other = self.other_account[0]
+        return other if found[0] == other.domain else Stranger()
+
     def items(self) -> Iterator[tuple[Caller, T]]:
         """Every cell."""
         yield from ((Known(identity), one) for identity, one in self.known.items())

@@ -1,0 +1,31 @@
+"""Lines of a proxy's log as what was decided."""
+
+from __future__ import annotations
+
+import pytest
+
+from eastgate.mesh.records import observe
+
+_LINE = {"eastgate": "request", "workload": "shop/cart", "port": 8080, "peer": "none", "source": "127.0.0.1:1"}
+_ALLOWED, _DENIED = "200:open", "403:none-of-1"
+
+
+@pytest.mark.parametrize(
+    ("decision", "details", "flags", "allowed"),
+    [
+        (_ALLOWED, "via_upstream", None, True),
+        (_ALLOWED, "upstream_reset_before_response_started{connection_termination}", "UC", True),
+        (_ALLOWED, "downstream_remote_disconnect", "DC", True),
+        (_ALLOWED, "stream_idle_timeout", "SI", True),
+        (_ALLOWED, "route_not_found", "NR", False),
+        (_DENIED, "rbac_access_denied_matched_policy[403:none-of-1]", None, False),
+        (_DENIED, "downstream_remote_disconnect", "DC", False),
+        (None, "downstream_remote_disconnect", "DC", False),
+    ],
+)
+def test_a_request_is_allowed_where_it_was_passed_on_whatever_became_of_its_answer(
+    decision: str | None, details: str, flags: str | None, allowed: bool
+) -> None:
+    seen = observe({**_LINE, "decision": decision, "details": details, "flags": flags})
+    assert seen is not None
+    assert seen.allowed == allowed
