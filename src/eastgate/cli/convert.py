@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from eastgate.cli.options import manifest_options, settings_from
-from eastgate.cli.output import UNDECIDED, emit_json, fail, warn
+from eastgate.cli.output import UNDECIDED, emit, emit_json, fail, say, warn
 from eastgate.cli.progress import progress
 from eastgate.dialects import reads
+from eastgate.printable import printable
 from eastgate.sources import read
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def convert(
     if manifests.reporter.errors:
         fail(manifests.reporter, output)
     if verbose:
-        click.echo(f"read {len(manifests.policies)} policies, wrote {len(conversion.written)} manifests", err=True)
+        say(f"read {len(manifests.policies)} policies, wrote {len(conversion.written)} manifests", err=True)
     refused = strict and bool(conversion.losses)
     if out is not None and not refused:
         _write_files(conversion, Path(out), output)
@@ -97,7 +98,7 @@ def _say(conversion: Conversion, output: str, *, shown: bool) -> None:
         )
         return
     if shown and conversion.written:
-        click.echo(as_yaml(conversion.manifests), nl=False)
+        emit(as_yaml(conversion.manifests))
     warn(conversion.losses)
     if conversion.losses:
         lost, kept = len(conversion.losses), len(conversion.kept)
@@ -105,7 +106,7 @@ def _say(conversion: Conversion, output: str, *, shown: bool) -> None:
         behind = (
             f"; {kept} polic{'y is' if kept == 1 else 'ies are'} not converted and must stay in force" if kept else ""
         )
-        click.echo(f"{words}{behind}", err=True)
+        say(f"{words}{behind}", err=True)
 
 
 def _named(kind: str, namespace: str | None, name: str) -> str:
@@ -126,7 +127,7 @@ def _write_files(conversion: Conversion, folder: Path, output: str) -> None:
         try:
             (folder / name).write_text(render(by_file[file]), encoding="utf-8")  # type: ignore[arg-type] # plain data
         except OSError as error:
-            click.echo(f"cannot write {folder / name}: {error.strerror}", err=True)
+            say(printable(f"cannot write {folder / name}: {error.strerror}"), err=True)
             sys.exit(UNDECIDED)
 
 

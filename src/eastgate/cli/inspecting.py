@@ -13,7 +13,7 @@ from eastgate import dialects
 from eastgate.analysis.cluster import Cluster
 from eastgate.authority import ManifestError
 from eastgate.cli.options import settings_from
-from eastgate.cli.output import fail, warn
+from eastgate.cli.output import fail, say, warn
 from eastgate.cli.progress import progress
 from eastgate.sources import read
 
@@ -44,6 +44,6 @@ def cluster_from(files: Sequence[str | os.PathLike[str]], options: dict[str, obj
     except ManifestError:
         fail(reading.reporter, output)
     if options["verbose"]:
-        click.echo(f"read {len(reading.documents)} objects, {len(cluster.policies)} of them policies", err=True)
+        say(f"read {len(reading.documents)} objects, {len(cluster.policies)} of them policies", err=True)
     warn(cluster.authority.warnings)
     return cluster

@@ -13,7 +13,7 @@ import click
 
 from eastgate.authority import Authority, ManifestError, read_manifests
 from eastgate.cli import complete
-from eastgate.cli.output import fail
+from eastgate.cli.output import fail, say
 from eastgate.cli.progress import progress
 from eastgate.config import read_config
 from eastgate.diagnostics import Code, Diagnostic
@@ -207,7 +207,7 @@ def load_authority(
     with progress("reading manifests") as on_file:
         manifests = read_manifests(files, settings, stdin=sys.stdin.buffer, on_file=on_file)
     if verbose:
-        click.echo(
+        say(
             f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies; "
             f"left aside {manifests.unused} of kinds that are not used",
             err=True,

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from eastgate.cli.options import settings_from
-from eastgate.cli.output import UNDECIDED, emit_json, warn
+from eastgate.cli.output import UNDECIDED, emit, emit_json, say, warn
 from eastgate.cli.progress import progress
 from eastgate.tables import read_tables, run_tables
 from eastgate.tables.report import junit, text, to_json
@@ -46,10 +46,10 @@ def test(
         case "json":
             emit_json(to_json(run))
         case "junit":
-            click.echo(junit(run))
+            emit(junit(run) + "\n")
         case _:
             for line in text(run, verbose=verbose):
-                click.echo(line)
+                say(line)
     if reporter.errors:
         sys.exit(UNDECIDED)
     too_low = fail_under is not None and run.coverage is not None and run.coverage.percent < fail_under

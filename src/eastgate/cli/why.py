@@ -11,7 +11,7 @@ import click
 
 from eastgate.cli.asking import ask, mesh_option
 from eastgate.cli.options import load_authority, output_option, reading_options, settings_from
-from eastgate.cli.output import colored, emit_json, fail, warn
+from eastgate.cli.output import colored, emit_json, fail, say, warn
 from eastgate.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
@@ -60,13 +60,13 @@ def why(
         data, words = explain(written, seen)
         told.append(data)
         if output != "json":
-            click.echo(("\n" if place else "") + words, color=colored())
+            say(("\n" if place else "") + words)
     if output == "json":
         emit_json({"lines": told, "leftAside": aside})
     elif aside:
-        click.echo(f"\nleft aside {aside} line{'' if aside == 1 else 's'} that tell of no decision", err=True)
+        say(f"\nleft aside {aside} line{'' if aside == 1 else 's'} that tell of no decision", err=True)
     if verbose:
-        click.echo(f"explained {len(lines)} line{'' if len(lines) == 1 else 's'}", err=True)
+        say(f"explained {len(lines)} line{'' if len(lines) == 1 else 's'}", err=True)
     sys.exit(CHANGED if any(one["holds"] is False for one in told) else 0)
 
 

@@ -9,6 +9,7 @@ from types import TracebackType
 from eastgate.identity import EmbeddedAuthority, Rotation, Svid, SvidSource, TrustBundles, client_context
 from eastgate.mesh.events import Noted, OnEvent
 from eastgate.mesh.metrics import MeshMetrics
+from eastgate.printable import printable
 from eastgate.settings import Settings
 from eastgate.targets.envoy.callers import Naming
 
@@ -83,4 +84,4 @@ class Certificates:
 
     def _failed(self, identity: str, error: Exception) -> None:
         self._metrics.renewal_failures.inc()
-        self._on_event(Noted(f"the certificate of {identity} could not be renewed: {error}", trouble=True))
+        self._on_event(Noted(printable(f"the certificate of {identity} could not be renewed: {error}"), trouble=True))

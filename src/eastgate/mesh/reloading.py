@@ -20,6 +20,7 @@ from eastgate.mesh.events import Broken, Noted
 from eastgate.mesh.local.watching import changes
 from eastgate.mesh.mesh import LocalMesh
 from eastgate.policy import PolicyRef
+from eastgate.printable import printable
 from eastgate.settings import Settings
 
 __all__ = ["Difference", "ManifestFiles", "Reloading", "difference"]
@@ -110,7 +111,9 @@ class Reloading:
 
     async def _watch(self, told: asyncio.Queue[frozenset[str]]) -> None:
         def on_poll(why: str) -> None:
-            self._mesh.tell(Noted(f"files are looked at every now and then, since they cannot be watched: {why}"))
+            self._mesh.tell(
+                Noted(f"files are looked at every now and then, since they cannot be watched: {printable(why)}")
+            )
 
         async with contextlib.aclosing(changes(self._files.paths, on_poll=on_poll)) as telling:
             async for changed in telling:
@@ -128,7 +131,7 @@ class Reloading:
                 await self._enforce(manifests, began)
         except Exception as error:
             self._behind = True
-            said = str(error) or type(error).__name__
+            said = printable(str(error)) or type(error).__name__
             self._mesh.tell(Noted(f"a change could not be enforced: {said}", trouble=True))
 
     async def _enforce(self, manifests: Manifests, began: float) -> None:

@@ -11,8 +11,9 @@ from eastgate.diagnostics import render_all
 from eastgate.mesh.deciders import Decider, Deciders, caller_name
 from eastgate.mesh.events import Broken, Decided, Enforced, Event, Noted, NotEnforced, Ready
 from eastgate.mesh.records import Observed
+from eastgate.printable import composed, printable
 
-__all__ = ["Repeats", "Teller", "described", "milliseconds", "printable"]
+__all__ = ["Repeats", "Teller", "described", "milliseconds"]
 
 _REMEMBERED = 10_000
 
@@ -84,7 +85,7 @@ class Teller:
             case Decided(seen):
                 return self._decided(seen)
             case Enforced(took, touched, changed):
-                return f"enforced in {milliseconds(took)}: {_changed(changed)}; {_touched(touched)}"
+                return printable(f"enforced in {milliseconds(took)}: {_changed(changed)}; {_touched(touched)}")
             case Broken(diagnostics):
                 said = render_all(diagnostics, color=color)
                 return f"broken: kept the last good policy\n{said}"
@@ -92,16 +93,16 @@ class Teller:
                 if message.startswith(workload):
                     return f"NOT ENFORCED: {printable(message)}"
                 fault = f" ({', '.join(policies)})" if policies else ""
-                return f"NOT ENFORCED at {workload}{fault}: {printable(message)}"
+                return printable(f"NOT ENFORCED at {workload}{fault}: {message}")
             case Noted(message):
-                return printable(message)
+                return composed(message)
 
     def _decided(self, seen: Observed) -> str:
         decider = self.decider(seen)
         place = f"  ({decider.place})" if decider.place else ""
         verdict = "allow" if seen.allowed else "deny"
         status = f" {seen.status}" if seen.status else ""
-        return (
+        return printable(
             f"{seen.time[11:23]}  {verdict}{status}  {self.caller(seen)} -> {seen.workload}:{seen.port} "
             f"{described(seen)}  {decider.text}{place}"
         )
@@ -128,13 +129,8 @@ class Repeats:
 def described(seen: Observed) -> str:
     """What was asked for."""
     if seen.level == "request":
-        return printable(f"{seen.method or '?'} {seen.path or '?'}")
+        return f"{seen.method or '?'} {seen.path or '?'}"
     return seen.level
-
-
-def printable(text: str) -> str:
-    """A text of a caller may hold escape sequences; a terminal must not obey them."""
-    return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text)
 
 
 def milliseconds(took: float) -> str:

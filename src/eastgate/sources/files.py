@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from eastgate.diagnostics import Reporter
+from eastgate.printable import printable
 from eastgate.sources.codes import EMPTY_FOLDER, UNREADABLE
-from eastgate.sources.findings import printable, suggestion
+from eastgate.sources.findings import suggestion
 from eastgate.sources.limits import MAX_BYTES
 
 __all__ = ["STDIN", "STDIN_NAME", "Inputs", "files_of", "load"]

@@ -13,8 +13,8 @@ from itertools import accumulate, islice
 
 from eastgate.diagnostics import Reporter
 from eastgate.places import SourceText, Span
+from eastgate.printable import printable
 from eastgate.sources.codes import NOT_UTF8, TOO_LARGE
-from eastgate.sources.findings import printable
 from eastgate.sources.limits import MAX_BYTES
 
 __all__ = ["Text", "decode"]
