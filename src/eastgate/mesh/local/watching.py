@@ -70,7 +70,7 @@ async def changes(
                         yield changed
                     if moved:
                         break
-        except (OSError, RuntimeError) as error:
+        except (OSError, RuntimeError, ValueError) as error:  # the last for names that are no UTF-8
             if not isinstance(error, FileNotFoundError):  # a folder that went since we looked is not a refusal
                 refused = True
                 on_poll(str(error))

@@ -1,0 +1,1 @@
+"""Attacks on what Eastgate says and reads, by kind, so that each new command and placement is attacked too."""
