@@ -19,7 +19,7 @@ from eastgate.policy import OPEN, AskAll, Attachment, Known, Layer, Request, Sta
 from eastgate.policy.attributes import Attribute
 from eastgate.questions import Arrival, Question, arrivals
 from eastgate.settings import Settings
-from eastgate.sources import Document, read
+from eastgate.sources import Bounds, Document, read
 from eastgate.world import Manifest, Workload, World, WorldObject, interpret
 
 if TYPE_CHECKING:
@@ -97,9 +97,10 @@ def read_manifests(
     *,
     stdin: BinaryIO | None = None,
     on_file: Callable[[int, int], None] | None = None,
+    bounds: Bounds | None = None,
 ) -> Manifests:
     """Read files, folders and `-` (standard input). Never raises for what is in them: see `reporter`."""
-    reading = read(paths, positioned=dialects.reads, stdin=stdin, on_file=on_file)
+    reading = read(paths, positioned=dialects.reads, stdin=stdin, on_file=on_file, bounds=bounds)
     return sort_documents(reading.documents, settings or Settings(), reading.reporter)
 
 

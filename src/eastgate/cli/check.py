@@ -63,7 +63,9 @@ def _decide(output: str, options: dict[str, object]) -> Decision:
     settings = settings_from(written, config if isinstance(config, str) else None, output)
     question = question_from(options, output)
     keys = keys_from(options, output)
-    authority = load_authority((*files, *more), settings, output, verbose=bool(options["verbose"]), keys=keys)
+    authority = load_authority(
+        (*files, *more), settings, output, follow=bool(options["follow"]), verbose=bool(options["verbose"]), keys=keys
+    )
     warn(authority.warnings)
     try:
         return authority.decide(question)

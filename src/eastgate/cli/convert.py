@@ -14,7 +14,7 @@ from eastgate.cli.output import UNDECIDED, emit, emit_json, fail, say, warn
 from eastgate.cli.progress import progress
 from eastgate.dialects import reads
 from eastgate.printable import printable
-from eastgate.sources import read
+from eastgate.sources import Bounds, read
 
 if TYPE_CHECKING:
     from eastgate.convert import Conversion
@@ -55,6 +55,7 @@ def convert(
     more_files: tuple[str, ...],
     settings: tuple[str, ...],
     config: str | None,
+    follow: bool,
     verbose: bool,
     output: str,
     out: str | None,
@@ -71,7 +72,8 @@ def convert(
         raise click.UsageError("no manifests: give files or folders with -f")
     chosen = settings_from(settings, config, output)
     with progress("reading manifests") as on_file:
-        reading = read(paths, positioned=reads, stdin=sys.stdin.buffer, on_file=on_file)
+        bounds = Bounds.of(paths, follow=follow)
+        reading = read(paths, positioned=reads, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
     options = Options(frozenset(Assumption(one) for one in assumed), istio_root_namespace)
     manifests, conversion = converted(reading, to, chosen, options)
     if manifests.reporter.errors:

@@ -17,6 +17,7 @@ from eastgate.lint import Finding
 from eastgate.lint import lint as find
 from eastgate.lint.report import counted, github, to_json
 from eastgate.lint.sarif import sarif
+from eastgate.sources import Bounds
 
 __all__ = ["lint"]
 
@@ -56,6 +57,7 @@ def lint(
     more_files: tuple[str, ...],
     settings: tuple[str, ...],
     config: str | None,
+    follow: bool,
     verbose: bool,
     output: str,
     fail_on: str,
@@ -69,7 +71,8 @@ def lint(
     chosen, dropped = _prefixes(select, "--select"), _prefixes(ignore, "--ignore")
     rules = settings_from(settings, config, "json" if output == "json" else "text")
     with progress("reading manifests") as on_file:
-        manifests = read_manifests(paths, rules, stdin=sys.stdin.buffer, on_file=on_file)
+        bounds = Bounds.of(paths, follow=follow)
+        manifests = read_manifests(paths, rules, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
     if verbose:
         say(f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies", err=True)
     if manifests.reporter.errors:

@@ -51,6 +51,7 @@ def up(
     more_files: tuple[str, ...],
     settings: tuple[str, ...],
     config: str | None,
+    follow: bool,
     verbose: bool,
     name: str,
     apps: tuple[str, ...],
@@ -83,7 +84,7 @@ def up(
         source=identities.source(chosen, output),
     )
     session = Session(
-        ManifestFiles(paths),
+        ManifestFiles(paths, follow=follow),
         chosen,
         options,
         lambda decision, color: explain(decision, color=color),

@@ -40,6 +40,7 @@ def why(
     files: tuple[str, ...],
     settings: tuple[str, ...],
     config: str | None,
+    follow: bool,
     verbose: bool,
     name: str,
     output: str,
@@ -52,7 +53,7 @@ def why(
     lines, aside = _lines(text, output)
     if files:
         local = any((seen.source or "").startswith("127.") for _, seen in lines)
-        explain = _by_files(files, settings_from(settings, config, output), local, output)
+        explain = _by_files(files, settings_from(settings, config, output), local, follow, output)
     else:
         explain = _by_mesh(name, output)
     told = []
@@ -105,7 +106,7 @@ def _by_mesh(name: str, output: str) -> _Explain:
     return explain
 
 
-def _by_files(files: tuple[str, ...], settings: Settings, local: bool, output: str) -> _Explain:
+def _by_files(files: tuple[str, ...], settings: Settings, local: bool, follow: bool, output: str) -> _Explain:
     """`local`: the lines are of a mesh on a laptop, where the network of the cluster is on loopback addresses."""
     from eastgate.analysis.explain import explain as explained
     from eastgate.mesh.mesh import mesh_settings
@@ -113,7 +114,7 @@ def _by_files(files: tuple[str, ...], settings: Settings, local: bool, output: s
     from eastgate.questions import QuestionError
 
     chosen = mesh_settings(settings, IPv4Network("127.0.0.0/8")) if local else settings
-    authority = load_authority(files, chosen, output)
+    authority = load_authority(files, chosen, output, follow=follow)
     warn(authority.warnings)
 
     def rendered(decision: Decision, color: bool) -> str:

@@ -22,6 +22,7 @@ from eastgate.mesh.mesh import LocalMesh
 from eastgate.policy import PolicyRef
 from eastgate.printable import printable
 from eastgate.settings import Settings
+from eastgate.sources import Bounds
 
 __all__ = ["Difference", "ManifestFiles", "Reloading", "difference"]
 
@@ -32,8 +33,9 @@ _OLDEST = 5.0  # seconds; a file that was changed longer ago was put there by a 
 class ManifestFiles:
     """Files and folders of manifests, and what of them is in force."""
 
-    def __init__(self, paths: Sequence[str | os.PathLike[str]]) -> None:
+    def __init__(self, paths: Sequence[str | os.PathLike[str]], *, follow: bool = False) -> None:
         self.paths = tuple(paths)
+        self._follow = follow
         self.in_force = Manifests()
 
     def read(self, settings: Settings) -> Authority:
@@ -45,7 +47,12 @@ class ManifestFiles:
 
     def look(self, settings: Settings) -> Manifests:
         """What is written now, good or not."""
-        return read_manifests(self.paths, settings)
+        return read_manifests(self.paths, settings, bounds=self.bounds)
+
+    @property
+    def bounds(self) -> Bounds:
+        """What reading stays in now: a path that is a link may lead elsewhere later."""
+        return Bounds.of(self.paths, follow=self._follow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +122,9 @@ class Reloading:
                 Noted(f"files are looked at every now and then, since they cannot be watched: {printable(why)}")
             )
 
-        async with contextlib.aclosing(changes(self._files.paths, on_poll=on_poll)) as telling:
+        async with contextlib.aclosing(
+            changes(self._files.paths, on_poll=on_poll, bounds=lambda: self._files.bounds)
+        ) as telling:
             async for changed in telling:
                 told.put_nowait(changed)
 
