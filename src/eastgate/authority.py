@@ -200,6 +200,14 @@ def _without_others(request: Request, question: Question, layers: Sequence[Layer
     return Request({**request.values, **absent}, request.answers) if absent else request
 
 
-def load(*paths: str | PathLike[str], settings: Settings | None = None, keys: KeySource | None = None) -> Authority:
-    """Read manifests and build an authority on them. Raises ManifestError with everything that is wrong."""
-    return Authority(read_manifests(paths, settings), settings, keys)
+def load(
+    *paths: str | PathLike[str],
+    settings: Settings | None = None,
+    keys: KeySource | None = None,
+    follow: bool = False,
+) -> Authority:
+    """Read manifests and build an authority on them. Raises ManifestError with everything that is wrong.
+
+    With `follow`, links in folders are followed that lead out of them.
+    """
+    return Authority(read_manifests(paths, settings, bounds=Bounds.of(paths, follow=follow)), settings, keys)

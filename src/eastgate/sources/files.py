@@ -15,6 +15,7 @@ from eastgate.sources.bounds import ANYWHERE, Bounds
 from eastgate.sources.codes import EMPTY_FOLDER, LEADS_OUT, NOT_A_FILE, UNREADABLE
 from eastgate.sources.findings import suggestion
 from eastgate.sources.limits import MAX_BYTES
+from eastgate.sources.text import report_too_large
 
 __all__ = ["STDIN", "STDIN_NAME", "SUFFIXES", "Inputs", "files_of", "load"]
 
@@ -132,7 +133,11 @@ def _bytes(name: str, reporter: Reporter) -> bytes | None:
         return None
     waiting = 0 if name.startswith(_DESCRIPTORS) else os.O_NONBLOCK
     with open(os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | waiting), "rb") as file:
-        if not _is_readable(name, os.fstat(file.fileno()), reporter):
+        status = os.fstat(file.fileno())
+        if not _is_readable(name, status, reporter):
+            return None
+        if status.st_size > MAX_BYTES:
+            report_too_large(name, reporter)
             return None
         return file.read(_ENOUGH)
 
