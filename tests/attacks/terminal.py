@@ -20,9 +20,7 @@ from tests.mesh.running import EASTGATE, SHOP
 __all__ = ["HOSTILE", "LOG", "World", "in_pipes", "on_a_terminal", "world", "wrong"]
 
 # A color that Eastgate never uses, the title of the window, C1, DEL, letters turned around, and lines that begin anew.
-HOSTILE = (
-    "x\x1b[35my\x1b]0;owned\x07\x9b31m\x7f\u202e\u2066\u2028\u2029\x85\x0b\r\n::error::forged\n  ::warning::forged"
-)
+HOSTILE = "x\x1b[35my\x1b]0;owned\x07\x9b31m\x7f\u202e\u2066\u2028\u2029\x85\x0b\r\n::error::forged\n  ::warning::forged\nFORGED"
 _SHELL = HOSTILE.replace("\x0b", "")  # what may stand in YAML, when it is escaped
 _WRITTEN = json.dumps(_SHELL)  # JSON's escapes are YAML's too
 _SGR = re.compile(r"\x1b\[(?!35)[0-9;]*m")
@@ -121,7 +119,7 @@ class World:
 
 def _file_name(name: str) -> str:
     # 0x9b alone is CSI to a terminal that takes C1, and no UTF-8
-    return f"{name}\x1b[35m\x1b]0;t\x07\n::error::forged\u202e\udc9b"
+    return f"{name}\x1b[35m\x1b]0;t\x07\n::error::forged\nFORGED\u202e\udc9b"
 
 
 def world(folder: Path) -> World:
@@ -219,8 +217,8 @@ def wrong(shown: bytes, *, terminal: bool = False, live: bool = False, commands:
         and (unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") or character in _BIDI)
     ]
     found += [
-        f"a command to a CI system: {line!r}"
+        f"a line that is not ours: {line!r}"
         for line in text.split("\n")
-        if line.lstrip().startswith("::") and not (commands and _OWN_COMMAND.match(line))
+        if line.lstrip().startswith(("::", "FORGED")) and not (commands and _OWN_COMMAND.match(line))
     ]
     return found[:5]
