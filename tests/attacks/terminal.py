@@ -20,9 +20,13 @@ from tests.mesh.running import EASTGATE, SHOP
 __all__ = ["HOSTILE", "LOG", "World", "in_pipes", "on_a_terminal", "world", "wrong"]
 
 # A color that Eastgate never uses, the title of the window, C1, DEL, letters turned around, and lines that begin anew.
-HOSTILE = "x\x1b[35my\x1b]0;owned\x07\x9b31m\x7f\u202e\u2066\u2028\u2029\x85\x0b\r\n::error::forged\n  ::warning::forged\nFORGED"
+HOSTILE = "x\x1b[35my\x1b]0;owned\x07\x9b31m\x7f\u202e\u2066\u2028\u2029\x85\x0b\r" + (
+    "\n::error::forged\n  ::warning::forged\nFORGED"
+)
 _SHELL = HOSTILE.replace("\x0b", "")  # what may stand in YAML, when it is escaped
 _WRITTEN = json.dumps(_SHELL)  # JSON's escapes are YAML's too
+_LINES = "visible\n::error::forged\n  ::error::forged\n"
+_LONG = f"{'visible ' * 9}::error::forged {'visible ' * 9}"  # which a writer of YAML likes to break
 _SGR = re.compile(r"\x1b\[(?!35)[0-9;]*m")
 _LIVE = re.compile(r"\x1b\[(?:\?25[lh]|2K|[0-9]*A)|\r")
 _BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -129,7 +133,7 @@ def world(folder: Path) -> World:
     for path in sorted(made.good.iterdir()):
         documents = [one for one in yaml.safe_load_all(path.read_text("utf-8")) if one]
         for document in documents:
-            document["metadata"].setdefault("annotations", {})["note"] = _SHELL
+            document["metadata"].setdefault("annotations", {}).update(note=_SHELL, lines=_LINES, long=_LONG)
         (made.good / _file_name(path.stem)).with_suffix(".yaml").write_text(yaml.safe_dump_all(documents))
         path.unlink()
     made.broken.mkdir()
@@ -140,8 +144,8 @@ def world(folder: Path) -> World:
     return made
 
 
-def in_pipes(words: list[str], folder: Path, stdin: str = "") -> bytes:
-    """What a command writes where nobody looks at it."""
+def in_pipes(words: list[str], folder: Path, stdin: str = "", *, only_output: bool = False) -> bytes:
+    """What a command writes where nobody looks at it; without what it says on standard error with `only_output`."""
     done = subprocess.run(
         [*EASTGATE, *words],
         cwd=folder,
@@ -151,7 +155,7 @@ def in_pipes(words: list[str], folder: Path, stdin: str = "") -> bytes:
         check=False,
     )
     assert b"Traceback" not in done.stderr, done.stderr.decode("utf-8", "replace")
-    return done.stdout + done.stderr
+    return done.stdout if only_output else done.stdout + done.stderr
 
 
 def on_a_terminal(words: list[str], folder: Path, stdin: str = "") -> bytes:

@@ -12,7 +12,7 @@ import pty
 import signal
 import subprocess
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -54,6 +54,8 @@ _BASES: dict[str, list[list[str]]] = {
         ["pod", "-f", "BROKEN"],
     ],
     "explain": [
+        ["-f", "GOOD", *_QUESTION, "--path", f"/{HOSTILE}", "--method", "GET", "--header", f"a={HOSTILE}"],
+        ["-f", "GOOD", *_QUESTION, "--sni", HOSTILE, "--mcp-method", HOSTILE, "--tool", HOSTILE],
         ["-f", "GOOD", *_QUESTION, "--path", HOSTILE, "--host", HOSTILE, "--header", f"a={HOSTILE}"],
         [
             "-f",
@@ -78,6 +80,12 @@ _BASES: dict[str, list[list[str]]] = {
 }
 """For each command, words that make it read, decide and complain about hostile text."""
 
+_PARSERS: dict[str, Callable[[str], object]] = {
+    "json": json.loads,
+    "sarif": json.loads,
+    "yaml": lambda text: list(yaml.safe_load_all(text)),
+    "junit": ET.fromstring,
+}
 _REPEATS_NOTHING = ("completion", "version")
 
 
@@ -132,6 +140,8 @@ def test_no_command_lets_anything_through(name: str, words: list[str], form: lis
     shown = on_a_terminal(command, hostile.folder, hostile.log)
     assert wrong(shown, terminal=True, commands=commands) == []
     assert shown
+    if form[1:] and form[1] in _PARSERS and b"Usage: " not in piped:
+        _PARSERS[form[1]](in_pipes(command, hostile.folder, hostile.log, only_output=True).decode())
 
 
 @pytest.mark.parametrize("name", [name for name in _BASES if name not in _REPEATS_NOTHING])
