@@ -19,7 +19,7 @@ from eastgate.policy import OPEN, AskAll, Attachment, Known, Layer, Request, Sta
 from eastgate.policy.attributes import Attribute
 from eastgate.questions import Arrival, Question, arrivals
 from eastgate.settings import Settings
-from eastgate.sources import Document, read
+from eastgate.sources import Bounds, Document, read
 from eastgate.world import Manifest, Workload, World, WorldObject, interpret
 
 if TYPE_CHECKING:
@@ -97,9 +97,10 @@ def read_manifests(
     *,
     stdin: BinaryIO | None = None,
     on_file: Callable[[int, int], None] | None = None,
+    bounds: Bounds | None = None,
 ) -> Manifests:
     """Read files, folders and `-` (standard input). Never raises for what is in them: see `reporter`."""
-    reading = read(paths, positioned=dialects.reads, stdin=stdin, on_file=on_file)
+    reading = read(paths, positioned=dialects.reads, stdin=stdin, on_file=on_file, bounds=bounds)
     return sort_documents(reading.documents, settings or Settings(), reading.reporter)
 
 
@@ -203,6 +204,14 @@ def _without_others(request: Request, question: Question, layers: Sequence[Layer
     return Request({**request.values, **absent}, request.answers) if absent else request
 
 
-def load(*paths: str | PathLike[str], settings: Settings | None = None, keys: KeySource | None = None) -> Authority:
-    """Read manifests and build an authority on them. Raises ManifestError with everything that is wrong."""
-    return Authority(read_manifests(paths, settings), settings, keys)
+def load(
+    *paths: str | PathLike[str],
+    settings: Settings | None = None,
+    keys: KeySource | None = None,
+    follow: bool = False,
+) -> Authority:
+    """Read manifests and build an authority on them. Raises ManifestError with everything that is wrong.
+
+    With `follow`, links in folders are followed that lead out of them.
+    """
+    return Authority(read_manifests(paths, settings, bounds=Bounds.of(paths, follow=follow)), settings, keys)

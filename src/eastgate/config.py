@@ -10,17 +10,28 @@ from __future__ import annotations
 from pathlib import Path
 
 from eastgate.authority import ManifestError
+from eastgate.diagnostics import Reporter
+from eastgate.printable import printable
 from eastgate.schema import Check, Field, MapOf, Record, Text, check
 from eastgate.settings import Settings
-from eastgate.sources import read_nodes
+from eastgate.sources import Bounds, read_nodes
+from eastgate.sources.codes import LEADS_OUT
 
 __all__ = ["read_config"]
 
 _CONFIG: Record[None] = Record("eastgate.yaml", {"settings": Field(MapOf(Text(), "a mapping of settings"))})
 
 
-def read_config(path: Path) -> Settings:
-    """The settings in a file. Raises ManifestError or SettingsError where it has errors."""
+def read_config(path: Path, *, named: bool = True) -> Settings:
+    """The settings in a file. Raises ManifestError or SettingsError where it has errors.
+
+    One that nobody `named` was found in its folder, and must not lead out of it.
+    """
+    reporter = Reporter()
+    if not named and not Bounds.of([path.parent]).hold(path):
+        message = f"`{printable(str(path))}` leads out of its folder, and is not followed"
+        reporter.report(LEADS_OUT, message, help=f"name it: --config {printable(str(path))}")
+        raise ManifestError(reporter.errors)
     roots = read_nodes(path)
     reporter, nodes = roots.reporter, roots.nodes
     for node in nodes:

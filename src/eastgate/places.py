@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from eastgate.printable import printable
 from eastgate.redaction import without_secrets
 
 __all__ = ["SourceText", "Span"]
@@ -58,7 +59,12 @@ class Span:
         return self.source.name
 
     def __str__(self) -> str:
-        return f"{self.source.name}:{self.line}:{self.column}"
+        return f"{printable(self.file)}:{self.line}:{self.column}"
+
+    @property
+    def place(self) -> str:
+        """File and line, for people."""
+        return f"{printable(self.file)}:{self.line}"
 
     @property
     def first_line(self) -> str:

@@ -1,1 +1,1 @@
-"""Everything that was ever tried to get past a proxy, by kind: lists of tries, and what must come of each."""
+"""Everything that was ever tried to get past Eastgate, by kind: lists of tries, and what must come of each."""

@@ -116,9 +116,11 @@ def test_an_error_while_reading_is_a_finding(folder: Path, monkeypatch: pytest.M
     assert _told(reading) == [("EG1001", "`-` cannot be read: input/output error", None)]
 
 
-def test_a_pipe_in_a_folder_is_not_waited_for(folder: Path) -> None:
+def test_a_pipe_in_a_folder_is_a_finding_and_not_waited_for(folder: Path) -> None:
     os.mkfifo(folder / "m/pipe.yaml")
-    assert _names(read(["m"], positioned=never)) == ["a", "b", "c", "d", "z"]
+    reading = read(["m"], positioned=never)
+    assert _names(reading) == ["a", "b", "c", "d", "z"]
+    assert [told[:2] for told in _told(reading)] == [("EG1024", "`m/pipe.yaml` is a pipe, and no manifest")]
 
 
 def test_a_text_beyond_all_measure_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

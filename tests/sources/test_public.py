@@ -14,8 +14,8 @@ _MODULES = [module.name for module in pkgutil.iter_modules(sources.__path__, "ea
 
 def test_the_package_offers_this_and_nothing_else() -> None:
     assert sources.__all__ == [
-        *["Document", "Node", "Plain", "Reading", "Roots", "Scalar"],
-        *["files_of", "read", "read_nodes", "read_nodes_text", "read_objects", "read_text"],
+        *["ANYWHERE", "Bounds", "Document", "Node", "Plain", "Reading", "Roots", "Scalar"],
+        *["around", "files_of", "read", "read_nodes", "read_nodes_text", "read_objects", "read_text"],
     ]
 
 

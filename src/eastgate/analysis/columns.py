@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from eastgate.printable import printable
+
 __all__ = ["Lines", "columns"]
 
 Lines = list[str]  # of one cell; most have one
@@ -16,11 +18,12 @@ def columns(
     least: Sequence[int] = (),
     gap: int = 2,
 ) -> list[str]:
-    """Rows of cells, each of which may have several lines.
+    """Rows of cells, each of which may have several lines. Whatever a cell holds stays in it.
 
     `least` are widths that columns have in any case.
     """
-    every = [[[header] for header in headers], *rows] if headers is not None else list(rows)
+    shown = [[[printable(line) for line in cell] for cell in row] for row in rows]
+    every = [[[header] for header in headers], *shown] if headers is not None else shown
     count = max((len(row) for row in every), default=0)
     widths = [
         max([*least[place : place + 1], *(len(line) + gap for row in every for line in row[place])], default=0)

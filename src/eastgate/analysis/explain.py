@@ -10,6 +10,7 @@ from eastgate.decisions import Decision, shown
 from eastgate.diagnostics import snippet
 from eastgate.engine.trace import LayerTrace, NearMiss, StageTrace
 from eastgate.policy import AskAll, Rule, Ruling
+from eastgate.printable import printable
 
 __all__ = ["explain"]
 
@@ -28,18 +29,18 @@ class _Explanation:
         self.trace = decision.trace()
 
     def paint(self, text: str, tone: str) -> str:
-        return f"{tone}{text}{_RESET}" if self.color else text
+        return f"{tone}{printable(text)}{_RESET}" if self.color else printable(text)
 
     def lines(self) -> Iterator[str]:
         decision = self.decision
         tone = _GREEN if decision.allowed else _RED
-        yield f"{self.paint(decision.verdict.upper(), _BOLD + tone)}  {decision.question}"
-        yield f"  {decision.reason}"
+        yield f"{self.paint(decision.verdict.upper(), _BOLD + tone)}  {printable(str(decision.question))}"
+        yield printable(f"  {decision.reason}")
         yield ""
         if len(decision.ways) > 1:
             yield "it may arrive at"
             for where, allowed in decision.ways:
-                yield f"  {where}: {self.verdict(allowed)}"
+                yield f"  {printable(where)}: {self.verdict(allowed)}"
             yield ""
         yield from self.layers()
         if decision.outcome.rule is not None:
@@ -51,17 +52,17 @@ class _Explanation:
                 yield from self.nearest(layer)
 
     def layers(self) -> Iterator[str]:
-        yield f"at {self.decision.arrival.where}:"
+        yield printable(f"at {self.decision.arrival.where}:")
         if not self.trace.layers:
             yield "  no policy targets it, so it is open"
         for layer in self.trace.layers:
-            yield f"  {layer.layer}: {self.verdict(layer.outcome.allowed)}"
+            yield f"  {printable(str(layer.layer))}: {self.verdict(layer.outcome.allowed)}"
             if layer.scope:
-                yield f"    {layer.scope}"
+                yield printable(f"    {layer.scope}")
             for attribute, value in layer.assumed:
-                yield f"    unknown {attribute}: for example {_value(value)}"
+                yield printable(f"    unknown {attribute}: for example {_value(value)}")
             for reading in layer.readings:
-                yield f"    reading {reading}"
+                yield printable(f"    reading {reading}")
             for stage in layer.stages:
                 yield from self.stage(stage)
             if not layer.outcome.allowed and layer.outcome.stage is None:
@@ -72,29 +73,29 @@ class _Explanation:
     def stage(self, stage: StageTrace) -> Iterator[str]:
         if stage.said == "observed":
             for rule, would in stage.observed:
-                yield f"    {stage.stage:<9} {rule.origin} would {would}"
+                yield printable(f"    {stage.stage:<9} {rule.origin} would {would}")
             if not stage.observed:
                 yield f"    {stage.stage:<9} no match {_of(stage.rules)}"
             return
         if stage.rule is not None:
-            yield f"    {stage.stage:<9} {stage.said} by {stage.rule.origin}"
+            yield printable(f"    {stage.stage:<9} {stage.said} by {stage.rule.origin}")
         elif stage.said == "denied":
             yield f"    {stage.stage:<9} denied: no rule matches {_of(stage.rules)}"
         else:
             yield f"    {stage.stage:<9} no match {_of(stage.rules)}"
         for authorizer, answer in stage.asked:
-            yield f"      {authorizer}: {answer}"
+            yield printable(f"      {authorizer}: {answer}")
             if isinstance(answer, Ruling) and isinstance(answer.detail, Judgement):
                 yield from self.judgement(answer.detail)
 
     def judgement(self, judged: Judgement) -> Iterator[str]:
         """What an auth scheme looked at, step by step, and the JSON that it saw."""
         for step in judged.steps:
-            where = f"  ({step.span.file}:{step.span.line})" if step.span else ""
-            yield f"        {step.kind} {step.name}: {step.verdict}. {step.reason}{where}"
+            where = f"  ({step.span.place})" if step.span else ""
+            yield printable(f"        {step.kind} {step.name}: {step.verdict}. {step.reason}{where}")
             for seen in step.seen:
                 saw = "nothing" if seen.saw is None else seen.saw
-                yield f"          {seen.expression}: {seen.verdict}, it saw {saw}"
+                yield printable(f"          {seen.expression}: {seen.verdict}, it saw {saw}")
         yield "        the JSON that it saw:"
         for part, found in judged.document.items():
             if found and part != "context":  # which says the same as `request`, in the names of old
@@ -104,7 +105,7 @@ class _Explanation:
     def deciding_rule(self, rule: Rule) -> Iterator[str]:
         span = rule.origin.span
         does = "allows" if self.decision.allowed else "denies"
-        yield f"{rule.origin} {does}:"
+        yield printable(f"{rule.origin} {does}:")
         if span is None:
             return
         yield f"  --> {span}"
@@ -146,7 +147,7 @@ class _Explanation:
 
     def near_miss(self, miss: NearMiss) -> Iterator[str]:
         missed = "; ".join(f"{one.attribute} is {_value(one.actual)}" for one in miss.missed)
-        yield f"  {miss.rule.origin} missed it: {missed}"
+        yield printable(f"  {miss.rule.origin} missed it: {missed}")
         for one in miss.missed:
             span = miss.rule.origin.part(one.attribute)
             if span is not None:

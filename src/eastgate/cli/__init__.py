@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
+from typing import Any
 
 import click
 
 from eastgate._version import __version__
+from eastgate.printable import printable
 
 __all__ = ["main"]
 
@@ -28,7 +33,40 @@ _VERBS = {
 """Each verb, and the file that it is in."""
 
 
+class _OneLine(logging.Formatter):
+    """What a library logs, which may repeat what a peer sent."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
+@contextmanager
+def _printable_errors() -> Iterator[None]:
+    """Make what is said about a wrong command line `printable`: it repeats words of that line."""
+    try:
+        yield
+    except (click.MissingParameter, click.exceptions.NoArgsIsHelpError):
+        raise  # they repeat nothing, and have line breaks of their own
+    except click.UsageError as error:
+        message = error.format_message()
+        if message.isprintable():
+            raise
+        raise click.UsageError(printable(message), error.ctx) from None
+    except click.ClickException as error:
+        raise click.ClickException(printable(error.format_message())) from None
+
+
 class _Verbs(click.Group):
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        with _printable_errors():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        if logging.lastResort is not None:
+            logging.lastResort.setFormatter(_OneLine())
+        with _printable_errors():
+            return super().invoke(ctx)
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(_VERBS)
 

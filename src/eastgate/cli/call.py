@@ -11,9 +11,11 @@ import click
 from click.shell_completion import CompletionItem
 
 from eastgate.cli.asking import ask, known_workloads, mesh_option
+from eastgate.cli.complete import matching
 from eastgate.cli.options import BAD_OPTION, output_option, pairs
-from eastgate.cli.output import ALLOWED, DENIED, UNDECIDED, colored, emit_json, fail
+from eastgate.cli.output import ALLOWED, DENIED, UNDECIDED, colored, emit_json, fail, say
 from eastgate.diagnostics import Diagnostic
+from eastgate.printable import printable
 
 __all__ = ["call"]
 
@@ -32,12 +34,12 @@ def _sources(context: click.Context, _parameter: click.Parameter, incomplete: st
     workloads = known_workloads(context)
     accounts = {str(one["identity"]).rpartition("/ns/")[2].replace("/sa/", "/") for one in workloads}
     known = ["anonymous", *(f"sa:{one}" for one in sorted(accounts)), *(f"pod:{one['workload']}" for one in workloads)]
-    return [CompletionItem(one) for one in known if one.startswith(incomplete)]
+    return matching(known, incomplete)
 
 
 def _destinations(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     known = [f"pod:{one['workload']}" for one in known_workloads(context)]
-    return [CompletionItem(one) for one in [*known, "service:"] if one.startswith(incomplete)]
+    return matching([*known, "service:"], incomplete)
 
 
 @click.command(epilog=_EXIT)
@@ -109,12 +111,12 @@ def call(
             made.append(one)
             if output != "json":
                 same = (one["at"], one["verdict"], one["agrees"], (one["proxy"] or {}).get("decision"))
-                click.echo(_told(one, why=same not in explained), color=colored())
+                say(_told(one, why=same not in explained))
                 explained.add(same)
     if output == "json":
         emit_json({"verdict": _worst(made), "calls": made})
     elif len(made) > 1:
-        click.echo(_summary(made), color=colored())
+        say(_summary(made))
     sys.exit(_status(made))
 
 
@@ -135,17 +137,17 @@ def _told(one: dict[str, Any], *, why: bool) -> str:
         verdict = "no answer"
     painted = click.style(verdict.upper(), fg=_COLORS.get(verdict, "red"), bold=True)
     came = str(one["status"]) if one["status"] else one["error"] or "no answer"
-    lines = [f"{painted}  {came}  {one['at']}  {one['milliseconds']:.0f} ms"]
+    lines = [f"{painted}  " + printable(f"{came}  {one['at']}  {one['milliseconds']:.0f} ms")]
     proxy, engine = one["proxy"], one["engine"]
     if not why:
         return lines[0]
     if proxy is not None:
-        lines.append(f"  proxy:  {proxy['verdict']}: {proxy['reason']}{_place(proxy)}")
+        lines.append(printable(f"  proxy:  {proxy['verdict']}: {proxy['reason']}{_place(proxy)}"))
     else:
         lines.append("  proxy:  it logged nothing")
-    lines.append(f"  engine: {engine['verdict']}: {engine['reason']}{_place(engine)}")
+    lines.append(printable(f"  engine: {engine['verdict']}: {engine['reason']}{_place(engine)}"))
     if one["note"]:
-        lines.append(f"  note:   {one['note']}")
+        lines.append(printable(f"  note:   {one['note']}"))
     if not one["agrees"]:
         loud = "PROXY AND ENGINE DISAGREE: this is not what the policies say"
         lines += ["", click.style(loud, fg="white", bg="red", bold=True)]

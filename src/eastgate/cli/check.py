@@ -16,8 +16,9 @@ from eastgate.cli.options import (
     question_options,
     settings_from,
 )
-from eastgate.cli.output import ALLOWED, DENIED, colored, emit_json, fail, warn
+from eastgate.cli.output import ALLOWED, DENIED, colored, emit_json, fail, say, warn
 from eastgate.decisions import Decision
+from eastgate.printable import printable
 from eastgate.questions import QuestionError
 
 __all__ = ["check", "explain"]
@@ -35,9 +36,9 @@ def check(output: str, **options: object) -> None:
     if output == "json":
         emit_json(decision.to_json())
     else:
-        place = f"  ({decision.span.file}:{decision.span.line})" if decision.span else ""
+        place = f"  ({decision.span.place})" if decision.span else ""
         verdict = click.style(decision.verdict.upper(), fg="green" if decision.allowed else "red", bold=True)
-        click.echo(f"{verdict}  {decision.reason}{place}", color=colored())
+        say(f"{verdict}  {printable(decision.reason)}{place}")
     sys.exit(ALLOWED if decision.allowed else DENIED)
 
 
@@ -51,7 +52,7 @@ def explain(output: str, **options: object) -> None:
     if output == "json":
         emit_json({**decision.to_json(), "explanation": explained(decision)})
     else:
-        click.echo(explained(decision, color=colored()), color=colored())
+        say(explained(decision, color=colored()))
     sys.exit(ALLOWED if decision.allowed else DENIED)
 
 
@@ -62,7 +63,9 @@ def _decide(output: str, options: dict[str, object]) -> Decision:
     settings = settings_from(written, config if isinstance(config, str) else None, output)
     question = question_from(options, output)
     keys = keys_from(options, output)
-    authority = load_authority((*files, *more), settings, output, verbose=bool(options["verbose"]), keys=keys)
+    authority = load_authority(
+        (*files, *more), settings, output, follow=bool(options["follow"]), verbose=bool(options["verbose"]), keys=keys
+    )
     warn(authority.warnings)
     try:
         return authority.decide(question)

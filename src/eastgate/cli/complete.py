@@ -9,7 +9,7 @@ from click.shell_completion import CompletionItem
 
 from eastgate.authority import Authority, ManifestError, read_manifests
 
-__all__ = ["destinations", "sources", "things"]
+__all__ = ["destinations", "matching", "sources", "things"]
 
 
 def sources(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -21,7 +21,7 @@ def sources(context: click.Context, _parameter: click.Parameter, incomplete: str
         accounts |= set(authority.world.service_accounts)
         known += [f"sa:{account}" for account in sorted(accounts)]
         known += [f"pod:{pod}" for pod in sorted(authority.world.workloads)]
-    return _matching(known, incomplete)
+    return matching(known, incomplete)
 
 
 def destinations(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -33,7 +33,7 @@ def destinations(context: click.Context, _parameter: click.Parameter, incomplete
         known += [f"service:{service}" for service in sorted(authority.world.services)]
         known += [f"gateway:{gateway}" for gateway in sorted(authority.world.gateways)]
         known += [f"backend:{backend}" for backend in sorted(authority.world.backends)]
-    return _matching(known, incomplete)
+    return matching(known, incomplete)
 
 
 def things(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -43,12 +43,12 @@ def things(context: click.Context, _parameter: click.Parameter, incomplete: str)
 
     words = context.params.get("words") or ()
     if not words:
-        return _matching([*KINDS, "workload"], incomplete)
+        return matching([*KINDS, "workload"], incomplete)
     authority = _authority(context)
     if authority is None:
         return []
     try:
-        return _matching(names_of(Cluster(authority), words[0], context.params.get("namespace")), incomplete)
+        return matching(names_of(Cluster(authority), words[0], context.params.get("namespace")), incomplete)
     except UnknownKind:
         return []
 
@@ -63,5 +63,6 @@ def _authority(context: click.Context) -> Authority | None:
         return None  # a completion says nothing about broken manifests: the command will
 
 
-def _matching(known: Iterable[str], incomplete: str) -> list[CompletionItem]:
-    return [CompletionItem(one) for one in known if one.startswith(incomplete)]
+def matching(known: Iterable[str], incomplete: str) -> list[CompletionItem]:
+    """The words that begin so. What could not be typed is not offered: a shell shows it as it is."""
+    return [CompletionItem(one) for one in known if one.startswith(incomplete) and one.isprintable()]

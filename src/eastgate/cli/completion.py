@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
+from eastgate.cli.output import emit
+
 __all__ = ["completion"]
 
 
@@ -17,4 +19,4 @@ def completion(context: click.Context, shell: str) -> None:
     assert found is not None  # noqa: S101 - click knows the three shells
     root = context.find_root().command
     script = found(root, {}, "eastgate", "_EASTGATE_COMPLETE")
-    click.echo(script.source_template % script.source_vars())
+    emit(script.source_template % script.source_vars() + "\n")

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from eastgate.cli.options import manifest_options, settings_from
-from eastgate.cli.output import UNDECIDED, emit_json, fail, warn
+from eastgate.cli.output import UNDECIDED, emit, emit_json, fail, say, warn
 from eastgate.cli.progress import progress
 from eastgate.dialects import reads
-from eastgate.sources import read
+from eastgate.printable import printable
+from eastgate.sources import Bounds, read
 
 if TYPE_CHECKING:
     from eastgate.convert import Conversion
@@ -54,6 +55,7 @@ def convert(
     more_files: tuple[str, ...],
     settings: tuple[str, ...],
     config: str | None,
+    follow: bool,
     verbose: bool,
     output: str,
     out: str | None,
@@ -70,13 +72,14 @@ def convert(
         raise click.UsageError("no manifests: give files or folders with -f")
     chosen = settings_from(settings, config, output)
     with progress("reading manifests") as on_file:
-        reading = read(paths, positioned=reads, stdin=sys.stdin.buffer, on_file=on_file)
+        bounds = Bounds.of(paths, follow=follow)
+        reading = read(paths, positioned=reads, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
     options = Options(frozenset(Assumption(one) for one in assumed), istio_root_namespace)
     manifests, conversion = converted(reading, to, chosen, options)
     if manifests.reporter.errors:
         fail(manifests.reporter, output)
     if verbose:
-        click.echo(f"read {len(manifests.policies)} policies, wrote {len(conversion.written)} manifests", err=True)
+        say(f"read {len(manifests.policies)} policies, wrote {len(conversion.written)} manifests", err=True)
     refused = strict and bool(conversion.losses)
     if out is not None and not refused:
         _write_files(conversion, Path(out), output)
@@ -97,7 +100,7 @@ def _say(conversion: Conversion, output: str, *, shown: bool) -> None:
         )
         return
     if shown and conversion.written:
-        click.echo(as_yaml(conversion.manifests), nl=False)
+        emit(as_yaml(conversion.manifests))
     warn(conversion.losses)
     if conversion.losses:
         lost, kept = len(conversion.losses), len(conversion.kept)
@@ -105,7 +108,7 @@ def _say(conversion: Conversion, output: str, *, shown: bool) -> None:
         behind = (
             f"; {kept} polic{'y is' if kept == 1 else 'ies are'} not converted and must stay in force" if kept else ""
         )
-        click.echo(f"{words}{behind}", err=True)
+        say(f"{words}{behind}", err=True)
 
 
 def _named(kind: str, namespace: str | None, name: str) -> str:
@@ -126,7 +129,7 @@ def _write_files(conversion: Conversion, folder: Path, output: str) -> None:
         try:
             (folder / name).write_text(render(by_file[file]), encoding="utf-8")  # type: ignore[arg-type] # plain data
         except OSError as error:
-            click.echo(f"cannot write {folder / name}: {error.strerror}", err=True)
+            say(printable(f"cannot write {folder / name}: {error.strerror}"), err=True)
             sys.exit(UNDECIDED)
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from eastgate.cli.output import emit_json
+from eastgate.cli.output import emit, emit_json, say
+from eastgate.printable import json_text, printable
 from eastgate.settings import MeshMode
 
 if TYPE_CHECKING:  # what is made here takes a while to import, and no other command needs it
@@ -111,15 +111,17 @@ def _print(made: list[dict[str, Any]], output: str) -> None:
     if output == "json":
         emit_json({"apiVersion": "v1", "kind": "List", "items": made})
     else:
-        click.echo(_text(made, output), nl=False)
+        emit(_text(made, output))
 
 
 def _text(made: list[dict[str, Any]], output: str) -> str:
     if output == "json":
-        return "".join(json.dumps(one, indent=2, ensure_ascii=False) + "\n" for one in made)
+        return "".join(json_text(one, indent=2) + "\n" for one in made)
     import yaml
 
-    class Plain(yaml.SafeDumper):
+    from eastgate.yaml_text import PrintableDumper
+
+    class Plain(PrintableDumper):
         """Without anchors: a part that stands in two places is written twice."""
 
         def ignore_aliases(self, _data: object) -> bool:
@@ -135,4 +137,4 @@ def _write(files: dict[str, str], folder: str) -> None:
         path = Path(folder) / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    click.echo(f"{len(files)} files in {folder}", err=True)
+    say(printable(f"{len(files)} files in {folder}"), err=True)

@@ -9,8 +9,9 @@ from eastgate.analysis.describing import describe as described
 from eastgate.cli import complete
 from eastgate.cli.inspecting import cluster_from, namespace_option, split_paths
 from eastgate.cli.options import output_option, reading_options
-from eastgate.cli.output import colored, emit_json, fail
+from eastgate.cli.output import colored, emit_json, fail, say
 from eastgate.collection import no_collection
+from eastgate.printable import printable
 from eastgate.questions import QuestionError
 
 __all__ = ["describe"]
@@ -43,7 +44,7 @@ def describe(
     else:
         color = colored()
         texts = ["\n".join(one.lines(color=color)) for one in found]
-        click.echo("\n\n".join(texts) if texts else f"there is no {kind} in the manifests", color=color)
+        say("\n\n".join(texts) if texts else printable(f"there is no {kind} in the manifests"))
 
 
 def _subject(words: tuple[str, ...]) -> tuple[str, str | None, list[str]]:

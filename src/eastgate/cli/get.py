@@ -10,8 +10,9 @@ from eastgate.analysis.listing import BadSelector, Listing, UnknownKind, as_list
 from eastgate.cli import complete
 from eastgate.cli.inspecting import cluster_from, namespace_option, split_paths
 from eastgate.cli.options import reading_options
-from eastgate.cli.output import UNDECIDED, emit_json
+from eastgate.cli.output import UNDECIDED, emit, emit_json, say
 from eastgate.collection import no_collection
+from eastgate.printable import printable
 from eastgate.sources import Document
 
 __all__ = ["get"]
@@ -50,11 +51,11 @@ def get(words: tuple[str, ...], files: tuple[str, ...], output: str, **options: 
     _show(found, output, one=len(names) == 1, headers=not options["no_headers"])
     missing = [name for name in names if all(name not in (row.name, f"{row.kind}/{row.name}") for row in found.rows)]
     for name in missing:
-        click.echo(f"there is no {kind} {name}", err=True)
+        say(printable(f"there is no {kind} {name}"), err=True)
     if missing:
         sys.exit(UNDECIDED)
     if not found.rows and output in ("text", "wide"):
-        click.echo(f"no {kind} found" + (f" in namespace {where}" if where else ""), err=True)
+        say(printable(f"no {kind} found" + (f" in namespace {where}" if where else "")), err=True)
 
 
 def _show(found: Listing, output: str, *, one: bool, headers: bool) -> None:
@@ -65,13 +66,16 @@ def _show(found: Listing, output: str, *, one: bool, headers: bool) -> None:
         case "yaml":
             import yaml  # only who asks for it pays for it
 
-            click.echo(yaml.safe_dump(_manifests(documents, one=one), sort_keys=False, allow_unicode=True), nl=False)
+            from eastgate.yaml_text import PrintableDumper
+
+            written = _manifests(documents, one=one)
+            emit(yaml.dump(written, Dumper=PrintableDumper, sort_keys=False, allow_unicode=True))
         case "name":
             for row in found.rows:
-                click.echo(row.full_name)
+                say(printable(row.full_name))
         case _:
             for line in found.text(wide=output == "wide", headers=headers):
-                click.echo(line)
+                say(line)
 
 
 def _manifests(documents: list[Document], *, one: bool) -> object:

@@ -13,9 +13,9 @@ from eastgate import dialects
 from eastgate.analysis.cluster import Cluster
 from eastgate.authority import ManifestError
 from eastgate.cli.options import settings_from
-from eastgate.cli.output import fail, warn
+from eastgate.cli.output import fail, say, warn
 from eastgate.cli.progress import progress
-from eastgate.sources import read
+from eastgate.sources import Bounds, read
 
 __all__ = ["cluster_from", "namespace_option", "split_paths"]
 
@@ -38,12 +38,13 @@ def cluster_from(files: Sequence[str | os.PathLike[str]], options: dict[str, obj
     assert isinstance(written, tuple)  # noqa: S101 - click makes it so
     settings = settings_from(written, config if isinstance(config, str) else None, output)
     with progress("reading manifests") as on_file:
-        reading = read(files, positioned=dialects.reads, stdin=sys.stdin.buffer, on_file=on_file)
+        bounds = Bounds.of(files, follow=bool(options["follow"]))
+        reading = read(files, positioned=dialects.reads, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
     try:
         cluster = Cluster.of(reading.documents, settings, reading.reporter)
     except ManifestError:
         fail(reading.reporter, output)
     if options["verbose"]:
-        click.echo(f"read {len(reading.documents)} objects, {len(cluster.policies)} of them policies", err=True)
+        say(f"read {len(reading.documents)} objects, {len(cluster.policies)} of them policies", err=True)
     warn(cluster.authority.warnings)
     return cluster

@@ -10,13 +10,14 @@ import click
 
 from eastgate.authority import Authority, Manifests, read_manifests
 from eastgate.cli.options import manifest_options, settings_from
-from eastgate.cli.output import UNDECIDED, colored, emit_json
+from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, say
 from eastgate.cli.progress import progress
 from eastgate.diagnostics import Severity
 from eastgate.lint import Finding
 from eastgate.lint import lint as find
 from eastgate.lint.report import counted, github, to_json
 from eastgate.lint.sarif import sarif
+from eastgate.sources import Bounds
 
 __all__ = ["lint"]
 
@@ -56,6 +57,7 @@ def lint(
     more_files: tuple[str, ...],
     settings: tuple[str, ...],
     config: str | None,
+    follow: bool,
     verbose: bool,
     output: str,
     fail_on: str,
@@ -69,9 +71,10 @@ def lint(
     chosen, dropped = _prefixes(select, "--select"), _prefixes(ignore, "--ignore")
     rules = settings_from(settings, config, "json" if output == "json" else "text")
     with progress("reading manifests") as on_file:
-        manifests = read_manifests(paths, rules, stdin=sys.stdin.buffer, on_file=on_file)
+        bounds = Bounds.of(paths, follow=follow)
+        manifests = read_manifests(paths, rules, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
     if verbose:
-        click.echo(f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies", err=True)
+        say(f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies", err=True)
     if manifests.reporter.errors:
         _emit(_read_only(manifests), output)
         sys.exit(UNDECIDED)
@@ -105,8 +108,8 @@ def _emit(findings: Sequence[Finding], output: str) -> None:
             emit_json(sarif(findings))
         case "github":
             for line in github(findings):
-                click.echo(line)
+                emit(line + "\n")
         case _:
             for finding in findings:
-                click.echo(finding.render(color=colored()) + "\n", color=colored())
-            click.echo(counted(findings))
+                say(finding.render(color=colored()) + "\n")
+            say(counted(findings))

@@ -13,17 +13,19 @@ import click
 
 from eastgate.authority import Authority, ManifestError, read_manifests
 from eastgate.cli import complete
-from eastgate.cli.output import fail
+from eastgate.cli.output import fail, say
 from eastgate.cli.progress import progress
 from eastgate.config import read_config
 from eastgate.diagnostics import Code, Diagnostic
 from eastgate.questions import Question
 from eastgate.settings import BAD_SETTING, Settings, SettingsError
+from eastgate.sources import Bounds
 
 if TYPE_CHECKING:
     from eastgate.tokens import KeySource
 
 __all__ = [
+    "follow_option",
     "keys_from",
     "load_authority",
     "manifest_options",
@@ -56,6 +58,11 @@ def manifest_options(command: F) -> F:
     return reading_options(_MORE_FILES(command))
 
 
+follow_option = click.option(
+    "--follow", is_flag=True, help="Read also what links, and paths in tables, lead to elsewhere."
+)
+
+
 def reading_options(command: F) -> F:
     """Where the manifests are, and how to read them."""
     return _all(
@@ -76,6 +83,7 @@ def reading_options(command: F) -> F:
             type=click.Path(dir_okay=False),
             help="A file with settings; by default eastgate.yaml here, if there is one.",
         ),
+        follow_option,
         click.option("-v", "--verbose", is_flag=True, help="Say what was read and what was left aside."),
     )(command)
 
@@ -145,7 +153,7 @@ def settings_from(written: Sequence[str], config: str | None, output: str) -> Se
     """The settings: the file's, and over them those of the command line."""
     path = Path(config) if config else Path("eastgate.yaml")
     try:
-        base = read_config(path) if config or path.exists() else Settings()
+        base = read_config(path, named=bool(config)) if config or os.path.lexists(path) else Settings()
         return Settings.of(pairs(written, "--set", output), base)
     except ManifestError as error:
         fail(error.diagnostics, output)
@@ -198,6 +206,7 @@ def load_authority(
     settings: Settings,
     output: str,
     *,
+    follow: bool = False,
     verbose: bool = False,
     keys: KeySource | None = None,
 ) -> Authority:
@@ -205,9 +214,10 @@ def load_authority(
     if not files:
         raise click.UsageError("no manifests: give files or folders with -f")
     with progress("reading manifests") as on_file:
-        manifests = read_manifests(files, settings, stdin=sys.stdin.buffer, on_file=on_file)
+        bounds = Bounds.of(files, follow=follow)
+        manifests = read_manifests(files, settings, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
     if verbose:
-        click.echo(
+        say(
             f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies; "
             f"left aside {manifests.unused} of kinds that are not used",
             err=True,

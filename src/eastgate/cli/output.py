@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterable
@@ -11,8 +10,9 @@ from typing import NoReturn, TextIO
 import click
 
 from eastgate.diagnostics import Diagnostic, render_all
+from eastgate.printable import composed, json_text
 
-__all__ = ["ALLOWED", "DENIED", "UNDECIDED", "colored", "emit_json", "fail", "warn"]
+__all__ = ["ALLOWED", "DENIED", "UNDECIDED", "colored", "emit", "emit_json", "fail", "say", "warn"]
 
 ALLOWED, DENIED, UNDECIDED = 0, 1, 2
 
@@ -24,15 +24,26 @@ def colored(stream: TextIO | None = None) -> bool:
     return bool(os.environ.get("FORCE_COLOR")) or (stream or sys.stdout).isatty()
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """Write lines for people. Every command speaks through this; values in the lines are `printable` already."""
+    color = colored(sys.stderr if err else sys.stdout)
+    click.echo(composed(text, color=color), err=err, color=color)
+
+
+def emit(text: str) -> None:
+    """Write data in a format that has escapes of its own, line breaks and all."""
+    click.echo(composed(text, commands=True), nl=False)
+
+
 def emit_json(data: object) -> None:
     """Data on standard output."""
-    click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+    emit(json_text(data, indent=2) + "\n")
 
 
 def warn(diagnostics: Iterable[Diagnostic]) -> None:
     """Diagnostics on standard error."""
     if found := list(diagnostics):
-        click.echo(render_all(found, color=colored(sys.stderr)) + "\n", err=True)
+        say(render_all(found, color=colored(sys.stderr)) + "\n", err=True)
 
 
 def fail(diagnostics: Iterable[Diagnostic], output: str) -> NoReturn:
@@ -43,5 +54,5 @@ def fail(diagnostics: Iterable[Diagnostic], output: str) -> NoReturn:
         emit_json({"verdict": None, "error": found[0].message, "diagnostics": [d.to_json() for d in found]})
     else:
         warn(found)
-        click.echo(f"{errors} error{'' if errors == 1 else 's'}: could not decide", err=True)
+        say(f"{errors} error{'' if errors == 1 else 's'}: could not decide", err=True)
     sys.exit(UNDECIDED)

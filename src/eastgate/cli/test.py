@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from eastgate.cli.options import settings_from
-from eastgate.cli.output import UNDECIDED, emit_json, warn
+from eastgate.cli.options import follow_option, settings_from
+from eastgate.cli.output import UNDECIDED, emit, emit_json, say, warn
 from eastgate.cli.progress import progress
 from eastgate.tables import read_tables, run_tables
 from eastgate.tables.report import junit, text, to_json
@@ -23,6 +23,7 @@ __all__ = ["test"]
 @click.option("--coverage", is_flag=True, help="Say which rules no case exercised.")
 @click.option("--fail-under", type=click.FloatRange(0, 100), help="Fail if fewer percent of the rules are exercised.")
 @click.option("--config", type=click.Path(dir_okay=False), help="A file with settings under those of each table.")
+@follow_option
 @click.option("-v", "--verbose", is_flag=True, help="Show passing cases too.")
 def test(
     paths: tuple[str, ...],
@@ -31,11 +32,12 @@ def test(
     coverage: bool,
     fail_under: float | None,
     config: str | None,
+    follow: bool,
     verbose: bool,
 ) -> None:
     """Run decision tables: questions with the answers that they must get."""
     settings = settings_from((), config, "json" if output == "json" else "text")
-    tables, reporter = read_tables(paths, settings)
+    tables, reporter = read_tables(paths, settings, follow=follow)
     with progress("deciding") as on_case:
         run = run_tables(tables, coverage=coverage or fail_under is not None, on_case=on_case)
     run.diagnostics[:0] = reporter.found
@@ -46,10 +48,10 @@ def test(
         case "json":
             emit_json(to_json(run))
         case "junit":
-            click.echo(junit(run))
+            emit(junit(run) + "\n")
         case _:
             for line in text(run, verbose=verbose):
-                click.echo(line)
+                say(line)
     if reporter.errors:
         sys.exit(UNDECIDED)
     too_low = fail_under is not None and run.coverage is not None and run.coverage.percent < fail_under

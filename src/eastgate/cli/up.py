@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import re
 import sys
@@ -14,8 +13,9 @@ import click
 
 from eastgate.cli.identities import Identities, identity_options
 from eastgate.cli.options import BAD_OPTION, manifest_options, output_option, settings_from
-from eastgate.cli.output import UNDECIDED, colored, fail, warn
+from eastgate.cli.output import UNDECIDED, colored, emit, fail, say, warn
 from eastgate.diagnostics import Diagnostic
+from eastgate.printable import json_text
 
 if TYPE_CHECKING:
     from eastgate.mesh.mesh import LocalMesh
@@ -51,6 +51,7 @@ def up(
     more_files: tuple[str, ...],
     settings: tuple[str, ...],
     config: str | None,
+    follow: bool,
     verbose: bool,
     name: str,
     apps: tuple[str, ...],
@@ -83,7 +84,7 @@ def up(
         source=identities.source(chosen, output),
     )
     session = Session(
-        ManifestFiles(paths),
+        ManifestFiles(paths, follow=follow),
         chosen,
         options,
         lambda decision, color: explain(decision, color=color),
@@ -111,7 +112,7 @@ def _run(session: Session, output: str, verbose: bool) -> None:
     except LocalMeshError as error:
         _not_started([Diagnostic(MESH_NOT_STARTED, str(error.args[0]), None, error.help or None)], output)
     if output != "json":
-        click.echo(f"stopped {session.options.name}: {proxies} prox{'y' if proxies == 1 else 'ies'}", err=True)
+        say(f"stopped {session.options.name}: {proxies} prox{'y' if proxies == 1 else 'ies'}", err=True)
 
 
 def _screen(session: Session, output: str, verbose: bool) -> Screen:
@@ -132,10 +133,10 @@ def _not_started(diagnostics: Sequence[Diagnostic], output: str) -> NoReturn:
     found = list(diagnostics)
     if output == "json":
         told = {"event": "failed", "error": found[0].message, "diagnostics": [one.to_json() for one in found]}
-        click.echo(json.dumps(told, ensure_ascii=False))
+        emit(json_text(told) + "\n")
     else:
         warn(found)
-        click.echo(f"{len(found)} error{'' if len(found) == 1 else 's'}: nothing was started", err=True)
+        say(f"{len(found)} error{'' if len(found) == 1 else 's'}: nothing was started", err=True)
     sys.exit(UNDECIDED)
 
 

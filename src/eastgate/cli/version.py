@@ -8,7 +8,7 @@ import click
 
 from eastgate._version import __version__
 from eastgate.cli.options import output_option
-from eastgate.cli.output import emit_json
+from eastgate.cli.output import emit_json, say
 from eastgate.dialects import DIALECTS
 
 __all__ = ["version"]
@@ -22,5 +22,5 @@ def version(output: str) -> None:
     if output == "json":
         emit_json({"version": __version__, "python": platform.python_version(), "reads": kinds})
     else:
-        click.echo(f"eastgate {__version__} (Python {platform.python_version()})")
-        click.echo("reads " + "\n      ".join(kinds))
+        say(f"eastgate {__version__} (Python {platform.python_version()})")
+        say("reads " + "\n      ".join(kinds))

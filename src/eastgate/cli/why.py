@@ -12,7 +12,7 @@ import click
 
 from eastgate.cli.asking import ask, mesh_option
 from eastgate.cli.options import load_authority, output_option, reading_options, settings_from
-from eastgate.cli.output import colored, emit_json, fail, warn
+from eastgate.cli.output import colored, emit_json, fail, say, warn
 from eastgate.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def why(
     files: tuple[str, ...],
     settings: tuple[str, ...],
     config: str | None,
+    follow: bool,
     verbose: bool,
     name: str,
     output: str,
@@ -54,7 +55,8 @@ def why(
 
     lines, aside = _lines(text, output)
     if files:
-        explain = _by_files(files, settings_from(settings, config, output), [seen for _, seen in lines], output)
+        observed = [seen for _, seen in lines]
+        explain = _by_files(files, settings_from(settings, config, output), observed, follow, output)
     else:
         explain = _by_mesh(name, output)
     told = []
@@ -62,13 +64,13 @@ def why(
         data, words = explain(written, seen)
         told.append(data)
         if output != "json":
-            click.echo(("\n" if place else "") + words, color=colored())
+            say(("\n" if place else "") + words)
     if output == "json":
         emit_json({"lines": told, "leftAside": aside})
     elif aside:
-        click.echo(f"\nleft aside {aside} line{'' if aside == 1 else 's'} that tell of no decision", err=True)
+        say(f"\nleft aside {aside} line{'' if aside == 1 else 's'} that tell of no decision", err=True)
     if verbose:
-        click.echo(f"explained {len(lines)} line{'' if len(lines) == 1 else 's'}", err=True)
+        say(f"explained {len(lines)} line{'' if len(lines) == 1 else 's'}", err=True)
     sys.exit(CHANGED if any(one["holds"] is False for one in told) else 0)
 
 
@@ -107,7 +109,9 @@ def _by_mesh(name: str, output: str) -> _Explain:
     return explain
 
 
-def _by_files(files: tuple[str, ...], settings: Settings, lines: Sequence[Observed], output: str) -> _Explain:
+def _by_files(
+    files: tuple[str, ...], settings: Settings, lines: Sequence[Observed], follow: bool, output: str
+) -> _Explain:
     """Lines of a mesh on a laptop do not tell where its workloads are.
 
     Whoever calls from a network of such meshes is taken for a workload, and whom the log calls localhost for the
@@ -119,7 +123,7 @@ def _by_files(files: tuple[str, ...], settings: Settings, lines: Sequence[Observ
 
     local = any((seen.source or "").startswith("127.") for seen in lines)
     networks = (*settings.linkerd_cluster_networks, _MESHES) if local else settings.linkerd_cluster_networks
-    authority = load_authority(files, replace(settings, linkerd_cluster_networks=networks), output)
+    authority = load_authority(files, replace(settings, linkerd_cluster_networks=networks), output, follow=follow)
     if local:
         itself = (seen for seen in lines if seen.who.startswith(_ITSELF) and seen.source is not None)
         authority.place({seen.workload: str(seen.source).rpartition(":")[0] for seen in itself})

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 import yaml
 
 from eastgate.convert.model import Manifest
+from eastgate.printable import json_text
+from eastgate.yaml_text import PrintableDumper
 
 __all__ = ["as_json", "as_yaml"]
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(PrintableDumper):
     """Lists indented under their key, and no aliases: each manifest stands for itself."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002 - always indented
@@ -31,6 +32,4 @@ def as_yaml(manifests: Sequence[Manifest]) -> str:
 
 def as_json(manifests: Sequence[Manifest]) -> str:
     """A List, which kubectl takes."""
-    return (
-        json.dumps({"apiVersion": "v1", "kind": "List", "items": list(manifests)}, indent=2, ensure_ascii=False) + "\n"
-    )
+    return json_text({"apiVersion": "v1", "kind": "List", "items": list(manifests)}, indent=2) + "\n"

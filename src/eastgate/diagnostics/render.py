@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 from eastgate.diagnostics.model import Diagnostic, Severity
 from eastgate.places import Span
+from eastgate.printable import printable
 
 __all__ = ["render", "render_all", "snippet"]
 
@@ -29,7 +30,7 @@ def snippet(span: Span, *, note: str = "", color: bool = False) -> list[str]:
     gutter = " " * len(str(span.line))
     bar = _paint("|", _BLUE, color)
     caret = _paint("^" * width, _RED, color)
-    behind = f" {note}" if note else ""
+    behind = f" {printable(note)}" if note else ""
     number = _paint(str(span.line), _BLUE, color)
     return [
         f"{gutter} {bar}",
@@ -55,7 +56,7 @@ def render(diagnostic: Diagnostic, *, color: bool = False) -> str:
     severity = diagnostic.code.severity
     tone = _TONES[severity]
     head = _paint(f"{severity}[{diagnostic.code.id}]", _BOLD + tone, color)
-    lines = [f"{head}: {_paint(_printable(diagnostic.message), _BOLD, color)}"]
+    lines = [f"{head}: {_paint(printable(diagnostic.message), _BOLD, color)}"]
     span = diagnostic.span
     gutter = " "
     if span is not None:
@@ -63,18 +64,13 @@ def render(diagnostic: Diagnostic, *, color: bool = False) -> str:
         lines.append(f"{gutter}{_paint('-->', _BLUE, color)} {span}")
         lines.extend(snippet(span, color=color))
     if diagnostic.help:
-        lines.append(f"{gutter} {_paint('=', _BLUE, color)} help: {_printable(diagnostic.help)}")
+        lines.append(f"{gutter} {_paint('=', _BLUE, color)} help: {printable(diagnostic.help)}")
     return "\n".join(lines)
 
 
 def render_all(diagnostics: Iterable[Diagnostic], *, color: bool = False) -> str:
     """Several diagnostics, a blank line between them."""
     return "\n\n".join(render(d, color=color) for d in diagnostics)
-
-
-def _printable(text: str) -> str:
-    """A text that somebody wrote may hold escape sequences; a terminal must not obey them."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
 def _paint(text: str, tone: str, color: bool) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from eastgate.diagnostics import Code, Diagnostic, Severity, render
 from eastgate.places import Span
+from eastgate.printable import printable
 from eastgate.questions import Question
 
 __all__ = ["Finding", "command"]
@@ -56,7 +57,7 @@ class Finding:
             return told
         gutter = " " * (len(str(self.span.line)) if self.span is not None else 1)
         bar = "\033[34m=\033[0m" if color else "="
-        return f"{told}\n{gutter} {bar} example: {self.example}"
+        return f"{told}\n{gutter} {bar} example: {printable(self.example)}"
 
 
 def command(question: Question) -> str:

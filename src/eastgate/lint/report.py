@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from eastgate.diagnostics import Severity
 from eastgate.lint.model import Finding
+from eastgate.printable import printable
 
 __all__ = ["counted", "github", "to_json"]
 
@@ -44,11 +45,12 @@ def github(findings: Sequence[Finding]) -> Iterator[str]:
         place["title"] = f"{finding.code.id} {finding.code.title}"
         properties = ",".join(f"{name}={_property(value)}" for name, value in place.items())
         lines = [finding.message, finding.help, finding.example]
-        yield f"::{_LEVELS[finding.severity]} {properties}::{_data(chr(10).join(line for line in lines if line))}"
+        data = "%0A".join(_data(line) for line in lines if line)
+        yield f"::{_LEVELS[finding.severity]} {properties}::{data}"
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return printable(text).replace("%", "%25")
 
 
 def _property(text: str) -> str:

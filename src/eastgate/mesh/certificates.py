@@ -10,6 +10,7 @@ from eastgate.identity import EmbeddedAuthority, Rotation, Svid, SvidSource, Tru
 from eastgate.mesh.events import Noted, OnEvent
 from eastgate.mesh.metrics import MeshMetrics
 from eastgate.policy.spiffe import trust_domain_of
+from eastgate.printable import printable
 from eastgate.settings import Settings
 from eastgate.targets.envoy.callers import Naming
 
@@ -84,4 +85,4 @@ class Certificates:
 
     def _failed(self, identity: str, error: Exception) -> None:
         self._metrics.renewal_failures.inc()
-        self._on_event(Noted(f"the certificate of {identity} could not be renewed: {error}", trouble=True))
+        self._on_event(Noted(printable(f"the certificate of {identity} could not be renewed: {error}"), trouble=True))

@@ -33,6 +33,7 @@ from eastgate.mesh.sites import Site, identity_of, ports_of
 from eastgate.policy import Is, OneOf, atoms, rules_of
 from eastgate.policy.attributes import IDENTITY, MESH_NAME
 from eastgate.policy.spiffe import trust_domain_of
+from eastgate.printable import printable
 from eastgate.settings import Settings
 from eastgate.xds.clusters import Address
 from eastgate.xds.server.events import Acked, Rejected
@@ -264,7 +265,7 @@ class LocalMesh:
             self._open_ports(event.node)
         elif isinstance(event, Rejected):
             what = f"the proxy of {event.node} rejected the {short(event.type_url)} {event.name}"
-            self.tell(Noted(f"{what}: {event.rejection.message}", trouble=True))
+            self.tell(Noted(printable(f"{what}: {event.rejection.message}"), trouble=True))
             self.enforcement.reject(event.node, (event.type_url, event.name), event.rejection)
             self._tell_closures()
 

@@ -13,6 +13,7 @@ from eastgate.mesh.local.guard import Guard
 from eastgate.mesh.local.rundir import RunDir
 from eastgate.mesh.local.supervisor import EnvoyGaveUp, Restart, Supervisor
 from eastgate.mesh.metrics import MeshMetrics
+from eastgate.printable import printable
 from eastgate.xds.bootstrap import bootstrap
 from eastgate.xds.clusters import Address
 from eastgate.xds.server.tokens import Tokens
@@ -94,7 +95,7 @@ class Proxies:
             start,
             node,
             on_record=self._on_record,
-            on_log=lambda line: self._on_event(Noted(f"envoy of {node}: {line}")),
+            on_log=lambda line: self._on_event(Noted(printable(f"envoy of {node}: {line}"))),
             guard=self._guard,
         )
 
@@ -105,4 +106,4 @@ class Proxies:
         )
 
     def _gave_up(self, failure: EnvoyGaveUp) -> None:
-        self._on_event(Noted(str(failure), trouble=True))
+        self._on_event(Noted(printable(str(failure)), trouble=True))

@@ -20,7 +20,9 @@ from eastgate.mesh.events import Broken, Noted
 from eastgate.mesh.local.watching import changes
 from eastgate.mesh.mesh import LocalMesh
 from eastgate.policy import PolicyRef
+from eastgate.printable import printable
 from eastgate.settings import Settings
+from eastgate.sources import Bounds
 
 __all__ = ["Difference", "ManifestFiles", "Reloading", "difference"]
 
@@ -31,8 +33,9 @@ _OLDEST = 5.0  # seconds; a file that was changed longer ago was put there by a 
 class ManifestFiles:
     """Files and folders of manifests, and what of them is in force."""
 
-    def __init__(self, paths: Sequence[str | os.PathLike[str]]) -> None:
+    def __init__(self, paths: Sequence[str | os.PathLike[str]], *, follow: bool = False) -> None:
         self.paths = tuple(paths)
+        self._follow = follow
         self.in_force = Manifests()
 
     def read(self, settings: Settings) -> Authority:
@@ -44,7 +47,12 @@ class ManifestFiles:
 
     def look(self, settings: Settings) -> Manifests:
         """What is written now, good or not."""
-        return read_manifests(self.paths, settings)
+        return read_manifests(self.paths, settings, bounds=self.bounds)
+
+    @property
+    def bounds(self) -> Bounds:
+        """What reading stays in now: a path that is a link may lead elsewhere later."""
+        return Bounds.of(self.paths, follow=self._follow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +118,13 @@ class Reloading:
 
     async def _watch(self, told: asyncio.Queue[frozenset[str]]) -> None:
         def on_poll(why: str) -> None:
-            self._mesh.tell(Noted(f"files are looked at every now and then, since they cannot be watched: {why}"))
+            self._mesh.tell(
+                Noted(f"files are looked at every now and then, since they cannot be watched: {printable(why)}")
+            )
 
-        async with contextlib.aclosing(changes(self._files.paths, on_poll=on_poll)) as telling:
+        async with contextlib.aclosing(
+            changes(self._files.paths, on_poll=on_poll, bounds=lambda: self._files.bounds)
+        ) as telling:
             async for changed in telling:
                 told.put_nowait(changed)
 
@@ -128,7 +140,7 @@ class Reloading:
                 await self._enforce(manifests, began)
         except Exception as error:
             self._behind = True
-            said = str(error) or type(error).__name__
+            said = printable(str(error)) or type(error).__name__
             self._mesh.tell(Noted(f"a change could not be enforced: {said}", trouble=True))
 
     async def _enforce(self, manifests: Manifests, began: float) -> None:

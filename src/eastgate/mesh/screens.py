@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import IO, Protocol
@@ -16,6 +15,7 @@ from eastgate.mesh.mesh import LocalMesh
 from eastgate.mesh.sites import Site, identity_of
 from eastgate.mesh.telling import Repeats, Teller
 from eastgate.mesh.view import LiveView, workload_table
+from eastgate.printable import composed, json_text, printable
 from eastgate.questions import Question, QuestionError
 
 __all__ = ["JsonScreen", "Screen", "TextScreen", "example"]
@@ -46,13 +46,13 @@ class JsonScreen:
     def open(self, mesh: LocalMesh, teller: Teller) -> AbstractContextManager[object]:
         """The first line is about the workloads."""
         self._teller = teller
-        self._out.line(json.dumps({"event": "started", **status_of(mesh)}, ensure_ascii=False))
+        self._out.line(json_text({"event": "started", **status_of(mesh)}))
         return nullcontext()
 
     def tell(self, event: Event) -> None:
         """One more line."""
         if _is_worth(event, self._verbose):
-            self._out.line(json.dumps(self._teller.to_json(event), ensure_ascii=False))
+            self._out.line(json_text(self._teller.to_json(event)))
 
 
 class TextScreen:
@@ -76,7 +76,7 @@ class TextScreen:
             self._out.lost()
         words = example(mesh)
         if words is not None:
-            self._out.line(f"\ncall it: {words}\n")
+            self._out.line(f"\ncall it: {printable(words)}\n")
         if not self._console.is_terminal or self._console.is_dumb_terminal:
             return nullcontext()
         self._live = LiveView(mesh, teller, self._console, verbose=self._verbose)
@@ -87,7 +87,7 @@ class TextScreen:
         if self._live is not None and not isinstance(event, Ready):
             self._live.tell(event)
         elif _is_worth(event, self._verbose) and not (isinstance(event, Decided) and self._repeats.is_one(event.seen)):
-            self._out.line(self._teller.line(event))
+            self._out.line(composed(self._teller.line(event)))
 
 
 class _Out:

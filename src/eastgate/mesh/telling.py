@@ -11,8 +11,9 @@ from eastgate.diagnostics import render_all
 from eastgate.mesh.deciders import Decider, Deciders, caller_name
 from eastgate.mesh.events import Broken, Decided, Enforced, Event, Noted, NotEnforced, PartlyEnforced, Ready
 from eastgate.mesh.records import Observed
+from eastgate.printable import composed, printable
 
-__all__ = ["Repeats", "Teller", "described", "milliseconds", "printable"]
+__all__ = ["Repeats", "Teller", "described", "milliseconds"]
 
 _REMEMBERED = 10_000
 
@@ -86,24 +87,25 @@ class Teller:
             case Decided(seen):
                 return self._decided(seen)
             case Enforced(took, touched, changed):
-                return f"enforced in {milliseconds(took)}: {_changed(changed)}; {_touched(touched)}"
+                return printable(f"enforced in {milliseconds(took)}: {_changed(changed)}; {_touched(touched)}")
             case PartlyEnforced(took, touched, changed, closed, missing):
                 lacking = f"closed: {', '.join(closed)}" if closed else f"not accepted: {', '.join(missing)}"
-                return f"PARTLY enforced in {milliseconds(took)}: {_changed(changed)}; {_touched(touched)}; {lacking}"
+                said = f"{_changed(changed)}; {_touched(touched)}; {lacking}"
+                return printable(f"PARTLY enforced in {milliseconds(took)}: {said}")
             case Broken(diagnostics):
                 said = render_all(diagnostics, color=color)
                 return f"broken: kept the last good policy\n{said}"
             case NotEnforced(message=message):
                 return f"NOT ENFORCED: {printable(message)}"
             case Noted(message):
-                return printable(message)
+                return composed(message)
 
     def _decided(self, seen: Observed) -> str:
         decider = self.decider(seen)
         place = f"  ({decider.place})" if decider.place else ""
         verdict = "allow" if seen.allowed else "deny"
         status = f" {seen.status}" if seen.status else ""
-        return (
+        return printable(
             f"{seen.time[11:23]}  {verdict}{status}  {self.caller(seen)} -> {seen.workload}:{seen.port} "
             f"{described(seen)}  {decider.text}{place}"
         )
@@ -130,13 +132,8 @@ class Repeats:
 def described(seen: Observed) -> str:
     """What was asked for."""
     if seen.level == "request":
-        return printable(f"{seen.method or '?'} {seen.path or '?'}")
+        return f"{seen.method or '?'} {seen.path or '?'}"
     return seen.level
-
-
-def printable(text: str) -> str:
-    """A text of a caller may hold escape sequences; a terminal must not obey them."""
-    return "".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in text)
 
 
 def milliseconds(took: float) -> str:

@@ -17,6 +17,7 @@ from eastgate.mesh.events import Broken, Decided, Enforced, Event, Noted, NotEnf
 from eastgate.mesh.mesh import LocalMesh
 from eastgate.mesh.records import Observed
 from eastgate.mesh.telling import Repeats, Teller, described, milliseconds
+from eastgate.printable import printable
 
 __all__ = ["LiveView", "workload_table"]
 
@@ -74,7 +75,8 @@ class LiveView:
                 self._last = Text("broken: kept the last good policy", style="bold red")
                 self._print(Text.from_ansi(self._teller.line(event, color=color)))
             case NotEnforced():
-                self._last = Text(f"not enforced at {event.workload} port {event.port}", style="bold red")
+                where = f"{event.workload} port {event.port}"
+                self._last = Text(printable(f"not enforced at {where}"), style="bold red")
                 self._print(Text(self._teller.line(event), style="bold red"))
             case Noted(_, trouble) if trouble or self._verbose:
                 self._print(Text(self._teller.line(event), style="yellow" if trouble else "dim"))
@@ -113,13 +115,13 @@ class LiveView:
             place = f"  {PurePath(decider.file).name}:{decider.line}" if decider.file else ""
             verdict = Text("allow", style="green") if seen.allowed else Text("deny", style="bold red")
             table.add_row(
-                seen.time[11:19],
-                Text(self._teller.caller(seen)),
-                Text(f"{seen.workload}:{seen.port}"),
-                Text(described(seen)),
+                _cell(seen.time[11:19]),
+                _cell(self._teller.caller(seen)),
+                _cell(f"{seen.workload}:{seen.port}"),
+                _cell(described(seen)),
                 verdict,
                 str(seen.status) if seen.status else "",
-                Text.assemble(by, (place, "dim")),
+                Text.assemble(printable(by), (printable(place), "dim")),
             )
         return table
 
@@ -129,11 +131,16 @@ class LiveView:
         )
 
 
+def _cell(value: str) -> Text:
+    """A value as it is: rich reads markup in a plain string, and lets escape sequences through."""
+    return Text(printable(value))
+
+
 def workload_table(rows: list[tuple[str, str, str, str, str]]) -> Table:
     """Who is there: key, addresses, application, identity, number of policies."""
     table = Table(box=None, pad_edge=False)
     for title in ("workload", "address", "application", "identity", "policies"):
         table.add_column(title, overflow="fold", justify="right" if title == "policies" else "left")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*map(_cell, row))
     return table

@@ -14,6 +14,7 @@ from eastgate.mesh.loglines import question_of
 from eastgate.mesh.records import Observed, rule_of
 from eastgate.policy import Request
 from eastgate.policy.attributes import query
+from eastgate.printable import printable
 from eastgate.targets.envoy.decisions import OPEN, name_of, policy_name
 from eastgate.targets.envoy.flow import is_network
 
@@ -51,10 +52,10 @@ class Why:
         verdict = "ALLOWED" if seen.allowed else "DENIED"
         head = f"{paint}{verdict}{_RESET}" if color else verdict
         at = f" at {seen.time}" if seen.time else ""
-        lines = [f"the log: {head}{at} by {seen.workload}:{seen.port}: {self.decider.text}{place}"]
+        words = printable(self.standing.words)
+        lines = [f"the log: {head}" + printable(f"{at} by {seen.workload}:{seen.port}: {self.decider.text}{place}")]
         if self.decision is None:
-            return "\n".join([*lines, f"  {self.standing.words}"])
-        words = self.standing.words
+            return "\n".join([*lines, f"  {words}"])
         shown = f"{_YELLOW}{words}{_RESET}" if color and words.startswith("changed") else words
         return "\n".join([*lines, f"  today: {shown}", "", explain(self.decision, color)])
 

@@ -1,17 +1,21 @@
 """Manifests, read: files, folders and standard input become documents that know where they stand."""
 
+from eastgate.sources.bounds import ANYWHERE, Bounds, around
 from eastgate.sources.document import Document, Reading
 from eastgate.sources.files import files_of
 from eastgate.sources.node import Node, Plain, Scalar
 from eastgate.sources.reader import Roots, read, read_nodes, read_nodes_text, read_objects, read_text
 
 __all__ = [
+    "ANYWHERE",
+    "Bounds",
     "Document",
     "Node",
     "Plain",
     "Reading",
     "Roots",
     "Scalar",
+    "around",
     "files_of",
     "read",
     "read_nodes",

@@ -18,9 +18,11 @@ __all__ = [
     "FIELD_TYPE",
     "JSON_SYNTAX",
     "KEY_NOT_STRING",
+    "LEADS_OUT",
     "MERGE_NOT_MAPPING",
     "NAME_GENERATED",
     "NAME_MISSING",
+    "NOT_A_FILE",
     "NOT_UTF8",
     "NO_OBJECT",
     "NUMBER_RANGE",
@@ -150,6 +152,19 @@ TOO_MANY_FINDINGS = Code(
     "EG1022",
     "too many findings in one document",
     "After 100 findings the rest of a document is left unread.",
+)
+LEADS_OUT = Code(
+    "EG1023",
+    "path leads out of the folder",
+    "A link in a folder, or a path in a decision table, leads out of what was given to the command: out of the folder, "
+    "or for a table out of the repository that it is in. What is there is not read, since an error in it would show a "
+    "line of it. With `--follow` it is.",
+)
+NOT_A_FILE = Code(
+    "EG1024",
+    "neither file nor folder",
+    "What has the name of a manifest is a pipe, a socket or a device. It is not opened: reading could wait for ever, "
+    "and leaving it aside could leave a policy aside. A pipe can be given as standard input, `-f -`.",
 )
 NO_OBJECT = Code(
     "EG1030",

@@ -8,21 +8,15 @@ from typing import NoReturn
 
 from eastgate.diagnostics import Code, Diagnostic, Reporter, did_you_mean
 from eastgate.places import Span
+from eastgate.printable import printable
 from eastgate.sources.codes import DUPLICATE_KEY, TOO_DEEP, TOO_MANY_FINDINGS
 from eastgate.sources.limits import MAX_DEPTH, MAX_FINDINGS
 from eastgate.sources.node import Node
 
-__all__ = ["Findings", "StopReading", "printable", "shown", "suggestion"]
+__all__ = ["Findings", "StopReading", "shown", "suggestion"]
 
 _LONGEST_SHOWN = 60
 _MOST_COMPARED = 200
-
-
-def printable(written: str) -> str:
-    """What somebody wrote, without line breaks and without anything that a terminal would obey."""
-    if written.isprintable():
-        return written
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in written)
 
 
 def shown(written: str) -> str:

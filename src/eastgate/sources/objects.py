@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from eastgate.sources.codes import DUPLICATE_OBJECT, FIELD_TYPE, TOO_DEEP
 from eastgate.sources.document import Document, Reading, Stretch
-from eastgate.sources.findings import printable, shown, suggestion
+from eastgate.sources.findings import shown, suggestion
 from eastgate.sources.heads import Head, Inherited, diagnose, diagnose_type, first_key, head, shallow
 from eastgate.sources.node import Node, Plain
 from eastgate.sources.plain import PlainDocument
@@ -124,7 +124,7 @@ class Collector:
             DUPLICATE_OBJECT,
             f"{shown(found.kind)} `{shown(where)}` is written twice",
             document.locate("metadata", "name"),
-            help=f"the first one is at {printable(str(first.span))}; keep one of them",
+            help=f"the first one is at {first.span}; keep one of them",
         )
 
 

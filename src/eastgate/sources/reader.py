@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from eastgate.collection import no_collection
 from eastgate.diagnostics import Diagnostic, Reporter
+from eastgate.sources.bounds import Bounds
 from eastgate.sources.codes import JSON_SYNTAX, UNCLOSED
 from eastgate.sources.document import Reading, Stretch
 from eastgate.sources.files import STDIN, STDIN_NAME, Inputs, load
@@ -40,15 +41,19 @@ def read(
     positioned: Positioned,
     stdin: BinaryIO | None = None,
     on_file: Callable[[int, int], None] | None = None,
+    bounds: Bounds | None = None,
 ) -> Reading:
     """Read the manifests in files, in folders and (as `-`) on standard input.
+
+    Without `bounds`, reading stays in the paths that are given: a link in a folder that leads elsewhere is an error.
 
     `positioned(api_version, kind)` says of which objects the content is wanted with positions.
     `on_file(done, total)` is called after each file.
     """
     reading = Reading()
-    inputs = Inputs(reading.reporter)
-    inputs.add_all(paths)
+    given = list(paths)
+    inputs = Inputs(reading.reporter, bounds or Bounds.of(given))
+    inputs.add_all(given)
     collector = Collector(reading, positioned)
     with no_collection():
         for done, name in enumerate(inputs.names, 1):

@@ -13,11 +13,11 @@ from itertools import accumulate, islice
 
 from eastgate.diagnostics import Reporter
 from eastgate.places import SourceText, Span
+from eastgate.printable import printable
 from eastgate.sources.codes import NOT_UTF8, TOO_LARGE
-from eastgate.sources.findings import printable
 from eastgate.sources.limits import MAX_BYTES
 
-__all__ = ["Text", "decode"]
+__all__ = ["Text", "decode", "report_too_large"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MOST_BAD = 1000  # a text with more wrong bytes than this is no text
@@ -86,8 +86,7 @@ class Text:
 def decode(name: str, content: str | bytes, reporter: Reporter) -> Text | None:
     """The text of a file; None where it is too large, or so far from UTF-8 that there is nothing to read."""
     if len(content) > MAX_BYTES:
-        message = f"`{printable(name)}` is larger than {MAX_BYTES // (1024 * 1024)} MiB"
-        reporter.report(TOO_LARGE, message, help="split it into several files")
+        report_too_large(name, reporter)
         return None
     raw, text = (content, None) if isinstance(content, bytes) else (b"", content)
     if text is None:
@@ -106,6 +105,12 @@ def decode(name: str, content: str | bytes, reporter: Reporter) -> Text | None:
         result.report_bad_bytes(0, len(text), reporter)
         return None
     return result
+
+
+def report_too_large(name: str, reporter: Reporter) -> None:
+    """Say that a text has more bytes than any may have."""
+    message = f"`{printable(name)}` is larger than {MAX_BYTES // (1024 * 1024)} MiB"
+    reporter.report(TOO_LARGE, message, help="split it into several files")
 
 
 def _describe(wrong: str) -> str:

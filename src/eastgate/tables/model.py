@@ -9,7 +9,7 @@ from pathlib import Path
 from eastgate.places import Span
 from eastgate.questions import Question
 from eastgate.settings import Settings
-from eastgate.sources.node import Node
+from eastgate.sources import ANYWHERE, Bounds, Node
 
 __all__ = ["Case", "Rejection", "Table"]
 
@@ -52,3 +52,4 @@ class Table:
     cases: tuple[Case, ...]
     rejects: tuple[Rejection, ...] = ()
     jwks: Mapping[str, Path] = field(default_factory=dict)
+    bounds: Bounds = ANYWHERE  # of what it names

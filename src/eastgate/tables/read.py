@@ -10,7 +10,7 @@ from eastgate.diagnostics import Code, Reporter
 from eastgate.questions import Question
 from eastgate.schema import Check, check
 from eastgate.settings import BAD_SETTING, Settings, SettingsError
-from eastgate.sources import files_of, read_nodes
+from eastgate.sources import ANYWHERE, Bounds, around, files_of, read_nodes
 from eastgate.sources.node import Node, Plain
 from eastgate.tables.model import Case, Rejection, Table
 from eastgate.tables.shapes import API_VERSION, DECISION_TEST, KIND
@@ -20,17 +20,22 @@ __all__ = ["read_tables"]
 NO_TABLES = Code("EG0302", "no tables", "A run in which nothing is tested must not look like one in which all is well.")
 
 
-def read_tables(paths: Iterable[str | PathLike[str]], base: Settings) -> tuple[list[Table], Reporter]:
-    """Every table in the files and folders, with everything that is wrong with them."""
+def read_tables(
+    paths: Iterable[str | PathLike[str]], base: Settings, *, follow: bool = False
+) -> tuple[list[Table], Reporter]:
+    """Every table in the files and folders, with everything that is wrong with them.
+
+    With `follow`, links that lead out of the folders are followed, and tables may name files anywhere.
+    """
     reporter = Reporter()
     tables: list[Table] = []
     given = [Path(path) for path in paths]
-    for file in files_of(given, reporter):
+    for file in files_of(given, reporter, Bounds.of(given, follow=follow)):
         roots = read_nodes(file)
         if any(map(_is_table, roots.nodes)) or Path(file) in given:
             reporter.found.extend(roots.reporter)  # what is wrong beside a table may be a table
         for node in filter(_is_table, roots.nodes):
-            tables.extend(_table(node, Path(file), base, reporter))
+            tables.extend(_table(node, Path(file), base, ANYWHERE if follow else around(file), reporter))
     if not tables and not reporter.errors:
         where = ", ".join(str(path) for path in given)
         reporter.report(NO_TABLES, f"there is no {KIND} in {where}", help=f"write one, of apiVersion {API_VERSION}")
@@ -42,7 +47,7 @@ def _is_table(node: Node) -> bool:
     return kind is not None and kind.value == KIND
 
 
-def _table(node: Node, file: Path, base: Settings, reporter: Reporter) -> Iterator[Table]:
+def _table(node: Node, file: Path, base: Settings, bounds: Bounds, reporter: Reporter) -> Iterator[Table]:
     found = Reporter()
     check(DECISION_TEST, node, Check(found, None))
     reporter.found.extend(found)
@@ -69,6 +74,7 @@ def _table(node: Node, file: Path, base: Settings, reporter: Reporter) -> Iterat
             Rejection(one["policy"].text, _text(one, "code"), _text(one, "cites"), one.span)
             for one in spec.get("rejects") or ()
         ),
+        bounds=bounds,
     )
 
 

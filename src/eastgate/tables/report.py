@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from eastgate.decisions import origin_to_json
+from eastgate.printable import printable
 from eastgate.tables.coverage import Coverage
 from eastgate.tables.run import Result, Run
 
@@ -17,12 +18,12 @@ def text(run: Run, *, verbose: bool = False) -> Iterator[str]:
     """Failures (and with `verbose` everything), the uncovered rules, and last one line that counts."""
     for result in run.results:
         if not result.passed:
-            yield f"FAIL {result.span.file}:{result.span.line} {result.table.name}: {result.name}"
-            yield f"     {result.problem}"
+            yield printable(f"FAIL {result.span.place} {result.table.name}: {result.name}")
+            yield printable(f"     {result.problem}")
             if result.cites:
-                yield f"     it checks: {result.cites}"
+                yield printable(f"     it checks: {result.cites}")
         elif verbose:
-            yield f"ok   {result.table.name}: {result.name}"
+            yield printable(f"ok   {result.table.name}: {result.name}")
     if run.coverage is not None:
         yield from _coverage(run.coverage)
     yield f"{run.passed} passed, {run.failed} failed"
@@ -32,7 +33,7 @@ def _coverage(coverage: Coverage) -> Iterator[str]:
     missing = coverage.missing
     for origin in missing:
         span = origin.span
-        yield f"not exercised: {origin}" + (f" ({span.file}:{span.line})" if span else "")
+        yield printable(f"not exercised: {origin}") + (f" ({span.place})" if span else "")
     yield f"coverage: {len(coverage.rules) - len(missing)} of {len(coverage.rules)} rules ({coverage.percent:.1f} %)"
 
 
@@ -69,24 +70,24 @@ def _result(result: Result) -> dict[str, object]:
 
 
 def junit(run: Run) -> str:
-    """The run as JUnit XML: a suite for each table."""
+    """The run as JUnit XML: a suite for each table. XML has no way to write most of what is not printable."""
     root = ET.Element("testsuites", tests=str(len(run.results)), failures=str(run.failed))
     for (file, name), group in groupby(run.results, key=lambda r: (r.span.file, r.table.name)):
         results = list(group)
         failures = sum(1 for result in results if not result.passed)
-        suite = ET.SubElement(root, "testsuite", name=name, file=file, tests=str(len(results)), failures=str(failures))
+        suite = ET.SubElement(root, "testsuite", name=printable(name), file=printable(file))
+        suite.attrib.update(tests=str(len(results)), failures=str(failures))
         for result in results:
             case = ET.SubElement(
                 suite,
                 "testcase",
-                classname=name,
-                name=result.name,
+                classname=printable(name),
+                name=printable(result.name),
                 line=str(result.span.line),
                 time=f"{result.seconds:.6f}",
             )
             if result.problem is not None:
-                ET.SubElement(
-                    case, "failure", message=result.problem
-                ).text = f"{result.span.file}:{result.span.line}: {result.problem}"
+                problem = printable(result.problem)
+                ET.SubElement(case, "failure", message=problem).text = f"{result.span.place}: {problem}"
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True)

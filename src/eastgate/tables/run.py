@@ -9,17 +9,19 @@ from pathlib import Path
 
 from eastgate.authority import Authority, Manifests, read_manifests, sort_documents
 from eastgate.decisions import Decision
-from eastgate.diagnostics import Diagnostic
+from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.dialects import reads
 from eastgate.places import Span
 from eastgate.questions import QuestionError
 from eastgate.settings import Settings
-from eastgate.sources import Document, read, read_objects
+from eastgate.sources import Bounds, Document, files_of, read, read_objects
 from eastgate.tables.coverage import Coverage
 from eastgate.tables.model import Case, Rejection, Table
 from eastgate.tokens import KnownKeys
 
 __all__ = ["Result", "Run", "run_tables"]
+
+_Shared = tuple[tuple[Path, ...], Settings, Bounds]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def run_tables(
 ) -> Run:
     """Run every case of every table. Manifests that several tables share are read once."""
     run = Run(coverage=Coverage() if coverage else None)
-    shared: dict[tuple[tuple[Path, ...], Settings], Manifests] = {}
+    shared: dict[_Shared, Manifests] = {}
     chosen = list(tables)
     total = sum(len(table.cases) for table in chosen)
     for table in chosen:
@@ -77,7 +79,7 @@ def run_tables(
         if not table.cases:
             continue
         try:
-            keys = KnownKeys.from_files(table.jwks) if table.jwks else None
+            keys = _keys(table)
         except ValueError as error:
             run.results.append(Result(table, "its keys can be read", table.span, str(error)))
             continue
@@ -91,14 +93,27 @@ def run_tables(
     return run
 
 
-def _manifests(table: Table, shared: dict[tuple[tuple[Path, ...], Settings], Manifests]) -> Manifests:
+def _manifests(table: Table, shared: dict[_Shared, Manifests]) -> Manifests:
     if table.objects is None:
-        key = (table.manifests, table.settings)
+        key = (table.manifests, table.settings, table.bounds)
         if key not in shared:
-            shared[key] = read_manifests(table.manifests, table.settings) if table.manifests else Manifests()
+            found = read_manifests(table.manifests, table.settings, bounds=table.bounds)
+            shared[key] = found if table.manifests else Manifests()
         return shared[key]
-    reading = read_objects(table.objects, positioned=reads, into=read(table.manifests, positioned=reads))
+    files = read(table.manifests, positioned=reads, bounds=table.bounds)
+    reading = read_objects(table.objects, positioned=reads, into=files)
     return sort_documents(reading.documents, table.settings, reading.reporter)
+
+
+def _keys(table: Table) -> KnownKeys | None:
+    """The keys that a table names. Raises ValueError where they are none, or are not to be read."""
+    if not table.jwks:
+        return None
+    reporter = Reporter()
+    files_of(table.jwks.values(), reporter, table.bounds)
+    if reporter.errors:
+        raise ValueError(reporter.errors[0].message)
+    return KnownKeys.from_files(table.jwks)
 
 
 def _unusable(table: Table, manifests: Manifests, run: Run) -> str | None:

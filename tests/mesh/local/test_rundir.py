@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import shutil
 import stat
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -108,3 +111,78 @@ def test_every_socket_has_a_name_that_fits(runtime: Path) -> None:
 def test_a_name_is_one_short_word(name: str, runtime: Path) -> None:
     with pytest.raises(BadName):
         find(name)
+
+
+@pytest.fixture
+def shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A temporary folder that everybody writes to, with a name short enough for sockets."""
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    folder = Path(tempfile.mkdtemp(prefix="egs-"))
+    folder.chmod(0o1777)
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    yield folder
+    shutil.rmtree(folder)
+
+
+def _another_users(path: Path) -> None:
+    path.mkdir(mode=0o777)
+    os.chown(path, 65534, 65534)
+
+
+def _a_link(path: Path) -> None:
+    (path.parent / "elsewhere").mkdir(mode=0o700)
+    path.symlink_to(path.parent / "elsewhere")
+
+
+def _a_file(path: Path) -> None:
+    path.write_text("")
+
+
+TAKEN = [_a_link, _a_file, *([_another_users] if os.geteuid() == 0 else [])]  # only root can give a folder away
+
+
+@pytest.mark.parametrize("taken", TAKEN)
+def test_a_name_that_somebody_else_took_first_does_not_stop_a_mesh(shared: Path, taken: Callable[[Path], None]) -> None:
+    usual = shared / f"eastgate-{os.geteuid()}"
+    taken(usual)
+    with pytest.raises(NoMesh):
+        find()
+    with RunDir.acquire() as rundir:
+        assert rundir.path.parent.parent == shared
+        assert rundir.path.parent.name.startswith(f"{usual.name}-")
+        assert stat.S_IMODE(rundir.path.parent.stat().st_mode) == 0o700
+        assert find().path == rundir.path
+        with pytest.raises(MeshRunning):
+            RunDir.acquire().__enter__()
+        with RunDir.acquire("second") as second:
+            assert second.path.parent == rundir.path.parent
+    with pytest.raises(NoMesh):
+        find()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_mesh_that_somebody_else_offers_is_not_found(shared: Path) -> None:
+    theirs = shared / f"eastgate-{os.geteuid()}-aaaaaaaa"
+    (theirs / "default").mkdir(parents=True)
+    for path in (theirs, theirs / "default"):
+        path.chmod(0o700)
+        os.chown(path, 65534, 65534)
+    descriptor = os.open(theirs / "default", os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        with pytest.raises(NoMesh):
+            find()
+        with RunDir.acquire() as rundir:
+            assert not rundir.path.is_relative_to(theirs)
+    finally:
+        os.close(descriptor)
+
+
+def test_a_mesh_that_began_in_a_spare_folder_is_found_when_the_name_is_free_again(shared: Path) -> None:
+    usual = shared / f"eastgate-{os.geteuid()}"
+    _a_file(usual)
+    with RunDir.acquire() as rundir:
+        usual.unlink()
+        assert find().path == rundir.path
+        with pytest.raises(MeshRunning):
+            RunDir.acquire().__enter__()

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from eastgate.printable import printable
+
 __all__ = ["Description", "Field", "bounded", "some", "value"]
 
 _BOLD, _RESET = "\033[1m", "\033[0m"
@@ -55,12 +57,13 @@ class Description:
         for field in self.fields:
             if not field.lines:
                 continue
+            lines = [printable(line) for line in field.lines]
             title = f"{_BOLD}{field.title}:{_RESET}" if color else f"{field.title}:"
             if field.block:
-                said += [title, *(f"  {line}".rstrip() for line in field.lines)]
+                said += [title, *(f"  {line}".rstrip() for line in lines)]
             else:
                 pad = " " * (width - len(field.title) - 1)
-                said += [f"{title}{pad}{field.lines[0]}", *(" " * width + line for line in field.lines[1:])]
+                said += [f"{title}{pad}{lines[0]}", *(" " * width + line for line in lines[1:])]
         return said
 
 

@@ -37,7 +37,7 @@ def by_rego(rego: Rego, evaluation: Evaluation) -> Finding:
     query = _RULES if rego.all_values else _ALLOW
     engine = evaluation.services.rego or shared_engine()
     try:
-        bindings = engine.ask(wrapped(rego.module), query, input_)
+        bindings = engine.ask(wrapped(rego.module), query, input_, evaluation.patience)
     except RegoFailure as failure:
         # What the engine says may repeat values; whoever wants to read it asks for `rego_problem`.
         said = str(failure) if str(failure).startswith("it ") else "it errs"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
 import json
 import os
 import selectors
@@ -10,8 +11,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Mapping
 from pathlib import Path
+
+from eastgate.authconfig.context import Patience
 
 __all__ = ["RegoEngine", "RegoFailure", "shared_engine"]
 
@@ -20,6 +24,8 @@ _ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH")
 MAX_ANSWER = 1 << 20
 _FITS = 1 << 12  # bytes that an empty pipe takes at once on every system
 START = 10.0  # seconds that a process may take to be there
+_REMEMBERED = 30.0  # seconds
+_MOST_REMEMBERED = 1000
 
 
 class RegoFailure(Exception):  # noqa: N818 - an answer of sorts, which denies
@@ -38,12 +44,18 @@ class _Worker:
             stderr=subprocess.DEVNULL,
             env=environment,
         )
-        self._fresh = True
+        self._starting = True
 
-    def ask(self, question: bytes, timeout: float) -> bytes:
+    def start(self) -> None:
+        """Wait until it can answer, which takes no time of a question; raises TimeoutError or OSError."""
+        if self._starting:
+            assert self._process.stdout is not None  # noqa: S101 - a pipe
+            self._line(self._process.stdout.fileno(), time.monotonic() + START)
+            self._starting = False
+
+    def ask(self, question: bytes, deadline: float) -> bytes:
         """One line for one line; raises TimeoutError or OSError, after which the process is of no use."""
         assert self._process.stdin is not None and self._process.stdout is not None  # noqa: S101, PT018 - both are pipes
-        deadline = time.monotonic() + timeout + (START if self._fresh else 0)
         if len(question) < _FITS:
             self._send(question)
             answer = self._line(self._process.stdout.fileno(), deadline)
@@ -52,7 +64,6 @@ class _Worker:
             sender.start()
             answer = self._line(self._process.stdout.fileno(), deadline)
             sender.join(1)
-        self._fresh = False
         return answer
 
     def _send(self, question: bytes) -> None:
@@ -93,7 +104,10 @@ class _Worker:
 
 
 class RegoEngine:
-    """Evaluates Rego in at most `processes` processes, each question for at most `timeout` seconds."""
+    """Evaluates Rego in at most `processes` processes, all modules of one scheme for at most `timeout` seconds.
+
+    What has taken too long is not tried again for a while: one question may lead to many places that ask the same.
+    """
 
     def __init__(self, timeout: float = 1.0, processes: int = 4) -> None:
         self._timeout = timeout
@@ -101,25 +115,39 @@ class RegoEngine:
         self._idle: list[_Worker] = []
         self._owner = os.getpid()
         self._lock = threading.Lock()
+        self._slow: OrderedDict[bytes, float] = OrderedDict()
 
-    def ask(self, module: str, query: str, input_: Mapping[str, object]) -> Mapping[str, object]:
+    def ask(
+        self, module: str, query: str, input_: Mapping[str, object], patience: Patience | None = None
+    ) -> Mapping[str, object]:
         """The bindings of a query over a module. Raises RegoFailure."""
         question = json.dumps({"module": module, "query": query, "input": input_}).encode("ascii")
-        if not self._free.acquire(timeout=self._timeout):
+        patience = patience or Patience()
+        if patience.spent >= self._timeout or self._was_slow(question):
+            raise self._too_slow()
+        if not self._free.acquire(timeout=self._timeout - patience.spent):
             raise RegoFailure("too many policies are being evaluated")
         try:
             worker = self._worker()
+            began = None
             try:
-                answer = json.loads(worker.ask(question, self._timeout))
+                worker.start()
+                began = time.monotonic()
+                answer = json.loads(worker.ask(question, began + self._timeout - patience.spent))
             except TimeoutError:
                 worker.end()
-                raise RegoFailure(f"it takes longer than {self._timeout:g} s") from None
+                if began is None:
+                    raise RegoFailure("its engine does not start") from None
+                self._remember(question)
+                raise self._too_slow() from None
             except (OSError, ValueError):
                 worker.end()
                 raise RegoFailure("it breaks the engine") from None
             except BaseException:
                 worker.end()
                 raise
+            finally:
+                patience.spent += time.monotonic() - began if began is not None else 0.0
             with self._lock:
                 self._idle.append(worker)
         finally:
@@ -128,6 +156,19 @@ class RegoEngine:
             raise RegoFailure(str(answer["error"]))
         bindings = answer["bindings"]
         return bindings if isinstance(bindings, dict) else {}
+
+    def _too_slow(self) -> RegoFailure:
+        return RegoFailure(f"it takes longer than {self._timeout:g} s")
+
+    def _was_slow(self, question: bytes) -> bool:
+        with self._lock:
+            return self._slow.get(hashlib.sha256(question).digest(), 0.0) > time.monotonic()
+
+    def _remember(self, question: bytes) -> None:
+        with self._lock:
+            self._slow[hashlib.sha256(question).digest()] = time.monotonic() + _REMEMBERED
+            while len(self._slow) > _MOST_REMEMBERED:
+                self._slow.popitem(last=False)
 
     def _worker(self) -> _Worker:
         with self._lock:

@@ -1,7 +1,7 @@
 """Evaluates Rego in a process of its own, so that whatever a module does to the engine ends with that process.
 
 The engine has no limit of time or memory, and some texts crash it. This file is run as a script: it imports nothing
-of Eastgate, reads one JSON object per line and answers with one JSON object per line.
+of Eastgate, says `ready`, and then answers each JSON object on a line with one.
 """
 
 from __future__ import annotations
@@ -65,6 +65,8 @@ def main() -> None:
     os.dup2(2, 1)  # the engine prints; only answers may be read as such
     import regopy as engine
 
+    answers.write("ready\n")
+    answers.flush()
     held: OrderedDict[tuple[str, str], tuple[Any, Any]] = OrderedDict()
     for line in sys.stdin:
         try:

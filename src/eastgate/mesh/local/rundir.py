@@ -2,6 +2,9 @@
 
 The lock is an flock on the folder itself, so there is no lock file to be left behind. A folder whose lock
 nobody holds is what a killed mesh left, and whoever comes next removes it.
+
+Anybody can make a folder of our name in the system's temporary folder before we do. It is never used: a spare one with
+a name that nobody can foresee takes its place, and clients look into every folder of such a name that is this user's.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +32,7 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?")
 _LABEL = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,23}")
 _LONGEST_SOCKET = 107  # sun_path holds 108 bytes, the last of which is zero
 _ROOM = 1 + 24 + len(".sock")
+_SPARE = len("-abcdefgh")
 _OWNER = "mesh.pid"
 _PATIENCE = 2.0
 
@@ -62,11 +66,10 @@ class RunDir:
     def acquire(cls, name: str = DEFAULT_NAME) -> Iterator[RunDir]:
         """A new, empty folder for a mesh of this name, for as long as the block lasts."""
         _check_name(name)
-        base = _base(name)
-        with contextlib.suppress(FileExistsError):
-            base.mkdir(mode=0o700)
-        os.close(_open_private(base))
+        base = _own(_base(name))
         _sweep(base)
+        if (running := _running_in(name, [one for one in _bases(name) if one != base])) is not None:
+            raise _running(running)
         rundir = _take(base / name, name)
         try:
             yield rundir
@@ -97,18 +100,25 @@ class RunDir:
 def find(name: str = DEFAULT_NAME) -> RunDir:
     """The folder of a mesh that runs, for its clients."""
     _check_name(name)
-    base = _base(name)
-    with contextlib.suppress(FileNotFoundError):
-        os.close(_open_private(base))
-        descriptor = _open_private(base / name)
-        try:
-            if not _lock(descriptor, fcntl.LOCK_SH):
-                return RunDir(name, base / name)
-        finally:
-            os.close(descriptor)
+    if (running := _running_in(name, _bases(name))) is not None:
+        return running
     which = "no mesh" if name == DEFAULT_NAME else f"no mesh named `{name}`"
     option = "" if name == DEFAULT_NAME else f" --name {name}"
     raise NoMesh(f"{which} is running", help=f"start one with `eastgate up -f DIR{option}`")
+
+
+def _running_in(name: str, bases: Iterable[Path]) -> RunDir | None:
+    """The folder of the mesh of this name that runs in one of these."""
+    for base in bases:
+        with contextlib.suppress(FileNotFoundError):
+            os.close(_open_private(base))
+            descriptor = _open_private(base / name)
+            try:
+                if not _lock(descriptor, fcntl.LOCK_SH):
+                    return RunDir(name, base / name)
+            finally:
+                os.close(descriptor)
+    return None
 
 
 def _check_name(name: str) -> None:
@@ -128,9 +138,45 @@ def _base(name: str) -> Path:
             if status.st_uid == os.geteuid() and not status.st_mode & 0o022:
                 places.insert(0, Path(runtime) / "eastgate")
     for base in places:
-        if len(os.fsencode(base / name)) + _ROOM <= _LONGEST_SOCKET and os.access(base.parent, os.W_OK):
+        if len(os.fsencode(base / name)) + _SPARE + _ROOM <= _LONGEST_SOCKET and os.access(base.parent, os.W_OK):
             return base
     raise RunDirRefused("no folder has a name short enough for sockets", help="set XDG_RUNTIME_DIR to a shorter one")
+
+
+def _bases(name: str) -> list[Path]:
+    """The folders in which a mesh of this user may run: the usual one unless it is somebody else's, and spare ones."""
+    base = _base(name)
+    return [*([] if _is_taken(base) else [base]), *_spares(base)]
+
+
+def _own(base: Path) -> Path:
+    """The usual folder, made where it is not there; a spare one where somebody else has taken its name."""
+    with contextlib.suppress(FileExistsError):
+        base.mkdir(mode=0o700)
+    if not _is_taken(base):
+        os.close(_open_private(base))
+        return base
+    return next(iter(_spares(base)), None) or Path(tempfile.mkdtemp(prefix=f"{base.name}-", dir=base.parent))
+
+
+def _is_taken(base: Path) -> bool:
+    """Whether somebody else may have made what has our name: it is not our folder, and others can write beside it."""
+    try:
+        status, above = os.lstat(base), os.stat(base.parent)
+    except FileNotFoundError:
+        return False
+    ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+    return not ours and (above.st_uid != os.geteuid() or bool(above.st_mode & 0o022))
+
+
+def _spares(base: Path) -> list[Path]:
+    """The spare folders that only this user can use."""
+    found = []
+    for path in sorted(base.parent.glob(f"{base.name}-*")):
+        with contextlib.suppress(OSError, RunDirRefused):
+            _check_private(path, os.lstat(path))
+            found.append(path)
+    return found
 
 
 def _open_private(path: Path) -> int:

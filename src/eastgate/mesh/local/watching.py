@@ -17,9 +17,11 @@ from dataclasses import dataclass, field
 
 from watchfiles import awatch
 
+from eastgate.sources.bounds import ANYWHERE, Bounds
+from eastgate.sources.files import SUFFIXES
+
 __all__ = ["changes"]
 
-_SUFFIXES = (".yaml", ".yml", ".json")  # the files that are read from a folder; those named by the user always are
 _STEP_MS = 5
 _DEBOUNCE_MS = 20
 _SETTLE_MS = 100
@@ -52,25 +54,27 @@ async def changes(
     *,
     on_poll: Callable[[str], None] = lambda _: None,
     poll_every: float = _POLL,
+    bounds: Callable[[], Bounds] = lambda: ANYWHERE,
 ) -> AsyncGenerator[frozenset[str], None]:
     """The manifests that changed, appeared or went, each time that any did. It never ends by itself.
 
+    Links that lead out of the bounds are watched, and nothing behind them.
     `on_poll` hears why, when the kernel does not watch for us and the files are looked at every so often instead.
     """
     roots = [os.path.abspath(path) for path in paths]
-    seen = await asyncio.to_thread(_look, roots)
+    seen = await asyncio.to_thread(_look, roots, bounds())
     refused = False
     while True:
         try:
             async with contextlib.aclosing(_told(seen.folders, poll_every if refused else None)) as telling:
                 async for told in telling:
-                    now = await asyncio.to_thread(_look, roots)
+                    now = await asyncio.to_thread(_look, roots, bounds())
                     changed, moved, seen = now.changed(seen, told), now.folders != seen.folders, now
                     if changed:
                         yield changed
                     if moved:
                         break
-        except (OSError, RuntimeError) as error:
+        except (OSError, RuntimeError, ValueError) as error:  # the last for names that are no UTF-8
             if not isinstance(error, FileNotFoundError):  # a folder that went since we looked is not a refusal
                 refused = True
                 on_poll(str(error))
@@ -102,18 +106,18 @@ async def _told(folders: set[str], poll_every: float | None) -> AsyncGenerator[s
                 yield {path for _, path in events}
 
 
-def _look(roots: list[str]) -> _Seen:
+def _look(roots: list[str], bounds: Bounds = ANYWHERE) -> _Seen:
     seen = _Seen()
     for root in roots:
         _follow(root, seen)
         if os.path.isdir(root):
-            _walk(root, seen, frozenset())
+            _walk(root, seen, frozenset(), bounds)
         else:
             _mark(root, seen)
     return seen
 
 
-def _walk(folder: str, seen: _Seen, above: frozenset[tuple[int, int]]) -> None:
+def _walk(folder: str, seen: _Seen, above: frozenset[tuple[int, int]], bounds: Bounds) -> None:
     try:
         status = os.stat(folder)
         entries = sorted(os.listdir(folder))
@@ -128,10 +132,13 @@ def _walk(folder: str, seen: _Seen, above: frozenset[tuple[int, int]]) -> None:
         if entry.startswith("."):
             continue
         if os.path.islink(path):
+            if not bounds.hold(path):
+                _mark_link(path, seen)
+                continue
             _follow(path, seen)
         if os.path.isdir(path):
-            _walk(path, seen, above | {identity})
-        elif entry.lower().endswith(_SUFFIXES):
+            _walk(path, seen, above | {identity}, bounds)
+        elif entry.lower().endswith(SUFFIXES):
             _mark(path, seen)
 
 
@@ -140,9 +147,17 @@ def _mark(path: str, seen: _Seen) -> None:
         status = os.stat(path)
     except OSError:
         return
-    if stat.S_ISREG(status.st_mode):
+    if not stat.S_ISDIR(status.st_mode):  # a pipe is a finding, which comes and goes with it
         seen.names[path] = path
         seen.names[os.path.realpath(path)] = path
+        seen.marks[path] = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _mark_link(path: str, seen: _Seen) -> None:
+    """Notices a link that is not followed: it comes and goes as a finding does."""
+    with contextlib.suppress(OSError):
+        status = os.lstat(path)
+        seen.names[path] = path
         seen.marks[path] = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 

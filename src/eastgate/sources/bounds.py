@@ -1,0 +1,63 @@
+"""How far reading may go: what somebody put into a folder must not make us read, and show, other files.
+
+Who names a file or a folder on the command line means it, wherever it is. What is found there (a link in a folder, a
+path in a table) may have come with a pull request, and its errors are shown with a line of what was read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+__all__ = ["ANYWHERE", "Bounds", "around"]
+
+_Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Folders that reading stays in, without links in their names; None is no bound."""
+
+    folders: tuple[str, ...] | None
+
+    @classmethod
+    def of(cls, paths: Iterable[_Path], *, follow: bool = False) -> Bounds:
+        """The bounds of the paths that a user names: each of them, and with `follow` none."""
+        return ANYWHERE if follow else cls(tuple(map(_real, paths)))
+
+    def hold(self, path: _Path) -> bool:
+        """Whether a path leads to somewhere inside."""
+        if self.folders is None:
+            return True
+        real = _real(path)
+        return any(real == folder or real.startswith(folder.rstrip(os.sep) + os.sep) for folder in self.folders)
+
+
+ANYWHERE = Bounds(None)
+
+
+def _real(path: _Path) -> str:
+    try:
+        return os.path.realpath(path)
+    except ValueError:  # a NUL: there is no such file, as whoever opens it finds
+        return os.path.abspath(path)
+
+
+def around(file: _Path) -> Bounds:
+    """Return the bounds of the paths that a file names: the checkout of a repository that the file is in.
+
+    Outside of a checkout it is the folder above the file's own, so that `../policies` can be named, and the working
+    directory where the file is below it. The root of the file system is never the bound.
+    """
+    folder = os.path.dirname(os.path.realpath(file))
+    above = folder
+    while above != os.path.dirname(above):
+        if os.path.lexists(os.path.join(above, ".git")):
+            return Bounds((above,))
+        above = os.path.dirname(above)
+    here = os.path.realpath(os.curdir)
+    near = [
+        one for one in (os.path.dirname(folder), here) if one != os.path.dirname(one) and Bounds((one,)).hold(folder)
+    ]
+    return Bounds((folder, *near))

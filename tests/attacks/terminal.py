@@ -1,0 +1,228 @@
+"""Text that attacks a terminal or a reader of CI logs, the commands over it, and what must not come out."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import subprocess
+import time
+import unicodedata
+from pathlib import Path
+
+import yaml
+
+from tests.mesh.running import EASTGATE, SHOP
+
+__all__ = ["HOSTILE", "LOG", "World", "in_pipes", "on_a_terminal", "world", "wrong"]
+
+# A color that Eastgate never uses, the title of the window, C1, DEL, letters turned around, and lines that begin anew.
+HOSTILE = "x\x1b[35my\x1b]0;owned\x07\x9b31m\x7f\u202e\u2066\u2028\u2029\x85\x0b\r" + (
+    "\n::error::forged\n  ::warning::forged\nFORGED"
+)
+_SHELL = HOSTILE.replace("\x0b", "")  # what may stand in YAML, when it is escaped
+_WRITTEN = json.dumps(_SHELL)  # JSON's escapes are YAML's too
+_LINES = "visible\n::error::forged\n  ::error::forged\n"
+_LONG = f"{'visible ' * 9}::error::forged {'visible ' * 9}"  # which a writer of YAML likes to break
+_SGR = re.compile(r"\x1b\[(?!35)[0-9;]*m")
+_LIVE = re.compile(r"\x1b\[(?:\?25[lh]|2K|[0-9]*A)|\r")
+_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_OWN_COMMAND = re.compile(r"::(?:error|warning|notice) (?:file=[^:]*,line=[^:]*,)?[^:]*title=EG[^:]*::")
+
+LOG = Path(__file__).parents[1] / "mesh" / "shop.log"
+
+_BROKEN = f"""\
+apiVersion: v1
+kind: Pod
+metadata: {{name: {_WRITTEN}, namespace: shop}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {{name: labelled, namespace: shop, labels: {{{_WRITTEN}: a, b: {_WRITTEN}}}}}
+---
+apiVersion: v1
+kind: {_WRITTEN}
+metadata: {{name: a}}
+---
+apiVersion: {_WRITTEN}
+kind: AuthorizationPolicy
+metadata: {{name: a}}
+---
+apiVersion: gateway.networking.x-k8s.io/v1alpha2
+kind: AuthorizationPolicy
+metadata: {{name: {_WRITTEN}, namespace: {_WRITTEN}}}
+spec:
+  {_WRITTEN}: 1
+  action: {_WRITTEN}
+  targetRefs: [{{kind: {_WRITTEN}, name: {_WRITTEN}}}]
+---
+apiVersion: gateway.networking.x-k8s.io/v1alpha2
+kind: AuthorizationPolicy
+metadata: {{name: a, namespace: shop}}
+spec:
+  action: ALLOW
+  enforcementLevel: APPLICATION
+  targetRefs: [{{kind: Pod, selector: {{matchLabels: {{{_WRITTEN}: {_WRITTEN}}}}}}}]
+  rules:
+  - authorizationSource: {{serviceAccounts: [{_WRITTEN}], identities: [{_WRITTEN}]}}
+    networkAttributes: {{ports: [{_WRITTEN}]}}
+---
+a: *{"x" * 5}
+---
+raw: \x1b]0;owned\x07 \x9b \u202e
+"""
+
+_TABLE = f"""\
+apiVersion: eastgate.dev/v1alpha1
+kind: DecisionTest
+metadata: {{name: hostile}}
+spec:
+  manifests: [MANIFESTS]
+  cases:
+  - name: {_WRITTEN}
+    cites: {_WRITTEN}
+    from: sa:shop/web
+    to: pod:shop/cart
+    port: 8080
+    http: {{path: {_WRITTEN}, host: {_WRITTEN}, headers: {{a: {_WRITTEN}}}}}
+    expect: deny
+    by: {_WRITTEN}
+  - {{name: {_WRITTEN}, from: {_WRITTEN}, to: {_WRITTEN}, expect: allow}}
+  - {{from: sa:shop/web, to: pod:shop/cart, port: 8080, expect: allow, http: {{path: {_WRITTEN}}}}}
+  rejects:
+  - {{policy: {_WRITTEN}, code: {_WRITTEN}}}
+"""
+
+
+class World:
+    """A folder with manifests that can be read, broken ones, tables, settings and a log, all with hostile names."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.good = folder / _file_name("good")
+        self.broken = folder / _file_name("broken")
+        self.table = folder / (_file_name("table") + ".yaml")
+        self.settings = folder / (_file_name("settings") + ".yaml")
+
+    @property
+    def log(self) -> str:
+        """Lines of a proxy's log in which every text is hostile, one field after the other."""
+        lines = []
+        records = [json.loads(line) for line in LOG.read_text().splitlines()]
+        record = next(one for one in records if one["eastgate"] == "request")
+        for field, value in record.items():
+            if isinstance(value, str) and field != "eastgate":
+                lines.append(json.dumps({**record, field: HOSTILE}))
+                lines.append(json.dumps({**record, field: f"{value}{HOSTILE}"}))
+        lines.append(json.dumps({**record, "path": f"/{HOSTILE}", "host": HOSTILE, "time": HOSTILE, "method": HOSTILE}))
+        return "\n".join([*lines, f'{{"eastgate": "{HOSTILE}'])
+
+
+def _file_name(name: str) -> str:
+    # 0x9b alone is CSI to a terminal that takes C1, and no UTF-8
+    return f"{name}\x1b[35m\x1b]0;t\x07\n::error::forged\nFORGED\u202e\udc9b"
+
+
+def world(folder: Path) -> World:
+    """Write it."""
+    made = World(folder)
+    shutil.copytree(SHOP, made.good)
+    for path in sorted(made.good.iterdir()):
+        documents = [one for one in yaml.safe_load_all(path.read_text("utf-8")) if one]
+        for document in documents:
+            document["metadata"].setdefault("annotations", {}).update(note=_SHELL, lines=_LINES, long=_LONG)
+        (made.good / _file_name(path.stem)).with_suffix(".yaml").write_text(yaml.safe_dump_all(documents))
+        path.unlink()
+    made.broken.mkdir()
+    (made.broken / (_file_name("x") + ".yaml")).write_text(_BROKEN, encoding="utf-8")
+    made.table.write_text(_TABLE.replace("MANIFESTS", json.dumps("good-link")), encoding="utf-8")
+    (folder / "good-link").symlink_to(made.good)
+    made.settings.write_text(f"settings: {{denyOnly: {_WRITTEN}, {_WRITTEN}: {_WRITTEN}}}\n", encoding="utf-8")
+    return made
+
+
+def in_pipes(words: list[str], folder: Path, stdin: str = "", *, only_output: bool = False) -> bytes:
+    """What a command writes where nobody looks at it; without what it says on standard error with `only_output`."""
+    done = subprocess.run(
+        [*EASTGATE, *words],
+        cwd=folder,
+        env=_environment(),
+        input=stdin.encode("utf-8", "surrogateescape"),
+        capture_output=True,
+        check=False,
+    )
+    assert b"Traceback" not in done.stderr, done.stderr.decode("utf-8", "replace")
+    return done.stdout if only_output else done.stdout + done.stderr
+
+
+def on_a_terminal(words: list[str], folder: Path, stdin: str = "") -> bytes:
+    """What a command writes to a terminal."""
+    terminal, other_end = pty.openpty()
+    environment = {**_environment(), "COLUMNS": "150", "LINES": "40", "TERM": "xterm-256color"}
+    process = subprocess.Popen(
+        [*EASTGATE, *words],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=other_end,
+        stderr=other_end,
+    )
+    os.close(other_end)
+    assert process.stdin is not None
+    process.stdin.write(stdin.encode("utf-8", "surrogateescape"))
+    process.stdin.close()
+    shown = bytearray()
+    while True:
+        try:
+            chunk = os.read(terminal, 1 << 16)
+        except OSError:  # the other end is closed
+            break
+        if not chunk:
+            break
+        shown += chunk
+    os.close(terminal)
+    process.wait()
+    assert b"Traceback" not in shown, shown.decode("utf-8", "replace")
+    return bytes(shown).replace(b"\r\n", b"\n")  # the terminal's own
+
+
+def read_until(terminal: int, shown: bytes, text: bytes, timeout: float = 60) -> bytes:
+    """What a terminal shows, until it shows this."""
+    ends = time.monotonic() + timeout
+    while text not in shown and time.monotonic() < ends:
+        if select.select([terminal], [], [], 0.1)[0]:
+            shown += os.read(terminal, 1 << 16)
+    assert text in shown, shown.decode("utf-8", "replace")
+    return shown
+
+
+def _environment() -> dict[str, str]:
+    environment = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    return {**environment, "PYTHONUTF8": "1"}
+
+
+def wrong(shown: bytes, *, terminal: bool = False, live: bool = False, commands: bool = False) -> list[str]:
+    """What of an output a terminal or a CI system would obey, although it is not ours."""
+    try:
+        text = shown.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return [f"bytes that are no UTF-8: {error}"]
+    if terminal:
+        text = _SGR.sub("", text)
+    if live:
+        text = _LIVE.sub("", text)
+    found = [
+        f"{character!r} in {text[max(0, place - 60) : place + 60]!r}"
+        for place, character in enumerate(text)
+        if character not in "\n\t"
+        and (unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp") or character in _BIDI)
+    ]
+    found += [
+        f"a line that is not ours: {line!r}"
+        for line in text.split("\n")
+        if line.lstrip().startswith(("::", "FORGED")) and not (commands and _OWN_COMMAND.match(line))
+    ]
+    return found[:5]

@@ -1,0 +1,338 @@
+"""Hostile files: nothing out of the folder is read or shown, nothing is waited for, and every text has an answer."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+import eastgate
+from eastgate.authconfig.authorization import rego_process
+from eastgate.authconfig.authorization.rego_process import RegoEngine, RegoFailure
+from eastgate.authconfig.context import Patience
+from eastgate.authority import read_manifests
+from eastgate.cli import main
+from eastgate.diagnostics import Reporter
+from eastgate.mesh.local.watching import _look
+from eastgate.sources import Bounds, around, limits, read_nodes
+from eastgate.sources.files import load
+from tests.attacks.files import NOT_FILES, SHADOW, TEXTS, pod
+
+_QUESTION = ["--from", "sa:shop/web", "--to", "pod:shop/good"]
+_WORDS = {
+    "check": _QUESTION,
+    "convert": ["--to", "istio"],
+    "describe": ["pod"],
+    "explain": _QUESTION,
+    "get": ["pods"],
+    "lint": [],
+    "up": ["--name", "test"],
+    "why": ['{"eastgate":"request"}'],
+}
+"""The commands that read manifests with -f, and what else they want to hear."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a manifest in it, and beside it a file that is nobody's business."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m").mkdir()
+    (tmp_path / "m" / "good.yaml").write_text(pod("good"))
+    (tmp_path / "secret.yaml").write_text(SHADOW)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "secret.yaml").write_text(SHADOW)
+    (tmp_path / "elsewhere" / "more.yaml").write_text(pod("more"))
+    return tmp_path
+
+
+def _run(*words: str) -> Result:
+    return CliRunner().invoke(main, list(words), catch_exceptions=False)
+
+
+def _codes(path: str | Path = "m") -> list[str]:
+    return [one.code.id for one in read_manifests([path]).reporter.errors]
+
+
+# Links
+
+
+def test_every_command_that_reads_manifests_is_here() -> None:
+    context = click.Context(main)
+    commands = {name: main.get_command(context, name) for name in main.list_commands(context)}
+    reading = {name for name, one in commands.items() if one and any(p.name == "files" for p in one.params)}
+    assert set(_WORDS) == reading
+    following = {name for name, one in commands.items() if one and any(p.name == "follow" for p in one.params)}
+    assert following == {*reading, "test"}
+
+
+@pytest.mark.parametrize("target", ["../secret.yaml", "../elsewhere", "ABSOLUTE"])
+@pytest.mark.parametrize("name", _WORDS)
+def test_a_link_out_of_the_folder_is_not_followed(name: str, target: str, folder: Path) -> None:
+    (folder / "m" / "link.yaml").symlink_to(str(folder / "secret.yaml") if target == "ABSOLUTE" else target)
+    done = _run(name, "-f", "m", *_WORDS[name])
+    assert done.exit_code == 2
+    assert "hash-that-nobody-may-see" not in done.output
+    if name != "why":  # which looks at its line first
+        assert "EG1023" in done.output
+        assert "--follow" in done.output
+
+
+def test_with_follow_it_is(folder: Path) -> None:
+    (folder / "elsewhere" / "secret.yaml").unlink()
+    (folder / "m" / "link").symlink_to("../elsewhere")
+    assert "more" in _run("get", "pods", "-f", "m", "--follow").stdout
+    assert "EG1023" in _run("get", "pods", "-f", "m").stderr
+    assert "shop/more" in eastgate.load("m", follow=True).world.workloads
+    with pytest.raises(eastgate.ManifestError, match="leads out"):
+        eastgate.load("m")
+
+
+def test_links_inside_and_links_that_are_named_are_followed(folder: Path) -> None:
+    (folder / "m" / "..data").mkdir()  # as a mounted ConfigMap has it
+    (folder / "m" / "..data" / "x.yaml").write_text(pod("x"))
+    (folder / "m" / "x.yaml").symlink_to("..data/x.yaml")
+    (folder / "named").symlink_to("m")
+    assert _codes("named") == []
+    assert set(eastgate.load("named").world.workloads) == {"shop/good", "shop/x"}
+
+
+def test_what_two_paths_hold_together_may_link_to_each_other(folder: Path) -> None:
+    (folder / "elsewhere" / "secret.yaml").unlink()
+    (folder / "m" / "link.yaml").symlink_to("../elsewhere/more.yaml")
+    assert _codes() == ["EG1023"]
+    assert set(eastgate.load("m", "elsewhere").world.workloads) == {"shop/good", "shop/more"}
+
+
+def test_watching_does_not_leave_the_folder_either(folder: Path) -> None:
+    (folder / "m" / "all").symlink_to("/")
+    (folder / "m" / "link.yaml").symlink_to("../secret.yaml")
+    root = str(folder / "m")
+    seen = _look([root], Bounds.of([root]))
+    assert seen.marks.keys() == {f"{root}/all", f"{root}/link.yaml", f"{root}/good.yaml"}
+    assert all(one.startswith(str(folder)) for one in seen.folders)
+
+
+def test_settings_that_nobody_named_are_not_looked_for_elsewhere(folder: Path) -> None:
+    (folder / "eastgate.yaml").symlink_to("elsewhere/secret.yaml")
+    within = _run("get", "pods", "-f", "m")
+    assert within.exit_code == 2  # the link stays in the working directory: what is wrong with it may be shown
+    (folder / "eastgate.yaml").unlink()
+    os.chdir(folder / "m")
+    (folder / "m" / "eastgate.yaml").symlink_to("../secret.yaml")
+    done = _run("get", "pods", "-f", "good.yaml")
+    assert done.exit_code == 2
+    assert "EG1023" in done.stderr
+    assert "nobody-may-see" not in done.output
+
+
+# Tables
+
+
+def _table(path: Path, manifests: str, more: str = "") -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(
+        "apiVersion: eastgate.dev/v1alpha1\nkind: DecisionTest\nmetadata: {name: t}\nspec:\n"
+        f"  manifests: [{manifests}]\n{more}"
+        "  cases: [{from: sa:shop/web, to: pod:shop/good, expect: allow}]\n"
+    )
+
+
+def test_a_table_names_what_is_beside_it(folder: Path) -> None:
+    _table(folder / "tests" / "t.yaml", "../m")
+    assert _run("test", "tests").exit_code == 0
+    _table(folder / "tests" / "t.yaml", str(folder / "m"))
+    assert _run("test", str(folder / "tests")).exit_code == 0
+
+
+@pytest.mark.parametrize("climbing", ["../../secret.yaml", "../../elsewhere", "ABSOLUTE", "/dev/fd/0", "../link.yaml"])
+def test_a_table_cannot_leave_its_repository(folder: Path, climbing: str) -> None:
+    repository = folder / "repository"
+    (repository / ".git").mkdir(parents=True)
+    (repository / "link.yaml").symlink_to("../secret.yaml")
+    _table(repository / "tests" / "t.yaml", str(folder / "secret.yaml") if climbing == "ABSOLUTE" else climbing)
+    done = _run("test", str(repository))
+    assert done.exit_code != 0
+    assert "leads out" in done.output
+    assert "nobody-may-see" not in done.output
+
+
+def test_a_table_outside_of_a_repository_reaches_one_folder_up(folder: Path) -> None:
+    assert around(folder / "a" / "b" / "t.yaml").hold(folder / "a" / "policies")
+    assert around(folder / "a" / "b" / "t.yaml").hold(folder / "policies")  # the working directory
+    os.chdir("/")
+    assert not around(folder / "a" / "b" / "t.yaml").hold(folder / "policies")
+    assert not around("/x/t.yaml").hold("/etc/shadow")
+
+
+def test_a_table_may_follow_where_it_is_told_so(folder: Path) -> None:
+    (folder / "repository" / ".git").mkdir(parents=True)
+    _table(folder / "repository" / "t.yaml", "../m")
+    assert _run("test", "repository").exit_code != 0
+    assert _run("test", "--follow", "repository").exit_code == 0
+
+
+def test_keys_of_a_table_stay_inside_as_well(folder: Path) -> None:
+    (folder / "repository" / ".git").mkdir(parents=True)
+    (folder / "repository" / "m.yaml").write_text(pod("good"))
+    _table(folder / "repository" / "t.yaml", "m.yaml", "  jwks: {https://issuer.example: ../secret.yaml}\n")
+    done = _run("test", "repository/t.yaml")
+    assert done.exit_code == 1
+    assert "its keys can be read" in done.stdout
+    assert "leads out" in done.stdout
+
+
+# What is no file
+
+
+@pytest.mark.parametrize("kind", NOT_FILES)
+def test_what_is_no_file_is_an_error_and_is_not_opened(folder: Path, kind: str) -> None:
+    NOT_FILES[kind](folder / "m" / "x.yaml")
+    assert set(_codes()) <= {"EG1023", "EG1024"}
+    assert _codes() != []
+    assert _codes(folder / "m" / "x.yaml") == ["EG1024"]
+    roots = read_nodes(folder / "m" / "x.yaml")
+    assert [one.code.id for one in roots.reporter] == ["EG1024"]
+
+
+def test_a_pipe_that_comes_between_looking_and_opening_is_not_waited_for(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(folder / "m" / "x.yaml")
+    regular, really = os.stat("m/good.yaml"), os.stat
+    monkeypatch.setattr(os, "stat", lambda path, **more: regular if path == "m/x.yaml" else really(path, **more))
+    reporter = Reporter()
+    assert load("m/x.yaml", None, reporter) is None
+    assert [one.code.id for one in reporter] == ["EG1024"]
+
+
+def test_what_the_shell_has_opened_is_read(folder: Path) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, pod("piped").encode())
+    os.close(writing)
+    try:
+        assert set(eastgate.load(f"/dev/fd/{reading}").world.workloads) == {"shop/piped"}
+    finally:
+        os.close(reading)
+
+
+def test_settings_in_a_pipe_are_not_waited_for(folder: Path) -> None:
+    os.mkfifo(folder / "eastgate.yaml")
+    done = _run("get", "pods", "-f", "m")
+    assert done.exit_code == 2
+    assert "EG1024" in done.stderr
+
+
+# Texts
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_every_text_has_an_answer(folder: Path, name: str) -> None:
+    content, code = TEXTS[name]
+    (folder / "m" / "x.yaml").write_bytes(content)
+    found = _codes()
+    assert found == [] if code is None else found and found[0].startswith(code)
+    assert _run("lint", "-f", "m").exit_code == (0 if code is None else 2)
+
+
+def test_a_file_beyond_all_measure_is_refused_unread(folder: Path) -> None:
+    with open(folder / "m" / "x.yaml", "wb") as file:
+        file.truncate(limits.MAX_BYTES + 1)  # and no block of it is on the disk
+    assert _codes() == ["EG1002"]
+
+
+def test_a_folder_with_the_name_of_a_manifest_is_a_folder(folder: Path) -> None:
+    (folder / "m" / "x.yaml").mkdir()
+    (folder / "m" / "x.yaml" / "y.yaml").write_text(pod("inner"))
+    assert set(eastgate.load("m").world.workloads) == {"shop/good", "shop/inner"}
+    assert [one.code.id for one in read_nodes(folder / "m" / "x.yaml").reporter] == ["EG1001"]
+
+
+def test_a_file_that_goes_after_it_was_listed_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "m" / "x.yaml").write_text(pod("x"))
+    really = os.open
+
+    def opening(path: str, *more: int) -> int:
+        if str(path) == "m/x.yaml":
+            os.unlink(path)
+        return really(path, *more)
+
+    monkeypatch.setattr(os, "open", opening)
+    assert _codes() == ["EG1001"]
+
+
+def test_a_file_that_grows_while_it_is_read_is_read_once(folder: Path) -> None:
+    path, stop = folder / "m" / "x.yaml", threading.Event()
+    path.write_text(pod("x"))
+
+    def grow() -> None:
+        with open(path, "a") as file:
+            while not stop.wait(0.0001) and file.tell() < 1 << 20:
+                file.write("# more\n")
+                file.flush()
+
+    growing = threading.Thread(target=grow)
+    growing.start()
+    try:
+        assert set(eastgate.load("m").world.workloads) == {"shop/good", "shop/x"}
+    finally:
+        stop.set()
+        growing.join()
+
+
+def test_a_file_that_may_not_be_read_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "m" / "good.yaml").chmod(stat.S_IWUSR)
+    if os.geteuid() == 0:  # who may read everything
+
+        def refused(path: str, *_more: int) -> int:
+            raise PermissionError(13, "Permission denied", path)
+
+        monkeypatch.setattr(os, "open", refused)
+    assert _codes() == ["EG1001"]
+
+
+# Rego
+
+
+BOMB = 'package a\nallow { regex.match("(a+)+$", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab") }\n'
+
+
+def test_the_start_of_the_engine_is_no_time_for_a_bomb(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rego_process, "START", 3600.0)
+    engine, said = RegoEngine(timeout=1), list[str]()
+
+    def ask() -> None:
+        try:
+            engine.ask(BOMB, "allow = data.a.allow", {})
+        except RegoFailure as failure:
+            said.append(str(failure))
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(120)
+    assert said == ["it takes longer than 1 s"]
+    engine.close()
+
+
+def test_all_rego_of_a_policy_has_one_time_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, patience = RegoEngine(timeout=30), Patience()
+    engine.ask("package a\nallow = true\n", "allow = data.a.allow", {}, patience)
+    assert patience.spent > 0
+    patience.spent = 30
+    with pytest.raises(RegoFailure, match="longer than 30 s"):
+        engine.ask("package a\nallow = true\n", "allow = data.a.allow", {}, patience)
+    engine.close()
+
+
+def test_what_took_too_long_is_not_tried_again_at_the_next_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = RegoEngine(timeout=1)
+    with pytest.raises(RegoFailure, match="longer"):
+        engine.ask(BOMB, "allow = data.a.allow", {})
+    monkeypatch.setattr(rego_process, "_Worker", None)  # which would be needed
+    with pytest.raises(RegoFailure, match="longer"):
+        engine.ask(BOMB, "allow = data.a.allow", {})
+    engine.close()
