@@ -16,7 +16,7 @@ from eastgate.cel.syntax import Call, Entry, HasEntry, HasVariable, Literal, Nod
 from eastgate.cel.variables import Kind, Variables, presence_of
 from eastgate.policy.attributes import Attribute
 from eastgate.policy.predicates import Predicate
-from eastgate.policy.requests import Known
+from eastgate.policy import Known
 
 __all__ = ["MAX_LENGTH", "Expression", "compile_cel"]
 
