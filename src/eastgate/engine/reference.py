@@ -188,10 +188,10 @@ def _completions(layer: Layer, request: Request) -> Iterator[Request]:
     unknown = sorted(layer.looks_at - request.values.keys())
     asked = [atom for atom in _deciding(layer) if isinstance(atom, Is)]
     several = {a for a in unknown if a.is_repeatable and any(atom.attribute == a and not atom.joined for atom in asked)}
-    domains = [
-        (_several if attribute in several else _domain)(attribute, [a.matcher for a in asked if a.attribute == attribute])
-        for attribute in unknown
-    ]
+    domains = []
+    for attribute in unknown:
+        matchers = [atom.matcher for atom in asked if atom.attribute == attribute]
+        domains.append(_several(attribute, matchers) if attribute in several else _domain(attribute, matchers))
     tests: list[Is | Computed] = [t for t in dict.fromkeys(_tests(layer)) if not t.attributes <= request.values.keys()]
     tests += dict.fromkeys(atom for atom in asked if atom.joined and atom.attribute in several)
     for values in product(*domains):

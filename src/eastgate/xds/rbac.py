@@ -17,17 +17,28 @@ from google.protobuf.json_format import ParseDict
 from google.protobuf.message import Message
 from xds.core.v3 import extension_pb2 as xds_extension_pb2
 
-from eastgate.policy.attributes import Attribute
-from eastgate.targets.envoy import ByCaller, Node, PortPlan, Requests, Verdict
-from eastgate.xds.matching import PATH_KEY, TOKEN_KEY, caller_matcher, query_key, where_slash_is_encoded
+from eastgate.policy import Refusal
+from eastgate.targets.envoy import UNCLEAR, ByCaller, Node, PortPlan, Requests, Verdict
+from eastgate.xds.matching import PATH_KEY, TOKEN_KEY, caller_matcher, where_slash_is_encoded, where_unclear
 from eastgate.xds.packing import packed, serialized
 from eastgate.xds.server.resources import EXTENSION, Resource
 from eastgate.xds.tokens import TokenIdentity
+from eastgate.xds.values import noting
 
-__all__ = ["ATTRIBUTES", "AUDIT", "CONNECTIONS", "REQUESTS", "connection_filters", "filter_name", "request_filters"]
+__all__ = [
+    "ATTRIBUTES",
+    "AUDIT",
+    "CONNECTIONS",
+    "REQUESTS",
+    "VALUES",
+    "connection_filters",
+    "filter_name",
+    "request_filters",
+]
 
 CONNECTIONS, AUDIT = "connections", "audit"  # name what was decided of a connection
-ATTRIBUTES, REQUESTS = "attributes", "requests"  # notes what is looked at, and decides
+ATTRIBUTES, VALUES, REQUESTS = "attributes", "values", "requests"  # note what is looked at, and decides
+_UNCLEAR = Verdict(False, int(Refusal.BAD_REQUEST), UNCLEAR)
 
 
 def filter_name(port: int, which: str) -> str:
@@ -40,7 +51,8 @@ def request_filters(plan: PortPlan, tokens: TokenIdentity | None = None) -> list
     if plan.requests is None:
         return []
     return [
-        _resource(filter_name(plan.port, ATTRIBUTES), _attributes(plan.requests.looks_at, tokens)),
+        _resource(filter_name(plan.port, ATTRIBUTES), _attributes(tokens)),
+        _resource(filter_name(plan.port, VALUES), noting(plan.requests.fields), plan.policies),
         _resource(filter_name(plan.port, REQUESTS), _rules(plan.requests, tokens), plan.policies),
     ]
 
@@ -50,6 +62,9 @@ def _rules(requests: Requests, tokens: TokenIdentity | None) -> Message:
     matcher = caller_matcher(requests.decision, _action, by_token)
     if requests.refusal is not None:
         matcher = where_slash_is_encoded(caller_matcher(requests.refusal, _action, by_token), matcher)
+    deciding = [field.attribute for field in requests.fields if field.decides]
+    if deciding:
+        matcher = where_unclear(deciding, lambda to: _action(to, _UNCLEAR), matcher)
     rules = http_rbac_pb2.RBAC(matcher=matcher)
     if requests.audit is not None:
         rules.shadow_matcher.CopyFrom(caller_matcher(requests.audit, _action, by_token))
@@ -84,13 +99,11 @@ def _named_action(name: str, allowed: bool) -> Any:
     return xds_extension_pb2.TypedExtensionConfig(name="verdict", typed_config=packed(action))
 
 
-def _attributes(looked_at: frozenset[Attribute], tokens: TokenIdentity | None) -> Message:
-    """The path without its query, each query parameter that a policy looks at, and whom a token names."""
+def _attributes(tokens: TokenIdentity | None) -> Message:
+    """The path without its query, and whom a token names."""
     values: list[dict[str, object]] = [_noted(PATH_KEY, "%PATH(NQ:PATH)%")]
     if tokens is not None:
         values.append(_noted(TOKEN_KEY, tokens.claimed))
-    queries = sorted(one.key for one in looked_at if one.name == "query parameter")
-    values += [_noted(query_key(name), f"%QUERY_PARAM({name})%") for name in queries]
     found: Message = ParseDict({"on_request_headers": values}, set_filter_state_pb2.Config())
     return found
 
