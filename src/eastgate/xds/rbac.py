@@ -37,7 +37,10 @@ __all__ = [
 ]
 
 CONNECTIONS, AUDIT = "connections", "audit"  # name what was decided of a connection
-ATTRIBUTES, VALUES, REQUESTS = "attributes", "values", "requests"  # note what is looked at, and decides
+ATTRIBUTES, REQUESTS = "attributes", "requests"  # notes what is looked at, and decides
+# Both note the same values. Envoy takes resources in the order of their names: the first has what new rules look at
+# before they are there, and the second what old ones look at until they are gone.
+VALUES = ("fields", "values")
 _UNCLEAR = Verdict(False, int(Refusal.BAD_REQUEST), UNCLEAR)
 
 
@@ -52,7 +55,7 @@ def request_filters(plan: PortPlan, tokens: TokenIdentity | None = None) -> list
         return []
     return [
         _resource(filter_name(plan.port, ATTRIBUTES), _attributes(tokens)),
-        _resource(filter_name(plan.port, VALUES), noting(plan.requests.fields), plan.policies),
+        *(_resource(filter_name(plan.port, one), noting(plan.requests.fields), plan.policies) for one in VALUES),
         _resource(filter_name(plan.port, REQUESTS), _rules(plan.requests, tokens), plan.policies),
     ]
 

@@ -39,7 +39,7 @@ def requests(door: Door) -> Any:
         http_filters=[
             *([token_filter(door.tokens)] if door.tokens is not None else []),
             discovered(filter_name(door.port, ATTRIBUTES), f"{HTTP}.set_filter_state.v3.Config"),
-            discovered(filter_name(door.port, VALUES), f"{HTTP}.lua.v3.Lua"),
+            *(discovered(filter_name(door.port, one), f"{HTTP}.lua.v3.Lua") for one in VALUES),
             discovered(filter_name(door.port, REQUESTS), f"{HTTP}.rbac.v3.RBAC"),
             filter_("router", typed(f"{HTTP}.router.v3.Router", suppress_envoy_headers=True)),
         ],

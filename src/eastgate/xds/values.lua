@@ -90,7 +90,6 @@ end
 -- Notes
 
 local function note(state, field, values)
-  local text = "="
   if not values or (field.most and #values > field.most) then
     state:set(field.key, "envoy.string", UNCLEAR)
     return
@@ -101,11 +100,11 @@ local function note(state, field, values)
       return
     end
   end
-  if #values > 0 then text = text .. START .. table.concat(values, STOP .. START) .. STOP end
+  local text = #values > 0 and START .. table.concat(values, STOP .. START) .. STOP or ""
   for index = 1, field.most and #values or 0 do
     state:set(field.key .. "." .. (index - 1), "envoy.string", values[index])
   end
-  state:set(field.key, "envoy.string", text)
+  state:set(field.key, "envoy.string", "=" .. text)
 end
 
 local NAMES = {}
@@ -116,12 +115,15 @@ end
 function envoy_on_request(handle)
   local headers, info = handle:headers(), handle:streamInfo()
   local state, http2 = info:filterState(), info:protocol() == "HTTP/2"
-  local query = next(NAMES) and parameters(headers:get(":path") or "", NAMES) or {}
+  local query
   for _, field in ipairs(FIELDS) do
-    if field.header then
-      note(state, field, header_values(headers, field, http2))
-    else
-      note(state, field, query[field.name] or {})
+    if not state:get(field.key) then  -- there are two such filters, so that one is there while policies change
+      if field.header then
+        note(state, field, header_values(headers, field, http2))
+      else
+        query = query or parameters(headers:get(":path") or "", NAMES)
+        note(state, field, query[field.name] or {})
+      end
     end
   end
 end
