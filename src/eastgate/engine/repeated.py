@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from eastgate.policy import Computed, Is, Known, Request, Value, known
+from eastgate.policy import Computed, Is, Known, Request, known
 from eastgate.policy.attributes import Attribute
 
 __all__ = ["Repeated"]
@@ -31,13 +31,15 @@ class Repeated:
         ]
         self.attributes = dict.fromkeys(atom.attribute for atom in asked if not atom.joined)
         self.atoms = [atom for atom in asked if atom.attribute in self.attributes]
+        self._met: dict[Is, frozenset[str]] = {}
 
     def is_possible(self, test: Is | Computed, assuming: Request, cells: _Cells) -> bool:
         """Whether some values of the attribute of a test bring about all that is assumed of it."""
         if isinstance(test, Computed) or test.attribute not in self.attributes:
             return True
         held, missed = self._assumed(test.attribute, assuming)
-        return all(_first(atom, missed, cells) is not None for atom in held)
+        avoided = self._meeting_any(missed, cells)
+        return all(self._meeting(atom, cells) - avoided for atom in held)
 
     def values(self, assuming: Request, cells: _Cells) -> tuple[tuple[Attribute, Known], ...]:
         """Values of each attribute of which something is assumed."""
@@ -46,14 +48,15 @@ class Repeated:
     def _values(self, assuming: Request, cells: _Cells) -> Iterator[tuple[Attribute, Known]]:
         for attribute in self.attributes:
             held, missed = self._assumed(attribute, assuming)
-            if not held and missed:
-                yield attribute, next(cell for cell in cells[attribute] if not _meets_any(cell, missed))
-            elif held:
+            avoided = self._meeting_any(missed, cells)
+            if held:
                 chosen: list[str] = []
                 for atom in held:
                     if not atom.accepts(tuple(chosen)):
-                        chosen.append(str(_first(atom, missed, cells)))
+                        chosen.append(min(self._meeting(atom, cells) - avoided))
                 yield attribute, known(chosen)
+            elif missed:
+                yield attribute, next(cell for cell in cells[attribute] if cell not in avoided)
 
     def _assumed(self, attribute: Attribute, assuming: Request) -> tuple[list[Is], list[Is]]:
         held: list[Is] = []
@@ -64,14 +67,12 @@ class Repeated:
                 (held if outcome else missed).append(atom)
         return held, missed
 
+    def _meeting_any(self, atoms: Iterable[Is], cells: _Cells) -> frozenset[str]:
+        return frozenset().union(*(self._meeting(atom, cells) for atom in atoms))
 
-def _first(atom: Is, missed: list[Is], cells: _Cells) -> Value | None:
-    """A value that meets an atom and none of the others."""
-    for cell in cells[atom.attribute]:
-        if isinstance(cell, str) and atom.accepts(cell) and not _meets_any(cell, missed):
-            return cell
-    return None
-
-
-def _meets_any(cell: Known, atoms: list[Is]) -> bool:
-    return any(atom.accepts(cell) for atom in atoms)
+    def _meeting(self, atom: Is, cells: _Cells) -> frozenset[str]:
+        """The values that an atom is true of."""
+        if atom not in self._met:
+            every = cells[atom.attribute]
+            self._met[atom] = frozenset(one for one in every if isinstance(one, str) and atom.accepts(one))
+        return self._met[atom]
