@@ -43,8 +43,7 @@ KNOWN = (
     ),
     Known(
         "unclear-values",
-        "more than eight values of one name where a policy has a pattern, values that Envoy has joined with commas, and "
-        "NUL, STX and ETX in a query are refused",
+        "more than eight values of one name where a policy has a pattern, and values that Envoy joins, are refused",
         lambda ask, answer: _who(answer) == "unclear-values" and _is_unclear(ask),
     ),
     Known(

@@ -1,4 +1,4 @@
-"""What is unknown is completed with all that matters, and is never a reason to hang: past a bound the answer is deny."""
+"""What is unknown is completed with all that matters, and no reason to hang: past a bound the answer is deny."""
 
 from __future__ import annotations
 

@@ -7,7 +7,9 @@ from urllib.parse import unquote_plus
 
 __all__ = ["note_values"]
 
-_ENTRY = re.compile(r'^  \{ name = "(.*?)", key = "(.*?)"(, header = true)?(, joint = ".*?")?(?:, most = (\d+))? \},$', re.M)
+_ENTRY = re.compile(
+    r'^  \{ name = "(.*?)", key = "(.*?)"(, header = true)?(, joint = ".*?")?(?:, most = (\d+))? \},$', re.MULTILINE
+)
 
 
 def note_values(script: str, headers: dict[str, list[str]], state: dict[str, str]) -> None:

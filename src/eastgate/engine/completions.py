@@ -98,12 +98,14 @@ def complete(layer: Layer, request: Request) -> Completion:
                 either = (candidate.assuming({test: held}) for held in (True, False))
                 todo.extend((one, depth + 1) for one in either if repeated.is_possible(test, one, cells))
             continue
+        if outcome.allowed and first is not None:
+            continue
         values = tuple((a, candidate.values[a]) for a in unknown[:depth]) + repeated.values(candidate, cells)
         outcomes = tuple((test, held) for test in tests if (held := candidate.assumed[test]) is not None)
         found = Completion(outcome, values, outcomes)
         if not outcome.allowed:
             return replace(found, telling=_telling(layer, candidate, values, cells)) if values else found
-        first = first or found
+        first = found
     assert first is not None  # noqa: S101 - an attribute has at least one cell
     return first if every else _given_up(layer)
 

@@ -194,8 +194,8 @@ def _test(to: Any, predicate: Predicate) -> None:
     match predicate:
         case Is(attribute, matcher) if attribute.is_repeatable:
             wanted = marked(matcher)
-            for one, part in zip(_either(to, len(wanted)), wanted, strict=True):
-                _text(one, _state(field_key(attribute)), contains=part)
+            for one, text in zip(_either(to, len(wanted)), wanted, strict=True):
+                _text(one, _state(field_key(attribute)), contains=text)
         case Is(attribute, matcher):
             _is(to, attribute, matcher)
         case Computed(pattern=(attribute, pattern)) if attribute.is_repeatable:
