@@ -16,6 +16,7 @@ from eastgate.authconfig.facts import RequestFacts, Services
 from eastgate.authconfig.model import Credentials, Introspection, Jwt, Scheme, SubjectAccess, TokenReview, Where
 from eastgate.policy import Answer, AskAll, Layer, Refusal, Request, Ruling
 from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, UNKNOWN, Attribute, Unknown
+from eastgate.policy.fields import header_values
 from eastgate.questions import Question
 from eastgate.settings import Settings
 from eastgate.world import Secret, Selector, World
@@ -91,7 +92,9 @@ def _facts(request: Request, question: Question) -> RequestFacts:
         host=question.host or _text(request, HOST),
         method=_text(request, METHOD),
         path=_path(request, question),
-        headers={name.lower(): value for name, value in headers.items()} if headers is not None else UNKNOWN,
+        headers={name: ",".join(every) for name, every in header_values(headers).items()}
+        if headers is not None
+        else UNKNOWN,
         principal=_peer(request, IDENTITY),
         address=_peer(request, ADDRESS),
         certificate=question.certificate or (None if request.get(IDENTITY) is None else UNKNOWN),

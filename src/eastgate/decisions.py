@@ -225,4 +225,6 @@ def origin_to_json(origin: Origin) -> dict[str, object]:
 
 def shown(value: object) -> object:
     """A value as a person wants to see it."""
+    if isinstance(value, tuple):
+        return list(value)
     return value if isinstance(value, str | int) else "absent" if value is None else "unknown"

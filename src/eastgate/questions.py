@@ -10,11 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TypeVar
-from urllib.parse import parse_qsl
 
 from eastgate.diagnostics import Code, Diagnostic, did_you_mean
 from eastgate.journey import through_gateway, through_route
-from eastgate.policy import Known, Layer, Request
+from eastgate.policy import Known, Layer, Request, known
 from eastgate.policy.attributes import (
     ADDRESS,
     BACKEND,
@@ -34,6 +33,7 @@ from eastgate.policy.attributes import (
     header,
     query,
 )
+from eastgate.policy.fields import Headers, header_values, query_values
 from eastgate.policy.paths import comparable_host, comparable_path
 from eastgate.settings import Settings
 from eastgate.world import (
@@ -91,7 +91,7 @@ class Question:
     path: str | None = None
     host: str | None = None
     sni: str | None = None
-    headers: Mapping[str, str] | None = None
+    headers: Headers | None = None
     mcp_method: str | None = None
     tool: str | None = None
     source_ip: str | None = None
@@ -322,17 +322,11 @@ def _http(question: Question) -> Values:
         if not question.path.startswith("/") and question.path != "*":
             raise QuestionError(BAD_ATTRIBUTE, f"`{question.path}` is not a path", f"write /{question.path}")
         values[PATH] = comparable_path(question.path)
-        values.update(_query(question.path))
+        values.update({query(name): known(every) for name, every in query_values(question.path).items()})
     if question.sni is not None:
         values[SNI] = comparable_host(question.sni)
-    values.update({header(name): value for name, value in (question.headers or {}).items()})
+    values.update({header(name): known(every) for name, every in header_values(question.headers or {}).items()})
     return values
-
-
-def _query(path: str) -> Values:
-    """The parameters behind a path; of several with one name the first counts."""
-    written = parse_qsl(path.partition("#")[0].partition("?")[2], keep_blank_values=True)
-    return {query(name): value for name, value in reversed(written)}
 
 
 _WITHOUT_BODY = ("GET", "HEAD", "DELETE", "OPTIONS")

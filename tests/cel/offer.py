@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eastgate.cel import CelEvaluationError, CelProblem, Expression, Variables, compile_cel
-from eastgate.policy import Known
+from eastgate.policy import Value
 from eastgate.policy.attributes import HOST, MCP_TOOL, METHOD, PATH, PORT, Attribute, header
 
 TIME = Attribute("time")
@@ -28,7 +28,7 @@ def problem(text: str) -> CelProblem:
     return found
 
 
-def outcome(text: str, values: dict[Attribute, Known]) -> bool | str:
+def outcome(text: str, values: dict[Attribute, Value | None]) -> bool | str:
     """The answer, or the words of the error. What `values` does not name is absent."""
     expression = compiled(text)
     try:

@@ -9,7 +9,7 @@ import pytest
 
 from eastgate.cel import CelEvaluationError, Variables, compile_cel
 from eastgate.cel.expression import Expression
-from eastgate.policy import Known
+from eastgate.policy import Value
 from eastgate.policy.attributes import HOST, MCP_TOOL, METHOD, PATH, PORT, Attribute, header
 from tests.cel.offer import TIME, compiled, outcome
 
@@ -20,7 +20,7 @@ NO_OFFSET, NO_TIME = "a time without its offset from UTC", "not a time such as 2
 NO_USER = 'there is no entry "x-user"'
 
 # expression, the values that are there, the answer or the words of the error
-TABLE: list[tuple[str, dict[Attribute, Known], bool | str]] = [
+TABLE: list[tuple[str, dict[Attribute, Value | None], bool | str]] = [
     ("request.path == '/x'", {PATH: "/x"}, True),
     ("request.path == '/x'", {PATH: "/y"}, False),
     # absent is an error, and an error is not false
@@ -84,7 +84,7 @@ TABLE: list[tuple[str, dict[Attribute, Known], bool | str]] = [
 
 
 @pytest.mark.parametrize(("text", "values", "expected"), TABLE, ids=[f"{row[0]} {len(row[1])}" for row in TABLE])
-def test_an_expression_answers_or_errs(text: str, values: dict[Attribute, Known], expected: bool | str) -> None:
+def test_an_expression_answers_or_errs(text: str, values: dict[Attribute, Value | None], expected: bool | str) -> None:
     assert outcome(text, values) == expected
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from eastgate.cel import CelEvaluationError, Expression
 from eastgate.engine.partial import truth
-from eastgate.policy import Known, Request
+from eastgate.policy import Request, Value
 from eastgate.policy.attributes import MCP_TOOL, PATH, PORT, Attribute, header
 from tests.cel.offer import compiled
 
@@ -23,7 +23,8 @@ TEXT_OPERANDS = {
     "request.headers.a": header("a"),
     "request.headers['A']": header("a"),
 }
-VALUES: dict[Attribute, list[Known]] = {
+Values = dict[Attribute, Value | None]
+VALUES: dict[Attribute, list[Value | None]] = {
     PATH: [None, *TEXTS],
     MCP_TOOL: [None, *TEXTS],
     header("a"): [None, *TEXTS],
@@ -75,7 +76,7 @@ any_expressions = st.recursive(simple | opaque, combined, max_leaves=7)
 requests = st.fixed_dictionaries({attribute: st.sampled_from(known) for attribute, known in VALUES.items()})
 
 
-def agree(expression: Expression, values: dict[Attribute, Known]) -> None:
+def agree(expression: Expression, values: Values) -> None:
     request = Request(values)
     try:
         answer: bool | None = expression.evaluate(values)
@@ -90,7 +91,7 @@ def agree(expression: Expression, values: dict[Attribute, Known]) -> None:
 
 @settings(max_examples=600, deadline=None)
 @given(simple_expressions, st.lists(requests, min_size=4, max_size=8))
-def test_simple_expressions_are_lowered_and_mean_the_same(text: str, many: list[dict[Attribute, Known]]) -> None:
+def test_simple_expressions_are_lowered_and_mean_the_same(text: str, many: list[Values]) -> None:
     expression = compiled(text)
     assert expression.lowered is not None
     assert expression.lowered_or_error is not None
@@ -100,7 +101,7 @@ def test_simple_expressions_are_lowered_and_mean_the_same(text: str, many: list[
 
 @settings(max_examples=400, deadline=None)
 @given(any_expressions, st.lists(requests, min_size=4, max_size=8))
-def test_what_is_lowered_of_other_expressions_means_the_same(text: str, many: list[dict[Attribute, Known]]) -> None:
+def test_what_is_lowered_of_other_expressions_means_the_same(text: str, many: list[Values]) -> None:
     expression = compiled(text)
     for values in many:
         agree(expression, values)

@@ -44,12 +44,12 @@ class Http:
         lines += [f"{name}: {value}" for name, value in self.headers]
         return "".join(f"{line}\r\n" for line in lines).encode("utf-8", "surrogateescape") + b"\r\n"
 
-    def values(self) -> dict[str, str]:
-        """The headers as the engine is told of them: several of one name are one, with commas between."""
+    def values(self) -> dict[str, list[str]]:
+        """The headers as the engine is told of them."""
         found: dict[str, list[str]] = {}
         for name, value in self.headers:
-            found.setdefault(name.lower(), []).append(value.strip(" \t"))
-        return {name: ",".join(values) for name, values in found.items()}
+            found.setdefault(name, []).append(value)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

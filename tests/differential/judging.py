@@ -42,9 +42,9 @@ KNOWN = (
         lambda ask, answer: ask.http is not None and answer.request is None and _is_odd(ask),
     ),
     Known(
-        "plus-in-query",
-        "Envoy reads `+` and `%2B` alike, so that a value with either is refused where a policy has a pattern",
-        lambda _, answer: _who(answer) == "plus-in-query",
+        "unclear-values",
+        "more than eight values of one name where a policy has a pattern, and values that Envoy joins, are refused",
+        lambda ask, answer: _who(answer) == "unclear-values" and _is_unclear(ask),
     ),
     Known(
         "cannot-be-enforced",
@@ -52,6 +52,16 @@ KNOWN = (
         lambda _, answer: _who(answer) == "cannot-be-enforced",
     ),
 )
+
+
+def _is_unclear(ask: Ask) -> bool:
+    """Whether a proxy may refuse it: of what the corpus has, only many values and joined ones are so."""
+    http = ask.http
+    if http is None:
+        return False
+    names = [name.lower() for name, _ in http.headers]
+    many = http.target.count("&") >= 8 or any(names.count(name) > 8 for name in names)
+    return many or names.count("user-agent") > 1
 
 
 def _is_odd(ask: Ask) -> bool:

@@ -147,6 +147,9 @@ header = st.sampled_from(
         {"name": "k", "value": ".*", "type": _REGEX},
         {"name": "k", "value": ".+", "type": _REGEX},
         {"name": "x-other", "value": "1"},
+        {"name": "x-other", "value": "2"},
+        {"name": "k", "value": "v.*w", "type": _REGEX},
+        {"name": "User-Agent", "value": "v"},
     ]
 )
 query = st.sampled_from(
@@ -158,6 +161,11 @@ query = st.sampled_from(
         {"name": "other", "value": "1"},
         {"name": "k", "value": "é"},
         {"name": "k", "value": "a=b"},
+        {"name": "k", "value": "v w"},
+        {"name": "k", "value": "v+w"},
+        {"name": "k", "value": ""},
+        {"name": "k", "value": ".*", "type": _REGEX},
+        {"name": "k", "value": "\ufffd"},
     ]
 )
 _METHODS = st.sampled_from(["GET", "POST", "HEAD"])

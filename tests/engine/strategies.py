@@ -52,6 +52,7 @@ from eastgate.policy.attributes import (
     SERVICE,
     Attribute,
     header,
+    query,
 )
 
 IDENTITIES = [
@@ -68,6 +69,7 @@ HOSTS = ["a.example", "b.example"]
 ADDRESSES = ["10.0.0.1", "10.0.0.200", "10.0.1.0", "192.168.0.1", "::1"]
 SERVICES = ["a/web", "a/db"]
 HEADER = header("X-Team")
+QUERY = query("team")
 NETWORKS = [ip_network(n) for n in ("10.0.0.0/24", "10.0.0.128/25", "10.0.0.0/8", "::/64")]
 
 VALUES: dict[Attribute, list[str] | list[int]] = {
@@ -78,7 +80,8 @@ VALUES: dict[Attribute, list[str] | list[int]] = {
     HOST: HOSTS,
     ADDRESS: ADDRESSES,
     SERVICE: SERVICES,
-    HEADER: ["red", "blue"],
+    HEADER: ["red", "blue", "red,blue"],
+    QUERY: ["red", "green"],
 }
 
 
@@ -106,24 +109,40 @@ path_atom = st.builds(
     | st.builds(Prefix, st.sampled_from(["/api", "/api/", "/", ""]))
     | st.builds(Suffix, st.sampled_from([".png", "x.png", "1"])),
 )
-other_atom = st.sampled_from([METHOD, HOST, SERVICE, HEADER]).flatmap(
+other_atom = st.sampled_from([METHOD, HOST, SERVICE]).flatmap(
     lambda attribute: st.builds(Is, st.just(attribute), one_of(VALUES[attribute]) | st.just(Present()))
+)
+repeatable_atom = st.builds(
+    Is,
+    st.sampled_from([HEADER, QUERY]),
+    one_of(["red", "blue", "red,blue"])
+    | st.just(Present())
+    | st.builds(Prefix, st.sampled_from(["r", "red,", ""]))
+    | st.builds(Suffix, st.sampled_from(["e", "d"])),
+    st.sampled_from([False, False, False, True]),
 )
 address_atom = st.builds(
     Is, st.just(ADDRESS), st.lists(st.sampled_from(NETWORKS), max_size=2).map(lambda n: InNetwork(tuple(n)))
 )
 
 
+several = st.lists(st.sampled_from(["red", "blue", "", "red,blue"]), min_size=2, max_size=3).map(tuple)
+
+
 def _is_long(attribute: Attribute) -> Callable[[Mapping[Attribute, Known]], bool]:
     return lambda values: len(values[attribute]) > 8  # type: ignore[arg-type] # an absent value is an error, as it should
 
 
-computed = st.builds(
-    lambda attribute, on_error: Computed(f"long {attribute}", frozenset({attribute}), _is_long(attribute), on_error),
-    st.sampled_from([PATH, HEADER, IDENTITY]),
-    st.booleans(),
+def _computed(attribute: Attribute, on_error: bool, patterned: bool) -> Computed:
+    pattern = (attribute, "(?s).{9,}") if patterned else None
+    text = f"{'each' if patterned else 'all'} of {attribute} is long"
+    return Computed(text, frozenset({attribute}), _is_long(attribute), on_error, pattern)
+
+
+computed = st.builds(_computed, st.sampled_from([PATH, HEADER, QUERY, IDENTITY]), st.booleans(), st.booleans())
+atom: st.SearchStrategy[Predicate] = (
+    computed | identity_atom | port_atom | path_atom | other_atom | repeatable_atom | address_atom
 )
-atom: st.SearchStrategy[Predicate] = computed | identity_atom | port_atom | path_atom | other_atom | address_atom
 
 
 def _wider(inner: st.SearchStrategy[Predicate]) -> st.SearchStrategy[Predicate]:
@@ -190,7 +209,8 @@ answers: st.SearchStrategy[Mapping[str, Answer]] = st.dictionaries(
 def known_request(draw: st.DrawFn) -> Request:
     values: dict[Attribute, Known] = {}
     for attribute, choices in VALUES.items():
-        values[attribute] = draw(st.sampled_from([*choices, 8081 if attribute == PORT else None]))
+        value: st.SearchStrategy[Known] = st.sampled_from([*choices, 8081 if attribute == PORT else None])
+        values[attribute] = draw(value | several if attribute.is_repeatable else value)
     return Request(values, draw(answers))
 
 

@@ -1,19 +1,22 @@
-"""What is unknown is never a reason to hang: past a bound the answer is deny."""
+"""What is unknown is completed with all that matters, and no reason to hang: past a bound the answer is deny."""
 
 from __future__ import annotations
 
 import pytest
 
 from eastgate.engine.completions import complete
+from eastgate.engine.partial import judge
 from eastgate.policy import (
     ALWAYS,
     AllowAny,
     And,
+    Case,
     Chain,
     Deny,
     Is,
     Layer,
     Not,
+    OneOf,
     Origin,
     PolicyRef,
     Prefix,
@@ -21,7 +24,9 @@ from eastgate.policy import (
     Rule,
     Suffix,
 )
-from eastgate.policy.attributes import HOST, METHOD, PATH, Attribute
+from eastgate.policy.attributes import HOST, METHOD, PATH, Attribute, header
+
+TEAM = header("x-team")
 
 
 def rule(number: int, *parts: Is | Not) -> Rule:
@@ -57,3 +62,48 @@ def test_what_does_not_depend_on_the_unknown_is_answered_however_many_cells_ther
     completion = complete(layer(*rules), Request({METHOD: "GET"}))
     assert completion.outcome.allowed
     assert not completion.exhausted
+
+
+# Attributes that may be there several times
+
+
+def test_an_unknown_header_may_meet_two_rules_at_once() -> None:
+    """Denied only where both hold, which needs two values."""
+    both = rule(0, Is(TEAM, OneOf(frozenset({"red"}))), Is(TEAM, OneOf(frozenset({"blue"}))))
+    completion = complete(layer(both), Request({}))
+    assert not completion.outcome.allowed
+    assert dict(completion.assumed) == {TEAM: ("red", "blue")}
+    assert completion.telling == completion.assumed
+    assert judge(layer(both), completion.of(Request({}))) == completion.outcome
+
+
+def test_values_of_an_unknown_header_meet_no_rule_that_is_said_not_to_hold() -> None:
+    """Every text that begins with `re` begins with `r`."""
+    possible = rule(0, Is(TEAM, Prefix("r")), Not(Is(TEAM, Prefix("re"))), Is(TEAM, Prefix("b")))
+    impossible = rule(0, Is(TEAM, Prefix("re")), Not(Is(TEAM, Prefix("r"))), Is(TEAM, Prefix("b")))
+    assert not complete(layer(possible), Request({})).outcome.allowed
+    assert complete(layer(impossible), Request({})).outcome.allowed
+
+
+def test_an_expression_sees_one_text() -> None:
+    """What only expressions look at cannot be two texts at once."""
+    red, blue = (Is(TEAM, OneOf(frozenset({color})), joined=True) for color in ("red", "blue"))
+    assert complete(layer(rule(0, red, blue)), Request({})).outcome.allowed
+    assert not complete(layer(rule(0, red)), Request({TEAM: "red"})).outcome.allowed
+    assert complete(layer(rule(0, red)), Request({TEAM: ("red", "blue")})).outcome.allowed
+
+
+@pytest.mark.parametrize("many", [60, 1000])
+def test_many_tests_of_an_unknown_header_do_not_hang(many: int) -> None:
+    rules = [rule(n, *never_both(n, TEAM)) for n in range(many)]
+    completion = complete(layer(*rules), Request({}))
+    assert completion.exhausted
+    assert not completion.outcome.allowed
+
+
+def test_a_header_that_chooses_among_many_rules_is_answered() -> None:
+    """One case for each value, and all of them allow."""
+    allowing = Chain((AllowAny("allow", (rule(0),)),))
+    cases = tuple(Case(Is(TEAM, OneOf(frozenset({str(n)}))), allowing) for n in range(500))
+    completion = complete(Layer("l", allowing, cases), Request({}))
+    assert completion.outcome.allowed

@@ -72,7 +72,8 @@ def matches(match: RouteMatch, request: Request) -> bool:
     asked = [(header(one.name), one) for one in match.headers] + [(query(one.name), one) for one in match.query]
     for attribute, one in asked:
         value: Any = request.get(attribute)
-        if value is None or not (re.fullmatch(one.value, value) if one.regex else one.value == value):
+        values = value if isinstance(value, tuple) else [value] if value is not None else []
+        if not any(re.fullmatch(one.value, each) if one.regex else one.value == each for each in values):
             return False
     return True
 

@@ -34,7 +34,7 @@ HOSTS = [*HOSTNAMES[:2], "z.b.c", "z.z.b.c", "z.c", "x.y", "c", None]
 NAMED_PATHS, PREFIXES = ["/", "/a", "/a/", "/a/b", "/a/b/c", "/b", "/ab", "/a/ab"], ["/", "/a", "/a/", "/a/b", "/b"]
 PATHS = [*NAMED_PATHS, "/z", "/a/z", "/a/b/z", "/b/z"]
 METHODS = ["GET", "POST", "PUT"]
-VALUES = ["1", "2", "3", None]
+VALUES: list[Known] = ["1", "2", "3", None, ("1", "2"), ("3", "1")]
 HEADERS = [header("v"), header("w")]
 VALUED = [*HEADERS, query("v")]
 PORTS = [80, 443]
@@ -108,8 +108,8 @@ def routes(*, expressions_too: bool) -> st.SearchStrategy[list[Route]]:
     return st.lists(found, min_size=1, max_size=4, unique_by=lambda route: route.key)
 
 
-POOLS: dict[Attribute, list[str | None]] = {
-    HOST: HOSTS,
+POOLS: dict[Attribute, list[Known]] = {
+    HOST: list(HOSTS),
     PATH: list(PATHS),
     METHOD: list(METHODS),
     **dict.fromkeys(VALUED, VALUES),
@@ -133,7 +133,7 @@ def test_a_wholly_known_request_takes_the_rule_that_brute_force_finds(
     gateway: Gateway,
     routes: list[Route],
     blue: bool,
-    known: dict[Attribute, str | None],
+    known: dict[Attribute, Known],
     listener: int,
     sni: object,
 ) -> None:
@@ -173,7 +173,7 @@ def completed(
 def test_what_is_possible_is_what_some_completion_takes(
     gateway: Gateway,
     routes: list[Route],
-    known: dict[Attribute, str | None],
+    known: dict[Attribute, Known],
     unknown: list[Attribute],
     port: int | None,
 ) -> None:
@@ -193,7 +193,7 @@ def test_what_is_possible_is_what_some_completion_takes(
     st.lists(st.sampled_from(list(POOLS)), min_size=1, max_size=3, unique=True),
 )
 def test_with_expressions_what_some_completion_takes_is_possible(
-    gateway: Gateway, routes: list[Route], known: dict[Attribute, str | None], unknown: list[Attribute]
+    gateway: Gateway, routes: list[Route], known: dict[Attribute, Known], unknown: list[Attribute]
 ) -> None:
     world = world_of(routes, True)
     rest: dict[Attribute, Known] = {one: value for one, value in known.items() if one not in unknown}

@@ -20,7 +20,7 @@ from tests.targets.interpreter import Interpreter, Said, Sent
 __all__ = ["difference", "emitted", "plan_of", "sent_of"]
 
 Manifest = dict[str, Any]
-_REFUSED = ("plus-in-query", "cannot-be-enforced")  # see the table of differences that are meant
+_REFUSED = ("unclear-values", "cannot-be-enforced")  # see the table of differences that are meant
 
 
 def plan_of(authority: Authority, workload: str, port: int) -> PortPlan:

@@ -16,6 +16,7 @@ import re2
 from envoy.config.core.v3 import extension_pb2
 from envoy.config.listener.v3 import listener_pb2
 from envoy.config.rbac.v3 import rbac_pb2
+from envoy.extensions.filters.http.lua.v3 import lua_pb2
 from envoy.extensions.filters.http.rbac.v3 import rbac_pb2 as http_rbac_pb2
 from envoy.extensions.filters.http.set_filter_state.v3 import set_filter_state_pb2
 from envoy.extensions.filters.network.http_connection_manager.v3 import http_connection_manager_pb2
@@ -28,7 +29,8 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.wrappers_pb2 import StringValue
 from xds.type.v3 import typed_struct_pb2
 
-from tests.targets.normalizing import normalized_host, normalized_path, query_parameter
+from tests.targets.normalizing import joined_values, normalized_host, normalized_path
+from tests.targets.noting import note_values
 
 __all__ = ["Interpreter", "Said", "Sent"]
 
@@ -81,7 +83,7 @@ class _Seen:
     """Everything that inputs can look at."""
 
     state: dict[str, str] = field(default_factory=dict)
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, list[str]] = field(default_factory=dict)
     protocol: str = ""
 
     def input(self, config: Any) -> str | None:
@@ -89,7 +91,8 @@ class _Seen:
         if packed.Is(network_inputs_pb2.FilterStateInput.DESCRIPTOR):
             return self.state.get(_unpack(packed, network_inputs_pb2.FilterStateInput()).key)
         if packed.Is(http_inputs_pb2.HttpRequestHeaderMatchInput.DESCRIPTOR):
-            return self.headers.get(_unpack(packed, http_inputs_pb2.HttpRequestHeaderMatchInput()).header_name)
+            values = self.headers.get(_unpack(packed, http_inputs_pb2.HttpRequestHeaderMatchInput()).header_name)
+            return ",".join(values) if values is not None else None
         if packed.Is(network_inputs_pb2.ApplicationProtocolInput.DESCRIPTOR):
             return self.protocol
         raise AssertionError(f"no such input: {packed.type_url}")
@@ -267,6 +270,9 @@ class Interpreter:
             if config.Is(set_filter_state_pb2.Config.DESCRIPTOR):
                 self._note(_unpack(config, set_filter_state_pb2.Config()), seen)
                 continue
+            if config.Is(lua_pb2.Lua.DESCRIPTOR):
+                note_values(_unpack(config, lua_pb2.Lua()).default_source_code.inline_string, seen.headers, seen.state)
+                continue
             rules = _unpack(config, http_rbac_pb2.RBAC())
             if not rules.HasField("matcher"):
                 continue  # without rules it lets everything through
@@ -285,9 +291,7 @@ class Interpreter:
             text = one.format_string.text_format_source.inline_string
             value: str | None
             if text == "%PATH(NQ:PATH)%":
-                value = seen.headers[":path"].partition("?")[0]
-            elif parameter := re.fullmatch(r"%QUERY_PARAM\((.+)\)%", text):
-                value = query_parameter(seen.headers[":path"], parameter[1])
+                value = seen.headers[":path"][0].partition("?")[0]
             else:
                 raise AssertionError(f"no such format: {text}")
             assert one.skip_if_empty
@@ -296,14 +300,16 @@ class Interpreter:
                 seen.state[one.object_key] = value
 
 
-def _headers(sent: Sent, path: str) -> dict[str, str]:
-    """As filters see them. Those of one name are joined; what begins with `x-envoy-` was taken away early."""
+def _headers(sent: Sent, path: str) -> dict[str, list[str]]:
+    """As filters see them. What begins with `x-envoy-`, and what `connection` names, was taken away early."""
     found: dict[str, list[str]] = {}
     for name, value in sent.headers:
         if not name.lower().startswith("x-envoy-"):
             found.setdefault(name.lower(), []).append(value.strip(" \t"))
-    joined = {name: ",".join(values) for name, values in found.items()}
-    return {**joined, ":method": sent.method or "", ":path": path, ":authority": normalized_host(sent.host)}
+    for word in ",".join(found.pop("connection", [])).split(","):
+        found.pop(word.strip().lower(), None)
+    joined = {name: joined_values(name, values) for name, values in found.items()}
+    return {**joined, ":method": [sent.method or ""], ":path": [path], ":authority": [normalized_host(sent.host)]}
 
 
 def _status(replies: Any, name: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["normalized_host", "normalized_path", "query_parameter"]
+__all__ = ["joined_values", "normalized_host", "normalized_path"]
 
 _ESCAPED = set('"<>^`{|}') | {chr(code) for code in range(0x80, 0x110)}
 _UNRESERVED = re.compile(r"%(2[dDeE]|3[0-9]|4[1-9a-fA-F]|5[0-9aAfF]|6[1-9a-fA-F]|7[0-9aAeE])")
@@ -52,15 +52,14 @@ def normalized_host(host: str) -> str:
     return without.removesuffix(".")
 
 
-def query_parameter(target: str, name: str) -> str | None:
-    """The first of the name, after decoding %XX in names and values; a plus is a plus."""
-    for part in target.partition("?")[2].split("&"):
-        key, _, value = part.partition("=")
-        if _decoded(key) == name:
-            return _decoded(value)
-    return None
+_INLINE = re.compile(  # of these Envoy's map of headers holds one entry each
+    r"accept|accept-encoding|access-control-request-(headers|method|private-network)|authentication|authorization"
+    r"|cache-control|cdn-loop|content-(encoding|length|type)|grpc-(accept-encoding|timeout)"
+    r"|if-(match|modified-since|none-match|range|unmodified-since)|origin|pragma|proxy-status|referer|user-agent|via"
+    r"|x-client-trace-id|x-forwarded-(for|host|port|proto)|x-request-id"
+)
 
 
-def _decoded(text: str) -> str:
-    raw = re.sub(rb"%([0-9A-Fa-f]{2})", lambda found: bytes([int(found[1], 16)]), text.encode("utf-8"))
-    return raw.decode("utf-8", "surrogateescape")
+def joined_values(name: str, values: list[str]) -> list[str]:
+    """The values of a header in HTTP/1, as filters see them."""
+    return [",".join(value for value in values if value)] if _INLINE.fullmatch(name) else values

@@ -164,4 +164,5 @@ def _of(rules: int) -> str:
 
 
 def _value(value: object) -> str:
-    return str(shown(value))
+    found = shown(value)
+    return " and ".join(found) if isinstance(found, list) else str(found)

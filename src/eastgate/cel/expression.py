@@ -14,9 +14,9 @@ from eastgate.cel.problems import CelProblem, translate, underlined
 from eastgate.cel.runtime import CelEvaluationError, Program, fitting
 from eastgate.cel.syntax import Call, Entry, HasEntry, HasVariable, Literal, Node, Variable, walk
 from eastgate.cel.variables import Kind, Variables, presence_of
+from eastgate.policy import Value
 from eastgate.policy.attributes import Attribute
 from eastgate.policy.predicates import Predicate
-from eastgate.policy.requests import Known
 
 __all__ = ["MAX_LENGTH", "Expression", "compile_cel"]
 
@@ -40,7 +40,7 @@ class Expression:
     _reads: _Reads = field(repr=False)
     _program: Program = field(repr=False, compare=False)
 
-    def evaluate(self, values: Mapping[Attribute, Known]) -> bool:
+    def evaluate(self, values: Mapping[Attribute, Value | None]) -> bool:
         """The answer for a request whose attributes are known, or None where they are absent.
 
         Raises CelEvaluationError where there is no answer. An attribute that `values` does not name is unknown,

@@ -104,7 +104,7 @@ def _matching(node: Node, matcher: Matcher, variables: Variables) -> Lowered:
     known = _attribute(node, variables)
     if known is None:
         return _OPAQUE
-    present, atom = Is(known[0], Present()), Is(known[0], matcher)
+    present, atom = Is(known[0], Present()), Is(known[0], matcher, joined=known[0].is_repeatable)
     return Lowered(NEVER, present) if matcher == _NOTHING else Lowered(atom, And((present, Not(atom))))
 
 

@@ -12,7 +12,7 @@ from click.shell_completion import CompletionItem
 
 from eastgate.cli.asking import ask, known_workloads, mesh_option
 from eastgate.cli.complete import matching
-from eastgate.cli.options import BAD_OPTION, output_option, pairs
+from eastgate.cli.options import BAD_OPTION, headers_from, output_option
 from eastgate.cli.output import ALLOWED, DENIED, UNDECIDED, colored, emit_json, fail, say
 from eastgate.diagnostics import Diagnostic
 from eastgate.printable import printable
@@ -100,7 +100,7 @@ def call(
     }
     if not raw:
         arguments |= {"path": positional or path, "host": host, "method": method or ("POST" if body else None)}
-        arguments["headers"] = pairs(headers, "--header", output) or None
+        arguments["headers"] = headers_from(headers, output)
     elif positional or path or host or method or headers:
         raise click.UsageError("--raw sends bytes: it has no path, method, host or headers")
     made: list[dict[str, Any]] = []

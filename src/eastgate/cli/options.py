@@ -149,6 +149,15 @@ def pairs(written: Sequence[str], option: str, output: str) -> dict[str, str]:
     return found
 
 
+def headers_from(written: Sequence[str], output: str) -> dict[str, list[str]] | None:
+    """All values of each header that `--header` gives; None where it gives none."""
+    found: dict[str, list[str]] = {}
+    for one in written:
+        for name, value in pairs([one], "--header", output).items():
+            found.setdefault(name, []).append(value)
+    return found or None
+
+
 def settings_from(written: Sequence[str], config: str | None, output: str) -> Settings:
     """The settings: the file's, and over them those of the command line."""
     path = Path(config) if config else Path("eastgate.yaml")
@@ -254,7 +263,7 @@ def question_from(options: dict[str, object], output: str) -> Question:
         path=text("path"),
         host=text("host"),
         sni=text("sni"),
-        headers=mapping("headers", "--header") or None,
+        headers=headers_from(headers, output) if isinstance(headers := options["headers"], tuple) else None,
         mcp_method=text("mcp_method"),
         tool=text("tool"),
         source_ip=text("source_ip"),

@@ -14,6 +14,7 @@ from ipaddress import IPv4Address, IPv6Address
 from itertools import count
 
 from eastgate.engine.partial import Undetermined, judge
+from eastgate.engine.repeated import Repeated
 from eastgate.policy import (
     AccountsOf,
     Computed,
@@ -55,7 +56,7 @@ class Completion:
 
     outcome: Outcome
     assumed: tuple[tuple[Attribute, Known], ...] = ()
-    tests: tuple[tuple[Computed, bool], ...] = ()
+    tests: tuple[tuple[Is | Computed, bool], ...] = ()
     exhausted: bool = False
     telling: tuple[tuple[Attribute, Known], ...] = ()
 
@@ -69,10 +70,12 @@ class Completion:
 def complete(layer: Layer, request: Request) -> Completion:
     """A denying completion if there is one, otherwise any."""
     deciding = list(_deciding(layer))
-    unknown = [a for a in sorted(layer.looks_at) if a not in request.values]
-    tests = [
+    repeated = Repeated(deciding, request)
+    unknown = [a for a in sorted(layer.looks_at) if a not in request.values and a not in repeated.attributes]
+    tests: list[Is | Computed] = [
         t for t in dict.fromkeys(deciding) if isinstance(t, Computed) and not t.attributes <= request.values.keys()
     ]
+    tests = [*repeated.atoms, *tests]
     budget = max(_FEWEST_TRIES, _MOST_LOOKS // (1 + len(deciding)))
     cells: dict[Attribute, list[Known]] = {}
     every = True
@@ -86,21 +89,24 @@ def complete(layer: Layer, request: Request) -> Completion:
         try:
             outcome = judge(layer, candidate)
         except Undetermined:
-            if not cells and unknown:
-                cells, every = _cells(deciding, unknown)
+            if not cells and (unknown or repeated.attributes):
+                cells, every = _cells(deciding, [*unknown, *repeated.attributes])
             if depth < len(unknown):
                 attribute = unknown[depth]
                 todo.extend((candidate.with_value(attribute, v), depth + 1) for v in reversed(cells[attribute]))
             else:  # a test over something unknown may come out either way
                 test = tests[depth - len(unknown)]
-                todo.extend((candidate.assuming({test: held}), depth + 1) for held in (True, False))
+                either = (candidate.assuming({test: held}) for held in (True, False))
+                todo.extend((one, depth + 1) for one in either if repeated.is_possible(test, one, cells))
             continue
-        values = tuple((a, candidate.values[a]) for a in unknown[:depth])
+        if outcome.allowed and first is not None:
+            continue
+        values = tuple((a, candidate.values[a]) for a in unknown[:depth]) + repeated.values(candidate, cells)
         outcomes = tuple((test, held) for test in tests if (held := candidate.assumed[test]) is not None)
         found = Completion(outcome, values, outcomes)
         if not outcome.allowed:
             return replace(found, telling=_telling(layer, candidate, values, cells)) if values else found
-        first = first or found
+        first = found
     assert first is not None  # noqa: S101 - an attribute has at least one cell
     return first if every else _given_up(layer)
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from eastgate.policy import And, Computed, Is, Matcher, Not, OneOf, Or, Predicate, Request
-from eastgate.policy.attributes import Attribute
+from eastgate.policy import And, Computed, Is, Not, OneOf, Or, Predicate, Request
 
 __all__ = ["Condition", "compile_condition"]
 
@@ -15,8 +14,8 @@ Condition = Callable[[Request], bool]
 def compile_condition(predicate: Predicate) -> Condition:
     """A function that says whether the predicate holds."""
     match predicate:
-        case Is(attribute, matcher):
-            return _compile_atom(attribute, matcher)
+        case Is():
+            return _compile_atom(predicate)
         case Computed():
             return _compile_computed(predicate)
         case Not(part):
@@ -28,7 +27,10 @@ def compile_condition(predicate: Predicate) -> Condition:
             return _compile_parts(parts, decisive=True)
 
 
-def _compile_atom(attribute: Attribute, matcher: Matcher) -> Condition:
+def _compile_atom(atom: Is) -> Condition:
+    attribute, matcher = atom.attribute, atom.matcher
+    if attribute.is_repeatable:
+        return lambda request: atom.accepts(request.values[attribute])
     if isinstance(matcher, OneOf):
         values = matcher.values  # None is never among them, so an absent attribute needs no care
         return lambda request: request.values[attribute] in values
@@ -36,7 +38,7 @@ def _compile_atom(attribute: Attribute, matcher: Matcher) -> Condition:
 
     def holds(request: Request) -> bool:
         value = request.values[attribute]
-        return value is not None and contains(value)
+        return isinstance(value, str | int) and contains(value)
 
     return holds
 

@@ -47,11 +47,11 @@ class Undetermined(Exception):  # noqa: N818 - it is not an error, it is a third
 def truth(predicate: Predicate, request: Request) -> bool | None:
     """Whether a predicate holds; None where that depends on what is unknown."""
     match predicate:
-        case Is(attribute, matcher):
+        case Is(attribute):
             value = request.get(attribute)
-            if value is UNKNOWN:
-                return None
-            return value is not None and matcher.contains(value)
+            if value is UNKNOWN or (predicate.joined and request.assumed.get(predicate) is not None):
+                return request.assumed.get(predicate)
+            return predicate.accepts(value)
         case Computed(attributes=attributes):
             if predicate in request.assumed:
                 return request.assumed[predicate]

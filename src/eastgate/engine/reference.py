@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from ipaddress import ip_address, ip_network
-from itertools import product
+from itertools import combinations, product
 
 from eastgate.policy import (
     AccountsOf,
@@ -156,8 +156,13 @@ def holds(predicate: Predicate, request: Request) -> bool:
         case Computed():
             assumed = request.assumed.get(predicate)
             return predicate.holds(request.values) if assumed is None else assumed
-        case Is(attribute, matcher):
+        case Is(attribute, matcher, joined):
+            assumed = request.assumed.get(predicate)
+            if assumed is not None:
+                return assumed
             value = request.values[attribute]
+            if isinstance(value, tuple):  # it is there several times
+                return any(_in(matcher, one) for one in ([",".join(value)] if joined else value))
             return value is not None and _in(matcher, value)
 
 
@@ -182,9 +187,14 @@ def _in(matcher: Matcher, value: Value) -> bool:
 def _completions(layer: Layer, request: Request) -> Iterator[Request]:
     """The request with each unknown attribute that the layer looks at set to every value that could matter."""
     unknown = sorted(layer.looks_at - request.values.keys())
-    matchers = list(_matchers(layer))
-    domains = [_domain(attribute, [m for a, m in matchers if a == attribute]) for attribute in unknown]
-    tests = [t for t in dict.fromkeys(_tests(layer)) if not t.attributes <= request.values.keys()]
+    asked = [atom for atom in _deciding(layer) if isinstance(atom, Is)]
+    several = {a for a in unknown if a.is_repeatable and any(atom.attribute == a and not atom.joined for atom in asked)}
+    domains = []
+    for attribute in unknown:
+        matchers = [atom.matcher for atom in asked if atom.attribute == attribute]
+        domains.append(_several(attribute, matchers) if attribute in several else _domain(attribute, matchers))
+    tests: list[Is | Computed] = [t for t in dict.fromkeys(_tests(layer)) if not t.attributes <= request.values.keys()]
+    tests += dict.fromkeys(atom for atom in asked if atom.joined and atom.attribute in several)
     for values in product(*domains):
         # Over what is unknown a test may come out either way.
         for outcomes in product((False, True), repeat=len(tests)):
@@ -213,6 +223,16 @@ def _domain(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
     return [None, "\x00", *texts]
 
 
+def _several(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
+    """Nothing, or any set of the values that some matcher tells apart."""
+    told_apart = {}
+    for value in _domain(attribute, matchers):
+        if isinstance(value, str):
+            told_apart[tuple(_in(matcher, value) for matcher in matchers)] = value
+    sizes = range(1, len(told_apart) + 1)
+    return [None, *(one for size in sizes for one in combinations(told_apart.values(), size))]
+
+
 def _addresses(matchers: Iterable[InNetwork]) -> list[str]:
     """Every edge of every network: first, last, and the neighbours outside. Nobody else calls from loopback."""
     found = {"0.0.0.0", "::", "128.0.0.0", "::2"}  # noqa: S104 - addresses as data
@@ -233,10 +253,6 @@ def _deciding(layer: Layer) -> Iterator[Is | Computed]:
                 deciding.extend(rule.when for rule in rules_of(stage))
     for predicate in deciding:
         yield from atoms(predicate)
-
-
-def _matchers(layer: Layer) -> Iterator[tuple[Attribute, Matcher]]:
-    return ((atom.attribute, atom.matcher) for atom in _deciding(layer) if isinstance(atom, Is))
 
 
 def _tests(layer: Layer) -> Iterator[Computed]:

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from eastgate.engine.clauses import Clause, Filed
 from eastgate.engine.conditions import Condition, compile_condition
-from eastgate.policy import And, Is, OneOf, Or, Predicate, Prefix, Request, Suffix, Value
+from eastgate.policy import And, Is, OneOf, Or, Predicate, Prefix, Request, Suffix, Value, values_of
 from eastgate.policy.attributes import PORT, Attribute
 from eastgate.policy.spiffe import stem_of
 
@@ -97,7 +97,7 @@ def _telling(rules: Iterable[_Rule]) -> Attribute | None:
 def _attribute(part: Predicate) -> Attribute | None:
     """The one attribute that a part compares with texts, if that is all it does."""
     match part:
-        case Is(attribute, OneOf() | Prefix() | Suffix()):
+        case Is(attribute, OneOf() | Prefix() | Suffix(), joined=False):
             return attribute
         case Or(parts):
             attributes = {_attribute(one) for one in parts}
@@ -156,8 +156,7 @@ def _by_value(rules: Iterable[_Rule], attribute: Attribute) -> _Search:
     others = _in_order(shelves.others)
 
     def search(request: Request, best: int) -> int:
-        value = request.values[attribute]
-        if value is not None:
+        for value in values_of(request.values[attribute]):
             if (found := exact.get(value)) is not None:
                 best = found(request, best)
             if isinstance(value, str):

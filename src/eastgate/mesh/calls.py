@@ -15,6 +15,7 @@ from eastgate.mesh.local.http1 import Malformed
 from eastgate.mesh.mesh import LocalMesh
 from eastgate.mesh.records import Observed
 from eastgate.policy.attributes import ADDRESS, IDENTITY, MESH_NAME, PORT, SOURCE_WORKLOAD
+from eastgate.policy.fields import each_header
 from eastgate.questions import BAD_ATTRIBUTE, BAD_DESTINATION, BAD_SOURCE, Arrival, Question, QuestionError, arrivals
 from eastgate.targets.envoy.callers import Naming
 
@@ -137,7 +138,7 @@ def _canonical(source: str, mesh: LocalMesh) -> str:
 
 
 def _request(question: Question, body: bytes, host: str) -> HttpRequest:
-    headers = [("host", question.host or host), *(question.headers or {}).items()]
+    headers = [("host", question.host or host), *each_header(question.headers or {})]
     return HttpRequest(question.method or "GET", question.path or "/", tuple(headers), body)
 
 

@@ -14,6 +14,7 @@ from eastgate.policy import Origin, rules_of
 from eastgate.settings import Settings
 from eastgate.targets.envoy.callers import Naming
 from eastgate.targets.envoy.decisions import name_of
+from eastgate.targets.envoy.fields import UNCLEAR
 
 __all__ = ["Decider", "Deciders", "caller_name", "handshake_problem"]
 
@@ -104,6 +105,8 @@ def _words(who: str, detail: str | None) -> str:
         return "the path has an encoded slash or backslash"
     if who == "unfit-certificate":
         return "its certificate is not for clients (extended key usage), or too weak (SHA-1, a short RSA key)"
+    if who == UNCLEAR:
+        return "what policies look at cannot be read for certain: a header or query parameter has too many values"
     if who == "cannot-be-enforced":
         return "closed: a policy here cannot be enforced"
     if found := re.fullmatch(r"none-of-(\d+)", who):

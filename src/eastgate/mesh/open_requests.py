@@ -9,7 +9,6 @@ What a proxy logs for this is never shown or kept: it may hold secrets.
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Mapping
@@ -18,12 +17,11 @@ from typing import Any
 
 from eastgate.mesh.deciders import caller_name
 from eastgate.mesh.enforcement import Enforcement
-from eastgate.mesh.events import Enforced, Event, Noted, OnEvent, Ready
+from eastgate.mesh.events import Enforced, Event, Noted, OnEvent, PartlyEnforced, Ready
 from eastgate.policy import Request
-from eastgate.policy.attributes import Attribute, header, query
-from eastgate.policy.requests import Known
 from eastgate.questions import Question, QuestionError, arrivals
 from eastgate.targets.envoy import Caller
+from eastgate.xds.values import noted_values
 
 __all__ = ["OpenRequests"]
 
@@ -58,7 +56,7 @@ class OpenRequests:
         match event:
             case Ready():
                 nodes = tuple(self._enforcement.sites)
-            case Enforced(touched=touched):
+            case Enforced(touched=touched) | PartlyEnforced(touched=touched):
                 nodes = touched
             case _:
                 return
@@ -115,7 +113,7 @@ class OpenRequests:
             request = arrivals(question, authority.world, authority.settings)[0].request
         except QuestionError:
             return False
-        request = Request({**request.values, **_noted(record)}, request.answers)
+        request = Request({**request.values, **noted_values(str(record.get("asked") or ""))}, request.answers)
         return bool(authority.engine.decide(node, request) & 1)
 
     def _claimed(self, record: Mapping[str, Any]) -> str | None:
@@ -134,22 +132,3 @@ def _clock() -> float:
 def _peer(record: Mapping[str, Any]) -> str | None:
     peer = record.get("peer")
     return None if peer in (None, "none") else str(peer)
-
-
-def _noted(record: Mapping[str, Any]) -> dict[Attribute, Known]:
-    """The headers and query parameters that the proxy noted when the request began.
-
-    Values of a repeated header are joined with commas, so that a value with one is taken as unknown.
-    """
-    try:
-        asked = json.loads(record.get("asked") or "{}")
-    except ValueError:
-        return {}
-    found: dict[Attribute, Known] = {}
-    for of, kind in ((header, "header"), (query, "query")):
-        for name, value in asked.get(kind, {}).items():
-            if value is None or (kind == "query" and value == ""):  # as the proxy's own decision has it
-                found[of(name)] = None
-            elif isinstance(value, str) and (kind == "query" or "," not in value):
-                found[of(name)] = value
-    return found

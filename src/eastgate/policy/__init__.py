@@ -1,7 +1,20 @@
 """The IR: predicates, rules, stages, chains, layers, requests. No Kubernetes, no Envoy, no YAML."""
 
 from eastgate.policy.attachments import Attachment, Stances
-from eastgate.policy.matchers import AccountsOf, InNetwork, Matcher, OneOf, Prefix, Present, Suffix, Value
+from eastgate.policy.matchers import (
+    AccountsOf,
+    InNetwork,
+    Known,
+    Matcher,
+    OneOf,
+    Prefix,
+    Present,
+    Suffix,
+    Value,
+    joined,
+    known,
+    values_of,
+)
 from eastgate.policy.outcomes import OPEN, Outcome
 from eastgate.policy.predicates import (
     ALWAYS,
@@ -18,7 +31,7 @@ from eastgate.policy.predicates import (
     mentions,
     rewrite,
 )
-from eastgate.policy.requests import Answer, Known, Request, Ruling, consents
+from eastgate.policy.requests import Answer, Request, Ruling, consents
 from eastgate.policy.rules import (
     AllowAny,
     Ask,
@@ -84,7 +97,10 @@ __all__ = [
     "any_of",
     "atoms",
     "consents",
+    "joined",
+    "known",
     "mentions",
     "rewrite",
     "rules_of",
+    "values_of",
 ]

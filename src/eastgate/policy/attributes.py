@@ -76,8 +76,16 @@ class Attribute:
         """Whether it is a request header."""
         return self.name == "header"
 
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether a request may have it several times, each time with a value of its own."""
+        return self.name in _REPEATABLE
+
     def __str__(self) -> str:
         return f"{self.name} {self.key}" if self.key else self.name
+
+
+_REPEATABLE = frozenset({"header", "query parameter"})
 
 
 IDENTITY: Final = Attribute("identity")  # the SPIFFE ID of the peer

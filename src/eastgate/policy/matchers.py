@@ -2,14 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address
 
 from eastgate.policy.spiffe import account_of
 
-__all__ = ["AccountsOf", "InNetwork", "Matcher", "OneOf", "Prefix", "Present", "Suffix", "Value"]
+__all__ = [
+    "AccountsOf",
+    "InNetwork",
+    "Known",
+    "Matcher",
+    "OneOf",
+    "Prefix",
+    "Present",
+    "Suffix",
+    "Value",
+    "joined",
+    "known",
+    "values_of",
+]
 
 Value = str | int
+Known = Value | tuple[str, ...] | None
+"""What is known of an attribute: its value, its values where it is there several times, or that it is absent."""
+
+
+def known(values: Sequence[str]) -> Known:
+    """All values of an attribute that may be there any number of times."""
+    return tuple(values) if len(values) > 1 else values[0] if values else None
+
+
+def values_of(value: Known) -> tuple[Value, ...]:
+    """Every value of an attribute: a test on it holds if it holds for ANY of them, and its negation if for none."""
+    return value if isinstance(value, tuple) else () if value is None else (value,)
+
+
+def joined(value: Known) -> Value | None:
+    """All values as one text, as Envoy hands them to expressions."""
+    return ",".join(value) if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from eastgate.policy.attributes import Attribute
-from eastgate.policy.matchers import Matcher, Value
+from eastgate.policy.matchers import Known, Matcher, Value, joined, values_of
 
 __all__ = [
     "ALWAYS",
@@ -32,10 +32,19 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Is:
-    """The atom: an attribute of the request is in a set of values. False where the attribute is absent."""
+    """The atom: an attribute of the request is in a set of values. False where the attribute is absent.
+
+    Of an attribute that is there several times, ANY value must be in the set; `joined`: all of them as one text, which
+    is what expressions see.
+    """
 
     attribute: Attribute
     matcher: Matcher
+    joined: bool = False
+
+    def accepts(self, value: Known) -> bool:
+        """Whether it is true of what is known of the attribute."""
+        return any(map(self.matcher.contains, values_of(joined(value) if self.joined else value)))
 
     def __str__(self) -> str:
         return f"{self.attribute} is {self.matcher}"
@@ -77,7 +86,8 @@ class Computed:
 
     `on_error` is what an error counts as: it must never allow, and never keep a rule from denying. Where something
     that it looks at is unknown, it may come out either way. `pattern`: the same said as a regular expression (RE2)
-    that must match all of one attribute, where it can be said so.
+    that must match all of one attribute, where it can be said so. Of an attribute that is there several times a pattern
+    must match ANY value; other tests see them as one text.
     """
 
     text: str
@@ -86,8 +96,15 @@ class Computed:
     on_error: bool = False
     pattern: tuple[Attribute, str] | None = field(default=None, compare=False, repr=False)
 
-    def holds(self, values: Mapping[Attribute, Value | None]) -> bool:
+    def holds(self, values: Mapping[Attribute, Known]) -> bool:
         """Whether the test is true of values of which all that it looks at are known or absent."""
+        attribute = self.pattern[0] if self.pattern is not None else None
+        several = values.get(attribute) if attribute is not None else None
+        if attribute is not None and isinstance(several, tuple):
+            return any(self._holds({attribute: value}) for value in several)
+        return self._holds({one: joined(values[one]) for one in self.attributes if one in values})
+
+    def _holds(self, values: Mapping[Attribute, Value | None]) -> bool:
         try:
             return self.test(values)
         except Exception:  # whatever went wrong in somebody else's evaluator, we fail closed

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from eastgate.policy.attributes import IDENTITY, PATH, PORT, UNKNOWN, Attribute, Unknown
-from eastgate.policy.matchers import Value
+from eastgate.policy.matchers import Known
 from eastgate.policy.paths import is_refused
-from eastgate.policy.predicates import Computed
+from eastgate.policy.predicates import Computed, Is
 
-__all__ = ["Answer", "Known", "Request", "Ruling", "consents"]
-
-Known = Value | None
+__all__ = ["Answer", "Request", "Ruling", "consents"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ class Request:
 
     values: Mapping[Attribute, Known]
     answers: Mapping[str, Answer] = field(default_factory=dict)
-    assumed: Mapping[Computed, bool | None] = field(default_factory=dict)
+    assumed: Mapping[Is | Computed, bool | None] = field(default_factory=dict)
     identity: str | Unknown | None = field(init=False, compare=False, repr=False)
     port: int | Unknown | None = field(init=False, compare=False, repr=False)
     open: bool = field(init=False, compare=False, repr=False)
@@ -71,6 +69,6 @@ class Request:
         """The same request with one attribute known."""
         return Request({**self.values, attribute: value}, self.answers, self.assumed)
 
-    def assuming(self, outcomes: Mapping[Computed, bool | None]) -> Request:
+    def assuming(self, outcomes: Mapping[Is | Computed, bool | None]) -> Request:
         """The same request with tests that come out so; None: either way."""
         return Request(self.values, self.answers, {**self.assumed, **outcomes})

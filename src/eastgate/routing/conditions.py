@@ -3,7 +3,8 @@
 Of an attribute that is not known there are endlessly many values, but the conditions of a gateway tell only a few kinds
 apart. A kind is a value that some condition names, or a `Region`: all values that none names, under one prefix or
 under none. Only regular expressions may tell the values of a region apart; each is then assumed to match or not, on
-its own, which may be more than can happen but never less.
+its own, which may be more than can happen but never less. A header or query parameter may be there several times, with
+a value for each condition: there every condition is assumed to hold or not, on its own.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from eastgate.policy import Known
+from eastgate.policy import Known, Value, values_of
 from eastgate.policy.attributes import Attribute
 from eastgate.world import matches_pattern
 
@@ -26,7 +27,7 @@ class Region:
     prefix: str | None = None
 
 
-Kind: TypeAlias = Known | Region
+Kind: TypeAlias = Value | Region
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +70,7 @@ class Matches:
 
 
 Condition: TypeAlias = Equals | Under | Matches
-Open: TypeAlias = (
-    Attribute | Matches
-)  # what is to be assumed next: of which kind an attribute is, or whether it matches
+Open: TypeAlias = Attribute | Condition  # what is to be assumed next: the kind of an attribute, or whether it matches
 Assumed: TypeAlias = Mapping[Open, Kind | bool]
 
 
@@ -90,7 +89,9 @@ def judge(conditions: Iterable[Condition], known: Mapping[Attribute, Known], ass
 def _judge_one(condition: Condition, known: Mapping[Attribute, Known], assumed: Assumed) -> bool | Open:
     attribute = condition.attribute
     if attribute in known:
-        return bool(condition.holds(known[attribute]))
+        return any(condition.holds(value) for value in values_of(known[attribute]))
+    if attribute.is_repeatable:
+        return _judge_repeatable(condition, assumed)
     if attribute not in assumed:
         return attribute
     held = condition.holds(assumed[attribute])
@@ -100,9 +101,23 @@ def _judge_one(condition: Condition, known: Mapping[Attribute, Known], assumed: 
     return bool(assumed[condition]) if condition in assumed else condition
 
 
+def _judge_repeatable(condition: Condition, assumed: Assumed) -> bool | Open:
+    """Whether a condition is assumed to hold, or what is assumed of others leaves no choice."""
+    if condition in assumed:
+        return bool(assumed[condition])
+    for other, held in assumed.items():
+        if isinstance(other, Attribute) or other.attribute != condition.attribute:
+            continue
+        if held and isinstance(other, Equals) and condition.holds(other.value):
+            return True
+        if not held and isinstance(condition, Equals) and other.holds(condition.value):
+            return False
+    return condition
+
+
 def kinds(undecided: Open, conditions: Iterable[Condition]) -> list[Kind | bool]:
     """All that can be assumed of something, as far as these conditions can tell."""
-    if isinstance(undecided, Matches):
+    if not isinstance(undecided, Attribute):
         return [True, False]
     found: dict[Kind, None] = {Region(): None}
     for condition in conditions:
@@ -119,4 +134,4 @@ def kinds(undecided: Open, conditions: Iterable[Condition]) -> list[Kind | bool]
 
 def attribute_of(undecided: Open) -> Attribute:
     """The attribute that an assumption is about."""
-    return undecided.attribute if isinstance(undecided, Matches) else undecided
+    return undecided if isinstance(undecided, Attribute) else undecided.attribute

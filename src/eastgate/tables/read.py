@@ -89,7 +89,7 @@ def _case(node: Node, index: int, external: dict[str, str]) -> Case:
         path=_text(http, "path"),
         host=_text(http, "host"),
         sni=_text(node, "sni"),
-        headers=_texts(http, "headers"),
+        headers=_headers(http),
         mcp_method=_text(mcp, "method"),
         tool=_text(mcp, "tool"),
         source_ip=_text(node, "sourceIP"),
@@ -119,6 +119,10 @@ def _plain(node: Node, key: str) -> dict[str, Plain] | None:
     return {name: one.plain() for name, one in found.items()} if found is not None else None
 
 
-def _texts(node: Node | None, key: str) -> dict[str, str] | None:
-    found = node.get(key) if node is not None else None
-    return {name: one.text for name, one in found.items()} if found is not None else None
+def _headers(http: Node | None) -> dict[str, list[str]] | None:
+    """All values of each header."""
+    found = http.get("headers") if http is not None else None
+    if found is None:
+        return None
+    lists = ((name, one if isinstance(one.value, list) else [one]) for name, one in found.items())
+    return {name: [one.text for one in values] for name, values in lists}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from eastgate.schema import Anything, Choice, Field, ListOf, MapOf, Record, Text, Whole
+from eastgate.schema import Anything, Check, Choice, Field, ListOf, MapOf, Record, Text, Whole, check
 from eastgate.schema.kubernetes import resource
+from eastgate.sources import Node
 
 __all__ = ["API_VERSION", "DECISION_TEST", "KIND"]
 
@@ -11,7 +12,16 @@ API_VERSION = "eastgate.dev/v1alpha1"
 KIND = "DecisionTest"
 
 _text: Text[None] = Text()
-_texts: MapOf[None] = MapOf(_text, "a mapping of strings")
+_several: ListOf[None] = ListOf(_text, "a list of values")
+
+
+def _header_values(node: Node, to: Check[None]) -> None:
+    """A header has a value, or a list of all its values."""
+    for _, value in node.items():  # noqa: PERF102 - a node has no values()
+        check(_several if isinstance(value.value, list) else _text, value, to)
+
+
+_headers: MapOf[None] = MapOf(Anything(), "a mapping of headers", _header_values)
 
 _case: Record[None] = Record(
     "a case",
@@ -23,7 +33,7 @@ _case: Record[None] = Record(
         "http": Field(
             Record(
                 "http",
-                {"method": Field(_text), "path": Field(_text), "host": Field(_text), "headers": Field(_texts)},
+                {"method": Field(_text), "path": Field(_text), "host": Field(_text), "headers": Field(_headers)},
             )
         ),
         "sni": Field(_text),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from eastgate.xds.matching import OPEN_KEY, PEER_KEY, SOURCE_KEY, TOKEN_KEY
+from eastgate.xds.matching import PEER_KEY, SOURCE_KEY, TOKEN_KEY
 from eastgate.xds.rbac import AUDIT, CONNECTIONS
 from eastgate.xds.typed import Plain, filter_, typed
+from eastgate.xds.values import ALL_KEY
 
 __all__ = ["connection_log", "denial_log", "handshake_log", "open_request_log", "request_log"]
 
@@ -35,7 +36,7 @@ def open_request_log(workload: str, port: int) -> list[Plain]:
         "host": "%REQ(:AUTHORITY)%",
         "path": "%PATH(NQ:PATH)%",
         "decision": _DECIDED.format("enforced"),
-        "asked": f"%FILTER_STATE({OPEN_KEY}:PLAIN)%",
+        "asked": f"%FILTER_STATE({ALL_KEY}:PLAIN)%",
     }
     return _when(_stdout("open", workload, port, fields), "DownstreamPeriodic")
 

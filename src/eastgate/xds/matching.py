@@ -9,7 +9,7 @@ Messages are written where they will stand: one that is made apart and put there
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any, TypeAlias
@@ -29,13 +29,13 @@ from eastgate.targets.envoy import ENCODED_SLASH, AccountOf, ByCaller, Node, Oth
 from eastgate.world import account_of
 from eastgate.xds.client_certificates import FOR_CLIENTS, NAMED_TWICE, WEAK, WITH_PURPOSES
 from eastgate.xds.packing import packed
+from eastgate.xds.values import CLEAR, field_key, marked, single_keys
 
 __all__ = [
     "ADDRESS_KEY",
     "CERTIFICATE_KEY",
     "NOBODY",
     "NO_CALLER",
-    "OPEN_KEY",
     "PATH_KEY",
     "PEER_KEY",
     "SOURCE_KEY",
@@ -43,8 +43,8 @@ __all__ = [
     "UNFIT",
     "by_protocol",
     "caller_matcher",
-    "query_key",
     "where_slash_is_encoded",
+    "where_unclear",
     "with_fit_certificate",
 ]
 
@@ -53,7 +53,6 @@ ADDRESS_KEY = "eastgate.address"
 CERTIFICATE_KEY = "eastgate.certificate"
 SOURCE_KEY = "eastgate.source"  # the address with its port, by which a log line is found again
 PATH_KEY = "eastgate.path"
-OPEN_KEY = "eastgate.open"  # headers and query parameters that policies look at, as JSON, while a request is open
 TOKEN_KEY = "eastgate.token"  # the claim of a verified token  # noqa: S105 - not a secret
 NOBODY = "none"
 NO_CALLER = Verdict(False, 0, "no-caller")  # nothing was noted of the caller, which cannot be
@@ -65,11 +64,6 @@ OnMatch: TypeAlias = Any  # messages of generated code are untyped
 Leaf: TypeAlias = "Callable[[OnMatch, Verdict], None]"  # writes a verdict
 
 _M = matcher_pb2.Matcher
-
-
-def query_key(name: str) -> str:
-    """The filter state that holds a query parameter."""
-    return f"eastgate.query.{name}"
 
 
 # Callers
@@ -184,6 +178,17 @@ def where_slash_is_encoded(matcher: Any, otherwise: Any) -> Any:
     return found
 
 
+def where_unclear(fields: Sequence[Attribute], refused: Callable[[OnMatch], None], otherwise: Any) -> Any:
+    """Refuses requests of which the values of ANY field were not noted, or not for certain."""
+    found = _M()
+    [first], rest = _list(found, 1)
+    for one, attribute in zip(_either(first.predicate, len(fields)), fields, strict=True):
+        _text(one.not_matcher, _state(field_key(attribute)), prefix=CLEAR)
+    refused(first.on_match)
+    rest.matcher.CopyFrom(otherwise)
+    return found
+
+
 _HTTP = ("'http/1.0'", "'http/1.1'", "'h2c'")  # as Envoy writes what its inspector found
 
 
@@ -221,8 +226,16 @@ def _list(to: Any, size: int) -> tuple[list[Any], OnMatch]:
 def _test(to: Any, predicate: Predicate) -> None:
     """A predicate, as Envoy tests it."""
     match predicate:
+        case Is(attribute, matcher) if attribute.is_repeatable:
+            wanted = marked(matcher)
+            for one, text in zip(_either(to, len(wanted)), wanted, strict=True):
+                _text(one, _state(field_key(attribute)), contains=text)
         case Is(attribute, matcher):
             _is(to, attribute, matcher)
+        case Computed(pattern=(attribute, pattern)) if attribute.is_repeatable:
+            keys = single_keys(attribute)
+            for one, key in zip(_either(to, len(keys)), keys, strict=True):
+                _regex(one, _state(key), pattern)
         case Computed(pattern=(attribute, pattern)):
             _pattern(to, predicate, attribute, pattern)
         case Not(part):
@@ -286,7 +299,7 @@ def _text(to: Any, looked_at: Any, *, ignore_case: bool = False, **how: str) -> 
 def _regex(to: Any, looked_at: Any, pattern: str) -> None:
     to.single_predicate.input.CopyFrom(looked_at)
     regex = to.single_predicate.value_match.safe_regex
-    regex.regex = pattern
+    regex.regex = pattern or "(?:)"  # Envoy rejects an empty one
     regex.google_re2.SetInParent()
 
 
@@ -310,9 +323,7 @@ def _input(attribute: Attribute) -> Any:
         return _state(ADDRESS_KEY)
     if attribute == PATH:
         return _state(PATH_KEY)
-    if attribute.name == "query parameter":
-        return _state(query_key(attribute.key))
-    name = {HOST: ":authority", METHOD: ":method"}.get(attribute, attribute.key)
+    name = {HOST: ":authority", METHOD: ":method"}[attribute]
     return _extension("header", http_inputs_pb2.HttpRequestHeaderMatchInput(header_name=name))
 
 

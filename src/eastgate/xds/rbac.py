@@ -5,7 +5,6 @@ The name of a verdict is the name of Envoy's action, so that its log says which 
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import Any
 
@@ -18,26 +17,38 @@ from google.protobuf.json_format import ParseDict
 from google.protobuf.message import Message
 from xds.core.v3 import extension_pb2 as xds_extension_pb2
 
-from eastgate.policy.attributes import Attribute
-from eastgate.targets.envoy import PortPlan, Requests, Verdict
+from eastgate.policy import Refusal
+from eastgate.targets.envoy import UNCLEAR, PortPlan, Requests, Verdict
 from eastgate.xds.matching import (
-    OPEN_KEY,
     PATH_KEY,
     TOKEN_KEY,
     caller_matcher,
-    query_key,
     where_slash_is_encoded,
+    where_unclear,
     with_fit_certificate,
 )
 from eastgate.xds.packing import packed, serialized
 from eastgate.xds.server.resources import EXTENSION, Resource
 from eastgate.xds.tokens import TokenIdentity
+from eastgate.xds.values import noting
 
-__all__ = ["ATTRIBUTES", "AUDIT", "CONNECTIONS", "REQUESTS", "connection_filters", "filter_name", "request_filters"]
+__all__ = [
+    "ATTRIBUTES",
+    "AUDIT",
+    "CONNECTIONS",
+    "REQUESTS",
+    "VALUES",
+    "connection_filters",
+    "filter_name",
+    "request_filters",
+]
 
-_HEADER = re.compile(r"[a-z0-9_.-]+")  # names that an expression may hold as they are
 CONNECTIONS, AUDIT = "connections", "audit"  # name what was decided of a connection
 ATTRIBUTES, REQUESTS = "attributes", "requests"  # notes what is looked at, and decides
+# Both note the same values. Envoy takes resources in the order of their names: the first has what new rules look at
+# before they are there, and the second what old ones look at until they are gone.
+VALUES = ("fields", "values")
+_UNCLEAR = Verdict(False, int(Refusal.BAD_REQUEST), UNCLEAR)
 
 
 def filter_name(port: int, which: str) -> str:
@@ -50,7 +61,8 @@ def request_filters(plan: PortPlan, tokens: TokenIdentity | None = None) -> list
     if plan.requests is None:
         return []
     return [
-        _resource(filter_name(plan.port, ATTRIBUTES), _attributes(plan.requests.looks_at, tokens)),
+        _resource(filter_name(plan.port, ATTRIBUTES), _attributes(tokens)),
+        *(_resource(filter_name(plan.port, one), noting(plan.requests.fields), plan.policies) for one in VALUES),
         _resource(filter_name(plan.port, REQUESTS), _rules(plan.requests, tokens), plan.policies),
     ]
 
@@ -60,6 +72,9 @@ def _rules(requests: Requests, tokens: TokenIdentity | None) -> Message:
     matcher = caller_matcher(requests.decision, _action, by_token)
     if requests.refusal is not None:
         matcher = where_slash_is_encoded(caller_matcher(requests.refusal, _action, by_token), matcher)
+    deciding = [field.attribute for field in requests.fields if field.decides]
+    if deciding:
+        matcher = where_unclear(deciding, lambda to: _action(to, _UNCLEAR), matcher)
     rules = http_rbac_pb2.RBAC(matcher=matcher)
     if requests.audit is not None:
         rules.shadow_matcher.CopyFrom(caller_matcher(requests.audit, _action, by_token))
@@ -93,29 +108,13 @@ def _named_action(name: str, allowed: bool) -> Any:
     return xds_extension_pb2.TypedExtensionConfig(name="verdict", typed_config=packed(action))
 
 
-def _attributes(looked_at: frozenset[Attribute], tokens: TokenIdentity | None) -> Message:
-    """The path without its query, each query parameter that a policy looks at, and whom a token names."""
+def _attributes(tokens: TokenIdentity | None) -> Message:
+    """The path without its query, and whom a token names."""
     values: list[dict[str, object]] = [_noted(PATH_KEY, "%PATH(NQ:PATH)%")]
     if tokens is not None:
         values.append(_noted(TOKEN_KEY, tokens.claimed))
-    queries = sorted(one.key for one in looked_at if one.name == "query parameter")
-    values += [_noted(query_key(name), f"%QUERY_PARAM({name})%") for name in queries]
-    values += _asked(looked_at)
     found: Message = ParseDict({"on_request_headers": values}, set_filter_state_pb2.Config())
     return found
-
-
-def _asked(looked_at: frozenset[Attribute]) -> list[dict[str, object]]:
-    """What policies look at of headers and queries, for whoever decides again while the request is open."""
-    headers = sorted(one.key for one in looked_at if one.is_header and _HEADER.fullmatch(one.key))
-    queries = sorted(one.key for one in looked_at if one.name == "query parameter")
-    if not headers and not queries:
-        return []
-    asked = {
-        "header": {name: f"%CEL(request.headers['{name}'])%" for name in headers},
-        "query": {name: f"%QUERY_PARAM({name})%" for name in queries},
-    }
-    return [{"object_key": OPEN_KEY, "factory_key": "envoy.string", "format_string": {"json_format": asked}}]
 
 
 def _noted(key: str, text: str) -> dict[str, object]:

@@ -8,7 +8,7 @@ from envoy.config.listener.v3 import listener_pb2
 
 from eastgate.xds.doors import HTTP, NETWORK, PATIENCE, Door
 from eastgate.xds.logs import open_request_log, request_log
-from eastgate.xds.rbac import ATTRIBUTES, REQUESTS, filter_name
+from eastgate.xds.rbac import ATTRIBUTES, REQUESTS, VALUES, filter_name
 from eastgate.xds.tokens import token_filter
 from eastgate.xds.typed import ADS, Plain, discovered, filter_, message, struct, typed
 
@@ -42,6 +42,7 @@ def requests(door: Door) -> Any:
         http_filters=[
             *([token_filter(door.tokens)] if door.tokens is not None else []),
             discovered(filter_name(door.port, ATTRIBUTES), f"{HTTP}.set_filter_state.v3.Config"),
+            *(discovered(filter_name(door.port, one), f"{HTTP}.lua.v3.Lua") for one in VALUES),
             discovered(filter_name(door.port, REQUESTS), f"{HTTP}.rbac.v3.RBAC"),
             filter_("router", typed(f"{HTTP}.router.v3.Router", suppress_envoy_headers=True)),
         ],

@@ -54,8 +54,7 @@ def residual(predicate: Predicate, facts: Facts) -> Predicate:
     match predicate:
         case Is(attribute, matcher):
             if attribute in facts.values:
-                value = facts.values[attribute]
-                return ALWAYS if value is not None and matcher.contains(value) else NEVER
+                return ALWAYS if predicate.accepts(facts.values[attribute]) else NEVER
             return network(predicate) if isinstance(matcher, InNetwork) else predicate
         case Computed(attributes=attributes):
             if attributes <= facts.values.keys() and not attributes & facts.vague:

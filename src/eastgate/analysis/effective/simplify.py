@@ -102,7 +102,7 @@ def _united(parts: Iterable[Predicate]) -> Iterator[Predicate]:
     places: dict[Attribute, int] = {}
     for part in parts:
         match part:
-            case Is(attribute, OneOf(more)):
+            case Is(attribute, OneOf(more), joined=False):
                 known = values.get(attribute)
                 values[attribute] = OneOf(known.values | more) if known else OneOf(more)
                 if attribute not in places:
@@ -201,6 +201,8 @@ def _attribute(part: Predicate) -> Attribute | None:
 
 
 def _of_one_attribute(attribute: Attribute, parts: list[Predicate]) -> list[Predicate] | None:
+    if attribute.is_repeatable:  # each of its values may meet another part
+        return None if any(negation(part) in parts for part in parts) else parts
     wanted = [part.matcher for part in parts if isinstance(part, Is)]
     unwanted = [part.part.matcher for part in parts if isinstance(part, Not) and isinstance(part.part, Is)]
     if wanted and any(isinstance(one, Present) or one in wanted for one in unwanted):

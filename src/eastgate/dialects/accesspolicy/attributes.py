@@ -165,7 +165,7 @@ def _matches(attribute: Attribute, pattern: str) -> Predicate:
         value = values[attribute]
         return isinstance(value, str) and matches_pattern(pattern, value)
 
-    return Computed(f"{attribute} matches {pattern}", frozenset({attribute}), test)
+    return Computed(f"{attribute} matches {pattern}", frozenset({attribute}), test, pattern=(attribute, pattern))
 
 
 # Expressions

@@ -5,53 +5,78 @@ from __future__ import annotations
 import re
 
 from eastgate.diagnostics import Code
-from eastgate.policy import Computed, Is, OneOf
+from eastgate.policy import Computed, Is, OneOf, Prefix, Suffix
 from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT, Attribute
 from eastgate.targets.envoy.codes import NOT_A_TEST, NOT_AN_ATTRIBUTE
-from eastgate.world import matches_pattern
 
-__all__ = ["QUERY", "obstacle"]
+__all__ = ["joint_of", "obstacle"]
 
-QUERY = "query parameter"
 _SEEN = frozenset({ADDRESS, HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT})
-_SEEN_NAMES = frozenset({"header", QUERY})
-_QUERY_NAME = re.compile(r"[A-Za-z0-9._~-]+")
+
+# Envoy adds them, takes them away, or writes them otherwise, before a policy can look at them.
 _ENVOYS_HEADERS = frozenset(
     {
-        *("connection", "host", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"),
-        *("x-forwarded-client-cert", "x-forwarded-proto"),
+        *("connection", "expect", "host", "http2-settings", "keep-alive", "proxy-connection", "te"),
+        *("transfer-encoding", "upgrade", "x-forwarded-client-cert", "x-forwarded-proto"),
     }
 )
+# Of these Envoy makes one text with commas, and forgets empty values, where they are there several times.
+_JOINED_HEADERS = frozenset(
+    {
+        *("accept", "accept-encoding", "access-control-request-headers", "access-control-request-method"),
+        *("access-control-request-private-network", "authentication", "authorization", "cache-control", "cdn-loop"),
+        *("content-encoding", "content-length", "content-type", "grpc-accept-encoding", "grpc-timeout", "if-match"),
+        *("if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "origin", "pragma", "proxy-status"),
+        *("referer", "user-agent", "via", "x-client-trace-id", "x-forwarded-for", "x-forwarded-host"),
+        *("x-forwarded-port", "x-request-id"),
+    }
+)
+_COOKIE = "cookie"  # of HTTP/2
+_NOT_NOTED = re.compile("[\x00\x02\x03]")  # a proxy cannot note them of a request
 
 
 def obstacle(atom: Is | Computed) -> tuple[Code, str] | None:
     """Why an atom cannot be enforced; None where it can."""
     attributes = (atom.attribute,) if isinstance(atom, Is) else atom.attributes
-    unseen = [one for one in attributes if one not in _SEEN and one.name not in _SEEN_NAMES]
+    unseen = [one for one in attributes if one not in _SEEN and not one.is_repeatable]
     if unseen:
         return NOT_AN_ATTRIBUTE, f"a sidecar does not know the {unseen[0]}"
     return None if _is_exact(atom) else (NOT_A_TEST, f"Envoy has no test that is exactly `{atom}`")
 
 
+def joint_of(attribute: Attribute) -> str | None:
+    """What Envoy writes between the values of a header that it makes one text of; None where it keeps them apart."""
+    if not attribute.is_header:
+        return None
+    return "," if attribute.key in _JOINED_HEADERS else "; " if attribute.key == _COOKIE else None
+
+
 def _is_exact(atom: Is | Computed) -> bool:
-    """In a query Envoy does not tell a plus from a space, nor nothing from absent."""
     if isinstance(atom, Computed):
-        if atom.pattern is None:
-            return False
-        attribute, pattern = atom.pattern
-        if attribute.name != QUERY:
-            return not _is_envoys(attribute)
-        return _names_query(attribute) and not matches_pattern(pattern, "")
-    if atom.attribute.name != QUERY:
-        return not _is_envoys(atom.attribute)
-    values = atom.matcher.values if isinstance(atom.matcher, OneOf) else {"+"}
-    return _names_query(atom.attribute) and not any(str(one) == "" or set(str(one)) & set("+ ") for one in values)
+        return atom.pattern is not None and _sees(atom, atom.pattern[0])
+    return not atom.joined and _sees(atom, atom.attribute) and not _NOT_NOTED.search(_texts(atom))
 
 
-def _is_envoys(attribute: Attribute) -> bool:
-    """Whether it is a header that Envoy adds, takes away or calls otherwise before a policy can look at it."""
-    return attribute.is_header and (attribute.key in _ENVOYS_HEADERS or attribute.key.startswith("x-envoy-"))
+def _sees(atom: Is | Computed, attribute: Attribute) -> bool:
+    """Whether Envoy shows all values of an attribute that the test tells from others."""
+    if not attribute.is_header:
+        return True
+    if attribute.key in _ENVOYS_HEADERS or attribute.key.startswith("x-envoy-"):
+        return False
+    return joint_of(attribute) is None or not _tells_empty(atom, attribute)
 
 
-def _names_query(attribute: Attribute) -> bool:
-    return _QUERY_NAME.fullmatch(attribute.key) is not None
+def _tells_empty(atom: Is | Computed, attribute: Attribute) -> bool:
+    if isinstance(atom, Computed):
+        return atom.holds({attribute: ""})
+    return isinstance(atom.matcher, OneOf) and "" in atom.matcher.values
+
+
+def _texts(atom: Is) -> str:
+    match atom.matcher:
+        case OneOf(values):
+            return "".join(map(str, values))
+        case Prefix(text) | Suffix(text):
+            return text
+        case _:
+            return ""

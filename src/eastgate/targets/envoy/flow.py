@@ -35,7 +35,7 @@ from eastgate.policy.paths import REFUSED, is_refused
 from eastgate.targets.envoy.callers import Caller, Naming
 from eastgate.targets.envoy.codes import ASKS_AN_AUTHORIZER, Inexpressible
 from eastgate.targets.envoy.decisions import NO_AUDIT, Node, Verdict, allow, assume, choice, deny, needs_http
-from eastgate.targets.envoy.exactness import QUERY, obstacle
+from eastgate.targets.envoy.exactness import obstacle
 from eastgate.targets.envoy.filing import Filed
 
 __all__ = ["ENCODED_SLASH", "Flow", "at_port", "is_network"]
@@ -48,21 +48,7 @@ ENCODED_SLASH = Computed(
     lambda values: is_refused(str(values[PATH])),
     pattern=(PATH, f"(?is).*({REFUSED}).*"),
 )
-_BAD_QUERY = Verdict(False, int(Refusal.BAD_REQUEST), "plus-in-query")
 _BAD_PATH = Verdict(False, int(Refusal.BAD_REQUEST), "encoded-slash")
-
-
-def _patterned_queries(asked: Iterable[Is | Computed]) -> set[Attribute]:
-    """Query parameters that are compared with patterns: a plus in one of them could be either."""
-    patterns = (atom.pattern[0] for atom in asked if isinstance(atom, Computed) and atom.pattern is not None)
-    return {attribute for attribute in patterns if attribute.name == QUERY}
-
-
-def _plus_in(attribute: Attribute) -> Computed:
-    text = f"the {attribute} has a plus"
-    return Computed(
-        text, frozenset({attribute}), lambda values: "+" in str(values[attribute]), pattern=(attribute, r"(?s).*\+.*")
-    )
 
 
 def at_port(layer: Layer, port: int) -> Layer:
@@ -98,11 +84,10 @@ class Flow:
         self.layer = at_port(layer, port)
         self.policies = frozenset(_policies(self.layer))
         self.asked = tuple(_asked(self.layer, observed=True))
-        self._patterned = sorted(_patterned_queries(_asked(self.layer, observed=False)))
         self._port = port
         self._naming = naming
         self._filed: dict[int, tuple[list[Rule], Filed]] = {}
-        self._told_apart = bool(self.layer.cases or self._patterned)  # HTTP and what is not
+        self._told_apart = bool(self.layer.cases)  # HTTP and what is not
         self._decided: dict[tuple[Caller | None, bool], Node] = {}
         self._by_caller = any(atom.attribute.name in _CALLER for atom in self.asked if isinstance(atom, Is))
         self._sizes: dict[int, int] = {}  # of chains: how many policies each has
@@ -128,10 +113,7 @@ class Flow:
         """
         key = caller if self._by_caller else None, http and self._told_apart
         if key not in self._decided:
-            node = self._pick(caller, http, lambda chain: self._chain(chain, caller))
-            if http:
-                node = choice(((_plus_in(one), _BAD_QUERY) for one in self._patterned), node)
-            self._decided[key] = node
+            self._decided[key] = self._pick(caller, http, lambda chain: self._chain(chain, caller))
         return self._decided[key]
 
     def refusal(self, caller: Caller) -> Node:
@@ -140,8 +122,7 @@ class Flow:
             return self.decision(caller, http=True)
         if not self.layer.cases:
             return _BAD_PATH
-        node = choice(self._refused_cases(caller), self._refused_chain(self.layer.otherwise, caller))
-        return choice(((_plus_in(one), _BAD_QUERY) for one in self._patterned), node)
+        return choice(self._refused_cases(caller), self._refused_chain(self.layer.otherwise, caller))
 
     def audit(self, caller: Caller, *, http: bool) -> Node | None:
         """What policies in audit mode would have done; None where there are none."""

@@ -12,12 +12,13 @@ from functools import reduce
 
 from eastgate.collection import no_collection
 from eastgate.policy import Is, Layer, PolicyRef, Refusal
-from eastgate.policy.attributes import PATH, Attribute
+from eastgate.policy.attributes import PATH
 from eastgate.settings import Settings
 from eastgate.targets.envoy.callers import ByCaller, Caller, Naming
 from eastgate.targets.envoy.codes import TOO_LARGE, Inexpressible
 from eastgate.targets.envoy.combining import TooManyEnds, or_else, then, unread
 from eastgate.targets.envoy.decisions import NOT_ENFORCED, OPEN, Node, Verdict, policy_name, verdicts
+from eastgate.targets.envoy.fields import Field, looked_at
 from eastgate.targets.envoy.flow import Flow, is_network
 
 __all__ = ["PortPlan", "Requests", "plan_port"]
@@ -32,13 +33,14 @@ class Requests:
     """What each HTTP request must pass: ALL layers, those that decide connections included.
 
     One decision on all of it: a change of several policies takes effect at once, and never is a request let through by
-    a part of the old ones and a part of the new ones. `refusal` decides where `ENCODED_SLASH` holds.
+    a part of the old ones and a part of the new ones. `refusal` decides where `ENCODED_SLASH` holds. `fields` are what
+    has to be noted of a request first.
     """
 
     decision: ByCaller[Node]
     refusal: ByCaller[Node] | None
     audit: ByCaller[Node] | None
-    looks_at: frozenset[Attribute]
+    fields: tuple[Field, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -116,7 +118,7 @@ class _Port:
             self.naming.by_caller(cells, decided),
             self.naming.by_caller(cells, refused) if refused != decided else None,
             self._audit([flow for flow in self.flows if flow not in self.network], http=True),
-            looks_at,
+            looked_at((atom for flow in self.flows for atom in flow.asked), looks_at),
         )
 
     def _joined(self, nodes: Iterable[Node], *, read: bool = True) -> Node:

@@ -1,0 +1,42 @@
+"""Headers and queries of a request, as policies compare them. Either may hold several values of one name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+from urllib.parse import parse_qsl
+
+__all__ = ["BLANKS", "Headers", "each_header", "header_values", "query_values"]
+
+BLANKS = " \t"  # around the value of a header they are not part of it
+Headers: TypeAlias = Mapping[str, str | Sequence[str]]
+
+# These words in `Connection` name no header that a proxy takes away; proxies refuse a request that names the others.
+_NOT_NAMED = frozenset({"close", "connection", "http2-settings", "keep-alive", "te", "upgrade"})
+_NOT_NAMED |= {"x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"}
+
+
+def each_header(headers: Headers) -> Iterator[tuple[str, str]]:
+    """Every header with one value, in the order written."""
+    for name, value in headers.items():
+        yield from ((name, one) for one in ([value] if isinstance(value, str) else value))
+
+
+def header_values(headers: Headers) -> dict[str, tuple[str, ...]]:
+    """All values of each header, by its name in lower case.
+
+    A header that `Connection` names ends at the proxy: neither policies nor the application see it.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for name, value in each_header(headers):
+        found[name.lower()] = (*found.get(name.lower(), ()), value.strip(BLANKS))
+    named = {word.strip(BLANKS).lower() for value in found.get("connection", ()) for word in value.split(",")}
+    return {name: values for name, values in found.items() if name not in named - _NOT_NAMED}
+
+
+def query_values(target: str) -> dict[str, tuple[str, ...]]:
+    """All values of each parameter of the query behind a path."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, value in parse_qsl(target.partition("#")[0].partition("?")[2], keep_blank_values=True):
+        found[name] = (*found.get(name, ()), value)
+    return found
