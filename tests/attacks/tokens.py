@@ -126,10 +126,10 @@ def _critical() -> Iterator[TokenTry]:
 def _signatures(good: str) -> Iterator[TokenTry]:
     head, body, signature = good.split(".")
     for spelling in ("none", "None", "NONE", "nOnE", ""):
-        header = {"alg": spelling, "kid": "p256"}
+        unsigned = f"{text({'alg': spelling, 'kid': 'p256'})}.{text(claims())}"
         for shown in ("", signature):
             name = f"algorithm {spelling!r}, {'a' if shown else 'no'} signature"
-            yield TokenTry(name, f"{text(header)}.{text(claims())}.{shown}", (401,), False)
+            yield TokenTry(name, f"{unsigned}.{shown}", (401,), False)
     for form in ("PEM", "DER"):
         for kid in ("p256", "rsa"):
             public = pair(kid)
@@ -141,8 +141,9 @@ def _signatures(good: str) -> Iterator[TokenTry]:
     for kid in ("../p256", "p256\u0000", "P256", "", "' or 1=1 --", "/dev/null", "http://evil.example/k"):
         yield TokenTry(f"kid {kid!r}", token(claims(), "p256-2", kid=kid), (401,), False)
     for where in ("jwk", "jku", "x5u", "x5c"):
-        keys: dict[str, object] = {"jwk": jwk("p256-2"), "x5c": ["x"]}
-        forged = token(claims(), "p256-2", kid="p256-2", **{where: keys.get(where, "https://evil.example/keys")})
+        brought: dict[str, object] = {"jwk": jwk("p256-2"), "x5c": ["x"]}
+        header = {"alg": "ES256", "kid": "p256-2", where: brought.get(where, "https://evil.example/keys")}
+        forged = sealed(header, claims(), "p256-2", "ES256")
         yield TokenTry(f"a key brought along as {where}", forged, (401,), False)
     yield TokenTry("another body", f"{head}.{text(claims(sub=WEB, more=1))}.{signature}", (401,), False)
     yield TokenTry("no signature", f"{head}.{body}.", (401,), False)
