@@ -24,6 +24,8 @@ NOT_IN_A_FILE = {
     sources.UNREADABLE,  # there is no file
     sources.TOO_LARGE,  # 512 MiB
     sources.EMPTY_FOLDER,  # a folder
+    sources.LEADS_OUT,  # a link; tests/attacks/test_files.py
+    sources.NOT_A_FILE,  # a pipe; tests/attacks/test_files.py
 }
 
 
