@@ -20,7 +20,7 @@ from eastgate.mesh.deciders import caller_name
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.events import Enforced, Event, Noted, OnEvent, Ready
 from eastgate.policy import Request
-from eastgate.policy.attributes import Attribute, header, query
+from eastgate.policy.attributes import Attribute, header
 from eastgate.policy.requests import Known
 from eastgate.questions import Question, QuestionError, arrivals
 from eastgate.targets.envoy import Caller
@@ -102,12 +102,14 @@ class OpenRequests:
         authority = self._enforcement.authority
         workload = authority.world.workloads[node]
         source = str(record.get("source") or "")
+        asked = _asked(record)
+        query = f"?{asked['query']}" if asked.get("query") else ""
         question = Question(
             source=caller_name(_peer(record) or self._claimed(record), authority.settings),
             to=f"pod:{workload.namespace}/{workload.name}",
             port=port,
             method=record.get("method"),
-            path=record.get("path"),
+            path=f"{record.get('path') or ''}{query}",
             host=record.get("host"),
             source_ip=source.rpartition(":")[0].strip("[]") or None,
         )
@@ -115,7 +117,11 @@ class OpenRequests:
             request = arrivals(question, authority.world, authority.settings)[0].request
         except QuestionError:
             return False
-        request = Request({**request.values, **_noted(record)}, request.answers)
+        values = {**request.values, **_headers(asked)}
+        if "query" in asked:  # all of it is known
+            looked_at = (one for layer in authority.engine.program(node).layers for one in layer.looks_at)
+            values = {**{one: None for one in looked_at if one.name == "query parameter"}, **values}
+        request = Request(values, request.answers)
         return bool(authority.engine.decide(node, request) & 1)
 
     def _claimed(self, record: Mapping[str, Any]) -> str | None:
@@ -136,20 +142,16 @@ def _peer(record: Mapping[str, Any]) -> str | None:
     return None if peer in (None, "none") else str(peer)
 
 
-def _noted(record: Mapping[str, Any]) -> dict[Attribute, Known]:
-    """The headers and query parameters that the proxy noted when the request began.
-
-    Values of a repeated header are joined with commas, so that a value with one is taken as unknown.
-    """
+def _asked(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the proxy noted of headers and query when the request began."""
     try:
         asked = json.loads(record.get("asked") or "{}")
     except ValueError:
         return {}
-    found: dict[Attribute, Known] = {}
-    for of, kind in ((header, "header"), (query, "query")):
-        for name, value in asked.get(kind, {}).items():
-            if value is None or (kind == "query" and value == ""):  # as the proxy's own decision has it
-                found[of(name)] = None
-            elif isinstance(value, str) and (kind == "query" or "," not in value):
-                found[of(name)] = value
-    return found
+    return asked if isinstance(asked, dict) else {}
+
+
+def _headers(asked: Mapping[str, Any]) -> dict[Attribute, Known]:
+    """Values of a repeated header are joined with commas, so that a value with one is taken as unknown."""
+    noted = asked.get("headers", {}).items()
+    return {header(name): value for name, value in noted if value is None or "," not in value}

@@ -101,13 +101,11 @@ def _attributes(looked_at: frozenset[Attribute], tokens: TokenIdentity | None) -
 def _asked(looked_at: frozenset[Attribute]) -> list[dict[str, object]]:
     """What policies look at of headers and queries, for whoever decides again while the request is open."""
     headers = sorted(one.key for one in looked_at if one.is_header and _HEADER.fullmatch(one.key))
-    queries = sorted(one.key for one in looked_at if one.name == "query parameter")
-    if not headers and not queries:
+    asked: dict[str, object] = {"headers": {name: f"%CEL(request.headers['{name}'])%" for name in headers}}
+    if any(one.name == "query parameter" for one in looked_at):
+        asked["query"] = "%CEL(request.query)%"
+    elif not headers:
         return []
-    asked = {
-        "header": {name: f"%CEL(request.headers['{name}'])%" for name in headers},
-        "query": {name: f"%QUERY_PARAM({name})%" for name in queries},
-    }
     return [{"object_key": OPEN_KEY, "factory_key": "envoy.string", "format_string": {"json_format": asked}}]
 
 
