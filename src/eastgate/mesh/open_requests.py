@@ -9,7 +9,6 @@ What a proxy logs for this is never shown or kept: it may hold secrets.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from eastgate.mesh.deciders import caller_name
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.events import Enforced, Event, Noted, OnEvent, PartlyEnforced, Ready
 from eastgate.policy import Request
+from eastgate.policy.spiffe import spiffe_problem, trust_domain_of
 from eastgate.questions import Question, QuestionError, arrivals
 from eastgate.targets.envoy import Caller
 from eastgate.xds.values import noted_values
@@ -119,10 +119,9 @@ class OpenRequests:
     def _claimed(self, record: Mapping[str, Any]) -> str | None:
         """Whom a token names, of callers without a certificate."""
         tokens, claimed = self._enforcement.tokens, str(record.get("token") or "")
-        known = tokens is not None and re.fullmatch(
-            f"spiffe://{re.escape(tokens.trust_domain)}(/[A-Za-z0-9._-]+)+", claimed
-        )
-        return claimed if known else None
+        if tokens is None or spiffe_problem(claimed) is not None:
+            return None
+        return claimed if trust_domain_of(claimed) == tokens.trust_domain else None
 
 
 def _clock() -> float:
