@@ -113,14 +113,17 @@ def test_a_service_is_called_at_its_pods_and_repeated_calls_are_summed_up(cli: C
     assert "\n3 calls: 0 allowed, 3 denied; " in done.stdout
 
 
+_SHOPS = ("--header", "x-shop=1", "--header", "x-shop=2")
+
+
 def test_headers_method_and_body_arrive(cli: Cli, mesh: Up, tmp_path: Path) -> None:
     (tmp_path / "body.json").write_text('{"amount": 7}')
     charge = ("--from", "sa:shop/cart", "--to", "pod:shop/payments", "--port", "8443", "/v1/charges")
-    done = call(cli, *charge, "--data", "@body.json", "--header", "x-shop=1", "--host", "pay.example", "-o", "json")
+    done = call(cli, *charge, "--data", "@body.json", *_SHOPS, "--host", "pay.example", "-o", "json")
     [one] = json.loads(done.stdout)["calls"]
     echoed = json.loads(one["body"])
     assert (echoed["method"], echoed["path"]) == ("POST", "/v1/charges")
-    assert echoed["headers"]["x-shop"] == "1"
+    assert echoed["headers"]["x-shop"] == "1, 2"
     assert one["proxy"]["host"] == "pay.example"
 
 
