@@ -18,6 +18,8 @@ from eastgate.policy import Known, Layer, Request
 from eastgate.policy.attributes import (
     ADDRESS,
     BACKEND,
+    BAD_HOST,
+    HANDED_PATH,
     HOST,
     IDENTITY,
     MCP_METHOD,
@@ -34,7 +36,8 @@ from eastgate.policy.attributes import (
     header,
     query,
 )
-from eastgate.policy.paths import comparable_host, comparable_path
+from eastgate.policy.hosts import comparable_host, is_host
+from eastgate.policy.paths import comparable_path, handed_path, is_respelled
 from eastgate.settings import Settings
 from eastgate.world import Route, Service, Workload, World, service_account_id
 from eastgate.world.targets import BackendNamed
@@ -295,12 +298,16 @@ def _http(question: Question) -> Values:
     values: Values = {}
     if question.host is not None:
         values[HOST] = comparable_host(question.host)
+        if not is_host(question.host):
+            values[BAD_HOST] = question.host
     if question.method is not None:
         values[METHOD] = question.method
     if question.path is not None:
         if not question.path.startswith("/") and question.path != "*":
             raise QuestionError(BAD_ATTRIBUTE, f"`{question.path}` is not a path", f"write /{question.path}")
         values[PATH] = comparable_path(question.path)
+        if is_respelled(handed := handed_path(question.path)):
+            values[HANDED_PATH] = handed
         values.update(_query(question.path))
     if question.sni is not None:
         values[SNI] = comparable_host(question.sni)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["normalized_host", "normalized_path", "query_parameter"]
+__all__ = ["is_authority", "normalized_path", "query_parameter"]
 
 _ESCAPED = set('"<>^`{|}') | {chr(code) for code in range(0x80, 0x110)}
 _UNRESERVED = re.compile(r"%(2[dDeE]|3[0-9]|4[1-9a-fA-F]|5[0-9aAfF]|6[1-9a-fA-F]|7[0-9aAeE])")
@@ -17,7 +17,7 @@ def normalized_path(target: str) -> str | None:
     path, question, query = target.partition("?")
     if not path.startswith("/"):
         return target
-    path = re.sub(r"(?<=[/\\])(\.\.?);[^/\\]*", r"\1", path)  # parameters of dot segments, before anything is decoded
+    path = re.sub(r"(?<=/)(\.\.?);[^/]*", r"\1", path)  # parameters of dot segments, before anything is decoded
     path = _UNRESERVED.sub(lambda found: chr(int(found[1], 16)), path).replace("\\", "/")
     kept: list[str] = []
     *inner, last = path[1:].split("/")
@@ -46,10 +46,9 @@ def _merged(path: str) -> str:
     return "/" + "/".join(parts) + ("/" if path.endswith("/") else "")
 
 
-def normalized_host(host: str) -> str:
-    """Without the port, where that is a number, and without a trailing dot."""
-    without = re.sub(r"(?<=[^:]):[0-9]+$", "", host) if not host.endswith("]") else host
-    return without.removesuffix(".")
+def is_authority(host: str) -> bool:
+    """Whether Envoy takes it for the authority of a request: it looks at the characters alone."""
+    return re.fullmatch(r"[-A-Za-z0-9!$%&'()*+,.:;=@\[\]_~]*", host) is not None
 
 
 def query_parameter(target: str, name: str) -> str | None:

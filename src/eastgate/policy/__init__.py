@@ -1,8 +1,9 @@
 """The IR: predicates, rules, stages, chains, layers, requests. No Kubernetes, no Envoy, no YAML."""
 
 from eastgate.policy.attachments import Attachment, Stances
+from eastgate.policy.levels import at_port, is_network, needs_http
 from eastgate.policy.matchers import AccountsOf, InNetwork, Matcher, OneOf, Prefix, Present, Suffix, Value
-from eastgate.policy.outcomes import OPEN, Outcome
+from eastgate.policy.outcomes import OPEN, REFUSED_HOST, REFUSED_SPELLING, Outcome
 from eastgate.policy.predicates import (
     ALWAYS,
     NEVER,
@@ -43,6 +44,8 @@ __all__ = [
     "ALWAYS",
     "NEVER",
     "OPEN",
+    "REFUSED_HOST",
+    "REFUSED_SPELLING",
     "AccountsOf",
     "AllowAny",
     "And",
@@ -82,9 +85,12 @@ __all__ = [
     "Value",
     "all_of",
     "any_of",
+    "at_port",
     "atoms",
     "consents",
+    "is_network",
     "mentions",
+    "needs_http",
     "rewrite",
     "rules_of",
 ]

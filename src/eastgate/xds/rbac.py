@@ -17,9 +17,10 @@ from google.protobuf.json_format import ParseDict
 from google.protobuf.message import Message
 from xds.core.v3 import extension_pb2 as xds_extension_pb2
 
+from eastgate.policy import REFUSED_HOST, Refusal
 from eastgate.policy.attributes import Attribute
-from eastgate.targets.envoy import ByCaller, Node, PortPlan, Requests, Verdict
-from eastgate.xds.matching import PATH_KEY, TOKEN_KEY, caller_matcher, query_key, where_slash_is_encoded
+from eastgate.targets.envoy import BAD_HOST, ENCODED_CHARACTER, ByCaller, Node, PortPlan, Requests, Verdict
+from eastgate.xds.matching import PATH_KEY, TOKEN_KEY, caller_matcher, query_key, where, where_slash_is_encoded
 from eastgate.xds.packing import packed, serialized
 from eastgate.xds.server.resources import EXTENSION, Resource
 from eastgate.xds.tokens import TokenIdentity
@@ -28,6 +29,9 @@ __all__ = ["ATTRIBUTES", "AUDIT", "CONNECTIONS", "REQUESTS", "connection_filters
 
 CONNECTIONS, AUDIT = "connections", "audit"  # name what was decided of a connection
 ATTRIBUTES, REQUESTS = "attributes", "requests"  # notes what is looked at, and decides
+
+
+_BAD_HOST = Verdict(False, int(Refusal.BAD_REQUEST), REFUSED_HOST)
 
 
 def filter_name(port: int, which: str) -> str:
@@ -48,9 +52,12 @@ def request_filters(plan: PortPlan, tokens: TokenIdentity | None = None) -> list
 def _rules(requests: Requests, tokens: TokenIdentity | None) -> Message:
     by_token = tokens.trust_domain if tokens is not None else None
     matcher = caller_matcher(requests.decision, _action, by_token)
+    if requests.respelled is not None:
+        respelled = caller_matcher(requests.respelled, _action, by_token)
+        matcher = where(ENCODED_CHARACTER, lambda to: to.matcher.CopyFrom(respelled), matcher)
     if requests.refusal is not None:
         matcher = where_slash_is_encoded(caller_matcher(requests.refusal, _action, by_token), matcher)
-    rules = http_rbac_pb2.RBAC(matcher=matcher)
+    rules = http_rbac_pb2.RBAC(matcher=where(BAD_HOST, lambda to: _action(to, _BAD_HOST), matcher))
     if requests.audit is not None:
         rules.shadow_matcher.CopyFrom(caller_matcher(requests.audit, _action, by_token))
     found: Message = rules

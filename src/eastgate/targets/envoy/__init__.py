@@ -3,10 +3,12 @@
 from eastgate.targets.envoy.callers import AccountOf, ByCaller, Caller, Known, Nobody, OtherAccount, Stranger
 from eastgate.targets.envoy.codes import Inexpressible
 from eastgate.targets.envoy.decisions import Choice, Node, Verdict, verdicts
-from eastgate.targets.envoy.flow import ENCODED_SLASH
+from eastgate.targets.envoy.flow import BAD_HOST, ENCODED_CHARACTER, ENCODED_SLASH
 from eastgate.targets.envoy.plan import PortPlan, Requests, plan_port
 
 __all__ = [
+    "BAD_HOST",
+    "ENCODED_CHARACTER",
     "ENCODED_SLASH",
     "AccountOf",
     "ByCaller",

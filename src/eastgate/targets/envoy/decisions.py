@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
 
-from eastgate.policy import ALWAYS, NEVER, Origin, PolicyRef, Predicate, Refusal, Rule, mentions
+from eastgate.policy import ALWAYS, NEVER, Origin, PolicyRef, Predicate, Refusal, Rule, needs_http
 
 __all__ = [
     "NO_AUDIT",
@@ -17,7 +17,6 @@ __all__ = [
     "Verdict",
     "choice",
     "name_of",
-    "needs_http",
     "or_else",
     "then",
     "unread",
@@ -101,11 +100,6 @@ def verdicts(node: Node) -> Iterator[Verdict]:
     for _, inner in node.tests:
         yield from verdicts(inner)
     yield from verdicts(node.otherwise)
-
-
-def needs_http(predicate: Predicate) -> bool:
-    """Whether it asks for something that only HTTP has."""
-    return any(attribute.needs_http for attribute in mentions(predicate))
 
 
 def then(first: Node, second: Node) -> Node:
