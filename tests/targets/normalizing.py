@@ -18,7 +18,7 @@ def normalized_path(target: str) -> str | None:
     if not path.startswith("/"):
         return target
     path = re.sub(r"(?<=/)(\.\.?);[^/]*", r"\1", path)  # parameters of dot segments, before anything is decoded
-    path = _UNRESERVED.sub(lambda found: chr(int(found[1], 16)), path).replace("\\", "/")
+    path = _unescaped(path).replace("\\", "/")
     kept: list[str] = []
     *inner, last = path[1:].split("/")
     for segment in inner:
@@ -29,6 +29,26 @@ def normalized_path(target: str) -> str | None:
     path = "/" + "/".join([*kept, last])
     path = "".join("".join(f"%{byte:02X}" for byte in c.encode()) if c in _ESCAPED else c for c in path)
     return _merged(path) + question + query
+
+
+def _unescaped(path: str) -> str:
+    """Letters out of `%XX`; where that would give a `%XX` together with a percent sign before it, the sign is `%25`."""
+    written, invalid, place = "", -3, 0
+    while place < len(path):
+        found = _UNRESERVED.match(path, place)
+        if found is None:
+            if path[place] == "%" and not re.match("%[0-9A-Fa-f]{2}", path[place:]):
+                invalid = len(written)
+            written += path[place]
+            place += 1
+            continue
+        written += chr(int(found[1], 16))
+        place += 3
+        behind = path[place : place + 1] if len(written) == invalid + 2 else ""
+        if re.fullmatch("%[0-9A-Fa-f]{2}", written[invalid:] + behind if invalid >= 0 else ""):
+            written = f"{written[:invalid]}%25{written[invalid + 1 :]}"
+            invalid = -3
+    return written
 
 
 def _step(kept: list[str], segment: str) -> None:

@@ -89,11 +89,8 @@ def _layer(layer: Layer, request: Request) -> Outcome:
 
 
 def _is_ambiguous(path: str) -> bool:
-    """An encoded separator or letter, or a dot segment with parameters."""
-    encoded = {chr(int(code, 16)) for code in re.findall("%([0-9A-Fa-f]{2})", path)}
-    letters = "abcdefghijklmnopqrstuvwxyz0123456789-._~"
-    parameters = any(re.fullmatch(r"\.\.?(?:;|%3b).*", one.lower()) for one in path.split("/")[1:])
-    return parameters or any(one in "/\\" or one.lower() in letters for one in encoded)
+    """An encoded separator, or a dot segment with parameters."""
+    return re.search(r"%2f|%5c|/\.\.?(;|%3b)", path.lower()) is not None
 
 
 def _reads_http(layer: Layer, port: Known) -> bool:
