@@ -12,33 +12,37 @@ from tests.faults.worlds import HTTP, Manifest, world
 _LINKERD = "policy.linkerd.io"
 
 
-def _resource(kind: str, name: str, version: str, **spec: object) -> Manifest:
+def resource(kind: str, name: str, version: str, **spec: object) -> Manifest:
     metadata = {"name": name, "namespace": "shop"}
     return {"apiVersion": f"{_LINKERD}/{version}", "kind": kind, "metadata": metadata, "spec": spec}
 
 
-def _route(name: str, account: str, *matches: Manifest) -> list[Manifest]:
+def route_for(name: str, account: str, *matches: Manifest) -> list[Manifest]:
     """A way in that is open to one account."""
     parent = {"group": _LINKERD, "kind": "Server", "name": "server"}
     route = {"group": _LINKERD, "kind": "HTTPRoute", "name": name}
     who = {"group": _LINKERD, "kind": "MeshTLSAuthentication", "name": account}
     identities = [{"kind": "ServiceAccount", "name": account}]
     return [
-        _resource("HTTPRoute", name, "v1beta3", parentRefs=[parent], rules=[{"matches": list(matches)}]),
-        _resource("AuthorizationPolicy", name, "v1alpha1", targetRef=route, requiredAuthenticationRefs=[who]),
-        _resource("MeshTLSAuthentication", account, "v1alpha1", identityRefs=identities),
+        resource("HTTPRoute", name, "v1beta3", parentRefs=[parent], rules=[{"matches": list(matches)}]),
+        resource("AuthorizationPolicy", name, "v1alpha1", targetRef=route, requiredAuthenticationRefs=[who]),
+        resource("MeshTLSAuthentication", account, "v1alpha1", identityRefs=identities),
+    ]
+
+
+def only_for_bob(match: Manifest) -> list[Manifest]:
+    """Whoever asks for this must be bob; alice may ask for everything else."""
+    selector = {"matchLabels": {"app": "server"}}
+    return [
+        *world(),
+        resource("Server", "server", "v1beta3", podSelector=selector, port=HTTP, proxyProtocol="HTTP/1"),
+        *route_for("special", "bob", match),
+        *route_for("rest", "alice", {"path": {"type": "PathPrefix", "value": "/"}}),
     ]
 
 
 def _only_for_bob(value: str) -> list[Manifest]:
-    """Whoever asks with `a` of this value must be bob; alice may ask for everything else."""
-    selector = {"matchLabels": {"app": "server"}}
-    return [
-        *world(),
-        _resource("Server", "server", "v1beta3", podSelector=selector, port=HTTP, proxyProtocol="HTTP/1"),
-        *_route("special", "bob", {"queryParams": [{"name": "a", "value": value}]}),
-        *_route("rest", "alice", {"path": {"type": "PathPrefix", "value": "/"}}),
-    ]
+    return only_for_bob({"queryParams": [{"name": "a", "value": value}]})
 
 
 async def _agree(value: str, query: str, verdict: str) -> None:
