@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, TypeGuard
 
 from eastgate.policy.attributes import PATH
 from eastgate.policy.matchers import OneOf, Prefix, Suffix
@@ -28,6 +28,7 @@ __all__ = [
     "comparable_path",
     "comparable_prefix",
     "control_character",
+    "encoded_path",
     "handed_path",
     "is_refused",
     "is_respelled",
@@ -148,6 +149,11 @@ def _comparable_suffix(text: str) -> str:
     return comparable_path(f"/-{text}").removeprefix("/-")
 
 
+def encoded_path(text: str) -> str:
+    """A path with what no URI may have as `%XX`, for others who compare it as it is written."""
+    return _FORBIDDEN.sub(_encode, text)
+
+
 def control_character(text: str) -> str | None:
     """The first control character of a text, by its name; None where there is none."""
     found = _CONTROL.search(text)
@@ -187,7 +193,7 @@ _ANYTHING = rf"(?:\.|\[\^/\])[*+](?=/(?![*?{{])|{_REST}$)"
 _INSENSITIVE = re.compile(rf"(?:\(\?s\))?\^?(?:{_LETTER}|{_ANYTHING})*{_REST}")
 
 
-def is_sensitive(atom: Is | Computed) -> bool:
+def is_sensitive(atom: Predicate) -> TypeGuard[Computed]:
     """Whether it is a pattern on paths that may tell a path in canonical form from the same as a proxy hands it on.
 
     It does not where it is made of letters, and of `.*` or `[^/]*` up to a slash or the end.
