@@ -45,7 +45,7 @@ def unruled(address: str, port: int) -> list[Resource]:
     cells = naming.cells(())
     open_to_all: Node = Verdict(True, 200, "open")
     anyone = naming.by_caller(cells, dict.fromkeys(cells, open_to_all))
-    requests = Requests(anyone, None, None)
+    requests = Requests(anyone, None, None, None)
     return _with(
         _chain(address, port, PortPlan(port, anyone, anyone, requests, None, frozenset())),
         _extension(filter_name(port, ATTRIBUTES), set_filter_state_pb2.Config()),

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from eastgate.authconfig.facts import RequestFacts, Services
 from eastgate.authconfig.model import Credentials, Introspection, Jwt, Scheme, SubjectAccess, TokenReview, Where
 from eastgate.policy import Answer, AskAll, Layer, Refusal, Request, Ruling
-from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, UNKNOWN, Attribute, Unknown
+from eastgate.policy.attributes import ADDRESS, HANDED_PATH, HOST, IDENTITY, METHOD, PATH, UNKNOWN, Attribute, Unknown
 from eastgate.policy.fields import header_values
 from eastgate.questions import Question
 from eastgate.settings import Settings
@@ -104,7 +104,7 @@ def _facts(request: Request, question: Question) -> RequestFacts:
 
 def _path(request: Request, question: Question) -> str | Unknown:
     """The path as a proxy passes it on: normalised, and with its query."""
-    path = _text(request, PATH)
+    path = _text(request, HANDED_PATH if request.respelled_path else PATH)
     query = (question.path or "").partition("#")[0].partition("?")[2]
     return f"{path}?{query}" if query and path is not UNKNOWN else path
 

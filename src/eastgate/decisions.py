@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from eastgate.dialects.base import Condition
 from eastgate.engine.trace import LayerTrace, StageTrace, Trace, trace
 from eastgate.places import Span
-from eastgate.policy import Answer, Layer, Origin, Outcome, Ruling
+from eastgate.policy import REFUSED_HOST, REFUSED_SPELLING, Answer, Layer, Origin, Outcome, Ruling
 from eastgate.questions import Arrival, Question
 
 __all__ = ["Decision"]
@@ -109,6 +109,12 @@ DEAD_ENDS = {
     "backend-not-declared": "the route refers to a backend that no manifest declares",
 }
 
+UNASKED = {
+    None: "its path has an encoded slash or backslash, and a policy looks at paths",
+    REFUSED_HOST: "what it names as its host is no host with a port up to 65535, and the port is read as HTTP",
+    REFUSED_SPELLING: "its path has characters as %XX that need not be, and a policy compares it with a pattern",
+}
+
 
 def _reason(decision: Decision) -> str:
     outcome = decision.outcome
@@ -124,8 +130,8 @@ def _reason(decision: Decision) -> str:
         text = "too much of the question is unknown to be sure that it is allowed"
     elif outcome.stage in DEAD_ENDS:
         text = DEAD_ENDS[outcome.stage]
-    elif outcome.stage is None:
-        text = "its path has an encoded slash or backslash, and a policy looks at paths"
+    elif outcome.is_unasked:
+        text = UNASKED[outcome.stage]
     else:
         level = f" ({outcome.layer})" if len(decision.layers) > 1 else ""
         text = f"no rule allows it at {where}{level}"

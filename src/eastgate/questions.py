@@ -17,6 +17,8 @@ from eastgate.policy import Known, Layer, Request, known
 from eastgate.policy.attributes import (
     ADDRESS,
     BACKEND,
+    BAD_HOST,
+    HANDED_PATH,
     HOST,
     IDENTITY,
     MCP_METHOD,
@@ -34,7 +36,8 @@ from eastgate.policy.attributes import (
     query,
 )
 from eastgate.policy.fields import Headers, header_values, query_values
-from eastgate.policy.paths import comparable_host, comparable_path
+from eastgate.policy.hosts import comparable_host, is_host
+from eastgate.policy.paths import comparable_path, handed_path, is_respelled
 from eastgate.settings import Settings
 from eastgate.world import (
     Route,
@@ -316,12 +319,16 @@ def _http(question: Question) -> Values:
     values: Values = {}
     if question.host is not None:
         values[HOST] = comparable_host(question.host)
+        if not is_host(question.host):
+            values[BAD_HOST] = question.host
     if question.method is not None:
         values[METHOD] = question.method
     if question.path is not None:
         if not question.path.startswith("/") and question.path != "*":
             raise QuestionError(BAD_ATTRIBUTE, f"`{question.path}` is not a path", f"write /{question.path}")
         values[PATH] = comparable_path(question.path)
+        if is_respelled(handed := handed_path(question.path)):
+            values[HANDED_PATH] = handed
         values.update({query(name): known(every) for name, every in query_values(question.path).items()})
     if question.sni is not None:
         values[SNI] = comparable_host(question.sni)

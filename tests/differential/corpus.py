@@ -33,6 +33,9 @@ TARGETS = [
         "/{a}",
         "/a|b",
     ),
+    *("/@me", "/%40me", "/a:b", "/a%3ab", "/a%3Ab", "/%24m", "/$m", "/caf%c3%a9", "/caf%C3%A9/x", "/[a]", "/%5ba%5D"),
+    *("/a%3Bb", "/a%7cb", "/x%2a", "/x%3data", "/x=ata", "/x%40", "/%2540me", "/%%34%30me", "/a/..;\\b", "/a/..%3b/b"),
+    *("/a%3A/../b", "/%2A", "/*", "/a%21", "/a/%c3", "/a/%c3%28", "/a%2Cb", "/%C3%a9", "/a%3b/b"),
     *("/a%00b", "/a#b", "/a/b.png", "/.png", "/api/", "/api/%2e%2e/a", "/API", "/é", "/a/\u00e9"),
 ]
 QUERIES = [
@@ -122,6 +125,17 @@ HOSTS = [
         "h:",
         "h:80:80",
         "[h",
+        "h:65535",
+        "h:65536",
+        "h:4294967296",
+        "h:+80",
+        "a.h:0",
+        "a.h.",
+        "[::1]:99999",
+        "[::ffff:1.2.3.4]",
+        "[1::2::3]",
+        "",
+        ".",
     ),
 ]
 HEADERS: list[tuple[tuple[str, str], ...]] = [
@@ -174,6 +188,6 @@ def _http(random: Random) -> Http:
     return Http(
         random.choice(METHODS),
         target + ("" if "#" in target else random.choice(QUERIES)),
-        random.choice(HOSTS[:6] if plain else HOSTS),
+        random.choice(HOSTS[:6] if plain or not target.isascii() else HOSTS),  # whose bytes are not HTTP has no host
         random.choice(HEADERS),
     )

@@ -110,13 +110,16 @@ def _is_unknown(ask: Ask, answer: Answer) -> bool:
     return ask.http is None or (answer.connection is not None and answer.connection.level == "handshake")
 
 
+_UNASKED = {None: "encoded-slash", "bad-host": "bad-host", "encoded-path": "encoded-path"}
+
+
 def expected_name(outcome: Outcome) -> str:
     """What the proxy should call the rule that decided, as a pattern: written again, from the words of the docs."""
     rule = outcome.rule
     if rule is None:
         if outcome.allowed:
             return "open"
-        return "encoded-slash" if outcome.stage is None else r"none-of-\d+"
+        return _UNASKED.get(outcome.stage, r"none-of-\d+")
     policy = rule.origin.policy
     if policy is None:
         return re.escape("default/" + re.sub(r"[^A-Za-z0-9._/-]+", "-", rule.origin.label).strip("-"))

@@ -131,11 +131,11 @@ _REGEX = "RegularExpression"
 path = st.one_of(
     st.fixed_dictionaries(
         {
-            "value": st.sampled_from(["/", "/a", "/a/b", "/A", "/a/", "/live", "/a;b"]),
+            "value": st.sampled_from(["/", "/a", "/a:b", "/@me", "/a/", "/caf%c3%a9", "/a;b"]),
             "type": st.sampled_from(["Exact", "PathPrefix"]),
         }
     ),
-    st.sampled_from(["/a.*", "/(a|b)", "/[a-z]+/b", "(?i)/a", ".*", "/", "//", "/a$", "/\\w*"]).map(
+    st.sampled_from(["/a.*", "/(a|b)", "/[a-z]+/b", "/@.*", ".*", "/", "//", "/.*0", "/[^/]+"]).map(
         lambda value: {"type": _REGEX, "value": value}
     ),
 )

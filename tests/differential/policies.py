@@ -18,6 +18,22 @@ __all__ = ["chosen_settings", "policy_sets"]
 PATTERNS = [
     *generate.PATTERNS,
     *("/a/b", "/a/*", "/A", "/a/", "*/b", "/a;b", "/a%20b", "*a", "/.*", "/a%22b", "/é", "/+", "*/", "/a*"),
+    *(
+        "/@me",
+        "/%40me",
+        "*:b",
+        "/$m",
+        "/caf\u00e9/*",
+        "/caf%c3%a9",
+        "/a b",
+        "*0me",
+        "*data",
+        "/[a]",
+        "/a%2A",
+        "/x%*",
+        "*9/x",
+    ),
+    *("/a%4*", "*%a9", "/a:*", "*5D"),
 ]
 METHODS = ["GET", "POST", "HEAD", "get"]
 _levels = [

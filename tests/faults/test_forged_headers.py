@@ -71,7 +71,7 @@ async def test_no_forged_header_changes_a_verdict_or_what_is_logged(folded: obje
                     assert (await connection.response()).status == status, headers
                 for seen in await mesh.logged(connection, len(asked)):
                     assert (seen.peer, seen.method, seen.path, seen.status) == (sa(who), "GET", path, status)
-                    assert seen.host == mesh.target().address
+                    assert seen.host == f"{mesh.target().address}:{HTTP}"
 
 
 async def test_a_caller_who_is_kept_out_gets_in_by_no_header() -> None:

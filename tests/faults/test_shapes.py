@@ -51,7 +51,7 @@ _ANSWERS = {
     "tabs": "403",
     "HTTP/1.2": "403",
     "HTTP/2.0 in a request line": "403",
-    "two hosts": "403",
+    "two hosts": "400",
     "an upgrade to a websocket, forbidden": "403",
     "an upgrade to something else": "403",
     "a path of 10 kB that climbs": "403",

@@ -29,7 +29,7 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.wrappers_pb2 import StringValue
 from xds.type.v3 import typed_struct_pb2
 
-from tests.targets.normalizing import joined_values, normalized_host, normalized_path
+from tests.targets.normalizing import is_authority, joined_values, normalized_path
 from tests.targets.noting import note_values
 
 __all__ = ["Interpreter", "Said", "Sent"]
@@ -257,10 +257,10 @@ class Interpreter:
         manager = _unpack(filter_.typed_config, http_connection_manager_pb2.HttpConnectionManager())
         assert manager.normalize_path.value
         assert manager.merge_slashes
-        assert manager.strip_any_host_port
-        assert manager.strip_trailing_host_dot
+        assert not manager.strip_any_host_port
+        assert not manager.strip_trailing_host_dot
         path = normalized_path(sent.target)
-        if path is None:
+        if path is None or not is_authority(sent.host):
             return Said(400, ())
         seen.headers = _headers(sent, path)
         for one in manager.http_filters:
@@ -309,7 +309,7 @@ def _headers(sent: Sent, path: str) -> dict[str, list[str]]:
     for word in ",".join(found.pop("connection", [])).split(","):
         found.pop(word.strip().lower(), None)
     joined = {name: joined_values(name, values) for name, values in found.items()}
-    return {**joined, ":method": [sent.method or ""], ":path": [path], ":authority": [normalized_host(sent.host)]}
+    return {**joined, ":method": [sent.method or ""], ":path": [path], ":authority": [sent.host]}
 
 
 def _status(replies: Any, name: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["joined_values", "normalized_host", "normalized_path"]
+__all__ = ["is_authority", "joined_values", "normalized_path"]
 
 _ESCAPED = set('"<>^`{|}') | {chr(code) for code in range(0x80, 0x110)}
 _UNRESERVED = re.compile(r"%(2[dDeE]|3[0-9]|4[1-9a-fA-F]|5[0-9aAfF]|6[1-9a-fA-F]|7[0-9aAeE])")
@@ -17,8 +17,8 @@ def normalized_path(target: str) -> str | None:
     path, question, query = target.partition("?")
     if not path.startswith("/"):
         return target
-    path = re.sub(r"(?<=[/\\])(\.\.?);[^/\\]*", r"\1", path)  # parameters of dot segments, before anything is decoded
-    path = _UNRESERVED.sub(lambda found: chr(int(found[1], 16)), path).replace("\\", "/")
+    path = re.sub(r"(?<=/)(\.\.?);[^/]*", r"\1", path)  # parameters of dot segments, before anything is decoded
+    path = _unescaped(path).replace("\\", "/")
     kept: list[str] = []
     *inner, last = path[1:].split("/")
     for segment in inner:
@@ -29,6 +29,26 @@ def normalized_path(target: str) -> str | None:
     path = "/" + "/".join([*kept, last])
     path = "".join("".join(f"%{byte:02X}" for byte in c.encode()) if c in _ESCAPED else c for c in path)
     return _merged(path) + question + query
+
+
+def _unescaped(path: str) -> str:
+    """Letters out of `%XX`; where that would give a `%XX` together with a percent sign before it, the sign is `%25`."""
+    written, invalid, place = "", -3, 0
+    while place < len(path):
+        found = _UNRESERVED.match(path, place)
+        if found is None:
+            if path[place] == "%" and not re.match("%[0-9A-Fa-f]{2}", path[place:]):
+                invalid = len(written)
+            written += path[place]
+            place += 1
+            continue
+        written += chr(int(found[1], 16))
+        place += 3
+        behind = path[place : place + 1] if len(written) == invalid + 2 else ""
+        if re.fullmatch("%[0-9A-Fa-f]{2}", written[invalid:] + behind if invalid >= 0 else ""):
+            written = f"{written[:invalid]}%25{written[invalid + 1 :]}"
+            invalid = -3
+    return written
 
 
 def _step(kept: list[str], segment: str) -> None:
@@ -46,10 +66,9 @@ def _merged(path: str) -> str:
     return "/" + "/".join(parts) + ("/" if path.endswith("/") else "")
 
 
-def normalized_host(host: str) -> str:
-    """Without the port, where that is a number, and without a trailing dot."""
-    without = re.sub(r"(?<=[^:]):[0-9]+$", "", host) if not host.endswith("]") else host
-    return without.removesuffix(".")
+def is_authority(host: str) -> bool:
+    """Whether Envoy takes it for the authority of a request: it looks at the characters alone."""
+    return re.fullmatch(r"[-A-Za-z0-9!$%&'()*+,.:;=@\[\]_~]*", host) is not None
 
 
 _INLINE = re.compile(  # of these Envoy's map of headers holds one entry each

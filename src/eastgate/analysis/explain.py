@@ -65,7 +65,7 @@ class _Explanation:
                 yield printable(f"    reading {reading}")
             for stage in layer.stages:
                 yield from self.stage(stage)
-            if not layer.outcome.allowed and layer.outcome.stage is None:
+            if layer.outcome.is_unasked:
                 yield f"    refused before any rule ({layer.outcome.status})"
         for name in self.trace.not_reached:
             yield self.paint(f"  {name}: not reached", _DIM)

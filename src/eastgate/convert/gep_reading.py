@@ -13,6 +13,7 @@ from typing import TypeAlias
 from eastgate.convert.model import Item
 from eastgate.dialects.gep3779.model import Action, Level, Policy, Tier
 from eastgate.places import Span
+from eastgate.policy.paths import encoded_path
 from eastgate.schema.kubernetes import selector_of
 from eastgate.sources import Document
 from eastgate.sources.node import Node
@@ -171,7 +172,7 @@ def _rule(rule: Node, namespace: str) -> GepRule:
     return GepRule(
         callers=callers,
         ports=_ports(rule.get("networkAttributes")),
-        paths=_texts(paths),
+        paths=tuple(map(encoded_path, _texts(paths) or ())) if paths is not None else None,
         methods=_texts(methods),
         span=rule.span,
         paths_span=paths.span if paths is not None else None,

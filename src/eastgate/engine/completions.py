@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address
 from itertools import count
 
-from eastgate.engine.partial import Undetermined, judge
+from eastgate.engine.partial import Undetermined, deciding_atoms, judge
 from eastgate.engine.repeated import Repeated
 from eastgate.policy import (
     AccountsOf,
@@ -23,15 +23,12 @@ from eastgate.policy import (
     Known,
     Layer,
     Matcher,
-    Observe,
     OneOf,
     Outcome,
     Prefix,
     Refusal,
     Request,
     Suffix,
-    atoms,
-    rules_of,
 )
 from eastgate.policy.attributes import ADDRESS, PATH, PORT, Attribute
 from eastgate.policy.paths import is_refused
@@ -69,7 +66,7 @@ class Completion:
 
 def complete(layer: Layer, request: Request) -> Completion:
     """A denying completion if there is one, otherwise any."""
-    deciding = list(_deciding(layer))
+    deciding = list(deciding_atoms(layer))
     repeated = Repeated(deciding, request)
     unknown = [a for a in sorted(layer.looks_at) if a not in request.values and a not in repeated.attributes]
     tests: list[Is | Computed] = [
@@ -130,17 +127,6 @@ def _might_allow(layer: Layer, request: Request) -> bool:
 
 def _given_up(layer: Layer) -> Completion:
     return Completion(Outcome(False, layer.name, None, None, Refusal.FORBIDDEN), exhausted=True)
-
-
-def _deciding(layer: Layer) -> Iterator[Is | Computed]:
-    """Every atom that can change the outcome."""
-    for case in layer.cases:
-        yield from atoms(case.when)
-    for chain in layer.chains:
-        for stage in chain.stages:
-            if not isinstance(stage, Observe):
-                for rule in rules_of(stage):
-                    yield from atoms(rule.when)
 
 
 def _cells(

@@ -5,11 +5,13 @@ True, False, or None where the unknown attributes decide. Also used with everyth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from eastgate.policy import (
     OPEN,
+    REFUSED_HOST,
+    REFUSED_SPELLING,
     AllowAny,
     And,
     AskAll,
@@ -30,11 +32,16 @@ from eastgate.policy import (
     Rule,
     Ruling,
     Stage,
+    at_port,
+    atoms,
     consents,
+    is_network,
+    rules_of,
 )
-from eastgate.policy.attributes import PATH, UNKNOWN
+from eastgate.policy.attributes import PATH, PORT, UNKNOWN
+from eastgate.policy.paths import is_sensitive
 
-__all__ = ["Undetermined", "judge", "judge_stage", "pick_chain", "truth"]
+__all__ = ["Undetermined", "deciding_atoms", "judge", "judge_stage", "pick_chain", "truth"]
 
 
 T = TypeVar("T")
@@ -77,9 +84,18 @@ def _combine(values: Iterable[bool | None], *, decisive: bool) -> bool | None:
 
 def judge(layer: Layer, request: Request) -> Outcome:
     """What a layer says; raises Undetermined where the unknown attributes decide."""
-    chain = _pick_without_path(layer, request) if request.refused_path else pick_chain(layer, request)
-    if chain is None or (request.refused_path and PATH in chain.looks_at):
-        return Outcome(False, layer.name, None, None, Refusal.BAD_REQUEST)
+    if request.bad_host and _reads_http(layer, request):
+        return Outcome(False, layer.name, REFUSED_HOST, None, Refusal.BAD_REQUEST)
+    if request.refused_path:
+        chain = _pick_blindly(layer, request, _pathless(request))
+        if chain is None or PATH in chain.looks_at:
+            return Outcome(False, layer.name, None, None, Refusal.BAD_REQUEST)
+    elif request.respelled_path and (sensitive := [one for one in deciding_atoms(layer) if is_sensitive(one)]):
+        chain = _pick_blindly(layer, request, request.assuming(dict.fromkeys(sensitive)))
+        if chain is None or any(map(is_sensitive, deciding_atoms(chain))):
+            return Outcome(False, layer.name, REFUSED_SPELLING, None, Refusal.BAD_REQUEST)
+    else:
+        chain = pick_chain(layer, request)
     accepted = OPEN
     for stage in chain.stages:
         outcome, ends = judge_stage(layer.name, stage, request)
@@ -92,6 +108,20 @@ def judge(layer: Layer, request: Request) -> Outcome:
     return accepted
 
 
+def deciding_atoms(part: Layer | Chain) -> Iterator[Is | Computed]:
+    """Every atom that can change the outcome."""
+    if isinstance(part, Layer):
+        for case in part.cases:
+            yield from atoms(case.when)
+        for chain in part.chains:
+            yield from deciding_atoms(chain)
+        return
+    for stage in part.stages:
+        if not isinstance(stage, Observe):
+            for rule in rules_of(stage):
+                yield from atoms(rule.when)
+
+
 def pick_chain(layer: Layer, request: Request) -> Chain:
     """The chain of the FIRST case that matches."""
     for case in layer.cases:
@@ -100,11 +130,24 @@ def pick_chain(layer: Layer, request: Request) -> Chain:
     return layer.otherwise
 
 
-def _pick_without_path(layer: Layer, request: Request) -> Chain | None:
-    """The chain of a request whose path says nothing; None where the choice depends on it."""
-    pathless = Request({a: v for a, v in request.values.items() if a != PATH}, request.answers, request.assumed)
+def _reads_http(layer: Layer, request: Request) -> bool:
+    if is_network(layer):
+        return False
+    if isinstance(request.port, int):
+        return not is_network(at_port(layer, request.port))
+    if request.port is UNKNOWN and PORT in layer.looks_at:
+        raise Undetermined
+    return True
+
+
+def _pathless(request: Request) -> Request:
+    return Request({a: v for a, v in request.values.items() if a != PATH}, request.answers, request.assumed)
+
+
+def _pick_blindly(layer: Layer, request: Request, blind: Request) -> Chain | None:
+    """The chain of a request of which less is to be looked at; None where the choice depends on the rest."""
     for case in layer.cases:
-        held = truth(case.when, request if case.forgiving else pathless)
+        held = truth(case.when, request if case.forgiving else blind)
         if held is None:
             _sure(case.when, request)  # raises where it is something else that nobody knows
             return None

@@ -45,7 +45,8 @@ from eastgate.policy import (
     mentions,
     rules_of,
 )
-from eastgate.policy.attributes import ADDRESS, PATH, PORT, Attribute
+from eastgate.policy.attributes import ADDRESS, BAD_HOST, HANDED_PATH, PATH, PORT, Attribute
+from eastgate.policy.paths import is_sensitive
 
 __all__ = ["decide", "holds"]
 
@@ -64,13 +65,16 @@ def decide(layers: Sequence[Layer], request: Request) -> Outcome:
 
 
 def _layer(layer: Layer, request: Request) -> Outcome:
+    if BAD_HOST in request.values and _reads_http(layer, request.values.get(PORT)):
+        return Outcome(False, layer.name, "bad-host", None, Refusal.BAD_REQUEST)
     path = request.values.get(PATH)
-    ambiguous = isinstance(path, str) and re.search(r"%2f|%5c|/\.\.?;", path.lower())
-    refused = Outcome(False, layer.name, None, None, Refusal.BAD_REQUEST)
+    ambiguous = isinstance(path, str) and _is_ambiguous(path)
+    respelled = not ambiguous and HANDED_PATH in request.values
+    refused = Outcome(False, layer.name, None if ambiguous else "encoded-path", None, Refusal.BAD_REQUEST)
     chain = layer.otherwise
     for case in layer.cases:
-        anything = ambiguous and not case.forgiving
-        possible = _whatever_the_path(case.when, request) if anything else {holds(case.when, request)}
+        anything = (ambiguous or respelled) and not case.forgiving
+        possible = _whatever_the_path(case.when, request, ambiguous) if anything else {holds(case.when, request)}
         if possible == {True, False}:
             return refused
         if possible == {True}:
@@ -79,22 +83,67 @@ def _layer(layer: Layer, request: Request) -> Outcome:
     looked_at = [rule.when for stage in chain.stages if not isinstance(stage, Observe) for rule in rules_of(stage)]
     if ambiguous and any(PATH in mentions(predicate) for predicate in looked_at):
         return refused
+    if respelled and any(is_sensitive(atom) for predicate in looked_at for atom in atoms(predicate)):
+        return refused
     return _chain(layer.name, chain, request)
 
 
-def _whatever_the_path(predicate: Predicate, request: Request) -> set[bool]:
-    """What may come out if each comparison of the path may come out either way."""
+def _is_ambiguous(path: str) -> bool:
+    """An encoded separator, or a dot segment with parameters."""
+    return re.search(r"%2f|%5c|/\.\.?(;|%3b)", path.lower()) is not None
+
+
+def _reads_http(layer: Layer, port: Known) -> bool:
+    """Whether something at the port needs HTTP, or answers in its words."""
+    chains = []
+    for case in layer.cases:
+        on_port = _on_port(case.when, port)
+        if on_port != {False}:
+            chains.append(case.chain)
+            if on_port == {True}:
+                break
+            if any(attribute.needs_http for attribute in mentions(case.when)):
+                return True
+    else:
+        chains.append(layer.otherwise)
+    stages = [stage for chain in chains for stage in chain.stages]
+    rules = [rule for stage in stages for rule in rules_of(stage)]
+    return any(not isinstance(stage, Observe) and stage.refusal is not Refusal.CLOSED for stage in stages) or any(
+        attribute.needs_http for rule in rules for attribute in mentions(rule.when)
+    )
+
+
+def _on_port(predicate: Predicate, port: Known) -> set[bool]:
+    """What may come out at a port, whatever the rest of the request is."""
     match predicate:
         case And(parts) | Or(parts):
-            each = [_whatever_the_path(part, request) for part in parts]
+            each = [_on_port(part, port) for part in parts]
+            decisive = isinstance(predicate, Or)
+            if {decisive} in each:
+                return {decisive}
+            return {not decisive} if all(one == {not decisive} for one in each) else {True, False}
+        case Not(part):
+            return {not held for held in _on_port(part, port)}
+        case Is(attribute, matcher) if attribute == PORT:
+            return {isinstance(port, int) and _in(matcher, port)}
+        case _:
+            return {True, False}
+
+
+def _whatever_the_path(predicate: Predicate, request: Request, ambiguous: bool) -> set[bool]:
+    """What may come out if each comparison of the path (only by patterns, where it is not ambiguous) may be either."""
+    match predicate:
+        case And(parts) | Or(parts):
+            each = [_whatever_the_path(part, request, ambiguous) for part in parts]
             decisive = isinstance(predicate, Or)
             if {decisive} in each:
                 return {decisive}
             return {not decisive} | ({decisive} if any(decisive in one for one in each) else set())
         case Not(part):
-            return {not held for held in _whatever_the_path(part, request)}
+            return {not held for held in _whatever_the_path(part, request, ambiguous)}
         case _:
-            return {True, False} if PATH in mentions(predicate) else {holds(predicate, request)}
+            open_ = PATH in mentions(predicate) if ambiguous else is_sensitive(predicate)
+            return {True, False} if open_ else {holds(predicate, request)}
 
 
 def _chain(layer: str, chain: Chain, request: Request) -> Outcome:
@@ -219,7 +268,7 @@ def _domain(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
     mixed = {start + middle + end for start in starts for middle in middles for end in ends}
     texts = sorted(exact | mixed)
     if attribute == PATH:  # a path that is refused whatever the policy is says nothing about the policy
-        texts = [text for text in texts if not re.search(r"%2f|%5c|/\.\.?;", text.lower())]
+        texts = [text for text in texts if not _is_ambiguous(text)]
     return [None, "\x00", *texts]
 
 

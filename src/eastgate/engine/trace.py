@@ -102,7 +102,7 @@ def trace(layers: Sequence[Layer], request: Request, *, nearest: int = 3) -> Tra
 def _trace_layer(layer: Layer, request: Request, nearest: int) -> LayerTrace:
     completion = complete(layer, request)
     asked, request = request, completion.of(request)
-    if completion.exhausted or (not completion.outcome.allowed and completion.outcome.stage is None):
+    if completion.exhausted or completion.outcome.is_unasked:
         return LayerTrace(
             layer.name, completion.outcome, (), assumed=completion.telling, exhausted=completion.exhausted
         )

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from eastgate.authority import Authority
 from eastgate.engine.compiled import Program
 from eastgate.mesh.records import Observed
-from eastgate.policy import Origin, rules_of
+from eastgate.policy import REFUSED_HOST, REFUSED_SPELLING, Origin, rules_of
 from eastgate.settings import Settings
 from eastgate.targets.envoy.callers import Naming
 from eastgate.targets.envoy.decisions import name_of
@@ -107,6 +107,10 @@ def _words(who: str, detail: str | None) -> str:
         return "its certificate is not for clients (extended key usage), or too weak (SHA-1, a short RSA key)"
     if who == UNCLEAR:
         return "what policies look at cannot be read for certain: a header or query parameter has too many values"
+    if who == REFUSED_HOST:
+        return "the host is no host with a port up to 65535"
+    if who == REFUSED_SPELLING:
+        return "the path has characters as %XX that need not be, where it is compared with a pattern"
     if who == "cannot-be-enforced":
         return "closed: a policy here cannot be enforced"
     if found := re.fullmatch(r"none-of-(\d+)", who):

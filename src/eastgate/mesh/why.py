@@ -142,7 +142,7 @@ def _who(decision: Decision) -> str:
         return name_of(outcome.rule.origin, 0)
     if outcome.allowed:
         return OPEN
-    return "encoded-slash" if outcome.stage is None else "none"
+    return (outcome.stage or "encoded-slash") if outcome.is_unasked else "none"
 
 
 def _gone(seen: Observed, decider: Decider, authority: Authority) -> str:

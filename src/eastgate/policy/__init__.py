@@ -1,6 +1,7 @@
 """The IR: predicates, rules, stages, chains, layers, requests. No Kubernetes, no Envoy, no YAML."""
 
 from eastgate.policy.attachments import Attachment, Stances
+from eastgate.policy.levels import at_port, is_network, needs_http
 from eastgate.policy.matchers import (
     AccountsOf,
     InNetwork,
@@ -15,7 +16,7 @@ from eastgate.policy.matchers import (
     known,
     values_of,
 )
-from eastgate.policy.outcomes import OPEN, Outcome
+from eastgate.policy.outcomes import OPEN, REFUSED_HOST, REFUSED_SPELLING, Outcome
 from eastgate.policy.predicates import (
     ALWAYS,
     NEVER,
@@ -56,6 +57,8 @@ __all__ = [
     "ALWAYS",
     "NEVER",
     "OPEN",
+    "REFUSED_HOST",
+    "REFUSED_SPELLING",
     "AccountsOf",
     "AllowAny",
     "And",
@@ -95,11 +98,14 @@ __all__ = [
     "Value",
     "all_of",
     "any_of",
+    "at_port",
     "atoms",
     "consents",
+    "is_network",
     "joined",
     "known",
     "mentions",
+    "needs_http",
     "rewrite",
     "rules_of",
     "values_of",

@@ -14,8 +14,10 @@ from typing import Final
 __all__ = [
     "ADDRESS",
     "BACKEND",
+    "BAD_HOST",
     "FORWARDED_ADDRESS",
     "GRPC_METHOD",
+    "HANDED_PATH",
     "HOST",
     "IDENTITY",
     "MCP_METHOD",
@@ -100,6 +102,8 @@ SNI: Final = Attribute("SNI")
 HOST: Final = Attribute("host", needs_http=True)
 METHOD: Final = Attribute("method", needs_http=True)
 PATH: Final = Attribute("path", needs_http=True)
+BAD_HOST: Final = Attribute("bad host", needs_http=True)  # what stands in the place of a host, and is none
+HANDED_PATH: Final = Attribute("path as handed on", needs_http=True)  # where its spelling is not the canonical one
 TIME: Final = Attribute("time")  # of the request, as RFC 3339
 GRPC_METHOD: Final = Attribute("gRPC method", needs_http=True)
 MCP_METHOD: Final = Attribute("MCP method", needs_http=True)

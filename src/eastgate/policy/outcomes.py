@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from eastgate.policy.rules import Rule
 
-__all__ = ["OPEN", "Outcome"]
+__all__ = ["OPEN", "REFUSED_HOST", "REFUSED_SPELLING", "Outcome"]
+
+REFUSED_HOST, REFUSED_SPELLING = "bad-host", "encoded-path"  # stand for a stage where no rule was asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,11 @@ class Outcome:
     stage: str | None = None
     rule: Rule | None = None
     refusal: int | None = None
+
+    @property
+    def is_unasked(self) -> bool:
+        """Whether the request was refused before any rule was asked."""
+        return not self.allowed and self.rule is None and self.stage in (None, REFUSED_HOST, REFUSED_SPELLING)
 
     @property
     def status(self) -> int:

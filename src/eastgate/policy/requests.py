@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from eastgate.policy.attributes import IDENTITY, PATH, PORT, UNKNOWN, Attribute, Unknown
+from eastgate.policy.attributes import BAD_HOST, HANDED_PATH, IDENTITY, PATH, PORT, UNKNOWN, Attribute, Unknown
 from eastgate.policy.matchers import Known
 from eastgate.policy.paths import is_refused
 from eastgate.policy.predicates import Computed, Is
@@ -40,7 +40,8 @@ class Request:
 
     `answers` are those of external authorizers; `assumed` says how tests over unknown attributes come out.
 
-    `open` says that an attribute which nearly every policy needs is unknown, so the fast path need not look.
+    `open` says that an attribute which nearly every policy needs is unknown, or that the host is none, so the fast
+    path need not look. `respelled_path`: patterns may match the path otherwise where a proxy compares it.
     """
 
     values: Mapping[Attribute, Known]
@@ -50,6 +51,8 @@ class Request:
     port: int | Unknown | None = field(init=False, compare=False, repr=False)
     open: bool = field(init=False, compare=False, repr=False)
     refused_path: bool = field(init=False, compare=False, repr=False)
+    respelled_path: bool = field(init=False, compare=False, repr=False)
+    bad_host: bool = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         identity = self.values.get(IDENTITY, UNKNOWN)
@@ -58,8 +61,11 @@ class Request:
         set_ = object.__setattr__
         set_(self, "identity", identity)
         set_(self, "port", port)
-        set_(self, "open", identity is UNKNOWN or port is UNKNOWN)
+        bad_host = BAD_HOST in self.values
+        set_(self, "open", bad_host or identity is UNKNOWN or port is UNKNOWN)
         set_(self, "refused_path", isinstance(path, str) and is_refused(path))
+        set_(self, "respelled_path", HANDED_PATH in self.values)
+        set_(self, "bad_host", bad_host)
 
     def get(self, attribute: Attribute) -> Known | Unknown:
         """The value of an attribute, None where it is absent, UNKNOWN where nobody knows."""

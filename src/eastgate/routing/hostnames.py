@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from eastgate.policy.paths import comparable_host
+from eastgate.policy.hosts import comparable_host
 
 __all__ = ["Host", "comparable", "hostnames_of", "sample_hosts", "specificity"]
 

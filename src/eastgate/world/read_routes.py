@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from eastgate.policy.paths import comparable_path
+from eastgate.policy.paths import comparable_path, control_character, path_problem
 from eastgate.world import codes
 from eastgate.world.fields import Section
 from eastgate.world.patterns import pattern_problem
@@ -71,6 +71,8 @@ def _path(match: Section) -> PathMatch:
         return PathMatch(kind)
     if kind is PathType.REGEX:
         _check_pattern(path, "value", value)
+        if (control := control_character(value)) is not None:
+            path.complain(codes.BAD_PATH, f"the path has a control character ({control})", "value", help="remove it")
         return PathMatch(kind, value)
     problem = _path_problem(value)
     if problem is not None:
@@ -90,10 +92,7 @@ def _path_problem(value: str) -> tuple[str, str] | None:
     if "%2f" in value.lower():
         return "it has an encoded slash", "a request with one is refused: remove the match"
     # The API server lets encoded letters pass, and compares them as they are: those are no mistake.
-    plain = comparable_path(value.replace("%", "~"))
-    if plain != value.replace("%", "~"):
-        return "it has empty or dot segments", f"write {comparable_path(value)}"
-    return None
+    return path_problem(value, letters=True)
 
 
 def _values(match: Section, key: str, same: Callable[[str], str]) -> tuple[ValueMatch, ...]:

@@ -29,6 +29,7 @@ from eastgate.targets.envoy import ENCODED_SLASH, AccountOf, ByCaller, Node, Oth
 from eastgate.world import account_of
 from eastgate.xds.client_certificates import FOR_CLIENTS, NAMED_TWICE, WEAK, WITH_PURPOSES
 from eastgate.xds.packing import packed
+from eastgate.xds.spelling import host_pattern, path_pattern
 from eastgate.xds.values import CLEAR, field_key, marked, single_keys
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "UNFIT",
     "by_protocol",
     "caller_matcher",
+    "where",
     "where_slash_is_encoded",
     "where_unclear",
     "with_fit_certificate",
@@ -178,6 +180,16 @@ def where_slash_is_encoded(matcher: Any, otherwise: Any) -> Any:
     return found
 
 
+def where(predicate: Predicate, write: Callable[[OnMatch], None], otherwise: Any) -> Any:
+    """What is written for requests of which a predicate holds, and a matcher for the others."""
+    found = _M()
+    [first], rest = _list(found, 1)
+    _test(first.predicate, predicate)
+    write(first.on_match)
+    rest.matcher.CopyFrom(otherwise)
+    return found
+
+
 def where_unclear(fields: Sequence[Attribute], refused: Callable[[OnMatch], None], otherwise: Any) -> Any:
     """Refuses requests of which the values of ANY field were not noted, or not for certain."""
     found = _M()
@@ -252,22 +264,34 @@ def _test(to: Any, predicate: Predicate) -> None:
 
 def _is(to: Any, attribute: Attribute, matcher: Matcher) -> None:
     looked_at = _input(attribute)
-    fold = attribute == HOST
     match matcher:
         case OneOf(values):
             values = values | {_DOUBLED} if attribute == PATH and _ROOT in values else values
             for one, value in zip(_either(to, len(values)), sorted(values, key=str), strict=True):
-                _text(one, looked_at, exact=str(value), ignore_case=fold)
-        case Prefix(text) if text:
-            _text(to, looked_at, prefix=text, ignore_case=fold)
-        case Suffix(text) if text:
-            _text(to, looked_at, suffix=text, ignore_case=fold)
+                _literal(one, attribute, matcher, str(value))
+        case Prefix(text) | Suffix(text) if text:
+            _literal(to, attribute, matcher, text)
         case InNetwork(networks):
             _inside(to, looked_at, networks)
         case Present() | Prefix() | Suffix():
             _regex(to, looked_at, "(?s).*")
         case _:
             raise AssertionError(f"a plan has no such matcher: {matcher}")
+
+
+def _literal(to: Any, attribute: Attribute, matcher: OneOf | Prefix | Suffix, text: str) -> None:
+    """A text, in all the ways in which requests write it; most have one way only."""
+    pattern = host_pattern(matcher, text) if attribute == HOST else None
+    if attribute == PATH:
+        pattern = path_pattern(matcher, text)
+    if pattern is not None:
+        _regex(to, _input(attribute), pattern)
+    elif isinstance(matcher, Prefix):
+        _text(to, _input(attribute), prefix=text)
+    elif isinstance(matcher, Suffix):
+        _text(to, _input(attribute), suffix=text)
+    else:
+        _text(to, _input(attribute), exact=text)
 
 
 def _pattern(to: Any, test: Computed, attribute: Attribute, pattern: str) -> None:
@@ -288,12 +312,10 @@ def _either(to: Any, size: int) -> list[Any]:
     return [to] if size == 1 else [to.or_matcher.predicate.add() for _ in range(size)]
 
 
-def _text(to: Any, looked_at: Any, *, ignore_case: bool = False, **how: str) -> None:
+def _text(to: Any, looked_at: Any, **how: str) -> None:
     to.single_predicate.input.CopyFrom(looked_at)
-    match = to.single_predicate.value_match
     for kind, text in how.items():
-        setattr(match, kind, text)
-    match.ignore_case = ignore_case
+        setattr(to.single_predicate.value_match, kind, text)
 
 
 def _regex(to: Any, looked_at: Any, pattern: str) -> None:

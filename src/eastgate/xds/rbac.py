@@ -17,12 +17,13 @@ from google.protobuf.json_format import ParseDict
 from google.protobuf.message import Message
 from xds.core.v3 import extension_pb2 as xds_extension_pb2
 
-from eastgate.policy import Refusal
-from eastgate.targets.envoy import UNCLEAR, PortPlan, Requests, Verdict
+from eastgate.policy import REFUSED_HOST, Refusal
+from eastgate.targets.envoy import BAD_HOST, ENCODED_CHARACTER, UNCLEAR, PortPlan, Requests, Verdict
 from eastgate.xds.matching import (
     PATH_KEY,
     TOKEN_KEY,
     caller_matcher,
+    where,
     where_slash_is_encoded,
     where_unclear,
     with_fit_certificate,
@@ -51,6 +52,9 @@ VALUES = ("fields", "values")
 _UNCLEAR = Verdict(False, int(Refusal.BAD_REQUEST), UNCLEAR)
 
 
+_BAD_HOST = Verdict(False, int(Refusal.BAD_REQUEST), REFUSED_HOST)
+
+
 def filter_name(port: int, which: str) -> str:
     """The name of a filter whose configuration is a resource of its own."""
     return f"{port}/{which}"
@@ -70,12 +74,15 @@ def request_filters(plan: PortPlan, tokens: TokenIdentity | None = None) -> list
 def _rules(requests: Requests, tokens: TokenIdentity | None) -> Message:
     by_token = tokens.trust_domain if tokens is not None else None
     matcher = caller_matcher(requests.decision, _action, by_token)
+    if requests.respelled is not None:
+        respelled = caller_matcher(requests.respelled, _action, by_token)
+        matcher = where(ENCODED_CHARACTER, lambda to: to.matcher.CopyFrom(respelled), matcher)
     if requests.refusal is not None:
         matcher = where_slash_is_encoded(caller_matcher(requests.refusal, _action, by_token), matcher)
     deciding = [field.attribute for field in requests.fields if field.decides]
     if deciding:
         matcher = where_unclear(deciding, lambda to: _action(to, _UNCLEAR), matcher)
-    rules = http_rbac_pb2.RBAC(matcher=matcher)
+    rules = http_rbac_pb2.RBAC(matcher=where(BAD_HOST, lambda to: _action(to, _BAD_HOST), matcher))
     if requests.audit is not None:
         rules.shadow_matcher.CopyFrom(caller_matcher(requests.audit, _action, by_token))
     found: Message = rules

@@ -28,8 +28,6 @@ def requests(door: Door) -> Any:
         normalize_path=True,
         merge_slashes=True,
         path_with_escaped_slashes_action="KEEP_UNCHANGED",  # policies that look at paths refuse them
-        strip_any_host_port=True,
-        strip_trailing_host_dot=True,
         server_header_transformation="PASS_THROUGH",
         generate_request_id=False,
         early_header_mutation_extensions=[_without_envoys_words()],

@@ -18,7 +18,8 @@ from eastgate.policy.attributes import (
     Attribute,
     header,
 )
-from eastgate.policy.paths import comparable_host
+from eastgate.policy.hosts import comparable_host
+from eastgate.policy.paths import comparable_path
 from eastgate.sources.node import Node
 from eastgate.world.patterns import matches_pattern
 
@@ -142,11 +143,11 @@ def _path(node: Node) -> Predicate:
     text = value.text if value is not None else ""
     match kind.text if kind is not None else "PathPrefix":
         case "Exact":
-            return Is(PATH, OneOf(frozenset({text})))
+            return Is(PATH, OneOf(frozenset({comparable_path(text)})))
         case "RegularExpression":
             return _matches(PATH, text)
         case _:
-            stem = text.rstrip("/")  # a prefix is of whole segments
+            stem = comparable_path(text).rstrip("/")  # a prefix is of whole segments
             return Or((Is(PATH, OneOf(frozenset({stem} if stem else {"/"}))), Is(PATH, Prefix(f"{stem}/"))))
 
 

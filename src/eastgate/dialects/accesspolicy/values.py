@@ -9,7 +9,8 @@ import re
 
 from eastgate.dialects.accesspolicy import codes
 from eastgate.dialects.accesspolicy.validation import Checking
-from eastgate.policy.paths import comparable_host, comparable_path, is_refused
+from eastgate.policy.hosts import comparable_host
+from eastgate.policy.paths import control_character, path_problem
 from eastgate.policy.spiffe import service_account_id, spiffe_problem
 from eastgate.schema import constraint, quoted
 from eastgate.schema.patterns import DNS_SUBDOMAIN, SPIFFE_ID, whole
@@ -110,6 +111,8 @@ def path_match(node: Node, to: Checking) -> None:
             to.report(codes.HTTP_VALUE, message, value or node, help="write value: .., or type: PathPrefix")
     elif len(value.text) > _LONGEST_PATH:
         _not_a_path(value, f"it is longer than {_LONGEST_PATH} characters", "write a shorter one", to)
+    elif (control := control_character(value.text)) is not None:
+        _not_a_path(value, f"it has a control character ({control})", "remove it", to)
     elif way == "RegularExpression":
         _pattern(value, to)
     elif value.text:
@@ -120,18 +123,12 @@ def _plain_path(node: Node, to: Checking) -> None:
     text = node.text
     if not text.startswith("/"):
         _not_a_path(node, "it does not begin with /", f"write /{text}", to)
-    elif re.search(r"[?#]", text):
-        way_out = f"write {re.split('[?#]', text)[0]}"
-        _not_a_path(node, "paths are compared without query and fragment", way_out, to)
-    elif is_refused(text):
-        _not_a_path(node, "a request with an encoded slash is always refused", "remove the path", to)
     elif "*" in text:
         stem = text.partition("*")[0].rstrip("/") or "/"
         way_out = f"write type: PathPrefix and value: {stem}, or type: RegularExpression"
         _not_a_path(node, "`*` stands for nothing but itself here", way_out, to)
-    elif comparable_path(text) != text:
-        way_out = f"write {comparable_path(text)}"
-        _not_a_path(node, "no request has this form once its path is normalized", way_out, to)
+    elif (problem := path_problem(text)) is not None:
+        _not_a_path(node, *problem, to)
 
 
 def _not_a_path(node: Node, problem: str, way_out: str, to: Checking) -> None:

@@ -10,7 +10,7 @@ import re
 from eastgate.diagnostics import Code
 from eastgate.dialects.gep3779 import codes
 from eastgate.dialects.gep3779.validation import Checking
-from eastgate.policy.paths import comparable_path, is_refused
+from eastgate.policy.paths import path_problem
 from eastgate.policy.spiffe import service_account_id, spiffe_problem
 from eastgate.schema import constraint, quoted
 from eastgate.schema.patterns import DNS_LABEL, DNS_SUBDOMAIN, SPIFFE_ID, whole
@@ -151,39 +151,28 @@ def account_name(node: Node, to: Checking) -> None:
         )
 
 
-# In another form than paths are compared in: empty and dot segments, encoded slashes, what need not be encoded.
-_NOT_COMPARABLE = r"//|/\.\.?(/|$)|%(2[dDeEfF]|3[0-9]|4[1-9a-fA-F]|5[0-9aAcCfF]|6[1-9a-fA-F]|7[0-9aAeE])"
+# No request has it: empty and dot segments, encoded slashes, what need not be encoded.
+_NOT_COMPARABLE = r"//|/\.\.?(/|$|;|%3[bB])|%(2[dDeEfF]|3[0-9]|4[1-9a-fA-F]|5[0-9aAcCfF]|6[1-9a-fA-F]|7[0-9aAeE])"
+_NOT_IN_PATHS = r"*?#\\\x00-\x1f\x7f-\x9f"
 
 
-@constraint(pattern=r"^(/[^*?#\\]*\*?|\*[^*?#\\]*)$", not_={"pattern": _NOT_COMPARABLE})
+@constraint(pattern=rf"^(/[^{_NOT_IN_PATHS}]*\*?|\*[^{_NOT_IN_PATHS}]*)$", not_={"pattern": _NOT_COMPARABLE})
 def path(node: Node, to: Checking) -> None:
-    """Exact, or one `*` at its end or its start; and as requests are compared: a path in another form matches none."""
-    text = node.text
-    middle = text.removeprefix("*") if text.startswith("*") else text.removesuffix("*")
+    """Exact, or one `*` at its end or its start; in any spelling that a request may have."""
+    problem = _path_problem(node.text)
+    if problem is not None:
+        said, way_out = problem
+        to.report(codes.PATH_PATTERN, f"{quoted(node.text)} is not a path: {said}", node, help=way_out)
+
+
+def _path_problem(text: str) -> tuple[str, str] | None:
     if not text:
-        problem, way_out = "it is empty", "write /, or a path such as /api/*"
-    elif "*" in middle:
-        problem, way_out = "`*` may stand once, at its end or its start", "write /api/*, or */suffix"
-    elif not text.startswith(("/", "*")):
-        problem, way_out = "it does not begin with /", f"write /{text}"
-    elif re.search(r"[?#]", text):
-        problem, way_out = "paths are compared without query and fragment", f"write {re.split('[?#]', text)[0]}"
-    elif is_refused(text):
-        problem, way_out = "a request with an encoded slash is always refused", "remove the path"
-    elif (comparable := _comparable(text, middle)) != text:
-        problem, way_out = "no request has this form once its path is normalized", f"write {comparable}"
-    else:
-        return
-    to.report(codes.PATH_PATTERN, f"{quoted(text)} is not a path: {problem}", node, help=way_out)
-
-
-def _comparable(text: str, middle: str) -> str:
-    """The pattern in the form in which paths are compared; `-` stands for what the `*` stands for."""
-    if text == middle:
-        return comparable_path(text)
-    if text.startswith("*"):
-        return "*" + comparable_path("/-" + middle).removeprefix("/-")
-    return comparable_path(middle + "-").removesuffix("-") + "*"
+        return "it is empty", "write /, or a path such as /api/*"
+    if "*" in (text.removeprefix("*") if text.startswith("*") else text.removesuffix("*")):
+        return "`*` may stand once, at its end or its start", "write /api/*, or */suffix"
+    if not text.startswith(("/", "*")):
+        return "it does not begin with /", f"write /{text}"
+    return path_problem(text, wildcard=True)
 
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

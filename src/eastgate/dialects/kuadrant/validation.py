@@ -11,7 +11,7 @@ from collections.abc import Callable
 from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.kuadrant import codes
 from eastgate.dialects.kuadrant.hosts import host_problem
-from eastgate.policy.paths import comparable_path, is_refused
+from eastgate.policy.paths import control_character, path_problem
 from eastgate.schema import Check, quoted
 from eastgate.settings import Settings
 from eastgate.sources.node import Node
@@ -96,23 +96,9 @@ def _path_problem(text: str) -> tuple[str, str] | None:
         return "`*` may stand once, at its end or at its beginning", "write a path such as /admin/* or */edit"
     if not text.startswith(("/", "*")):
         return "it does not begin with /", f"write /{text}"
-    if re.search(r"[?#]", text):
-        return "paths are compared without query and fragment", f"write {re.split('[?#]', text)[0]}"
-    if re.search(r"\s", text):
+    if re.search(r"\s", text) and control_character(text) is None:
         return "it has a space in it", "remove it, or write %20"
-    if is_refused(text):
-        return "a request with an encoded slash is always refused", "remove the path"
-    normal = _normal(text, middle)
-    return None if normal == text else ("no request has this form once its path is normalized", f"write {normal}")
-
-
-def _normal(text: str, middle: str) -> str:
-    """The pattern as paths are compared; `-` takes the place of what the `*` stands for."""
-    if text == middle:
-        return comparable_path(text)
-    if text.startswith("*"):
-        return "*" + comparable_path("/-" + middle).removeprefix("/-")
-    return comparable_path(middle + "-").removesuffix("-") + "*"
+    return path_problem(text, wildcard=True)
 
 
 def some_scheme(spec: Node, to: Checking) -> None:

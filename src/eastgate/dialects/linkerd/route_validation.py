@@ -9,7 +9,7 @@ from eastgate.dialects.linkerd import codes
 from eastgate.dialects.linkerd.model import GROUP
 from eastgate.dialects.linkerd.refs import home, written_kind
 from eastgate.dialects.linkerd.values import Checking, milliseconds
-from eastgate.policy.paths import comparable_path, is_refused
+from eastgate.policy.paths import control_character, path_problem
 from eastgate.schema import quoted
 from eastgate.schema.codes import MISSING_FIELD, NULL_VALUE, WRONG_TYPE
 from eastgate.sources.node import Node
@@ -95,7 +95,10 @@ def hostname(node: Node, to: Checking) -> None:
 def path(match: Node, to: Checking) -> None:
     """Absolute, and such as a request can have it; or a regular expression."""
     value, kind = match.get("value"), match.get("type")
-    if kind is not None and kind.text == "RegularExpression":
+    if value is not None and (control := control_character(value.text)) is not None:
+        message = f"{quoted(value.text)} has a control character ({control})"
+        to.report(codes.ROUTE_PATH, message, value, help="remove it")
+    elif kind is not None and kind.text == "RegularExpression":
         pattern(match, to)
     elif value is not None and (problem := _path_problem(value.text)) is not None:
         said, way_out = problem
@@ -106,11 +109,8 @@ def _path_problem(text: str) -> tuple[str, str] | None:
     if not text.startswith("/"):
         said = "HttpPathMatch paths must be absolute (begin with `/`)"
         return f"{said}; {quoted(text)} is not an absolute path", f"write /{text}"
-    if is_refused(text):
-        return f"{quoted(text)} has an encoded slash", "a request with one is refused: remove the match"
-    if comparable_path(text.replace("%", "~")) != text.replace("%", "~"):  # encoded letters are no mistake
-        return f"no request has the path {quoted(text)} as it is compared", f"write {comparable_path(text)}"
-    return None
+    problem = path_problem(text, letters=True)
+    return (f"{quoted(text)} is not a path: {problem[0]}", problem[1]) if problem is not None else None
 
 
 def pattern(match: Node, to: Checking) -> None:

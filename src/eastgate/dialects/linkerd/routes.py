@@ -18,7 +18,7 @@ from typing import TypeAlias
 from eastgate.dialects.linkerd.model import GROUP, InboundRoute
 from eastgate.policy import ALWAYS, And, Computed, Is, OneOf, Or, Predicate, Prefix, Suffix, Value, all_of
 from eastgate.policy.attributes import HOST, METHOD, PATH, Attribute, header, query
-from eastgate.policy.paths import comparable_host
+from eastgate.policy.hosts import comparable_host
 from eastgate.world import GrpcMatch, PathMatch, PathType, RouteMatch, ValueMatch, matches_pattern
 
 __all__ = ["SUPPORTED_FILTERS", "Door", "doors", "usable_routes"]

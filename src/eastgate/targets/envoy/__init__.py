@@ -5,10 +5,12 @@ from eastgate.targets.envoy.codes import Inexpressible
 from eastgate.targets.envoy.decisions import Choice, Node, Verdict, verdicts
 from eastgate.targets.envoy.exactness import joint_of
 from eastgate.targets.envoy.fields import UNCLEAR, Field
-from eastgate.targets.envoy.flow import ENCODED_SLASH
+from eastgate.targets.envoy.flow import BAD_HOST, ENCODED_CHARACTER, ENCODED_SLASH
 from eastgate.targets.envoy.plan import PortPlan, Requests, plan_port
 
 __all__ = [
+    "BAD_HOST",
+    "ENCODED_CHARACTER",
     "ENCODED_SLASH",
     "UNCLEAR",
     "AccountOf",

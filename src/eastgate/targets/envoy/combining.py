@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
 
-from eastgate.policy import ALWAYS, NEVER, And, InNetwork, Is, Not, Predicate, Refusal, all_of, any_of
-from eastgate.policy.attributes import ADDRESS, Attribute
+from eastgate.policy import ALWAYS, NEVER, And, InNetwork, Is, Not, Predicate, Refusal, all_of, any_of, needs_http
+from eastgate.policy.attributes import ADDRESS
 from eastgate.targets.envoy.decisions import NO_AUDIT, OPEN, Choice, Node, Verdict, assume, choice, verdicts
 
 __all__ = ["Entry", "TooManyEnds", "either", "flatten", "or_else", "then", "unread"]
@@ -116,7 +116,7 @@ class _Unread:
 
     def _choice(self, node: Choice) -> Iterator[Entry]:
         for when, inner in [*node.tests, (ALWAYS, node.otherwise)]:
-            possible, certain = assume(when, _needs_http, held=True), assume(when, _needs_http, held=False)
+            possible, certain = assume(when, needs_http, held=True), assume(when, needs_http, held=False)
             entries = self.entries(inner)
             if possible != certain:  # it may hold or not: what is denied where it holds is denied
                 yield from ((all_of([possible, denied]), verdict) for denied, verdict in _denials(entries))
@@ -133,10 +133,6 @@ def _reachable(entries: Iterator[Entry]) -> Iterator[Entry]:
             yield when, verdict
         if when == ALWAYS:
             return
-
-
-def _needs_http(attribute: Attribute) -> bool:
-    return attribute.needs_http
 
 
 def _closed(verdict: Verdict) -> Verdict:

@@ -27,9 +27,7 @@ from eastgate.policy import (
     Rule,
     all_of,
     any_of,
-    mentions,
 )
-from eastgate.policy.attributes import Attribute
 
 __all__ = [
     "NOT_ENFORCED",
@@ -40,7 +38,6 @@ __all__ = [
     "assume",
     "choice",
     "name_of",
-    "needs_http",
     "verdicts",
 ]
 
@@ -126,24 +123,19 @@ def verdicts(node: Node) -> Iterator[Verdict]:
     yield from verdicts(node.otherwise)
 
 
-def needs_http(predicate: Predicate) -> bool:
-    """Whether it asks for something that only HTTP has."""
-    return any(attribute.needs_http for attribute in mentions(predicate))
-
-
-def assume(predicate: Predicate, about: Callable[[Attribute], bool], *, held: bool) -> Predicate:
-    """Return the predicate where every test about some attributes helps it to hold, or with `held` False to fail."""
+def assume(predicate: Predicate, asks: Callable[[Is | Computed], bool], *, held: bool) -> Predicate:
+    """Return the predicate where every such atom helps it to hold, or with `held` False to fail."""
     match predicate:
         case Is() | Computed():
-            if any(map(about, mentions(predicate))):
+            if asks(predicate):
                 return ALWAYS if held else NEVER
             return predicate
         case Not(part):
-            inner = assume(part, about, held=not held)
+            inner = assume(part, asks, held=not held)
             return NEVER if inner == ALWAYS else ALWAYS if inner == NEVER else Not(inner)
         case And(parts):
-            kept = [assume(part, about, held=held) for part in parts]
+            kept = [assume(part, asks, held=held) for part in parts]
             return NEVER if NEVER in kept else all_of(kept)
         case Or(parts):
-            kept = [assume(part, about, held=held) for part in parts]
+            kept = [assume(part, asks, held=held) for part in parts]
             return ALWAYS if ALWAYS in kept else any_of(part for part in kept if part != NEVER)

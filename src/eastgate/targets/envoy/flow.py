@@ -8,9 +8,9 @@ from typing import TypeAlias
 from eastgate.policy import (
     ALWAYS,
     NEVER,
+    REFUSED_SPELLING,
     AllowAny,
     AskAll,
-    Case,
     Chain,
     Computed,
     Deny,
@@ -18,6 +18,7 @@ from eastgate.policy import (
     FirstMatch,
     Is,
     Layer,
+    Not,
     Observe,
     OneOf,
     PolicyRef,
@@ -26,21 +27,26 @@ from eastgate.policy import (
     Refusal,
     Rule,
     Stage,
+    at_port,
     atoms,
+    is_network,
+    mentions,
     rewrite,
     rules_of,
 )
-from eastgate.policy.attributes import IDENTITY, MESH_NAME, METHOD, PATH, PORT, Attribute
-from eastgate.policy.paths import REFUSED, is_refused
+from eastgate.policy.attributes import HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT
+from eastgate.policy.hosts import HOST_PATTERN, is_host
+from eastgate.policy.paths import REFUSED, RESPELLED, is_refused, is_respelled, is_sensitive
 from eastgate.targets.envoy.callers import Caller, Naming
 from eastgate.targets.envoy.codes import ASKS_AN_AUTHORIZER, Inexpressible
-from eastgate.targets.envoy.decisions import NO_AUDIT, Node, Verdict, allow, assume, choice, deny, needs_http
+from eastgate.targets.envoy.decisions import NO_AUDIT, Node, Verdict, allow, assume, choice, deny
 from eastgate.targets.envoy.exactness import obstacle
 from eastgate.targets.envoy.filing import Filed
 
-__all__ = ["ENCODED_SLASH", "Flow", "at_port", "is_network"]
+__all__ = ["BAD_HOST", "ENCODED_CHARACTER", "ENCODED_SLASH", "Flow", "at_port", "is_network"]
 
 _Say: TypeAlias = "Callable[[Rule | None], Node]"
+_Asks: TypeAlias = "Callable[[Is | Computed], bool]"
 _CALLER = frozenset({IDENTITY.name, MESH_NAME.name})
 ENCODED_SLASH = Computed(
     "the path has an encoded slash or backslash",
@@ -49,32 +55,21 @@ ENCODED_SLASH = Computed(
     pattern=(PATH, f"(?is).*({REFUSED}).*"),
 )
 _BAD_PATH = Verdict(False, int(Refusal.BAD_REQUEST), "encoded-slash")
-
-
-def at_port(layer: Layer, port: int) -> Layer:
-    """The layer with only those chains that a request to this port can meet."""
-    cases: list[Case] = []
-    for case in layer.cases:
-        when = rewrite(case.when, lambda atom: _at(atom, port))
-        if when == ALWAYS:
-            return Layer(layer.name, case.chain, tuple(cases))
-        if when != NEVER:
-            cases.append(Case(when, case.chain, case.forgiving))
-    return Layer(layer.name, layer.otherwise, tuple(cases))
-
-
-def _at(atom: Is | Computed, port: int) -> Predicate:
-    if isinstance(atom, Is) and atom.attribute == PORT:
-        return ALWAYS if atom.matcher.contains(port) else NEVER
-    return atom
-
-
-def is_network(layer: Layer) -> bool:
-    """Whether it is decided when a connection is made: it needs nothing of HTTP, and closes what it denies."""
-    stages = [stage for chain in layer.chains for stage in chain.stages]
-    closes = all(isinstance(stage, Observe) or stage.refusal is Refusal.CLOSED for stage in stages)
-    asked = [case.when for case in layer.cases] + [rule.when for stage in stages for rule in rules_of(stage)]
-    return closes and not any(map(needs_http, asked))
+_BAD_SPELLING = Verdict(False, int(Refusal.BAD_REQUEST), REFUSED_SPELLING)
+BAD_HOST = Not(
+    Computed(
+        "the host is one",
+        frozenset({HOST}),
+        lambda values: is_host(str(values[HOST])),
+        pattern=(HOST, f"(?i){HOST_PATTERN}"),
+    )
+)
+ENCODED_CHARACTER = Computed(
+    "the path has characters as %XX that need not be",
+    frozenset({PATH}),
+    lambda values: is_respelled(str(values[PATH])),
+    pattern=(PATH, f"(?s).*(?:{RESPELLED}).*"),
+)
 
 
 class Flow:
@@ -120,9 +115,13 @@ class Flow:
         """The same for requests whose path has an encoded slash."""
         if PATH not in self.layer.looks_at:
             return self.decision(caller, http=True)
-        if not self.layer.cases:
-            return _BAD_PATH
-        return choice(self._refused_cases(caller), self._refused_chain(self.layer.otherwise, caller))
+        return self._without(_is_about_path, _BAD_PATH, caller)
+
+    def respelled(self, caller: Caller) -> Node:
+        """The same for requests whose path has encoded characters that patterns may not take for what they are."""
+        if not any(map(is_sensitive, _asked(self.layer, observed=False))):
+            return self.decision(caller, http=True)
+        return self._without(is_sensitive, _BAD_SPELLING, caller)
 
     def audit(self, caller: Caller, *, http: bool) -> Node | None:
         """What policies in audit mode would have done; None where there are none."""
@@ -201,18 +200,24 @@ class Flow:
 
     # A path with an encoded slash: its chain is chosen without looking at it, and refuses it where it looks at paths
 
-    def _refused_chain(self, chain: Chain, caller: Caller) -> Node:
-        return _BAD_PATH if PATH in chain.looks_at else self._chain(chain, caller)
+    def _without(self, asks: _Asks, refused: Verdict, caller: Caller) -> Node:
+        """What is decided without atoms that may not be asked; refused where it depends on them."""
 
-    def _refused_cases(self, caller: Caller) -> Iterator[tuple[Predicate, Node]]:
-        for case in self.layer.cases:
-            when = self._settled(case.when, caller, True)
-            chosen = self._refused_chain(case.chain, caller)
-            if case.forgiving:
-                yield when, chosen
-            else:
-                yield assume(when, _is_path, held=False), chosen
-                yield assume(when, _is_path, held=True), _BAD_PATH
+        def chosen(chain: Chain) -> Node:
+            rules = (rule for stage in chain.stages if not isinstance(stage, Observe) for rule in rules_of(stage))
+            dependent = any(asks(atom) for rule in rules for atom in atoms(rule.when))
+            return refused if dependent else self._chain(chain, caller)
+
+        def cases() -> Iterator[tuple[Predicate, Node]]:
+            for case in self.layer.cases:
+                when = self._settled(case.when, caller, True)
+                if case.forgiving:
+                    yield when, chosen(case.chain)
+                else:
+                    yield assume(when, asks, held=False), chosen(case.chain)
+                    yield assume(when, asks, held=True), refused
+
+        return choice(cases(), chosen(self.layer.otherwise))
 
     # Policies in audit mode
 
@@ -228,8 +233,8 @@ class Flow:
         return choice(tests, NO_AUDIT)
 
 
-def _is_path(attribute: Attribute) -> bool:
-    return attribute == PATH
+def _is_about_path(atom: Is | Computed) -> bool:
+    return PATH in mentions(atom)
 
 
 def _asked(layer: Layer, *, observed: bool) -> Iterator[Is | Computed]:

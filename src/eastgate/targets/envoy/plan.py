@@ -33,12 +33,14 @@ class Requests:
     """What each HTTP request must pass: ALL layers, those that decide connections included.
 
     One decision on all of it: a change of several policies takes effect at once, and never is a request let through by
-    a part of the old ones and a part of the new ones. `refusal` decides where `ENCODED_SLASH` holds. `fields` are what
+    a part of the old ones and a part of the new ones. `refusal` decides where `ENCODED_SLASH` holds, and `respelled`
+    where it does not and `ENCODED_CHARACTER` does. Where `BAD_HOST` holds, the request is refused. `fields` are what
     has to be noted of a request first.
     """
 
     decision: ByCaller[Node]
     refusal: ByCaller[Node] | None
+    respelled: ByCaller[Node] | None
     audit: ByCaller[Node] | None
     fields: tuple[Field, ...] = ()
 
@@ -111,12 +113,14 @@ class _Port:
         cells = self._cells(self.flows)
         decided = {c: self._joined(flow.decision(c, http=True) for flow in self.flows) for c in cells}
         looks_at = frozenset().union(*(flow.layer.looks_at for flow in self.flows))
-        refused = decided
+        refused = respelled = decided
         if PATH in looks_at:
             refused = {c: self._joined(flow.refusal(c) for flow in self.flows) for c in cells}
+            respelled = {c: self._joined(flow.respelled(c) for flow in self.flows) for c in cells}
         return Requests(
             self.naming.by_caller(cells, decided),
             self.naming.by_caller(cells, refused) if refused != decided else None,
+            self.naming.by_caller(cells, respelled) if respelled != decided else None,
             self._audit([flow for flow in self.flows if flow not in self.network], http=True),
             looked_at((atom for flow in self.flows for atom in flow.asked), looks_at),
         )

@@ -1,0 +1,106 @@
+"""Hosts and paths in all the ways in which requests write them, as regular expressions (RE2).
+
+Envoy leaves `%40` and the letter case of hex digits in a path, and the port and the dot of a host. A literal that can
+be written in one way only needs no expression.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from eastgate.policy import OneOf, Prefix, Suffix
+from eastgate.policy.paths import DECODED
+
+__all__ = ["host_pattern", "path_pattern"]
+
+_HEX = "0123456789ABCDEF"
+_ANY_HEX, _NO_HEX = "[0-9A-Fa-f]", "[^0-9A-Fa-f]"
+_UNRESERVED = re.compile(r"[-A-Za-z0-9._~]")
+_PIECES = re.compile(r"%[0-9A-F]{2}|(?s:.)")
+_RAW = {"%5B": r"\[", "%5D": r"\]"}  # Envoy leaves them as they are
+
+
+def host_pattern(matcher: OneOf | Prefix | Suffix, text: str) -> str:
+    """A host in any letter case, with a dot and a port behind it or without."""
+    before, behind = ("(?s:.*)" if isinstance(matcher, kind) else "" for kind in (Suffix, Prefix))
+    return rf"(?i){before}{re.escape(text)}{behind}\.?(?::[0-9]+)?"
+
+
+def path_pattern(matcher: OneOf | Prefix | Suffix, text: str) -> str | None:
+    """All paths of which a canonical path is, begins or ends so; None where that is the same as to compare the text.
+
+    A text may begin or end inside of a `%XX`, and then only some of those belong to it.
+    """
+    if isinstance(matcher, Prefix):
+        return _prefix(text)
+    if isinstance(matcher, Suffix):
+        return _suffix(text)
+    return _spelled(text) if _has_spellings(text) else None
+
+
+def _has_spellings(text: str) -> bool:
+    return any(character == "%" or character in DECODED for character in text)
+
+
+def _spelled(text: str) -> str:
+    return "".join(map(_piece, _PIECES.findall(text)))
+
+
+def _piece(piece: str) -> str:
+    if piece in DECODED:
+        return f"(?:{re.escape(piece)}|%{_either_case(f'{ord(piece):02X}')})"
+    if len(piece) == 1:
+        return re.escape(piece)
+    encoded = f"%{_either_case(piece[1:])}"
+    return f"(?:{_RAW[piece]}|{encoded})" if piece in _RAW else encoded
+
+
+def _either_case(digits: str) -> str:
+    return "".join(digit if digit.isdigit() else f"[{digit}{digit.lower()}]" for digit in digits)
+
+
+# What begins or ends inside of a `%XX`
+
+
+def _is_kept(code: str) -> bool:
+    """Whether a byte stays encoded in a canonical path."""
+    character = chr(int(code, 16))
+    return character not in DECODED and _UNRESERVED.fullmatch(character) is None
+
+
+def _prefix(text: str) -> str | None:
+    if not _has_spellings(text):
+        return None
+    inside = re.search(r"%([0-9A-Fa-f]?)$", text)
+    if inside is None:
+        return f"(?s){_spelled(text)}.*"
+    begun = inside[1]
+    kept = [code for first in _HEX for second in _HEX if (code := first + second).startswith(begun) and _is_kept(code)]
+    ways = [f"%{_either_case(code)}.*" for code in kept] + [
+        f"{raw}.*" for code, raw in _RAW.items() if code[1:] in kept
+    ]
+    ways.append(f"%{begun}(?:{_NO_HEX}.*)?")
+    if not begun:
+        ways.append(f"%{_ANY_HEX}(?:{_NO_HEX}.*)?")
+    return f"(?s){_spelled(text[: inside.start()])}(?:{'|'.join(ways)})"
+
+
+def _suffix(text: str) -> str | None:
+    if re.match(_ANY_HEX, text):
+        return f"(?s)(?:{'|'.join(_suffixes(text))})"
+    return f"(?s).*{_spelled(text)}" if _has_spellings(text) else None
+
+
+def _suffixes(text: str) -> Iterator[str]:
+    """Texts that begin with a hex digit: behind what makes no `%XX` of it, or makes one that stays as it is."""
+    whole = _spelled(text)
+    two = re.match(f"{_ANY_HEX}{{2}}", text) is not None
+    yield f"(?:.*[^{'%' if two else ''}0-9A-Fa-f])?{whole}"
+    yield f"(?:.*[^%])?{_ANY_HEX}{whole}"
+    kept = [first for first in _HEX if text[0] in _HEX and _is_kept(first + text[0])]
+    rest = _spelled(text[1:])
+    yield from (f".*%{_either_case(first + text[0])}{rest}" for first in kept)
+    yield from (f".*{raw}{rest}" for code, raw in _RAW.items() if code[2] == text[0])
+    if two and text[0] in _HEX and text[1] in _HEX and _is_kept(text[:2]):
+        yield f".*{_spelled(f'%{text[:2]}')}{_spelled(text[2:])}"
