@@ -7,8 +7,9 @@ import json
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from eastgate import Authority, Settings
@@ -20,7 +21,9 @@ from eastgate.mesh.local.http1 import Malformed
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.mesh.records import Observed
 from eastgate.sources import read_text
-from tests.differential.asking import Ask, Caller, Http
+from eastgate.xds.clusters import Address
+from tests.attacks.conversing import converse
+from tests.differential.asking import HTTP_2, Ask, Caller, Http
 from tests.differential.world import FEDERATED, SETTINGS, WORLD, Manifest
 
 __all__ = ["Answer", "Bench", "authority_of"]
@@ -67,8 +70,14 @@ def authority_of(manifests: Iterable[Manifest], settings: Settings) -> Authority
 class Bench:
     """Starts with `with`; `enforce` some policies, then `ask`."""
 
-    def __init__(self, name: str = "differential", world: Sequence[Manifest] = WORLD) -> None:
+    def __init__(
+        self,
+        name: str = "differential",
+        world: Sequence[Manifest] = WORLD,
+        apps: Mapping[str, Address] = MappingProxyType({}),
+    ) -> None:
         self._name = name
+        self._apps = apps
         self.world = world
         self.rejected: list[NotEnforced] = []
         self._seen: dict[str, list[Observed]] = defaultdict(list)
@@ -117,7 +126,7 @@ class Bench:
         def read(_: Settings) -> Authority:
             return authority_of(self.world, SETTINGS)
 
-        options = MeshOptions(name=self._name, federate=FEDERATED)
+        options = MeshOptions(name=self._name, federate=FEDERATED, apps=self._apps)
         self.mesh = LocalMesh(read, SETTINGS, options, on_event=self._heard)
         await self.mesh.__aenter__()
 
@@ -130,9 +139,11 @@ class Bench:
     async def _ask_all(self, asks: Sequence[Ask]) -> list[Answer]:
         """Requests of one caller to one port go over one connection, one behind the other."""
         self._seen.clear()
-        groups: dict[tuple[Caller, str, int, int], list[int]] = defaultdict(list)
+        groups: dict[tuple[Caller, str, int, str, int], list[int]] = defaultdict(list)
         for place, ask in enumerate(asks):
-            groups[ask.caller, ask.pod, ask.port, 0 if ask.is_plain else place + 1].append(place)
+            version = "" if ask.http is None or ask.http.version != HTTP_2 else HTTP_2
+            shares = ask.is_plain and ask.http is not None and ask.http.target.startswith("/")
+            groups[ask.caller, ask.pod, ask.port, version, 0 if shares else place + 1].append(place)
         slots = asyncio.Semaphore(_AT_ONCE)
         made: list[tuple[list[int], str | None, list[int]]] = []  # places, source address, statuses
 
@@ -145,8 +156,9 @@ class Bench:
 
         await asyncio.gather(*(group(places) for places in groups.values()))
         found: dict[int, Answer] = {}
-        for places, source, statuses in made:
-            found.update(zip(places, await self._answers(asks[places[0]], source, statuses), strict=True))
+        answers = await asyncio.gather(*(self._answers(asks[places[0]], *heard) for places, *heard in made))
+        for (places, *_), some in zip(made, answers, strict=True):
+            found.update(zip(places, some, strict=True))
         return [found[place] for place in range(len(asks))]
 
     async def _connection(self, asks: Sequence[Ask]) -> tuple[str | None, list[int]]:
@@ -164,6 +176,8 @@ class Bench:
             if first.http is None:
                 await connection.send(RAW)
                 statuses = [(await connection.raw(_TIMEOUT, len(RAW))).status]
+            elif first.http.version == HTTP_2:
+                statuses = await converse(connection, [ask.http for ask in asks if ask.http is not None], _TIMEOUT)
             else:
                 statuses = await self._requests(connection, [ask.http for ask in asks if ask.http is not None])
         return source, statuses
@@ -195,7 +209,7 @@ class Bench:
             requests = [one for one in seen if one.level == "request"]
             denial = next((one for one in seen if one.level != "request" and not one.allowed), None)
             connection = denial or next((one for one in seen if one.level != "request"), None)
-            if denial or (connection and len(requests) >= wanted and statuses != [0]):
+            if denial or (connection and len(requests) >= wanted and (wanted or statuses != [0])):
                 break
             if time.monotonic() > until:  # closed, and nobody says why
                 break
