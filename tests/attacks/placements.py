@@ -25,9 +25,10 @@ from tests.differential.asking import HTTP_2, Ask, Caller, Http
 from tests.differential.bench import Bench
 from tests.differential.world import Manifest, pod
 
-__all__ = ["PLACEMENTS", "Attacked", "Placement", "Verdict", "marked"]
+__all__ = ["HOST", "PLACEMENTS", "Attacked", "Placement", "Verdict", "marked"]
 
 T = TypeVar("T")
+HOST = "a"  # by which the application is reached at every placement; short, since it is in bytes that are counted
 _TIMEOUT = 10.0
 _numbers = itertools.count()
 
@@ -46,10 +47,12 @@ class Verdict:
 
 
 class Attacked(Protocol):
-    """A placement that runs. Its attacker is one caller; everything that gets to the application is remembered."""
+    """A placement that runs. Its attacker is one caller; everything that gets to the application is remembered.
+
+    The application is reached by `HOST`, also where other hosts lead nowhere.
+    """
 
     application: Application
-    host: str  # by which the application is reached, where nothing else is tried
 
     def enforce(self, policies: Sequence[Manifest]) -> None:
         """Return when these are enforced, and nothing else."""
@@ -104,7 +107,7 @@ _WORLD: list[Manifest] = [
     {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {"name": "s0", "namespace": "a"},
+        "metadata": {"name": HOST, "namespace": "a"},
         "spec": {"selector": {"app": "server"}, "ports": [{"port": _PORT}]},
     },
 ]
@@ -112,8 +115,6 @@ _WORLD: list[Manifest] = [
 
 class _Sidecar:
     """The sidecar of the application, attacked by a caller who connects to it."""
-
-    host = "h"
 
     def __init__(self, bench: Bench, application: Application, attacker: Caller) -> None:
         self.application = application
@@ -162,8 +163,6 @@ class _Sidecar:
 
 class _Outbound(_Sidecar):
     """The same, attacked by the application of another workload, through that workload's own sidecar."""
-
-    host = "s0"
 
     def verdicts(self, requests: Sequence[Http]) -> list[Verdict]:
         return self.run(self._verdicts([marked(http) for http in requests]))

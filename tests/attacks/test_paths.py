@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.attacks.paths import PCHARS, SECRET, inside, outside, pchar_spellings, sneaked, spellings
-from tests.attacks.placements import Attacked
+from tests.attacks.placements import HOST, Attacked
 from tests.attacks.policies import ALL_BUT_SECRET, ONLY_API, all_but
 from tests.attacks.trying import Reading, compare
 from tests.differential.asking import HTTP_1_1, HTTP_2, Http
@@ -24,10 +24,10 @@ def test_no_spelling_leads_round_a_policy(
 ) -> None:
     attacked.enforce(policies)
     paths = [path for _, path in spellings()] + list(sneaked(7, 60))
-    tries = [Http(target=path, host=attacked.host, version=version) for path in dict.fromkeys(paths)]
+    tries = [Http(target=path, host=HOST, version=version) for path in dict.fromkeys(paths)]
     assert not list(compare(attacked, tries, reading))
-    served = Http(target="/api/served", host=attacked.host, version=version)
-    refused = Http(target=SECRET, host=attacked.host, version=version)
+    served = Http(target="/api/served", host=HOST, version=version)
+    refused = Http(target=SECRET, host=HOST, version=version)
     assert [verdict.status for verdict in attacked.verdicts([served, refused])] == [200, 403]
 
 
@@ -35,7 +35,7 @@ def test_no_spelling_leads_round_a_policy(
 def test_a_character_and_its_encoding_are_the_same(attacked: Attacked, pattern: str, path: str) -> None:
     attacked.enforce(all_but(pattern))
     for version in (HTTP_1_1, HTTP_2):
-        tries = [Http(target=one, host=attacked.host, version=version) for one in pchar_spellings(path)]
+        tries = [Http(target=one, host=HOST, version=version) for one in pchar_spellings(path)]
         statuses = {http.target: verdict.status for http, verdict in zip(tries, attacked.verdicts(tries), strict=True)}
         assert set(statuses.values()) <= {400, 403}, statuses
         assert all(attacked.denial(http) for http in tries)
