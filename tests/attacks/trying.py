@@ -7,10 +7,9 @@ the application could read as forbidden, and nobody gets an answer to a request 
 from __future__ import annotations
 
 import asyncio
-import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from eastgate.mesh.local.connection import Connection, HttpRequest
 from eastgate.mesh.local.http1 import Malformed
@@ -22,10 +21,9 @@ __all__ = ["Reading", "Try", "attack", "compare", "wrong_arrival"]
 
 Reading = Callable[[Arrived], str | None]  # why the application must not have got it; None where it may
 
-_AT_ONCE = 24
-_FIRST, _QUIET = 1.0, 0.3  # seconds that a try waits for the first byte, and for more of them
+_AT_ONCE = 64
+_FIRST, _QUIET = 0.6, 0.2  # seconds that a try waits for the first byte, and for more of them
 _PATIENCE = 10.0
-_HTTP1 = re.compile(r"HTTP/1\.[01]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +33,26 @@ class Try:
     name: str
     pieces: tuple[bytes, ...]
     alpn: tuple[str, ...] = ()
-    enough: bool = field(default=False)  # whether its answer is of no interest, only what arrives
 
 
 def attack(attacked: Attacked, tries: Sequence[Try], reading: Reading) -> list[str]:
     """Make all tries, while somebody else is served by the same application; return what must not have happened."""
     found = _some(attacked, tries, reading)
-    if not found or len(tries) == 1:
-        return found
-    alone = [f"{one.name}: {problem}" for one in tries for problem in _some(attacked, [one], reading)]
-    return alone or found
+    if found:
+        found.append(f"one that does it: {_culprit(attacked, tries, reading)}")
+    return found
+
+
+def _culprit(attacked: Attacked, tries: Sequence[Try], reading: Reading) -> Try | None:
+    """Return one of the tries of which something comes when it is made alone; None where it takes several."""
+    while len(tries) > 1:
+        half = len(tries) // 2
+        halves = (tries[:half], tries[half:])
+        guilty = next((some for some in halves if _some(attacked, some, reading)), None)
+        if guilty is None:
+            return None
+        tries = guilty
+    return tries[0]
 
 
 def _some(attacked: Attacked, tries: Sequence[Try], reading: Reading) -> list[str]:
