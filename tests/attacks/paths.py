@@ -138,6 +138,9 @@ TARGETS = [
     *("/%61", "/%61/%62", "/%41", "/%7E", "/%5f", "/a%20b", "/%zz", "/a%", "/a%2", "/%C3%A9", "/%c3%a9", "/+", "/a+b"),
     *("/a%0ab", "/a%0d%0ab", "/a%09b", "/a%3f", "/a%23", "/%u002e/", "/%252e%252e/a", "/a!$&'()*,:=@b", "/.*"),
     *("/a/b#c", '/a"b', "/{a}", "/a|b"),
+    *("/@me", "/%40me", "/a:b", "/a%3ab", "/a%3Ab", "/%24m", "/$m", "/caf%c3%a9", "/caf%C3%A9/x", "/[a]", "/%5ba%5D"),
+    *("/a%3Bb", "/a%7cb", "/x%2a", "/x%3data", "/x=ata", "/x%40", "/%2540me", "/%%34%30me", "/a/..;\\b", "/a/..%3b/b"),
+    *("/a%3A/../b", "/%2A", "/*", "/a%21", "/a/%c3", "/a/%c3%28", "/a%2Cb", "/%C3%a9", "/a%3b/b"),
     *("/a%00b", "/a#b", "/a/b.png", "/.png", "/api/", "/api/%2e%2e/a", "/API", "/é", "/a/\u00e9"),
 ]
 QUERIES = [
@@ -146,6 +149,8 @@ QUERIES = [
     *("?k=%C3%A9", "?k=%c3%a9", "?k=v;k=w", "??k=v", "?/a", "?k=%zz", "?k=%0a", "?k=%26", "?k=v%", "?k=%2f"),
     *("?k[]=v", "?k=v#x", "?other=1&k=v", "?k=+", "?+k=v"),
     *("?k=v&k=v", "?k=w&k=v&k=w", "?k=&k=v", "?k&k=v", "?k=v&%6b=w", "?k=v&K=w", "?k=w&%6B=v"),  # several times
+    *("?k=w&k=w&k=v", "?k=x&k=y", "?" + "&".join(f"k={number}" for number in range(12)), "?k=%E9&k=%F0%9F", "?k=%C3&k"),
+    "?%C3%A9=v&k=v%20w",
 ]
 
 # Paths of policies with characters that a segment may have raw or as %XX, and a path that each forbids

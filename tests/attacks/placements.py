@@ -185,7 +185,7 @@ class _Outbound(_Sidecar):
         async with await self.open() as connection:
             try:
                 if http.version == HTTP_2:
-                    return (await converse(connection, [http], _TIMEOUT))[0]
+                    return await converse(connection, http, _TIMEOUT)
                 connection.prepare(HttpRequest(http.method))
                 await connection.send(http.to_bytes())
                 return (await connection.response(_TIMEOUT)).status

@@ -137,13 +137,12 @@ class Bench:
             self.rejected.append(event)
 
     async def _ask_all(self, asks: Sequence[Ask]) -> list[Answer]:
-        """Requests of one caller to one port go over one connection, one behind the other."""
+        """Requests of one caller to one port go over one connection, one behind the other; HTTP/2 over one each."""
         self._seen.clear()
-        groups: dict[tuple[Caller, str, int, str, int], list[int]] = defaultdict(list)
+        groups: dict[tuple[Caller, str, int, int], list[int]] = defaultdict(list)
         for place, ask in enumerate(asks):
-            version = "" if ask.http is None or ask.http.version != HTTP_2 else HTTP_2
-            shares = ask.is_plain and ask.http is not None and ask.http.target.startswith("/")
-            groups[ask.caller, ask.pod, ask.port, version, 0 if shares else place + 1].append(place)
+            shares = ask.is_plain and ask.http is not None and ask.http.version != HTTP_2
+            groups[ask.caller, ask.pod, ask.port, 0 if shares else place + 1].append(place)
         slots = asyncio.Semaphore(_AT_ONCE)
         made: list[tuple[list[int], str | None, list[int]]] = []  # places, source address, statuses
 
@@ -177,7 +176,7 @@ class Bench:
                 await connection.send(RAW)
                 statuses = [(await connection.raw(_TIMEOUT, len(RAW))).status]
             elif first.http.version == HTTP_2:
-                statuses = await converse(connection, [ask.http for ask in asks if ask.http is not None], _TIMEOUT)
+                statuses = [await converse(connection, first.http, _TIMEOUT)]
             else:
                 statuses = await self._requests(connection, [ask.http for ask in asks if ask.http is not None])
         return source, statuses
