@@ -25,7 +25,7 @@ from tests.differential.asking import HTTP_2, Ask, Caller, Http
 from tests.differential.bench import Bench
 from tests.differential.world import Manifest, pod
 
-__all__ = ["HOST", "PLACEMENTS", "Attacked", "Placement", "Verdict", "marked"]
+__all__ = ["HOST", "PLACEMENTS", "WORLD", "Attacked", "Placement", "Verdict", "marked"]
 
 T = TypeVar("T")
 HOST = "a"  # by which the application is reached at every placement; short, since it is in bytes that are counted
@@ -100,7 +100,7 @@ def _in_origin_form(http: Http) -> Http:
 _ACCOUNT = "spiffe://td/ns/a/sa/x"
 _VICTIM = Caller("spiffe://td/ns/b/sa/z", "127.0.0.3")
 _POD, _PORT, _OTHER = "a/p0", 80, "a/p1"
-_WORLD: list[Manifest] = [
+WORLD: list[Manifest] = [
     *({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in ("a", "b")),
     pod("p0", "a", "server", {"app": "server"}),
     pod("p1", "a", "y", {"app": "client"}),
@@ -170,27 +170,30 @@ class _Outbound(_Sidecar):
     async def _verdicts(self, requests: Sequence[tuple[str, Http]]) -> list[Verdict]:
         slots = asyncio.Semaphore(16)
 
-        async def limited(http: Http) -> int:
+        async def limited(http: Http) -> tuple[int, bool]:
             async with slots:
-                return await self._status(http)
+                return await self._answer(http)
 
-        statuses = await asyncio.gather(*(limited(http) for _, http in requests))
+        answers = await asyncio.gather(*(limited(http) for _, http in requests))
         arrived = {one.mark: one for one in self.application.arrived}
         return [
-            Verdict(status, arrived.get(mark), status not in (200, 403))
-            for (mark, _), status in zip(requests, statuses, strict=True)
+            Verdict(status, arrived.get(mark), not decided)
+            for (mark, _), (status, decided) in zip(requests, answers, strict=True)
         ]
 
-    async def _status(self, http: Http) -> int:
+    async def _answer(self, http: Http) -> tuple[int, bool]:
+        """Return the status, and whether a policy decided: what the proxies refuse themselves has no such body."""
         async with await self.open() as connection:
             try:
                 if http.version == HTTP_2:
-                    return await converse(connection, http, _TIMEOUT)
+                    status = await converse(connection, http, _TIMEOUT)
+                    return status, status in (200, 403)
                 connection.prepare(HttpRequest(http.method))
                 await connection.send(http.to_bytes())
-                return (await connection.response(_TIMEOUT)).status
+                called = await connection.response(_TIMEOUT)
+                return called.status, called.status == 200 or called.body == b"forbidden\n"
             except (OSError, EOFError, Malformed):
-                return 0
+                return 0, False
 
     async def open(self, alpn: Sequence[str] = (), *, victim: bool = False) -> Connection:
         if victim:
@@ -207,7 +210,7 @@ def _sidecar(attacker: Caller, kind: type[_Sidecar] = _Sidecar) -> Iterator[Atta
     if kind is _Outbound:
         apps[_OTHER] = Address("127.0.0.1", 1)
     try:
-        with Bench(f"attacks-{os.getpid()}-{next(_numbers)}", _WORLD, apps) as bench:
+        with Bench(f"attacks-{os.getpid()}-{next(_numbers)}", WORLD, apps) as bench:
             bench.run(application.start())
             try:
                 yield kind(bench, application, attacker)
