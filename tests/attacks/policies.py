@@ -64,7 +64,8 @@ def linkerd_route(name: str, *matches: Manifest, hostnames: Sequence[str] = (), 
     target = {"group": LINKERD, "kind": "HTTPRoute", "name": name}
     kind, who = ("NetworkAuthentication", "everybody") if allowed else ("MeshTLSAuthentication", "nobody")
     needed = [{"group": LINKERD, "kind": kind, "name": who}]
-    spec: Manifest = {"parentRefs": [parent], "rules": [{"matches": list(matches)}]}
+    rules = [{"matches": list(matches[start : start + 8])} for start in range(0, len(matches), 8)]
+    spec: Manifest = {"parentRefs": [parent], "rules": rules}
     if hostnames:
         spec["hostnames"] = list(hostnames)
     return [

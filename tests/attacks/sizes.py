@@ -71,26 +71,26 @@ def networks_of_a_detected_port(number: int) -> Sized:
     return Sized(sized.policies, (*sized.samples, *raw))
 
 
-def headers_with_a_catch_all(number: int) -> Sized:
-    """Values of a header that are forbidden, and everything else."""
-    matches = [{"headers": [{"name": "k", "value": f"v{place}"}]} for place in range(number)]
-    policies = [
+def _all_but(matches: list[Manifest]) -> list[Manifest]:
+    """Everything that none of these matches is allowed. A route has up to 128 matches, so there are many routes."""
+    listed = [matches[start : start + 128] for start in range(0, len(matches), 128)]
+    return [
         *linkerd_server(),
-        *linkerd_route("listed", *matches, allowed=False),
+        *(one for place, some in enumerate(listed) for one in linkerd_route(f"r{place}", *some, allowed=False)),
         *linkerd_route("rest", _EVERYTHING, allowed=True),
     ]
+
+
+def headers_with_a_catch_all(number: int) -> Sized:
+    """Values of a header that are forbidden, and everything else."""
+    policies = _all_but([{"headers": [{"name": "k", "value": f"v{place}"}]} for place in range(number)])
     denied = [Sample(False, Http(headers=(("k", f"v{place}"),))) for place in (0, number // 2, number - 1)]
     return Sized(policies, (*denied, Sample(True, Http(headers=(("k", f"v{number}"),))), Sample(True)))
 
 
 def names_of_headers(number: int) -> Sized:
     """As many names of headers, each of which is forbidden with one value."""
-    matches = [{"headers": [{"name": f"k{place}", "value": "v"}]} for place in range(number)]
-    policies = [
-        *linkerd_server(),
-        *linkerd_route("listed", *matches, allowed=False),
-        *linkerd_route("rest", _EVERYTHING, allowed=True),
-    ]
+    policies = _all_but([{"headers": [{"name": f"k{place}", "value": "v"}]} for place in range(number)])
     denied = [Sample(False, Http(headers=((f"k{place}", "v"),))) for place in (0, number // 2, number - 1)]
     return Sized(policies, (*denied, Sample(True, Http(headers=((f"k{number}", "v"),))), Sample(True)))
 

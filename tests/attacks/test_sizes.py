@@ -19,7 +19,7 @@ def bench() -> Iterator[Bench]:
         yield bench
 
 
-@pytest.mark.parametrize("number", [100, MANY])
+@pytest.mark.parametrize("number", [5, 100, MANY])
 @pytest.mark.parametrize("name", SETS)
 def test_many_tests_of_one_kind_are_enforced(bench: Bench, name: str, number: int) -> None:
     sized = SETS[name](number)
