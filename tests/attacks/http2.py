@@ -160,9 +160,9 @@ def _frames() -> Iterator[tuple[str, bytes]]:
     # Trailers
     for trailer in (_SECRET, (b":path", b"/api/y"), (b"host", b"b"), (b"content-length", b"0"), (b"transfer-encoding", b"chunked"), (b"X", b"y"), (b"x", b"\r\n")):
         trailers = frame(HEADERS, END_HEADERS | END_STREAM, 1, _block(trailer))
-        yield f"trailers with {trailer[0]!r}", frame(HEADERS, END_HEADERS, 1, block) + frame(DATA, 0, 1, b"x") + trailers + late
-        yield f"trailers with {trailer[0]!r} and no body", frame(HEADERS, END_HEADERS, 1, block) + trailers + late
-        yield f"trailers with {trailer[0]!r} that do not end", frame(HEADERS, END_HEADERS, 1, block) + frame(HEADERS, END_HEADERS, 1, _block(trailer)) + late
+        yield f"trailers with {trailer!r}", frame(HEADERS, END_HEADERS, 1, block) + frame(DATA, 0, 1, b"x") + trailers + late
+        yield f"trailers with {trailer!r} and no body", frame(HEADERS, END_HEADERS, 1, block) + trailers + late
+        yield f"trailers with {trailer!r} that do not end", frame(HEADERS, END_HEADERS, 1, block) + frame(HEADERS, END_HEADERS, 1, _block(trailer)) + late
     yield "a whole request as trailers", frame(HEADERS, END_HEADERS, 1, block) + frame(HEADERS, END_HEADERS | END_STREAM, 1, _block(*_BAD))
     # Continuations
     cut = len(block) // 2

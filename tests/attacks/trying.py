@@ -123,7 +123,12 @@ async def _victim(attacked: Attacked, nonce: str) -> None:
     """Ask again and again, and get nothing but answers to what was asked. A server may close between two requests."""
     number = 0
     while True:
-        async with await attacked.open(victim=True) as connection:
+        try:
+            opened = await attacked.open(victim=True)
+        except OSError:  # a machine may be too busy to shake hands in time
+            await asyncio.sleep(0.1)
+            continue
+        async with opened as connection:
             for _ in range(20):
                 number += 1
                 mark = f"{nonce}-{number}"
