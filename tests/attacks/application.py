@@ -174,7 +174,11 @@ class _Http2:
     def _headers(self, stream: int) -> None:
         block, self._block = self._block, b""
         read = [(n.decode("latin-1"), v.decode("latin-1")) for n, v in self._decoder.decode(block, raw=True)]
-        self._requests.setdefault(stream, []).extend(read)  # trailers count like headers: a careless server mixes them
+        if stream in self._requests:  # trailers: no server may take them for headers, but they must be proper ones
+            if wrong := [name for name, _ in read if name.startswith(":")]:
+                self._application.malformed.append(f"trailers with {wrong}")
+        else:
+            self._requests[stream] = read
         if self._ends:
             self._answer(stream)
 

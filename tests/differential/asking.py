@@ -56,7 +56,12 @@ class Http:
 
     @property
     def hosts(self) -> str:
-        """The host as the engine is told of it: several are one, with commas between, which is none."""
+        """The host as the engine is told of it: several are one, with commas between, which is none.
+
+        In HTTP/2 there is `:authority`, and Host beside it is nobody's business.
+        """
+        if self.version == HTTP_2:
+            return self.host
         return ",".join([self.host, *(value for name, value in self.headers if name.lower() == "host")])
 
     def values(self) -> dict[str, str]:
