@@ -114,7 +114,9 @@ class Application:
                 self.arrived.append(arrived)
                 if upgrades:
                     kind = head.all("upgrade")[0]
-                    writer.write(b"HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: %s\r\n\r\n" % kind.encode())
+                    writer.write(
+                        b"HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: %s\r\n\r\n" % kind.encode()
+                    )
                     while data := await source.take():
                         self.tunnelled += data
                     return

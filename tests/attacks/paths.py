@@ -215,7 +215,9 @@ _TRICKS: dict[str, Callable[[str], str]] = {
     "%XX of a digit of %XX": lambda p: f"/%{ord('%'):x}{ord(p[1]):02x}{p[2:]}",
     "first letter as %uXXXX": lambda p: f"/%u{ord(p[1]):04x}{p[2:]}",
     "first letter as an overlong sequence": lambda p: f"/%c1%{ord(p[1]) | 0x80:02x}{p[2:]}",
-    "first letter in full width": lambda p: "/" + "".join(f"%{b:02x}" for b in chr(ord(p[1]) + 0xFEE0).encode()) + p[2:],
+    "first letter in full width": lambda p: (
+        "/" + "".join(f"%{b:02x}" for b in chr(ord(p[1]) + 0xFEE0).encode()) + p[2:]
+    ),
     "first letter of another script": lambda p: f"/%d1%95{p[2:]}",
     "in capitals": str.upper,
     "first letter in capitals": lambda p: p[0] + p[1].upper() + p[2:],

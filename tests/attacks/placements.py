@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -75,7 +75,7 @@ class Placement:
     """A way to have an attacked application. `any_host`: which host is asked for does not decide where it leads."""
 
     name: str
-    start: Any  # () -> AbstractContextManager[Attacked]
+    start: Callable[[], AbstractContextManager[Attacked]]
     any_host: bool = True
 
     def __str__(self) -> str:
@@ -164,6 +164,9 @@ class _Sidecar:
 class _Outbound(_Sidecar):
     """The same, attacked by the application of another workload, through that workload's own sidecar."""
 
+    def __init__(self, bench: Bench, application: Application, attacker: Caller) -> None:
+        super().__init__(bench, application, replace(attacker, address=bench.mesh.sites[_OTHER].address))
+
     def verdicts(self, requests: Sequence[Http]) -> list[Verdict]:
         return self.run(self._verdicts([marked(http) for http in requests]))
 
@@ -229,7 +232,7 @@ def _in_plaintext() -> AbstractContextManager[Attacked]:
 
 
 def _through_another() -> AbstractContextManager[Attacked]:
-    return _sidecar(Caller("spiffe://td/ns/a/sa/y", "127.0.0.1"), _Outbound)
+    return _sidecar(Caller("spiffe://td/ns/a/sa/y", ""), _Outbound)
 
 
 PLACEMENTS = [

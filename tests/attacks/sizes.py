@@ -137,5 +137,3 @@ SETS: dict[str, Callable[[int], Sized]] = {
         methods,
     )
 }
-
-

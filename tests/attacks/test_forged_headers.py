@@ -12,6 +12,7 @@ from tests.faults.worlds import HTTP, allow, sa, world
 
 _BASE = [*world(), allow("all", "alice", "bob"), allow("api", "alice", paths=["/api/*"])]
 
+
 @pytest.mark.parametrize("folded", [str.lower, str.upper, str.title])
 async def test_no_forged_header_changes_a_verdict_or_what_is_logged(folded: object) -> None:
     assert callable(folded)

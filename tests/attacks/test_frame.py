@@ -51,7 +51,7 @@ class _OpenDoor:
             found.append(Verdict(status, next(one for one in self.application.arrived if one.mark == mark), False))
         return found
 
-    async def open(self, alpn: Sequence[str] = (), *, victim: bool = False) -> Connection:
+    async def open(self, alpn: Sequence[str] = (), *, victim: bool = False) -> Connection:  # noqa: ARG002
         return await Connection.open(Target("127.0.0.1", self.port))
 
     def run(self, task: Coroutine[Any, Any, T]) -> T:

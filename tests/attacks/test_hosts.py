@@ -24,7 +24,9 @@ ONLY_OTHERS = [
 
 @pytest.mark.parametrize("version", [HTTP_1_1, HTTP_2])
 @pytest.mark.parametrize("policies", [ALL_BUT_ADMIN, ONLY_OTHERS], ids=["all but admin", "only others"])
-def test_engine_and_proxy_read_the_same_host(attacked_by_host: Attacked, policies: list[dict[str, object]], version: str) -> None:
+def test_engine_and_proxy_read_the_same_host(
+    attacked_by_host: Attacked, policies: list[dict[str, object]], version: str
+) -> None:
     attacked_by_host.enforce(policies)
     written = dict.fromkeys([host for host, _ in spellings()] + list(odd(11, 60)))
     tries = [Http(host=host, version=version) for host in written]

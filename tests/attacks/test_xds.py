@@ -24,7 +24,9 @@ async def _served() -> AsyncIterator[tuple[Plane, Client, str]]:
     """A control plane, and a proxy of it that has what the others want, with its token."""
     async with plane(Limits(streams=2000)) as p, client(p, THEIRS, token := p.tokens.issue(THEIRS)) as victim:
         p.store.put(MINE, [resource(LISTENER, "own", "1"), resource(SECRET, "own", "1")])
-        p.store.put(THEIRS, [resource(kind, name, _SECRET) for kind in (SECRET, LISTENER, EXTENSION) for name in ("key", "l")])
+        p.store.put(
+            THEIRS, [resource(kind, name, _SECRET) for kind in (SECRET, LISTENER, EXTENSION) for name in ("key", "l")]
+        )
         await victim.say(SECRET, "key")
         assert content(await victim.take()) == ({"key": _SECRET.encode()}, [])
         yield p, victim, token

@@ -57,7 +57,19 @@ def impostors(mine: str, theirs: str, revoked: str) -> Iterator[tuple[str, str, 
 
     yield "no token", THEIRS, ()
     yield "an empty token", THEIRS, bearer("")
-    for node in (THEIRS, "", "unknown", f"{THEIRS} ", f" {THEIRS}", THEIRS.upper(), f"{MINE}/{THEIRS}", f"{THEIRS}\0", "*", "../theirs", f"{THEIRS},{MINE}"):
+    for node in (
+        THEIRS,
+        "",
+        "unknown",
+        f"{THEIRS} ",
+        f" {THEIRS}",
+        THEIRS.upper(),
+        f"{MINE}/{THEIRS}",
+        f"{THEIRS}\0",
+        "*",
+        "../theirs",
+        f"{THEIRS},{MINE}",
+    ):
         yield f"the own token for {node!r}", node, bearer(mine)
     yield "a token that was revoked", THEIRS, bearer(revoked)
     for name, token in {
@@ -79,7 +91,11 @@ def impostors(mine: str, theirs: str, revoked: str) -> Iterator[tuple[str, str, 
     }.items():
         yield f"their token, {name}", THEIRS, bearer(token)
     for scheme in ("Basic ", "Token ", "", "Bearer", "Bearer:", "Bearer,", "bearer\tx ", "Digest "):
-        yield f"their token as {scheme!r}", THEIRS, bearer(theirs, scheme) if scheme.strip() != "Bearer" else bearer(theirs[:-1], scheme)
+        yield (
+            f"their token as {scheme!r}",
+            THEIRS,
+            bearer(theirs, scheme) if scheme.strip() != "Bearer" else bearer(theirs[:-1], scheme),
+        )
     for header in ("x-authorization", "cookie", "token", "x-token", "proxy-authorization", "authorization-bin"):
         value: str | bytes = theirs.encode() if header.endswith("-bin") else f"Bearer {theirs}"
         yield f"their token in {header}", THEIRS, ((header, value),)
@@ -88,8 +104,10 @@ def impostors(mine: str, theirs: str, revoked: str) -> Iterator[tuple[str, str, 
 
 
 def _asking(type_url: str, *names: str, **more: Any) -> bytes:
-    made = DeltaDiscoveryRequest(type_url=type_url, resource_names_subscribe=names, **more)
-    return made.SerializeToString()
+    written: bytes = DeltaDiscoveryRequest(
+        type_url=type_url, resource_names_subscribe=names, **more
+    ).SerializeToString()
+    return written
 
 
 def messages() -> Iterator[tuple[str, list[bytes]]]:
@@ -98,22 +116,66 @@ def messages() -> Iterator[tuple[str, list[bytes]]]:
     start = _asking(LISTENER, node=own)
     for type_url in (LISTENER, CLUSTER, ROUTE, SECRET, EXTENSION):
         short = type_url.rpartition(".")[2]
-        for names in (("*",), ("key", "l"), (THEIRS,), (f"{THEIRS}/key",), ("../theirs/key",), ("",), ("key\0",), ("*", "*"), ("k*",), ("xdstp://theirs/key",)):
+        for names in (
+            ("*",),
+            ("key", "l"),
+            (THEIRS,),
+            (f"{THEIRS}/key",),
+            ("../theirs/key",),
+            ("",),
+            ("key\0",),
+            ("*", "*"),
+            ("k*",),
+            ("xdstp://theirs/key",),
+        ):
             yield f"{short} {names}", [_asking(type_url, *names, node=own)]
-        yield f"{short} that it says it has", [_asking(type_url, "key", node=own, initial_resource_versions={"key": "1"})]
+        yield (
+            f"{short} that it says it has",
+            [_asking(type_url, "key", node=own, initial_resource_versions={"key": "1"})],
+        )
         yield f"{short} with a nonce of nobody", [start, _asking(type_url, "key", response_nonce="1")]
-        yield f"{short} given up and asked for", [start, _asking(type_url, "key", resource_names_unsubscribe=["*", "key"])]
-    for type_url in ("", "x", "type.googleapis.com/", "type.googleapis.com/envoy.admin.v3.ConfigDump", LISTENER.upper(), f"{LISTENER} ", f"{SECRET}\0"):
+        yield (
+            f"{short} given up and asked for",
+            [start, _asking(type_url, "key", resource_names_unsubscribe=["*", "key"])],
+        )
+    for type_url in (
+        "",
+        "x",
+        "type.googleapis.com/",
+        "type.googleapis.com/envoy.admin.v3.ConfigDump",
+        LISTENER.upper(),
+        f"{LISTENER} ",
+        f"{SECRET}\0",
+    ):
         yield f"type {type_url!r}", [_asking(type_url, "*", node=own)]
     for node in (Node(id=THEIRS), Node(id=""), Node(id=MINE, cluster=THEIRS), Node(id=f"{MINE}\0{THEIRS}")):
         yield f"another node {node.id!r} {node.cluster!r} later", [start, _asking(SECRET, "key", "*", node=node)]
-    for data in (b"", b"\0", b"\xff" * 100, b"\x0a\xff\xff\xff\xff\x0f", b"\x0a\x05", start[:-1], start + b"\x0a", b"\x12" * 50, b"GET / HTTP/1.1\r\n\r\n"):
+    for data in (
+        b"",
+        b"\0",
+        b"\xff" * 100,
+        b"\x0a\xff\xff\xff\xff\x0f",
+        b"\x0a\x05",
+        start[:-1],
+        start + b"\x0a",
+        b"\x12" * 50,
+        b"GET / HTTP/1.1\r\n\r\n",
+    ):
         yield f"bytes {data[:20]!r}", [start, data]
         yield f"bytes {data[:20]!r} first", [data]
     yield "a thousand names", [_asking(SECRET, *(f"key{number}" for number in range(1000)), node=own)]
     yield "the same again and again", [_asking(SECRET, "key", "*", node=own)] * 200
     yield "all nonces", [start, *(_asking(LISTENER, response_nonce=str(number)) for number in range(100))]
-    yield "errors about nothing", [start, *(_asking(LISTENER, response_nonce=str(n), error_detail={"code": 3, "message": "x" * 5000}) for n in range(20))]
+    yield (
+        "errors about nothing",
+        [
+            start,
+            *(
+                _asking(LISTENER, response_nonce=str(n), error_detail={"code": 3, "message": "x" * 5000})
+                for n in range(20)
+            ),
+        ],
+    )
 
 
 def random_messages(seed: int, number: int) -> Iterator[tuple[str, list[bytes]]]:

@@ -155,8 +155,8 @@ class Bench:
 
         await asyncio.gather(*(group(places) for places in groups.values()))
         found: dict[int, Answer] = {}
-        answers = await asyncio.gather(*(self._answers(asks[places[0]], *heard) for places, *heard in made))
-        for (places, *_), some in zip(made, answers, strict=True):
+        answers = await asyncio.gather(*(self._answers(asks[one[0]], source, heard) for one, source, heard in made))
+        for (places, _, _), some in zip(made, answers, strict=True):
             found.update(zip(places, some, strict=True))
         return [found[place] for place in range(len(asks))]
 
