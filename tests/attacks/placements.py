@@ -6,18 +6,14 @@ import asyncio
 import itertools
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from eastgate.mesh.local.connection import Connection, HttpRequest, Target
 from eastgate.mesh.local.http1 import Malformed
 from eastgate.questions import QuestionError
-from eastgate.xds.clusters import Address
 from eastgate.xds.sidecar import OUTBOUND_PORT
 from tests.attacks.application import MARK, Application, Arrived
 from tests.attacks.conversing import converse
@@ -116,8 +112,8 @@ WORLD: list[Manifest] = [
 class _Sidecar:
     """The sidecar of the application, attacked by a caller who connects to it."""
 
-    def __init__(self, bench: Bench, application: Application, attacker: Caller) -> None:
-        self.application = application
+    def __init__(self, bench: Bench, attacker: Caller) -> None:
+        self.application = bench.application
         self._bench = bench
         self._attacker = attacker
         self.run = bench.run
@@ -164,8 +160,8 @@ class _Sidecar:
 class _Outbound(_Sidecar):
     """The same, attacked by the application of another workload, through that workload's own sidecar."""
 
-    def __init__(self, bench: Bench, application: Application, attacker: Caller) -> None:
-        super().__init__(bench, application, replace(attacker, address=bench.mesh.sites[_OTHER].address))
+    def __init__(self, bench: Bench, attacker: Caller) -> None:
+        super().__init__(bench, replace(attacker, address=bench.mesh.sites[_OTHER].address))
 
     def verdicts(self, requests: Sequence[Http]) -> list[Verdict]:
         return self.run(self._verdicts([marked(http) for http in requests]))
@@ -207,20 +203,8 @@ class _Outbound(_Sidecar):
 
 @contextmanager
 def _sidecar(attacker: Caller, kind: type[_Sidecar] = _Sidecar) -> Iterator[Attacked]:
-    folder = Path(tempfile.mkdtemp(prefix="eg-"))
-    application = Application(str(folder / "app.sock"))
-    apps = {f"{_POD}:{_PORT}": Address(application.path)}
-    if kind is _Outbound:
-        apps[_OTHER] = Address("127.0.0.1", 1)
-    try:
-        with Bench(f"attacks-{os.getpid()}-{next(_numbers)}", WORLD, apps) as bench:
-            bench.run(application.start())
-            try:
-                yield kind(bench, application, attacker)
-            finally:
-                bench.run(application.stop())
-    finally:
-        shutil.rmtree(folder)
+    with Bench(f"attacks-{os.getpid()}-{next(_numbers)}", WORLD) as bench:
+        yield kind(bench, attacker)
 
 
 def _over_mtls() -> AbstractContextManager[Attacked]:

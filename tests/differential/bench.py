@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tempfile
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 from eastgate import Authority, Settings
@@ -22,6 +22,7 @@ from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.mesh.records import Observed
 from eastgate.sources import read_text
 from eastgate.xds.clusters import Address
+from tests.attacks.application import Application
 from tests.attacks.conversing import converse
 from tests.differential.asking import HTTP_2, Ask, Caller, Http
 from tests.differential.world import FEDERATED, SETTINGS, WORLD, Manifest
@@ -70,18 +71,14 @@ def authority_of(manifests: Iterable[Manifest], settings: Settings) -> Authority
 class Bench:
     """Starts with `with`; `enforce` some policies, then `ask`."""
 
-    def __init__(
-        self,
-        name: str = "differential",
-        world: Sequence[Manifest] = WORLD,
-        apps: Mapping[str, Address] = MappingProxyType({}),
-    ) -> None:
+    def __init__(self, name: str = "differential", world: Sequence[Manifest] = WORLD) -> None:
         self._name = name
-        self._apps = apps
         self.world = world
         self.rejected: list[NotEnforced] = []
         self._seen: dict[str, list[Observed]] = defaultdict(list)
         self._contexts: dict[str, Any] = {}
+        self._folder = tempfile.TemporaryDirectory(prefix="eg-")
+        self.application = Application(f"{self._folder.name}/app.sock")  # of every pod
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="differential", daemon=True)
 
@@ -99,6 +96,7 @@ class Bench:
     def __exit__(self, *_: object) -> None:
         try:
             self.run(self.mesh.__aexit__(None, None, None))
+            self.run(self.application.stop())
         finally:
             self._end()
 
@@ -109,6 +107,7 @@ class Bench:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
         self._loop.close()
+        self._folder.cleanup()
 
     def enforce(self, policies: Iterable[Manifest], settings: Settings = SETTINGS) -> Authority:
         """Returns when every proxy enforces them."""
@@ -126,7 +125,10 @@ class Bench:
         def read(_: Settings) -> Authority:
             return authority_of(self.world, SETTINGS)
 
-        options = MeshOptions(name=self._name, federate=FEDERATED, apps=self._apps)
+        await self.application.start()
+        pods = [one["metadata"] for one in self.world if one["kind"] == "Pod"]
+        apps = {f"{pod['namespace']}/{pod['name']}": Address(self.application.path) for pod in pods}
+        options = MeshOptions(name=self._name, federate=FEDERATED, apps=apps)
         self.mesh = LocalMesh(read, SETTINGS, options, on_event=self._heard)
         await self.mesh.__aenter__()
 
@@ -139,6 +141,7 @@ class Bench:
     async def _ask_all(self, asks: Sequence[Ask]) -> list[Answer]:
         """Requests of one caller to one port go over one connection, one behind the other; HTTP/2 over one each."""
         self._seen.clear()
+        self.application.arrived.clear()
         groups: dict[tuple[Caller, str, int, int], list[int]] = defaultdict(list)
         for place, ask in enumerate(asks):
             shares = ask.is_plain and ask.http is not None and ask.http.version != HTTP_2
