@@ -108,7 +108,7 @@ class Application:
                 waits = head.has_token("expect", "100-continue")
                 if waits:
                     writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-                upgrades = head.has_token("connection", "upgrade")
+                upgrades = head.has_token("connection", "upgrade") and head.has_token("upgrade", "websocket")
                 body = b"" if upgrades else b"".join([piece async for piece in body_of(source, head)])
                 arrived = Arrived(version, method, target, head.headers, body)
                 self.arrived.append(arrived)
