@@ -1,1 +1,1 @@
-"""Everything that was ever tried to get past Eastgate, by kind: lists of tries, and what must come of each."""
+"""Attacks on enforcement, by kind. Every try of every kind is made against every placement of `placements.py`."""

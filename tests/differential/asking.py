@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from eastgate import Question
 
-__all__ = ["TRUST_DOMAIN", "Ask", "Caller", "Http"]
+__all__ = ["HTTP_1_0", "HTTP_1_1", "HTTP_2", "TRUST_DOMAIN", "Ask", "Caller", "Http"]
 
+HTTP_1_0, HTTP_1_1, HTTP_2 = "HTTP/1.0", "HTTP/1.1", "HTTP/2"
 TRUST_DOMAIN = "td"
 _ACCOUNT = re.compile(rf"spiffe://{TRUST_DOMAIN}/ns/([^/]+)/sa/([^/]+)")
 
@@ -32,23 +33,43 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Http:
-    """A request, byte by byte. `headers` are all but the host."""
+    """A request, byte by byte. `headers` are all but the host, unless there is more than one."""
 
     method: str = "GET"
     target: str = "/"
     host: str = "h"
     headers: tuple[tuple[str, str], ...] = ()
+    version: str = HTTP_1_1
 
     def to_bytes(self) -> bytes:
-        lines = [f"{self.method} {self.target} HTTP/1.1", f"host: {self.host}"]
+        """The request as HTTP/1 has it."""
+        lines = [f"{self.method} {self.target} {self.version}", f"host: {self.host}"]
         lines += [f"{name}: {value}" for name, value in self.headers]
         return "".join(f"{line}\r\n" for line in lines).encode("utf-8", "surrogateescape") + b"\r\n"
+
+    def fields(self) -> Iterator[tuple[bytes, bytes]]:
+        """The request as HTTP/2 has it: names in small letters, pseudo-headers first."""
+        pseudo = ((":method", self.method), (":scheme", "http"), (":path", self.target), (":authority", self.host))
+        plain = ((name.lower(), value.strip(" \t")) for name, value in self.headers)
+        for name, value in (*pseudo, *plain):
+            yield name.encode("utf-8", "surrogateescape"), value.encode("utf-8", "surrogateescape")
+
+    @property
+    def hosts(self) -> str:
+        """The host as the engine is told of it: several are one, with commas between, which is none.
+
+        In HTTP/2 there is `:authority`, and Host beside it is nobody's business.
+        """
+        if self.version == HTTP_2:
+            return self.host
+        return ",".join([self.host, *(value for name, value in self.headers if name.lower() == "host")])
 
     def values(self) -> dict[str, list[str]]:
         """The headers as the engine is told of them."""
         found: dict[str, list[str]] = {}
         for name, value in self.headers:
-            found.setdefault(name, []).append(value)
+            if name.lower() != "host":
+                found.setdefault(name, []).append(value)
         return found
 
 
@@ -68,8 +89,8 @@ class Ask:
 
     @property
     def is_plain(self) -> bool:
-        """Whether anybody takes it for HTTP: Envoy's inspector takes only ASCII in the first line."""
-        return self.http is not None and self.http.target.isascii()
+        """Whether anybody takes it for HTTP: Envoy's inspector takes only ASCII in the first line of HTTP/1."""
+        return self.http is not None and (self.http.version == HTTP_2 or self.http.target.isascii())
 
     def question(self) -> Question:
         common = Question(self.caller.source, f"pod:{self.pod}", self.port, source_ip=self.caller.address)
@@ -81,7 +102,7 @@ class Ask:
             common.port,
             self.http.method,
             self.http.target,
-            self.http.host,
+            self.http.hosts,
             headers=self.http.values(),
             source_ip=common.source_ip,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tempfile
 import threading
 import time
 from collections import defaultdict
@@ -20,7 +21,10 @@ from eastgate.mesh.local.http1 import Malformed
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.mesh.records import Observed
 from eastgate.sources import read_text
-from tests.differential.asking import Ask, Caller, Http
+from eastgate.xds.clusters import Address
+from tests.attacks.application import Application
+from tests.attacks.conversing import converse
+from tests.differential.asking import HTTP_2, Ask, Caller, Http
 from tests.differential.world import FEDERATED, SETTINGS, WORLD, Manifest
 
 __all__ = ["Answer", "Bench", "authority_of"]
@@ -73,6 +77,8 @@ class Bench:
         self.rejected: list[NotEnforced] = []
         self._seen: dict[str, list[Observed]] = defaultdict(list)
         self._contexts: dict[str, Any] = {}
+        self._folder = tempfile.TemporaryDirectory(prefix="eg-")
+        self.application = Application(f"{self._folder.name}/app.sock")  # of every pod
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="differential", daemon=True)
 
@@ -90,6 +96,7 @@ class Bench:
     def __exit__(self, *_: object) -> None:
         try:
             self.run(self.mesh.__aexit__(None, None, None))
+            self.run(self.application.stop())
         finally:
             self._end()
 
@@ -100,6 +107,7 @@ class Bench:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
         self._loop.close()
+        self._folder.cleanup()
 
     def enforce(self, policies: Iterable[Manifest], settings: Settings = SETTINGS) -> Authority:
         """Returns when every proxy enforces them."""
@@ -121,7 +129,10 @@ class Bench:
         def read(_: Settings) -> Authority:
             return authority_of(self.world, SETTINGS)
 
-        options = MeshOptions(name=self._name, federate=FEDERATED)
+        await self.application.start()
+        pods = [one["metadata"] for one in self.world if one["kind"] == "Pod"]
+        apps = {f"{pod['namespace']}/{pod['name']}": Address(self.application.path) for pod in pods}
+        options = MeshOptions(name=self._name, federate=FEDERATED, apps=apps)
         self.mesh = LocalMesh(read, SETTINGS, options, on_event=self._heard)
         await self.mesh.__aenter__()
 
@@ -132,11 +143,13 @@ class Bench:
             self.rejected.append(event)
 
     async def _ask_all(self, asks: Sequence[Ask]) -> list[Answer]:
-        """Requests of one caller to one port go over one connection, one behind the other."""
+        """Requests of one caller to one port go over one connection, one behind the other; HTTP/2 over one each."""
         self._seen.clear()
+        self.application.arrived.clear()
         groups: dict[tuple[Caller, str, int, int], list[int]] = defaultdict(list)
         for place, ask in enumerate(asks):
-            groups[ask.caller, ask.pod, ask.port, 0 if ask.is_plain else place + 1].append(place)
+            shares = ask.is_plain and ask.http is not None and ask.http.version != HTTP_2
+            groups[ask.caller, ask.pod, ask.port, 0 if shares else place + 1].append(place)
         slots = asyncio.Semaphore(_AT_ONCE)
         made: list[tuple[list[int], str | None, list[int]]] = []  # places, source address, statuses
 
@@ -149,8 +162,9 @@ class Bench:
 
         await asyncio.gather(*(group(places) for places in groups.values()))
         found: dict[int, Answer] = {}
-        for places, source, statuses in made:
-            found.update(zip(places, await self._answers(asks[places[0]], source, statuses), strict=True))
+        answers = await asyncio.gather(*(self._answers(asks[one[0]], source, heard) for one, source, heard in made))
+        for (places, _, _), some in zip(made, answers, strict=True):
+            found.update(zip(places, some, strict=True))
         return [found[place] for place in range(len(asks))]
 
     async def _connection(self, asks: Sequence[Ask]) -> tuple[str | None, list[int]]:
@@ -168,6 +182,8 @@ class Bench:
             if first.http is None:
                 await connection.send(RAW)
                 statuses = [(await connection.raw(_TIMEOUT, len(RAW))).status]
+            elif first.http.version == HTTP_2:
+                statuses = [await converse(connection, first.http, _TIMEOUT)]
             else:
                 statuses = await self._requests(connection, [ask.http for ask in asks if ask.http is not None])
         return source, statuses
@@ -199,7 +215,7 @@ class Bench:
             requests = [one for one in seen if one.level == "request"]
             denial = next((one for one in seen if one.level != "request" and not one.allowed), None)
             connection = denial or next((one for one in seen if one.level != "request"), None)
-            if denial or (connection and len(requests) >= wanted and statuses != [0]):
+            if denial or (connection and len(requests) >= wanted and (wanted or statuses != [0])):
                 break
             if time.monotonic() > until:  # closed, and nobody says why
                 break

@@ -79,6 +79,8 @@ def difference(ask: Ask, decision: Decision, answer: Answer) -> str | None:
     """What is not the same, in words; None where all is."""
     if answer.allowed and not decision.allowed:
         return f"the proxy allows ({answer.who}) what the engine denies ({decision.reason})"
+    if answer.allowed and answer.status == 0:
+        return f"the proxy allows it ({answer.who}), and its answer was lost"
     if known(ask, answer) is not None:
         return None
     if answer.allowed != decision.allowed:

@@ -10,9 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from eastgate import Settings
+from tests.attacks.paths import TARGETS
 from tests.differential.asking import Ask, Caller, Http
 from tests.differential.bench import Bench
-from tests.differential.corpus import TARGETS, asks
+from tests.differential.corpus import asks
 from tests.differential.policies import chosen_settings, policy_sets
 from tests.differential.running import Tally, compare, enforced
 from tests.differential.world import SETTINGS, Manifest

@@ -17,9 +17,9 @@ from eastgate.questions import Question
 from eastgate.targets.envoy import joint_of
 from eastgate.targets.envoy.exactness import obstacle
 from eastgate.xds import values
+from tests.attacks.frames import GOAWAY, RST_STREAM, frames, opening, request
 from tests.faults.linkerd_routes import only_for_bob
 from tests.faults.meshes import Running, running, until
-from tests.faults.shapes import h2_request
 from tests.faults.worlds import HTTP, sa
 
 Headers = Sequence[tuple[str, str]]
@@ -33,7 +33,9 @@ def _matching(name: str, *wanted: str, kind: str = "Exact") -> list[dict[str, ob
 def _bytes(version: str, headers: Headers, path: str = "/") -> bytes:
     if version == "HTTP/2":
         pseudo = ((b":method", b"GET"), (b":path", path.encode()), (b":scheme", b"http"), (b":authority", b"a"))
-        return h2_request(*pseudo, *((name.lower().encode(), value.encode("latin-1")) for name, value in headers))
+        return opening() + request(
+            *pseudo, *((name.lower().encode(), value.encode("latin-1")) for name, value in headers)
+        )
     lines = [f"GET {path} {version}", "host: a", *(f"{name}: {value}" for name, value in headers)]
     return ("".join(f"{line}\r\n" for line in lines) + "\r\n").encode("latin-1")
 
@@ -225,7 +227,9 @@ async def test_envoy_shows_every_header_as_it_was_sent_or_it_is_known_not_to(mon
     monkeypatch.setattr(values, "_script", lambda: _DUMP)
     async with running(*only_for_bob(*_matching("x-role", "admin"))) as mesh:
         for name in _COMMON:
-            changed, joint = obstacle(Is(header(name), Present())) is not None, joint_of(header(name))
+            joint = joint_of(header(name))
+            if obstacle(Is(header(name), Present())) is not None:
+                continue
             for version in _VERSIONS:
                 for sent in (["v"], ["v", "w"], ["v", ""], [""]):
                     body = await _until_shown(mesh, _bytes(version, [(name, value) for value in sent]))
@@ -233,7 +237,7 @@ async def test_envoy_shows_every_header_as_it_was_sent_or_it_is_known_not_to(mon
                     told = [one.decode() for one in shown]
                     if joint is not None and (len(sent) > 1 or sent == [""]):
                         assert len(told) <= 1 or told == sent, (name, version)
-                    elif not changed:
+                    else:
                         assert told == sent, (name, version)
 
 
@@ -247,7 +251,16 @@ async def _until_shown(mesh: Running, request: bytes) -> bytes:
                 if not piece:
                     return found
                 found += piece
+                if _is_refused(found):
+                    return found
         return found
+
+
+def _is_refused(answer: bytes) -> bool:
+    """Whether the proxy will not read the request; it may leave the connection open for a while."""
+    if answer.startswith(b"HTTP/1"):
+        return answer[9:10] == b"4"
+    return any(one.kind in (RST_STREAM, GOAWAY) for one in frames(bytearray(answer)))
 
 
 def test_values_are_grouped_by_name() -> None:

@@ -7,10 +7,10 @@ import pytest
 from eastgate.mesh.calls import make_calls
 from eastgate.mesh.local.connection import Connection
 from eastgate.questions import Question
+from tests.attacks.frames import opening, request
 from tests.faults.linkerd_routes import resource, route_for
 from tests.faults.meshes import Running, running
 from tests.faults.recorder import Recorder
-from tests.faults.shapes import h2_request
 from tests.faults.worlds import HTTP, Manifest, allow, sa, world
 
 _NO_HOSTS = [
@@ -87,9 +87,11 @@ async def test_the_authority_counts_over_http2() -> None:
             ((b":authority", b"u@admin.example"),),
             ((b"host", b"a"), (b"host", b"b")),
         ):
-            await _exchange(mesh, h2_request(*head, *named), quiet=0.2)
+            await _exchange(mesh, opening() + request(*head, *named), quiet=0.2)
             assert app.connections == 0, named
-        await _exchange(mesh, h2_request(*head, (b":authority", b"a:80"), (b"host", b"admin.example")), quiet=0.2)
+        await _exchange(
+            mesh, opening() + request(*head, (b":authority", b"a:80"), (b"host", b"admin.example")), quiet=0.2
+        )
         assert app.connections > 0
 
 

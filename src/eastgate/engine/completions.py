@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv6Address
 from itertools import count
 
+from eastgate.engine.certainty import prove_allow
 from eastgate.engine.partial import Undetermined, deciding_atoms, judge
 from eastgate.engine.repeated import Repeated
 from eastgate.policy import (
@@ -80,7 +81,7 @@ def complete(layer: Layer, request: Request) -> Completion:
     todo: list[tuple[Request, int]] = [(request.assuming(dict.fromkeys(tests)) if tests else request, 0)]
     while todo:
         if not budget:
-            return _given_up(layer)
+            return _given_up(layer, request)
         budget -= 1
         candidate, depth = todo.pop()
         try:
@@ -105,7 +106,7 @@ def complete(layer: Layer, request: Request) -> Completion:
             return replace(found, telling=_telling(layer, candidate, values, cells)) if values else found
         first = found
     assert first is not None  # noqa: S101 - an attribute has at least one cell
-    return first if every else _given_up(layer)
+    return first if every else _given_up(layer, request)
 
 
 def _telling(
@@ -125,7 +126,11 @@ def _might_allow(layer: Layer, request: Request) -> bool:
         return True
 
 
-def _given_up(layer: Layer) -> Completion:
+def _given_up(layer: Layer, request: Request) -> Completion:
+    """Return what can be said without trying everything."""
+    proven = prove_allow(layer, request)
+    if proven is not None:
+        return Completion(proven)
     return Completion(Outcome(False, layer.name, None, None, Refusal.FORBIDDEN), exhausted=True)
 
 

@@ -1,4 +1,4 @@
-"""Whatever shape a request has, the application never sees one that policy denies."""
+"""What the proxy answers to each shape of a request: which is refused, denied, or let through as what it is."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import asyncio
 import re
 
 from eastgate.mesh.local.calling import HttpRequest
+from tests.attacks.framing import SHAPES
 from tests.faults.meshes import Running, running
 from tests.faults.recorder import Recorder
-from tests.faults.shapes import SHAPES, h2_request
 from tests.faults.worlds import HTTP, allow, world
 
 _BASE = [*world(), allow("all", "alice"), allow("api", "alice", paths=["/api/*"])]
@@ -107,40 +107,3 @@ async def test_headers_that_come_more_than_once_are_one_value_for_policy_and_app
         headers = (("x", "1"), ("X", "2"), ("x", ""))
         assert (await mesh.call("alice", HttpRequest(path="/api/x", headers=headers))).status == 200
         assert [value for name, value in app.arrived[0].headers if name.lower() == "x"] in (["1", "2", ""], ["1,2,"])
-
-
-_METHOD, _SCHEME, _AUTHORITY = (b":method", b"GET"), (b":scheme", b"http"), (b":authority", b"a")
-_API, _SECRET = (b":path", b"/api/x"), (b":path", b"/secret")
-
-
-_H2_SHAPES: dict[str, tuple[tuple[bytes, bytes], ...]] = {
-    "forbidden": (_METHOD, _SCHEME, _SECRET, _AUTHORITY),
-    "two paths": (_METHOD, _SCHEME, _API, _SECRET, _AUTHORITY),
-    "two paths, the allowed one last": (_METHOD, _SCHEME, _SECRET, _API, _AUTHORITY),
-    "a path after headers": (_METHOD, _SCHEME, _AUTHORITY, _API, (b"x", b"y"), _SECRET),
-    "a path of two lines": (_METHOD, _SCHEME, _AUTHORITY, (b":path", b"/api/x\r\nGET /secret")),
-    "a path with a version": (_METHOD, _SCHEME, _AUTHORITY, (b":path", b"/api/x HTTP/1.1\r\nx: ")),
-    "a path that climbs": (_METHOD, _SCHEME, _AUTHORITY, (b":path", b"/api/../secret")),
-    "a path without a slash": (_METHOD, _SCHEME, _AUTHORITY, (b":path", b"secret")),
-    "an empty path": (_METHOD, _SCHEME, _AUTHORITY, (b":path", b"")),
-    "no path": (_METHOD, _SCHEME, _AUTHORITY),
-    "a whole address as path": (_METHOD, _SCHEME, _AUTHORITY, (b":path", b"http://a/secret")),
-    "a name in capitals": (_METHOD, _SCHEME, _AUTHORITY, _API, (b"X", b"y")),
-    "a value of two lines": (_METHOD, _SCHEME, _AUTHORITY, _API, (b"x", b"y\r\nz: 1")),
-    "a name with a colon": (_METHOD, _SCHEME, _AUTHORITY, _API, (b"x:y", b"z")),
-    "chunks": (_METHOD, _SCHEME, _AUTHORITY, _API, (b"transfer-encoding", b"chunked")),
-    "a length and no body": (_METHOD, _SCHEME, _AUTHORITY, _API, (b"content-length", b"9")),
-    "a websocket": ((b":method", b"CONNECT"), (b":protocol", b"websocket"), _SCHEME, _SECRET, _AUTHORITY),
-    "CONNECT": ((b":method", b"CONNECT"), _AUTHORITY),
-    "a method of two lines": ((b":method", b"GET /secret HTTP/1.1\r\n"), _SCHEME, _API, _AUTHORITY),
-}
-
-
-async def test_no_shape_of_http2_gets_a_forbidden_request_through() -> None:
-    """The application speaks no HTTP/2, so that it counts who gets there and not what."""
-    async with running(*_BASE, apps={HTTP: (app := Recorder())}) as mesh:
-        for name, headers in _H2_SHAPES.items():
-            await mesh.exchange("alice", h2_request(*headers), quiet=0.1)
-            assert app.connections == 0, name
-        await mesh.exchange("alice", h2_request(_METHOD, _SCHEME, _API, _AUTHORITY), quiet=0.2)
-        assert app.connections > 0

@@ -1,0 +1,194 @@
+"""An application that remembers every request that reached it, over HTTP/1.1 and HTTP/2, and answers each by name."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+
+from hpack import Decoder, Encoder
+
+from eastgate.mesh.local.http1 import Head, Malformed, Source, body_of, read_head
+from tests.attacks.frames import (
+    ACK,
+    CONTINUATION,
+    DATA,
+    END_HEADERS,
+    END_STREAM,
+    HEADERS,
+    PING,
+    PREFACE,
+    SETTINGS,
+    WINDOW_UPDATE,
+    Frame,
+    frame,
+    frames,
+)
+
+__all__ = ["MARK", "SAW", "Application", "Arrived"]
+
+MARK = "x-try"  # a header by which a client knows its own request again
+SAW = "x-saw"  # the header of an answer that repeats it
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """A request as the application saw it. Its hosts are every Host header and `:authority`."""
+
+    version: str
+    method: str
+    target: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes = b""
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        return tuple(value for name, value in self.headers if name.lower() in ("host", ":authority"))
+
+    @property
+    def mark(self) -> str | None:
+        return next((value for name, value in self.headers if name.lower() == MARK), None)
+
+
+class Application:
+    """Answers every request with 200, what it saw, and nothing else. It takes up websockets, and lets them be silent.
+
+    Bytes that are no HTTP come back as they are.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.arrived: list[Arrived] = []
+        self.malformed: list[str] = []  # what a proxy sent that is no proper HTTP/1.1
+        self.tunnelled = bytearray()
+        self._open: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        """Begin to listen."""
+        self._server = await asyncio.start_unix_server(self._accept, self.path)
+
+    async def stop(self) -> None:
+        """Close every connection."""
+        if self._server is not None:
+            self._server.close()
+        for task in self._open:
+            task.cancel()
+        if self._open:
+            await asyncio.wait(self._open)
+
+    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._serve(Source(reader), writer))
+        self._open.add(task)
+        task.add_done_callback(self._open.discard)
+
+    async def _serve(self, source: Source, writer: asyncio.StreamWriter) -> None:
+        try:
+            with contextlib.suppress(OSError):
+                await source.more()
+                if bytes(source.seen).startswith(PREFACE[: len(source.seen)]):
+                    await _Http2(self, writer).serve(source)
+                elif source.seen[:1].isalpha():
+                    await self._http1(source, writer)
+                else:
+                    await self._echo(source, writer)
+        finally:
+            writer.transport.abort()
+
+    async def _echo(self, source: Source, writer: asyncio.StreamWriter) -> None:
+        while data := await source.take():
+            writer.write(data)
+            await writer.drain()
+
+    async def _http1(self, source: Source, writer: asyncio.StreamWriter) -> None:
+        head: Head | None = None
+        try:
+            while (head := await read_head(source)) is not None:
+                method, target, version = head.start.split(" ", 2)
+                waits = head.has_token("expect", "100-continue")
+                if waits:
+                    writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+                upgrades = head.has_token("connection", "upgrade") and head.has_token("upgrade", "websocket")
+                body = b"" if upgrades else b"".join([piece async for piece in body_of(source, head)])
+                arrived = Arrived(version, method, target, head.headers, body)
+                self.arrived.append(arrived)
+                if upgrades:
+                    kind = head.all("upgrade")[0]
+                    writer.write(
+                        b"HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: %s\r\n\r\n" % kind.encode()
+                    )
+                    while data := await source.take():
+                        self.tunnelled += data
+                    return
+                saw = (arrived.mark or "").encode("latin-1")
+                writer.write(b"HTTP/1.1 200 OK\r\n%s: %s\r\ncontent-length: 0\r\n\r\n" % (SAW.encode(), saw))
+                await writer.drain()
+        except (Malformed, ValueError) as error:
+            # Who goes away in the middle of a body has said nothing wrong; nor has who announces one that never ends.
+            endless = head is not None and [len(one) > 18 and one.isdigit() for one in head.all("content-length")]
+            if "ended" not in str(error) and endless != [True]:
+                self.malformed.append(f"{error}: {head} {bytes(source.seen[:200])!r}")
+
+
+class _Http2:
+    """One connection of HTTP/2. It is as trusting as a server can be."""
+
+    def __init__(self, application: Application, writer: asyncio.StreamWriter) -> None:
+        self._application = application
+        self._writer = writer
+        self._decoder = Decoder(max_header_list_size=1 << 24)
+        self._encoder = Encoder()
+        self._block = b""
+        self._ends = False
+        self._requests: dict[int, list[tuple[str, str]]] = {}
+        self._bodies: dict[int, bytearray] = {}
+
+    async def serve(self, source: Source) -> None:
+        while len(source.seen) < len(PREFACE) and await source.more():
+            pass
+        await source.take(len(PREFACE))
+        self._writer.write(frame(SETTINGS, 0, 0))
+        while True:
+            for one in frames(source.seen):
+                self._take(one)
+            await self._writer.drain()
+            if not await source.more():
+                return
+
+    def _take(self, one: Frame) -> None:
+        if one.kind == SETTINGS and not one.flags & ACK:
+            self._writer.write(frame(SETTINGS, ACK, 0))
+        elif one.kind == PING and not one.flags & ACK:
+            self._writer.write(frame(PING, ACK, 0, one.payload))
+        elif one.kind == DATA:
+            self._bodies.setdefault(one.stream, bytearray()).extend(one.fragment)
+            if one.payload:
+                credit = len(one.payload).to_bytes(4, "big")
+                self._writer.write(frame(WINDOW_UPDATE, 0, 0, credit) + frame(WINDOW_UPDATE, 0, one.stream, credit))
+            if one.flags & END_STREAM:
+                self._answer(one.stream)
+        elif one.kind in (HEADERS, CONTINUATION):
+            self._ends = bool(one.flags & END_STREAM) if one.kind == HEADERS else self._ends
+            self._block += one.fragment if one.kind == HEADERS else one.payload
+            if one.flags & END_HEADERS:
+                self._headers(one.stream)
+
+    def _headers(self, stream: int) -> None:
+        block, self._block = self._block, b""
+        read = [(n.decode("latin-1"), v.decode("latin-1")) for n, v in self._decoder.decode(block, raw=True)]
+        if stream in self._requests:  # trailers: no server may take them for headers, but they must be proper ones
+            if wrong := [name for name, _ in read if name.startswith(":")]:
+                self._application.malformed.append(f"trailers with {wrong}")
+        else:
+            self._requests[stream] = read
+        if self._ends:
+            self._answer(stream)
+
+    def _answer(self, stream: int) -> None:
+        headers = self._requests.pop(stream, [])
+        pseudo = dict(headers)
+        body = bytes(self._bodies.pop(stream, b""))
+        arrived = Arrived("HTTP/2", pseudo.get(":method", ""), pseudo.get(":path", ""), tuple(headers), body)
+        self._application.arrived.append(arrived)
+        block = self._encoder.encode([(":status", "200"), (SAW, arrived.mark or "")])
+        self._writer.write(frame(HEADERS, END_HEADERS | END_STREAM, stream, block))

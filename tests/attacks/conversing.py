@@ -1,0 +1,33 @@
+"""A request over HTTP/2, and its answer."""
+
+from __future__ import annotations
+
+import asyncio
+
+from eastgate.mesh.local.connection import Connection
+from tests.attacks.frames import ACK, SETTINGS, Answers, frame, opening, request
+from tests.differential.asking import Http
+
+__all__ = ["converse"]
+
+
+async def converse(connection: Connection, http: Http, timeout: float) -> int:
+    """Make one request over HTTP/2; return the status of its answer, or 0 where there is none."""
+    answers = Answers()
+    await connection.send(opening() + request(*http.fields()))
+    await _listen(connection, answers, 1, timeout)
+    return answers.status(1)
+
+
+async def _listen(connection: Connection, answers: Answers, stream: int, timeout: float) -> None:
+    """Take what comes until a stream has ended, the connection has, or the time is over."""
+    ends = asyncio.get_running_loop().time() + timeout
+    while not answers.gone and stream not in answers.ended:
+        left = ends - asyncio.get_running_loop().time()
+        data = (await connection.raw(left, enough=1)).body if left > 0 else b""
+        if not data:
+            return
+        answers.hear(data)
+        if answers.wants_ack:
+            answers.wants_ack = False
+            await connection.send(frame(SETTINGS, ACK, 0))

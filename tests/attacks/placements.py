@@ -1,0 +1,226 @@
+"""Where policies are enforced, and how each place is attacked. A new placement is one more entry of `PLACEMENTS`."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import re
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
+
+from eastgate.mesh.local.connection import Connection, HttpRequest, Target
+from eastgate.mesh.local.http1 import Malformed
+from eastgate.questions import QuestionError
+from eastgate.xds.sidecar import OUTBOUND_PORT
+from tests.attacks.application import MARK, Application, Arrived
+from tests.attacks.conversing import converse
+from tests.differential.asking import HTTP_2, Ask, Caller, Http
+from tests.differential.bench import Bench
+from tests.differential.world import Manifest, pod
+
+__all__ = ["HOST", "PLACEMENTS", "WORLD", "Attacked", "Placement", "Verdict", "marked"]
+
+T = TypeVar("T")
+HOST = "a"  # by which the application is reached at every placement; short, since it is in bytes that are counted
+_TIMEOUT = 10.0
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of a request: the status (0: none), what arrived at the application, and who refused it.
+
+    `refused`: not by a policy, but as something that is no proper request or leads nowhere.
+    """
+
+    status: int
+    arrived: Arrived | None
+    refused: bool
+    told: str = ""
+
+
+class Attacked(Protocol):
+    """A placement that runs. Its attacker is one caller; everything that gets to the application is remembered.
+
+    The application is reached by `HOST`, also where other hosts lead nowhere.
+    """
+
+    application: Application
+
+    def enforce(self, policies: Sequence[Manifest]) -> None:
+        """Return when these are enforced, and nothing else."""
+
+    def denial(self, http: Http) -> str | None:
+        """Return why the engine denies the attacker's request; None where it allows it."""
+
+    def verdicts(self, requests: Sequence[Http]) -> list[Verdict]:
+        """Make these requests as the attacker, one behind the other, and return what came of each."""
+
+    async def open(self, alpn: Sequence[str] = (), *, victim: bool = False) -> Connection:
+        """Open a connection as the attacker, or as somebody else who is served by the same application."""
+
+    def run(self, task: Coroutine[Any, Any, T]) -> T:
+        """Run it where connections may be opened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A way to have an attacked application. `any_host`: which host is asked for does not decide where it leads."""
+
+    name: str
+    start: Callable[[], AbstractContextManager[Attacked]]
+    any_host: bool = True
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def marked(http: Http) -> tuple[str, Http]:
+    """Return a request with a mark of its own by which it is known again, and that mark."""
+    mark = f"{os.getpid()}-{next(_numbers)}"
+    return mark, replace(http, headers=(*http.headers, (MARK, mark)))
+
+
+def _in_origin_form(http: Http) -> Http:
+    """Return a request for a whole address as what it is to every server: its path, and its host instead of Host."""
+    whole = re.fullmatch(r"https?://([^/?#]*)(.*)", http.target, re.IGNORECASE | re.DOTALL)
+    if whole is None or http.version == HTTP_2:
+        return http
+    headers = tuple((name, value) for name, value in http.headers if name.lower() != "host")
+    return replace(http, target=whole[2], host=whole[1], headers=headers)
+
+
+_ACCOUNT = "spiffe://td/ns/a/sa/x"
+_VICTIM = Caller("spiffe://td/ns/b/sa/z", "127.0.0.3")
+_POD, _PORT, _OTHER = "a/p0", 80, "a/p1"
+WORLD: list[Manifest] = [
+    *({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in ("a", "b")),
+    pod("p0", "a", "server", {"app": "server"}),
+    pod("p1", "a", "y", {"app": "client"}),
+    {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": HOST, "namespace": "a"},
+        "spec": {"selector": {"app": "server"}, "ports": [{"port": _PORT}]},
+    },
+]
+
+
+class _Sidecar:
+    """The sidecar of the application, attacked by a caller who connects to it."""
+
+    def __init__(self, bench: Bench, attacker: Caller) -> None:
+        self.application = bench.application
+        self._bench = bench
+        self._attacker = attacker
+        self.run = bench.run
+
+    def enforce(self, policies: Sequence[Manifest]) -> None:
+        self._authority = self._bench.enforce(policies)
+        assert not self._bench.rejected, self._bench.rejected[0]
+
+    def denial(self, http: Http) -> str | None:
+        try:
+            decision = self._authority.decide(self._ask(_in_origin_form(http)).question())
+        except QuestionError as error:
+            return str(error)
+        return None if decision.allowed else decision.reason
+
+    def verdicts(self, requests: Sequence[Http]) -> list[Verdict]:
+        sent = [marked(http) for http in requests]
+        answers = self._bench.ask([self._ask(http) for _, http in sent])
+        arrived = {one.mark: one for one in self.application.arrived}
+        return [
+            Verdict(
+                answer.status,
+                arrived.get(mark),
+                answer.refused_by_proxy or (answer.request is None and not answer.status),
+                str(answer.request or answer.connection),
+            )
+            for (mark, _), answer in zip(sent, answers, strict=True)
+        ]
+
+    async def open(self, alpn: Sequence[str] = (), *, victim: bool = False) -> Connection:
+        caller = _VICTIM if victim else self._attacker
+        tls = None
+        if caller.identity is not None:
+            tls = await self._bench.mesh.certificates.context(caller.identity)
+            if alpn:
+                tls.set_alpn_protocols(list(alpn))
+        target = self._bench.target(self._ask(Http()))
+        return await Connection.open(target, tls=tls, source_address=caller.address, timeout=_TIMEOUT)
+
+    def _ask(self, http: Http) -> Ask:
+        return Ask(self._attacker, _POD, _PORT, http)
+
+
+class _Outbound(_Sidecar):
+    """The same, attacked by the application of another workload, through that workload's own sidecar."""
+
+    def __init__(self, bench: Bench, attacker: Caller) -> None:
+        super().__init__(bench, replace(attacker, address=bench.mesh.sites[_OTHER].address))
+
+    def verdicts(self, requests: Sequence[Http]) -> list[Verdict]:
+        return self.run(self._verdicts([marked(http) for http in requests]))
+
+    async def _verdicts(self, requests: Sequence[tuple[str, Http]]) -> list[Verdict]:
+        slots = asyncio.Semaphore(16)
+
+        async def limited(http: Http) -> tuple[int, bool]:
+            async with slots:
+                return await self._answer(http)
+
+        answers = await asyncio.gather(*(limited(http) for _, http in requests))
+        arrived = {one.mark: one for one in self.application.arrived}
+        return [
+            Verdict(status, arrived.get(mark), not decided)
+            for (mark, _), (status, decided) in zip(requests, answers, strict=True)
+        ]
+
+    async def _answer(self, http: Http) -> tuple[int, bool]:
+        """Return the status, and whether a policy decided: what the proxies refuse themselves has no such body."""
+        async with await self.open() as connection:
+            try:
+                if http.version == HTTP_2:
+                    status = await converse(connection, http, _TIMEOUT)
+                    return status, status in (200, 403)
+                connection.prepare(HttpRequest(http.method))
+                await connection.send(http.to_bytes())
+                called = await connection.response(_TIMEOUT)
+                return called.status, called.status == 200 or called.body == b"forbidden\n"
+            except (OSError, EOFError, Malformed):
+                return 0, False
+
+    async def open(self, alpn: Sequence[str] = (), *, victim: bool = False) -> Connection:
+        if victim:
+            return await super().open(alpn, victim=True)
+        address = self._bench.mesh.sites[_OTHER].address
+        return await Connection.open(Target(address, OUTBOUND_PORT), source_address=address, timeout=_TIMEOUT)
+
+
+@contextmanager
+def _sidecar(attacker: Caller, kind: type[_Sidecar] = _Sidecar) -> Iterator[Attacked]:
+    with Bench(f"attacks-{os.getpid()}-{next(_numbers)}", WORLD) as bench:
+        yield kind(bench, attacker)
+
+
+def _over_mtls() -> AbstractContextManager[Attacked]:
+    return _sidecar(Caller(_ACCOUNT, "127.0.0.2"))
+
+
+def _in_plaintext() -> AbstractContextManager[Attacked]:
+    return _sidecar(Caller(None, "127.0.0.2"))
+
+
+def _through_another() -> AbstractContextManager[Attacked]:
+    return _sidecar(Caller("spiffe://td/ns/a/sa/y", ""), _Outbound)
+
+
+PLACEMENTS = [
+    Placement("sidecar over mTLS", _over_mtls),
+    Placement("sidecar in plaintext", _in_plaintext),
+    Placement("sidecar by the way out of another workload", _through_another, any_host=False),
+]

@@ -1,0 +1,74 @@
+"""The policies that attacks try to get round, small enough to see at once what they forbid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tests.differential.world import Manifest
+
+__all__ = ["ALL_BUT_SECRET", "LINKERD", "ONLY_API", "all_but", "linkerd_route", "linkerd_server", "only", "resource"]
+
+LINKERD = "policy.linkerd.io"
+
+
+def _paths(action: str, paths: Sequence[str], methods: Sequence[str] = ()) -> Manifest:
+    asked: Manifest = {"paths": list(paths), **({"methods": list(methods)} if methods else {})}
+    return {
+        "apiVersion": "gateway.networking.x-k8s.io/v1alpha2",
+        "kind": "AuthorizationPolicy",
+        "metadata": {"name": action.lower(), "namespace": "a"},
+        "spec": {
+            "targetRefs": [{"kind": "Pod", "selector": {"matchLabels": {"app": "server"}}}],
+            "action": action,
+            "enforcementLevel": "APPLICATION",
+            "rules": [{"applicationAttributes": asked}],
+        },
+    }
+
+
+def only(*paths: str) -> list[Manifest]:
+    """Everyone may ask for these paths, and for nothing else."""
+    return [_paths("ALLOW", paths)]
+
+
+def all_but(*paths: str) -> list[Manifest]:
+    """Everyone may ask for everything but these paths."""
+    return [_paths("ALLOW", ["*"]), _paths("DENY", paths)]
+
+
+ONLY_API = only("/api/*")
+ALL_BUT_SECRET = all_but("/secret", "/secret/*")
+
+
+def resource(kind: str, name: str, version: str, **spec: Any) -> Manifest:
+    """A resource of Linkerd in the namespace that is attacked."""
+    metadata = {"name": name, "namespace": "a"}
+    return {"apiVersion": f"{LINKERD}/{version}", "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def linkerd_server() -> list[Manifest]:
+    """The port that is attacked, and everybody in the world."""
+    selector = {"matchLabels": {"app": "server"}}
+    networks = [{"cidr": "0.0.0.0/0"}]
+    return [
+        resource("Server", "server", "v1beta3", podSelector=selector, port=80, proxyProtocol="HTTP/1"),
+        resource("NetworkAuthentication", "everybody", "v1alpha1", networks=networks),
+        resource("MeshTLSAuthentication", "nobody", "v1alpha1", identities=["nobody.example"]),
+    ]
+
+
+def linkerd_route(name: str, *matches: Manifest, hostnames: Sequence[str] = (), allowed: bool) -> list[Manifest]:
+    """A route that is open to everybody, or to nobody."""
+    parent = {"group": LINKERD, "kind": "Server", "name": "server"}
+    target = {"group": LINKERD, "kind": "HTTPRoute", "name": name}
+    kind, who = ("NetworkAuthentication", "everybody") if allowed else ("MeshTLSAuthentication", "nobody")
+    needed = [{"group": LINKERD, "kind": kind, "name": who}]
+    rules = [{"matches": list(matches[start : start + 8])} for start in range(0, len(matches), 8)]
+    spec: Manifest = {"parentRefs": [parent], "rules": rules}
+    if hostnames:
+        spec["hostnames"] = list(hostnames)
+    return [
+        resource("HTTPRoute", name, "v1beta3", **spec),
+        resource("AuthorizationPolicy", name, "v1alpha1", targetRef=target, requiredAuthenticationRefs=needed),
+    ]

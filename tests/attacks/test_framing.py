@@ -1,0 +1,15 @@
+"""Whatever shape a message has, the application never sees a request that policy denies, at any placement."""
+
+from __future__ import annotations
+
+from tests.attacks.framing import smuggled, tries
+from tests.attacks.paths import outside
+from tests.attacks.placements import Attacked
+from tests.attacks.policies import ONLY_API
+from tests.attacks.trying import attack
+
+
+def test_no_framing_gets_a_forbidden_request_through(attacked: Attacked) -> None:
+    attacked.enforce(ONLY_API)
+    assert not attack(attacked, [*tries(), *smuggled(3, 100)], outside("/api/"))
+    assert any(arrived.target == "/api/x" for arrived in attacked.application.arrived)

@@ -1,0 +1,164 @@
+"""One try after another, and what must not come of any of them.
+
+Whatever was sent: what arrives at the application is something that policies allow *as it arrived*, it is nothing that
+the application could read as forbidden, and nobody gets an answer to a request of somebody else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from eastgate.mesh.local.connection import Connection, HttpRequest
+from eastgate.mesh.local.http1 import Malformed
+from tests.attacks.application import MARK, SAW, Arrived
+from tests.attacks.placements import Attacked
+from tests.differential.asking import Http
+
+__all__ = ["Reading", "Try", "attack", "compare", "wrong_arrival"]
+
+Reading = Callable[[Arrived], str | None]  # why the application must not have got it; None where it may
+
+_AT_ONCE = 64
+_FIRST, _QUIET = 0.6, 0.2  # seconds that a try waits for the first byte, and for more of them
+_PATIENCE = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """Bytes on a connection of their own. Between pieces there is a pause, so that a proxy reads them one by one."""
+
+    name: str
+    pieces: tuple[bytes, ...]
+    alpn: tuple[str, ...] = ()
+
+
+def attack(attacked: Attacked, tries: Sequence[Try], reading: Reading) -> list[str]:
+    """Make all tries, while somebody else is served by the same application; return what must not have happened."""
+    found = _some(attacked, tries, reading)
+    if found:
+        found.append(f"one that does it: {_culprit(attacked, tries, reading)}")
+    return found
+
+
+def _culprit(attacked: Attacked, tries: Sequence[Try], reading: Reading) -> Try | None:
+    """Return one of the tries of which something comes when it is made alone; None where it takes several."""
+    while len(tries) > 1:
+        half = len(tries) // 2
+        halves = (tries[:half], tries[half:])
+        guilty = next((some for some in halves if _some(attacked, some, reading)), None)
+        if guilty is None:
+            return None
+        tries = guilty
+    return tries[0]
+
+
+def _some(attacked: Attacked, tries: Sequence[Try], reading: Reading) -> list[str]:
+    before = len(attacked.application.arrived)
+    malformed = len(attacked.application.malformed)
+    nonce = secrets.token_hex(8)
+    found = attacked.run(_all(attacked, tries, nonce))
+    for arrived in attacked.application.arrived[before:]:
+        if nonce not in (arrived.mark or ""):
+            problem = wrong_arrival(attacked, arrived, reading)
+            if problem is not None:
+                found.append(problem)
+    found += [f"the application got what is no HTTP: {one}" for one in attacked.application.malformed[malformed:]]
+    return found
+
+
+def wrong_arrival(attacked: Attacked, arrived: Arrived, reading: Reading) -> str | None:
+    """Say what is wrong with a request that arrived; None where nothing is."""
+    why = reading(arrived)
+    if why is not None:
+        return f"{why}: {arrived}"
+    plain = tuple((name, value) for name, value in arrived.headers if not name.startswith(":"))
+    first, *others = arrived.hosts or ("",)
+    headers = tuple((name, value) for name, value in plain if name.lower() != "host")
+    more = tuple(("host", host) for host in others if host != first)
+    denial = attacked.denial(Http(arrived.method, arrived.target, first, (*headers, *more)))
+    return None if denial is None else f"arrived, though {denial}: {arrived}"
+
+
+async def _all(attacked: Attacked, tries: Sequence[Try], nonce: str) -> list[str]:
+    slots, found = asyncio.Semaphore(_AT_ONCE), list[str]()
+
+    async def make(one: Try) -> None:
+        async with slots:
+            heard = await _make(attacked, one)
+        if nonce.encode() in heard:
+            found.append(f"{one.name}: got the answer to somebody else's request")
+
+    serving = asyncio.create_task(_victim(attacked, nonce))
+    try:
+        await asyncio.gather(*(make(one) for one in tries))
+    finally:
+        serving.cancel()
+        await asyncio.wait([serving])
+    if not serving.cancelled() and (error := serving.exception()) is not None:
+        found.append(f"somebody else was disturbed: {error!r}")
+    return found
+
+
+async def _make(attacked: Attacked, one: Try) -> bytes:
+    heard = b""
+    try:
+        async with await attacked.open(one.alpn) as connection:
+            for piece in one.pieces[:-1]:
+                await connection.send(piece)
+                await asyncio.sleep(0.02)
+            await connection.send(one.pieces[-1])
+            wait = _FIRST
+            while data := (await connection.raw(wait, enough=1)).body:
+                heard += data
+                wait = _QUIET
+    except OSError:  # a proxy may close before it has heard everything
+        pass
+    return heard
+
+
+async def _victim(attacked: Attacked, nonce: str) -> None:
+    """Ask again and again, and get nothing but answers to what was asked. A server may close between two requests."""
+    number = 0
+    while True:
+        try:
+            opened = await attacked.open(victim=True)
+        except OSError:  # a machine may be too busy to shake hands in time
+            await asyncio.sleep(0.1)
+            continue
+        async with opened as connection:
+            for _ in range(20):
+                number += 1
+                mark = f"{nonce}-{number}"
+                saw = await _ask(connection, mark)
+                assert saw == mark, f"asked {mark}, got the answer to {saw}"
+                await asyncio.sleep(0.01)
+
+
+async def _ask(connection: Connection, mark: str) -> str | None:
+    try:
+        await connection.send(HttpRequest(path="/api/victim", headers=((MARK, mark),)))
+        return (await connection.response(_PATIENCE)).header(SAW)
+    except (Malformed, EOFError) as error:
+        raise AssertionError(f"no answer to {mark}: {error!r}") from error
+
+
+def compare(attacked: Attacked, requests: Iterable[Http], reading: Reading) -> Iterator[str]:
+    """Make these requests, and say of each where engine and proxy do not agree, or where the wrong thing arrived.
+
+    A proxy may refuse what is no proper request; it may never let through what the engine denies.
+    """
+    tried = list(requests)
+    for http, verdict in zip(tried, attacked.verdicts(tried), strict=True):
+        denial = attacked.denial(http)
+        arrived = verdict.arrived
+        if arrived is not None and (problem := wrong_arrival(attacked, arrived, reading)) is not None:
+            yield f"{http}: {problem}"
+        elif arrived is not None and denial is not None:
+            yield f"{http}: the proxy lets through ({verdict.told}) what the engine denies ({denial})"
+        elif arrived is not None and not verdict.status:
+            yield f"{http}: arrived, and its answer was lost"
+        elif arrived is None and denial is None and not verdict.refused:
+            yield f"{http}: the proxy denies ({verdict.status} {verdict.told}) what the engine allows"
