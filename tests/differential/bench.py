@@ -76,6 +76,7 @@ class Bench:
         self.world = world
         self.rejected: list[NotEnforced] = []
         self._seen: dict[str, list[Observed]] = defaultdict(list)
+        self._used: set[tuple[str, int]] = set()
         self._contexts: dict[str, Any] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="eg-")
         self.application = Application(f"{self._folder.name}/app.sock")  # of every pod
@@ -145,6 +146,7 @@ class Bench:
     async def _ask_all(self, asks: Sequence[Ask]) -> list[Answer]:
         """Requests of one caller to one port go over one connection, one behind the other; HTTP/2 over one each."""
         self._seen.clear()
+        self._used.clear()
         self.application.arrived.clear()
         groups: dict[tuple[Caller, str, int, int], list[int]] = defaultdict(list)
         for place, ask in enumerate(asks):
@@ -172,9 +174,7 @@ class Bench:
         first = asks[0]
         tls = await self.context(first.caller)
         try:
-            connection = await Connection.open(
-                self.target(first), tls=tls, source_address=first.caller.address, timeout=_TIMEOUT
-            )
+            connection = await self._fresh(first, tls)
         except OSError:
             return None, [0]  # the handshake came to nothing
         source = "{}:{}".format(*connection.local_address)
@@ -187,6 +187,17 @@ class Bench:
             else:
                 statuses = await self._requests(connection, [ask.http for ask in asks if ask.http is not None])
         return source, statuses
+
+    async def _fresh(self, ask: Ask, tls: Any) -> Connection:
+        """Open a connection from a port that none of these asks came from: by it their lines are told apart."""
+        while True:
+            connection = await Connection.open(
+                self.target(ask), tls=tls, source_address=ask.caller.address, timeout=_TIMEOUT
+            )
+            if connection.local_address not in self._used:
+                self._used.add(connection.local_address)
+                return connection
+            await connection.close()
 
     async def _requests(self, connection: Connection, requests: Sequence[Http]) -> list[int]:
         """One after the other: Envoy does not like more than two answers to wait."""

@@ -38,7 +38,8 @@ def sent_of(ask: Ask) -> Sent:
     if ask.http is None or not ask.is_plain:
         return Sent(ask.caller.identity, ask.caller.address)
     http = ask.http
-    return Sent(ask.caller.identity, ask.caller.address, http.method, http.target, http.host, http.headers)
+    headers = tuple((name, value) for name, value in http.headers if name.lower() != "host")
+    return Sent(ask.caller.identity, ask.caller.address, http.method, http.target, http.hosts, headers)
 
 
 def difference(authority: Authority, question: Question, said: Said, *, http: bool) -> str | None:
