@@ -1,119 +1,14 @@
-"""Bytes that two readers may read as different requests. `/api/` is allowed, `/secret` is not."""
+"""Bytes that two readers may read as different requests, by generators. `/api/` is allowed, `/secret` is not."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from random import Random
 
+from tests.attacks.shapes import CHUNKED, CHUNKS, LENGTH, SECRET, SHAPES, get, post
 from tests.attacks.trying import Try
 
-__all__ = ["SHAPES", "smuggled", "tries"]
-
-_SECRET = b"GET /secret HTTP/1.1\r\nhost: a\r\n\r\n"
-
-
-def _get(path: bytes, *headers: bytes, version: bytes = b"HTTP/1.1", host: bool = True) -> bytes:
-    lines = [b"GET " + path + b" " + version, *([b"host: a"] if host else []), *headers]
-    return b"\r\n".join(lines) + b"\r\n\r\n"
-
-
-def _post(*headers: bytes, body: bytes = b"") -> bytes:
-    return b"\r\n".join([b"POST /api/x HTTP/1.1", b"host: a", *headers]) + b"\r\n\r\n" + body
-
-
-_LENGTH = b"content-length: %d" % len(_SECRET)
-_CHUNKED = b"transfer-encoding: chunked"
-_CHUNKS = b"0\r\n\r\n" + _SECRET
-_UPGRADE = (b"connection: upgrade", b"upgrade: websocket", b"sec-websocket-version: 13", b"sec-websocket-key: eA==")
-
-SHAPES: dict[str, bytes] = {
-    # Where a body ends
-    "content-length and chunked": _post(b"content-length: %d" % len(_CHUNKS), _CHUNKED, body=_CHUNKS),
-    "chunked and content-length": _post(_CHUNKED, b"content-length: %d" % len(_CHUNKS), body=_CHUNKS),
-    "content-length of the last chunk only, and chunked": _post(b"content-length: 5", _CHUNKED, body=_CHUNKS),
-    "two content-lengths": _post(b"content-length: 0", _LENGTH, body=_SECRET),
-    "two content-lengths, the long one first": _post(_LENGTH, b"content-length: 0", body=_SECRET),
-    "two content-lengths in one": _post(b"content-length: 0, %d" % len(_SECRET), body=_SECRET),
-    "the same content-length twice": _post(_LENGTH, _LENGTH, body=_SECRET),
-    "a content-length with a sign": _post(b"content-length: +%d" % len(_SECRET), body=_SECRET),
-    "a content-length in hexadecimal": _post(b"content-length: 0x%x" % len(_SECRET), body=_SECRET),
-    "a negative content-length": _post(b"content-length: -1", body=_SECRET),
-    "a content-length beyond all bounds": _post(b"content-length: 18446744073709551616", body=_SECRET),
-    "an empty content-length": _post(b"content-length:", body=_SECRET),
-    "content-length before a blank": _post(b"content-length : %d" % len(_SECRET), body=_SECRET),
-    "content-length with LF only": b"POST /api/x HTTP/1.1\nhost: a\ncontent-length: 0\n\n" + _SECRET,
-    "content-length on a folded line": _post(b"x: y", b" content-length: %d" % len(_SECRET), body=_SECRET),
-    "transfer-encoding on a folded line": _post(b"transfer-encoding:", b" chunked", body=_CHUNKS),
-    "an unknown transfer-encoding": _post(b"transfer-encoding: xchunked", body=_CHUNKS),
-    "chunked, but not at the end": _post(b"transfer-encoding: chunked, identity", body=_CHUNKS),
-    "chunked twice": _post(_CHUNKED, _CHUNKED, body=_CHUNKS),
-    "transfer-encoding in capitals, and content-length": _post(b"TRANSFER-ENCODING: CHUNKED", _LENGTH, body=_CHUNKS),
-    "transfer-encoding after a vertical tab": _post(b"transfer-encoding:\x0bchunked", _LENGTH, body=_SECRET),
-    "a chunk with a size beyond all bounds": _post(_CHUNKED, body=b"1" + b"0" * 16 + b"\r\n" + _CHUNKS),
-    "a chunk with a negative size": _post(_CHUNKED, body=b"-1\r\n" + _CHUNKS),
-    "a chunk extension with LF only": _post(_CHUNKED, body=b"5;a\nhello\r\n" + _CHUNKS),
-    "a chunk that is longer than it says": _post(_CHUNKED, body=b"1\r\nhello\r\n" + _CHUNKS),
-    "trailers with a request": _post(_CHUNKED, body=b"0\r\nx: y\r\nGET /secret HTTP/1.1\r\nhost: a\r\n\r\n"),
-    "trailers with a path": _post(_CHUNKED, body=b"0\r\n:path: /secret\r\nhost: b\r\ncontent-length: 5\r\n\r\n"),
-    "a GET with a body": _get(b"/api/x", _LENGTH) + _SECRET,
-    "a body that is announced and expected": _post(b"expect: 100-continue", _LENGTH, body=_SECRET),
-    "HTTP/1.0 with chunks": _post(_CHUNKED, body=_CHUNKS).replace(b"HTTP/1.1", b"HTTP/1.0", 1),
-    # Where a line ends
-    "LF only": _SECRET.replace(b"\r\n", b"\n"),
-    "a bare CR in a header": _get(b"/api/x", b"x: y\rGET /secret HTTP/1.1\rhost: a\r"),
-    "a bare CR in the path": _get(b"/api/x\rGET /secret"),
-    "a folded header": _get(b"/api/x", b"x: y", b" GET /secret HTTP/1.1", b" host: a"),
-    "a NUL in a header": _get(b"/api/x", b"x: y\0z"),
-    "a NUL in the path": _get(b"/api/x\0/../../secret"),
-    "blank lines before": b"\r\n\r\n" + _SECRET,
-    "blanks before": b" " + _SECRET,
-    "a header without a name": _get(b"/api/x", b": /secret"),
-    "a header that looks like a pseudo-header": _get(b"/api/x", b":path: /secret", b":method: DELETE"),
-    "a name in brackets": _get(b"/secret", b"(x): y"),
-    # What is asked for
-    "the whole address of another host": _get(b"http://b/secret"),
-    "the whole address, allowed, with another host": _get(b"http://b/api/x"),
-    "the whole address that climbs": _get(b"http://b/api/../secret"),
-    "the whole address without a path": _get(b"http://b?/api/x"),
-    "the whole address with a user": _get(b"http://api/x@b/secret"),
-    "the whole address of a file": _get(b"file:///secret"),
-    "two slashes and a host": _get(b"//b/secret"),
-    "a path without a slash": _get(b"secret"),
-    "an asterisk": _get(b"*").replace(b"GET", b"OPTIONS"),
-    "CONNECT to a host": b"CONNECT a:80 HTTP/1.1\r\nhost: a:80\r\n\r\n" + _SECRET,
-    "CONNECT to a path": b"CONNECT /api/x HTTP/1.1\r\nhost: a\r\n\r\n" + _SECRET,
-    "TRACE": _SECRET.replace(b"GET", b"TRACE"),
-    "a method in small letters": _SECRET.replace(b"GET", b"get"),
-    "a method of nobody": _SECRET.replace(b"GET", b"FOO"),
-    "two paths": b"GET /api/x /secret HTTP/1.1\r\nhost: a\r\n\r\n",
-    "two blanks": b"GET  /secret HTTP/1.1\r\nhost: a\r\n\r\n",
-    "tabs": b"GET\t/secret\tHTTP/1.1\r\nhost: a\r\n\r\n",
-    "HTTP/0.9": b"GET /secret\r\n",
-    "HTTP/0.9, allowed": b"GET /api/x\r\n",
-    "HTTP/1.0": b"GET /secret HTTP/1.0\r\n\r\n",
-    "HTTP/1.2": _get(b"/secret", version=b"HTTP/1.2"),
-    "HTTP/2.0 in a request line": _get(b"/secret", version=b"HTTP/2.0"),
-    "HTTP/3 in a request line": _get(b"/secret", version=b"HTTP/3"),
-    "no host": _get(b"/secret", host=False),
-    "two hosts": _get(b"/secret", b"host: b"),
-    "a host with a path": b"GET /secret HTTP/1.1\r\nhost: a/api/x\r\n\r\n",
-    # Another protocol on the same connection
-    "an upgrade to h2c": _get(b"/api/x", b"connection: upgrade, http2-settings", b"upgrade: h2c", b"http2-settings: AA")
-    + b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-    + _SECRET,
-    "an upgrade to a websocket that does not come": _get(b"/api/x", *_UPGRADE) + _SECRET,
-    "an upgrade to a websocket with a length": _get(b"/api/x", *_UPGRADE, b"content-length: 0") + _SECRET,
-    "an upgrade to a websocket, forbidden": _get(b"/secret", *_UPGRADE),
-    "an upgrade to something else": _get(b"/api/x", b"connection: upgrade", b"upgrade: foo") + _SECRET,
-    # Much
-    "a header of 100 kB": _get(b"/secret", b"x: " + b"y" * 100_000),
-    "a path of 100 kB": _get(b"/api/" + b"y" * 100_000 + b"/../../secret"),
-    "a path of 10 kB that climbs": _get(b"/api/" + b"y/" * 2500 + b"../" * 2502 + b"secret"),
-    "2000 headers": _get(b"/secret", *(b"x%d: y" % number for number in range(2000))),
-    "2000 times the same header": _get(b"/secret", *([b"x: y"] * 2000)),
-    "a name of 70 kB": _get(b"/secret", b"x" * 70_000 + b": y"),
-}
-
+__all__ = ["smuggled", "tries"]
 
 # Headers that say how long a body is, which are no plain ones
 _LENGTHS = [
@@ -156,13 +51,13 @@ _LENGTHS = [
     ),
     *(b"content-length: 4294967296", b"content-length: 9223372036854775808", b"content-length: 0\r\ncontent-length: 0"),
     *(
-        b"content-length: 0\r\ncontent-length: %d" % len(_SECRET),
-        b"content-length: %d\r\ncontent-length: 0" % len(_SECRET),
+        b"content-length: 0\r\ncontent-length: %d" % len(SECRET),
+        b"content-length: %d\r\ncontent-length: 0" % len(SECRET),
     ),
     *(
-        b"content-length: %d, 0" % len(_SECRET),
-        b"content-length: 0, %d" % len(_SECRET),
-        b"content-length: 0%d" % len(_SECRET),
+        b"content-length: %d, 0" % len(SECRET),
+        b"content-length: 0, %d" % len(SECRET),
+        b"content-length: 0%d" % len(SECRET),
     ),
     *(
         b"x: y\ncontent-length: 0",
@@ -304,7 +199,7 @@ _SIZES = [
         b"-1",
         b"0" * 5000,
     ),
-    *(b"0;" + b"a" * 5000, b"0;a=" + b"b" * 20_000, b'0;a="' + _SECRET + b'"', b"0\r\n\r\n0"),
+    *(b"0;" + b"a" * 5000, b"0;a=" + b"b" * 20_000, b'0;a="' + SECRET + b'"', b"0\r\n\r\n0"),
 ]
 _BREAKS = [
     b"\r\n",
@@ -544,68 +439,68 @@ def tries() -> Iterator[Try]:
     """Every shape, and every part of a message in each of its odd forms."""
     for name, data in SHAPES.items():
         yield Try(name, (data,))
-    whole = b"content-length: %d" % len(_CHUNKS)
+    whole = b"content-length: %d" % len(CHUNKS)
     for coding in _CODINGS:
         line = b"transfer-encoding: " + coding
-        yield Try(f"coding {coding!r}", (_post_body([line], _CHUNKS),))
-        yield Try(f"coding {coding!r} after a length", (_post_body([whole, line], _CHUNKS),))
-        yield Try(f"coding {coding!r} before a short length", (_post_body([line, b"content-length: 5"], _CHUNKS),))
+        yield Try(f"coding {coding!r}", (_post_body([line], CHUNKS),))
+        yield Try(f"coding {coding!r} after a length", (_post_body([whole, line], CHUNKS),))
+        yield Try(f"coding {coding!r} before a short length", (_post_body([line, b"content-length: 5"], CHUNKS),))
     for written in _CODING_NAMES:
-        yield Try(f"name {written!r}", (_post_body([written + b"chunked"], _CHUNKS),))
-        yield Try(f"name {written!r} and a length", (_post_body([whole, written + b"chunked"], _CHUNKS),))
+        yield Try(f"name {written!r}", (_post_body([written + b"chunked"], CHUNKS),))
+        yield Try(f"name {written!r} and a length", (_post_body([whole, written + b"chunked"], CHUNKS),))
     for length in _LENGTHS:
-        yield Try(f"length {length[:60]!r}", (_post_body([length], _SECRET),))
-        yield Try(f"length {length[:60]!r} and chunked", (_post_body([length, _CHUNKED], _CHUNKS),))
-        yield Try(f"length {length[:60]!r} of a GET", (_post_body([length], _SECRET, line=b"GET /api/x HTTP/1.1"),))
+        yield Try(f"length {length[:60]!r}", (_post_body([length], SECRET),))
+        yield Try(f"length {length[:60]!r} and chunked", (_post_body([length, CHUNKED], CHUNKS),))
+        yield Try(f"length {length[:60]!r} of a GET", (_post_body([length], SECRET, line=b"GET /api/x HTTP/1.1"),))
     for size in _SIZES:
-        yield Try(f"size {size[:40]!r}", (_post_body([_CHUNKED], size + b"\r\n\r\n" + _SECRET),))
+        yield Try(f"size {size[:40]!r}", (_post_body([CHUNKED], size + b"\r\n\r\n" + SECRET),))
         yield Try(
-            f"size {size[:40]!r} after a chunk", (_post_body([_CHUNKED], b"1\r\na\r\n" + size + b"\r\n\r\n" + _SECRET),)
+            f"size {size[:40]!r} after a chunk", (_post_body([CHUNKED], b"1\r\na\r\n" + size + b"\r\n\r\n" + SECRET),)
         )
     for end in _BREAKS:
-        yield Try(f"break {end!r} of every line", (_SECRET.replace(b"\r\n", end),))
-        yield Try(f"break {end!r} of a head", (_post_body([_CHUNKED], _CHUNKS, end=end),))
-        yield Try(f"break {end!r} after a chunk's size", (_post_body([_CHUNKED], b"1" + end + b"a\r\n" + _CHUNKS),))
-        yield Try(f"break {end!r} after a chunk", (_post_body([_CHUNKED], b"1\r\na" + end + _CHUNKS),))
-        yield Try(f"break {end!r} after the last chunk", (_post_body([_CHUNKED], b"0" + end + end + _SECRET),))
-        yield Try(f"break {end!r} between requests", (_get(b"/api/x") + end + _SECRET,))
+        yield Try(f"break {end!r} of every line", (SECRET.replace(b"\r\n", end),))
+        yield Try(f"break {end!r} of a head", (_post_body([CHUNKED], CHUNKS, end=end),))
+        yield Try(f"break {end!r} after a chunk's size", (_post_body([CHUNKED], b"1" + end + b"a\r\n" + CHUNKS),))
+        yield Try(f"break {end!r} after a chunk", (_post_body([CHUNKED], b"1\r\na" + end + CHUNKS),))
+        yield Try(f"break {end!r} after the last chunk", (_post_body([CHUNKED], b"0" + end + end + SECRET),))
+        yield Try(f"break {end!r} between requests", (get(b"/api/x") + end + SECRET,))
         yield Try(
-            f"break {end!r} in a value", (_get(b"/api/x", b"x: y" + end + b"content-length: 0" + end + end + _SECRET),)
+            f"break {end!r} in a value", (get(b"/api/x", b"x: y" + end + b"content-length: 0" + end + end + SECRET),)
         )
     for trailer in _TRAILERS:
-        yield Try(f"trailer {trailer[:40]!r}", (_post_body([_CHUNKED], b"0\r\n" + trailer + b"\r\n\r\n" + _SECRET),))
-        said = [_CHUNKED, b"te: trailers", b"trailer: " + trailer.partition(b":")[0][:50].strip(b"\0 \r")]
+        yield Try(f"trailer {trailer[:40]!r}", (_post_body([CHUNKED], b"0\r\n" + trailer + b"\r\n\r\n" + SECRET),))
+        said = [CHUNKED, b"te: trailers", b"trailer: " + trailer.partition(b":")[0][:50].strip(b"\0 \r")]
         yield Try(f"trailer {trailer[:40]!r}, told of", (_post_body(said, b"0\r\n" + trailer + b"\r\n\r\n"),))
     for line in _LINES:
         yield Try(f"line {line[:40]!r}", (line + b"\r\nhost: a\r\n\r\n",))
-        yield Try(f"line {line[:40]!r} after another", (_get(b"/api/x") + line + b"\r\nhost: a\r\n\r\n",))
+        yield Try(f"line {line[:40]!r} after another", (get(b"/api/x") + line + b"\r\nhost: a\r\n\r\n",))
     for header in _NAMES:
-        yield Try(f"header {header[:40]!r}", (_get(b"/api/x", header) + _SECRET,))
+        yield Try(f"header {header[:40]!r}", (get(b"/api/x", header) + SECRET,))
         yield Try(
-            f"header {header[:40]!r} first", (b"GET /api/x HTTP/1.1\r\n" + header + b"\r\nhost: a\r\n\r\n" + _SECRET,)
+            f"header {header[:40]!r} first", (b"GET /api/x HTTP/1.1\r\n" + header + b"\r\nhost: a\r\n\r\n" + SECRET,)
         )
     for kind in _UPGRADES:
         more = (b"connection: upgrade", b"upgrade: " + kind, b"sec-websocket-version: 13", b"sec-websocket-key: eA==")
-        yield Try(f"upgrade {kind!r}", (_get(b"/api/x", *more), _SECRET))
-        yield Try(f"upgrade {kind!r}, too early", (_get(b"/api/x", *more) + _SECRET,))
-        yield Try(f"upgrade {kind!r}, forbidden", (_get(b"/secret", *more),))
-        yield Try(f"upgrade {kind!r} with a body", (_get(b"/api/x", *more, _LENGTH) + _SECRET, _SECRET))
+        yield Try(f"upgrade {kind!r}", (get(b"/api/x", *more), SECRET))
+        yield Try(f"upgrade {kind!r}, too early", (get(b"/api/x", *more) + SECRET,))
+        yield Try(f"upgrade {kind!r}, forbidden", (get(b"/secret", *more),))
+        yield Try(f"upgrade {kind!r} with a body", (get(b"/api/x", *more, LENGTH) + SECRET, SECRET))
     yield from _in_turn()
 
 
 def _in_turn() -> Iterator[Try]:
     """Several requests on one connection, of which some are forbidden."""
-    allowed, head = _get(b"/api/x"), _get(b"/api/x").replace(b"GET", b"HEAD")
-    yield Try("allowed, forbidden", (allowed + _SECRET,))
-    yield Try("forbidden, allowed", (_SECRET + allowed,))
-    yield Try("a HEAD, forbidden", (head + _SECRET,))
-    yield Try("many allowed, forbidden", (allowed * 30 + _SECRET,))
-    yield Try("forbidden ten times", (_SECRET * 10,))
-    yield Try("allowed, forbidden, in turn", ((allowed + _SECRET) * 5,))
-    yield Try("byte by byte", tuple(bytes([byte]) for byte in allowed + _SECRET))
-    yield Try("a forbidden one in two halves", (_SECRET[:9], _SECRET[9:]))
-    for place in range(1, len(_SECRET), 3):
-        yield Try(f"a cut at byte {place}", (allowed + _SECRET[:place], _SECRET[place:]))
+    allowed, head = get(b"/api/x"), get(b"/api/x").replace(b"GET", b"HEAD")
+    yield Try("allowed, forbidden", (allowed + SECRET,))
+    yield Try("forbidden, allowed", (SECRET + allowed,))
+    yield Try("a HEAD, forbidden", (head + SECRET,))
+    yield Try("many allowed, forbidden", (allowed * 30 + SECRET,))
+    yield Try("forbidden ten times", (SECRET * 10,))
+    yield Try("allowed, forbidden, in turn", ((allowed + SECRET) * 5,))
+    yield Try("byte by byte", tuple(bytes([byte]) for byte in allowed + SECRET))
+    yield Try("a forbidden one in two halves", (SECRET[:9], SECRET[9:]))
+    for place in range(1, len(SECRET), 3):
+        yield Try(f"a cut at byte {place}", (allowed + SECRET[:place], SECRET[place:]))
     for verb in (
         b"100-continue",
         b"100-Continue",
@@ -615,10 +510,10 @@ def _in_turn() -> Iterator[Try]:
         b"100-continue\r\nexpect: 100-continue",
     ):
         expect = b"expect: " + verb
-        yield Try(f"expect {verb!r}", (_post(expect, _LENGTH), _SECRET))
-        yield Try(f"expect {verb!r}, and chunks", (_post(expect, _CHUNKED), _CHUNKS))
-        yield Try(f"expect {verb!r}, not waited for", (_post(expect, _LENGTH, body=_SECRET) + _SECRET,))
-        yield Try(f"expect {verb!r}, and no body", (_get(b"/api/x", expect), _SECRET))
+        yield Try(f"expect {verb!r}", (post(expect, LENGTH), SECRET))
+        yield Try(f"expect {verb!r}, and chunks", (post(expect, CHUNKED), CHUNKS))
+        yield Try(f"expect {verb!r}, not waited for", (post(expect, LENGTH, body=SECRET) + SECRET,))
+        yield Try(f"expect {verb!r}, and no body", (get(b"/api/x", expect), SECRET))
     for connection in (
         b"close",
         b"keep-alive",
@@ -631,11 +526,11 @@ def _in_turn() -> Iterator[Try]:
         b"te",
         b"",
     ):
-        yield Try(f"connection {connection!r}", (_get(b"/api/x", b"connection: " + connection) + _SECRET,))
-        old = _get(b"/api/x", b"connection: " + connection, version=b"HTTP/1.0") + _SECRET
+        yield Try(f"connection {connection!r}", (get(b"/api/x", b"connection: " + connection) + SECRET,))
+        old = get(b"/api/x", b"connection: " + connection, version=b"HTTP/1.0") + SECRET
         yield Try(f"connection {connection!r} of HTTP/1.0", (old,))
-        body = _post(b"connection: " + connection, _LENGTH, body=_SECRET)
-        yield Try(f"connection {connection!r} with a body", (body + _SECRET,))
+        body = post(b"connection: " + connection, LENGTH, body=SECRET)
+        yield Try(f"connection {connection!r} with a body", (body + SECRET,))
 
 
 def smuggled(seed: int, number: int) -> Iterator[Try]:
@@ -648,10 +543,10 @@ def smuggled(seed: int, number: int) -> Iterator[Try]:
             random.choice(_NAMES),
         ]
         headers = random.sample(headers, random.randint(1, 3))
-        body = random.choice([_SECRET, _CHUNKS, random.choice(_SIZES) + random.choice(_BREAKS) + _CHUNKS])
+        body = random.choice([SECRET, CHUNKS, random.choice(_SIZES) + random.choice(_BREAKS) + CHUNKS])
         end = random.choice([b"\r\n", b"\r\n", b"\r\n", *_BREAKS])
         line = random.choice([b"POST /api/x HTTP/1.1", b"GET /api/x HTTP/1.1", b"POST /api/x HTTP/1.0", *_LINES])
-        data = _post_body(headers, body, line=line, end=end) + random.choice([b"", _SECRET])
+        data = _post_body(headers, body, line=line, end=end) + random.choice([b"", SECRET])
         cut = random.randrange(1, len(data))
         pieces = (data,) if random.random() < 0.7 else (data[:cut], data[cut:])
         yield Try(f"smuggled {seed}/{count}: {data[:300]!r}", pieces)

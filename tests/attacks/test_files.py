@@ -256,10 +256,10 @@ def test_a_file_that_goes_after_it_was_listed_is_an_error(folder: Path, monkeypa
     (folder / "m" / "x.yaml").write_text(pod("x"))
     really = os.open
 
-    def opening(path: str, *more: int) -> int:
+    def opening(path: str, *more: int, dir_fd: int | None = None) -> int:
         if str(path) == "m/x.yaml":
             os.unlink(path)
-        return really(path, *more)
+        return really(path, *more, dir_fd=dir_fd)
 
     monkeypatch.setattr(os, "open", opening)
     assert _codes() == ["EG1001"]
@@ -286,10 +286,13 @@ def test_a_file_that_grows_while_it_is_read_is_read_once(folder: Path) -> None:
 
 def test_a_file_that_may_not_be_read_is_an_error(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "m" / "good.yaml").chmod(stat.S_IWUSR)
+    really = os.open
     if os.geteuid() == 0:  # who may read everything
 
-        def refused(path: str, *_more: int) -> int:
-            raise PermissionError(13, "Permission denied", path)
+        def refused(path: str, *more: int, dir_fd: int | None = None) -> int:
+            if str(path).startswith("m/"):
+                raise PermissionError(13, "Permission denied", path)
+            return really(path, *more, dir_fd=dir_fd)
 
         monkeypatch.setattr(os, "open", refused)
     assert _codes() == ["EG1001"]

@@ -6,7 +6,7 @@ import asyncio
 import re
 
 from eastgate.mesh.local.calling import HttpRequest
-from tests.attacks.framing import SHAPES
+from tests.attacks.shapes import SHAPES
 from tests.faults.meshes import Running, running
 from tests.faults.recorder import Recorder
 from tests.faults.worlds import HTTP, allow, world

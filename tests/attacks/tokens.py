@@ -44,7 +44,7 @@ class TokenTry:
 
 def claims(**more: object) -> dict[str, object]:
     """What a good token claims, with more of it, or less where that is None."""
-    found = {"iss": ISSUER, "aud": AUDIENCE, "sub": WEB, "exp": int(time.time()) + 600, **more}
+    found = {"iss": ISSUER, "aud": AUDIENCE, "sub": WEB, "exp": int(time.time()) + 86_400, **more}
     return {name: value for name, value in found.items() if value is not None}
 
 

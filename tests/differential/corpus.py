@@ -35,7 +35,7 @@ def request(random: Random) -> Http:
     chosen = (*headers(random), *connections(random))
     if version == HTTP_2:  # which has no headers about connections; what comes of them is for attacks to tell
         chosen = tuple(one for one in chosen if one[0].lower() not in _OF_HTTP_1)
-    elif random.random() < 0.05:
+    elif target.isascii() and random.random() < 0.05:
         chosen = (*chosen, ("host", random.choice([host, hosts(random)])))
     query = "" if "#" in target or "?" in target else queries(random)
     return Http(random.choice(METHODS), target + query, host, chosen, version)
