@@ -32,10 +32,12 @@ from eastgate.policy import (
     Rule,
     Ruling,
     Stage,
+    assume,
     at_port,
     atoms,
     consents,
     is_network,
+    mentions,
     rules_of,
 )
 from eastgate.policy.attributes import PATH, PORT, UNKNOWN
@@ -87,11 +89,11 @@ def judge(layer: Layer, request: Request) -> Outcome:
     if request.bad_host and _reads_http(layer, request):
         return Outcome(False, layer.name, REFUSED_HOST, None, Refusal.BAD_REQUEST)
     if request.refused_path:
-        chain = _pick_blindly(layer, request, _pathless(request))
+        chain = _pick_blindly(layer, request, _is_about_path)
         if chain is None or PATH in chain.looks_at:
             return Outcome(False, layer.name, None, None, Refusal.BAD_REQUEST)
-    elif request.respelled_path and (sensitive := [one for one in deciding_atoms(layer) if is_sensitive(one)]):
-        chain = _pick_blindly(layer, request, request.assuming(dict.fromkeys(sensitive)))
+    elif request.respelled_path and any(map(is_sensitive, deciding_atoms(layer))):
+        chain = _pick_blindly(layer, request, is_sensitive)
         if chain is None or any(map(is_sensitive, deciding_atoms(chain))):
             return Outcome(False, layer.name, REFUSED_SPELLING, None, Refusal.BAD_REQUEST)
     else:
@@ -140,19 +142,21 @@ def _reads_http(layer: Layer, request: Request) -> bool:
     return True
 
 
-def _pathless(request: Request) -> Request:
-    return Request({a: v for a, v in request.values.items() if a != PATH}, request.answers, request.assumed)
+def _is_about_path(atom: Is | Computed) -> bool:
+    return PATH in mentions(atom)
 
 
-def _pick_blindly(layer: Layer, request: Request, blind: Request) -> Chain | None:
-    """The chain of a request of which less is to be looked at; None where the choice depends on the rest."""
+def _pick_blindly(layer: Layer, request: Request, asks: Callable[[Is | Computed], bool]) -> Chain | None:
+    """Return the chain of a request at which such atoms may not look; None where the choice depends on them."""
     for case in layer.cases:
-        held = truth(case.when, request if case.forgiving else blind)
-        if held is None:
-            _sure(case.when, request)  # raises where it is something else that nobody knows
-            return None
-        if held:
+        if case.forgiving:
+            possible = certain = _sure(case.when, request)
+        else:
+            possible, certain = (_sure(assume(case.when, asks, held=held), request) for held in (True, False))
+        if certain:
             return case.chain
+        if possible:
+            return None
     return layer.otherwise
 
 

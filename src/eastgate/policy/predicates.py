@@ -24,6 +24,7 @@ __all__ = [
     "Predicate",
     "all_of",
     "any_of",
+    "assume",
     "atoms",
     "mentions",
     "rewrite",
@@ -145,6 +146,24 @@ def rewrite(predicate: Predicate, atom: Callable[[Is | Computed], Predicate]) ->
             return NEVER if NEVER in kept else all_of(kept)
         case Or(parts):
             kept = [rewrite(part, atom) for part in parts]
+            return ALWAYS if ALWAYS in kept else any_of(part for part in kept if part != NEVER)
+
+
+def assume(predicate: Predicate, asks: Callable[[Is | Computed], bool], *, held: bool) -> Predicate:
+    """Return the predicate where every such atom helps it to hold, or with `held` False to fail."""
+    match predicate:
+        case Is() | Computed():
+            if asks(predicate):
+                return ALWAYS if held else NEVER
+            return predicate
+        case Not(part):
+            inner = assume(part, asks, held=not held)
+            return NEVER if inner == ALWAYS else ALWAYS if inner == NEVER else Not(inner)
+        case And(parts):
+            kept = [assume(part, asks, held=held) for part in parts]
+            return NEVER if NEVER in kept else all_of(kept)
+        case Or(parts):
+            kept = [assume(part, asks, held=held) for part in parts]
             return ALWAYS if ALWAYS in kept else any_of(part for part in kept if part != NEVER)
 
 

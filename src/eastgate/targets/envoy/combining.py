@@ -11,9 +11,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
 
-from eastgate.policy import ALWAYS, NEVER, And, InNetwork, Is, Not, Predicate, Refusal, all_of, any_of, needs_http
+from eastgate.policy import (
+    ALWAYS,
+    NEVER,
+    And,
+    InNetwork,
+    Is,
+    Not,
+    Predicate,
+    Refusal,
+    all_of,
+    any_of,
+    assume,
+    needs_http,
+)
 from eastgate.policy.attributes import ADDRESS
-from eastgate.targets.envoy.decisions import NO_AUDIT, OPEN, Choice, Node, Verdict, assume, choice, verdicts
+from eastgate.targets.envoy.decisions import NO_AUDIT, OPEN, Choice, Node, Verdict, choice, verdicts
 
 __all__ = ["Entry", "TooManyEnds", "either", "flatten", "or_else", "then", "unread"]
 

@@ -7,7 +7,7 @@ in the same list, never inside of their `otherwise`. Envoy reads no configuratio
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
@@ -15,18 +15,11 @@ from typing import TypeAlias
 from eastgate.policy import (
     ALWAYS,
     NEVER,
-    And,
-    Computed,
-    Is,
-    Not,
-    Or,
     Origin,
     PolicyRef,
     Predicate,
     Refusal,
     Rule,
-    all_of,
-    any_of,
 )
 
 __all__ = [
@@ -35,7 +28,6 @@ __all__ = [
     "Choice",
     "Node",
     "Verdict",
-    "assume",
     "choice",
     "name_of",
     "verdicts",
@@ -121,21 +113,3 @@ def verdicts(node: Node) -> Iterator[Verdict]:
     for _, inner in node.tests:
         yield from verdicts(inner)
     yield from verdicts(node.otherwise)
-
-
-def assume(predicate: Predicate, asks: Callable[[Is | Computed], bool], *, held: bool) -> Predicate:
-    """Return the predicate where every such atom helps it to hold, or with `held` False to fail."""
-    match predicate:
-        case Is() | Computed():
-            if asks(predicate):
-                return ALWAYS if held else NEVER
-            return predicate
-        case Not(part):
-            inner = assume(part, asks, held=not held)
-            return NEVER if inner == ALWAYS else ALWAYS if inner == NEVER else Not(inner)
-        case And(parts):
-            kept = [assume(part, asks, held=held) for part in parts]
-            return NEVER if NEVER in kept else all_of(kept)
-        case Or(parts):
-            kept = [assume(part, asks, held=held) for part in parts]
-            return ALWAYS if ALWAYS in kept else any_of(part for part in kept if part != NEVER)

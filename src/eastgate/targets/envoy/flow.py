@@ -27,6 +27,7 @@ from eastgate.policy import (
     Refusal,
     Rule,
     Stage,
+    assume,
     at_port,
     atoms,
     is_network,
@@ -39,7 +40,7 @@ from eastgate.policy.hosts import HOST_PATTERN, is_host
 from eastgate.policy.paths import REFUSED, RESPELLED, is_refused, is_respelled, is_sensitive
 from eastgate.targets.envoy.callers import Caller, Naming
 from eastgate.targets.envoy.codes import ASKS_AN_AUTHORIZER, Inexpressible
-from eastgate.targets.envoy.decisions import NO_AUDIT, Node, Verdict, allow, assume, choice, deny
+from eastgate.targets.envoy.decisions import NO_AUDIT, Node, Verdict, allow, choice, deny
 from eastgate.targets.envoy.exactness import obstacle
 from eastgate.targets.envoy.filing import Filed
 
