@@ -1,0 +1,71 @@
+"""An allow that is proven without a search is one that the search would find too."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+
+from eastgate.engine import reference
+from eastgate.engine.certainty import prove_allow
+from eastgate.engine.completions import complete
+from eastgate.policy import (
+    AllowAny,
+    And,
+    Case,
+    Chain,
+    Is,
+    Layer,
+    OneOf,
+    Origin,
+    PolicyRef,
+    Predicate,
+    Refusal,
+    Request,
+    Rule,
+    Suffix,
+)
+from eastgate.policy.attributes import HOST, IDENTITY, METHOD, PATH, PORT, header
+from tests.engine import strategies
+
+
+@settings(max_examples=800, deadline=None)
+@given(strategies.layer, strategies.any_request())
+def test_what_is_proven_is_so(layer: Layer, request: Request) -> None:
+    proven = prove_allow(layer, request)
+    if proven is not None:
+        assert proven.allowed
+        assert reference.decide([layer], request).allowed
+
+
+def _one(text: str) -> OneOf:
+    return OneOf(frozenset({text}))
+
+
+def _allowing(*identities: str) -> Chain:
+    origin = Origin(PolicyRef("Kind", "n", "p"), 0)
+    rules = tuple(Rule(Is(IDENTITY, _one(identity)), origin) for identity in identities)
+    return Chain((AllowAny("allow", rules, Refusal.FORBIDDEN),))
+
+
+def _routes(number: int, chain: Chain) -> tuple[Case, ...]:
+    """Routes that look at so much that nobody could try every request."""
+
+    def when(place: int) -> Predicate:
+        looked_at = (Is(PATH, Suffix(f"{place}.x")), Is(METHOD, _one(f"M{place}")), Is(HOST, Suffix(f".h{place}")))
+        return And((*looked_at, *(Is(header(f"k{one}"), _one(f"{place}")) for one in range(5))))
+
+    return tuple(Case(when(place), chain) for place in range(number))
+
+
+def test_many_routes_are_decided_where_each_allows() -> None:
+    """Whichever of them a request takes that nobody has read, its caller may."""
+    layer = Layer("inbound", _allowing("a", "b"), _routes(80, _allowing("a")))
+    assert complete(layer, Request({IDENTITY: "a", PORT: 80})).outcome.allowed
+    assert not complete(layer, Request({IDENTITY: "b", PORT: 80})).outcome.allowed
+
+
+def test_a_case_that_nothing_can_meet_does_not_refuse_an_encoded_slash() -> None:
+    empty = And((Is(IDENTITY, OneOf(frozenset())), Is(PATH, OneOf(frozenset()))))
+    layer = Layer("inbound", Chain(()), (Case(empty, Chain(())),))
+    request = Request({PATH: "/a%2fb"})
+    assert complete(layer, request).outcome.allowed
+    assert reference.decide([layer], request).allowed
