@@ -8,7 +8,7 @@ import pytest
 
 from eastgate.mesh.calls import make_calls
 from eastgate.questions import Question
-from tests.faults.linkerd_routes import only_for_bob
+from tests.faults.linkerd import only_for_bob
 from tests.faults.meshes import Running, running
 from tests.faults.worlds import HTTP
 

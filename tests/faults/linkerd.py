@@ -1,45 +1,80 @@
-"""Linkerd resources for the server of the small world: one Server, and as many rules on it as a test wants."""
+"""Linkerd resources for the server of the small world: a Server, routes that are open to one account, and as many
+rules as a test wants.
+"""
 
 from __future__ import annotations
 
-from tests.faults.worlds import HTTP, Manifest
+from tests.faults.worlds import HTTP, Manifest, world
 
-__all__ = ["from_networks", "header_routes", "server"]
+__all__ = ["from_networks", "header_routes", "only_for_bob", "resource", "route_for", "server"]
 
-_GROUP = "policy.linkerd.io"
-_SERVER = {"group": _GROUP, "kind": "Server", "name": "server"}
+_LINKERD = "policy.linkerd.io"
+_SERVER = {"group": _LINKERD, "kind": "Server", "name": "server"}
 
 
-def _resource(kind: str, name: str, spec: Manifest, version: str = "v1alpha1") -> Manifest:
+def resource(kind: str, name: str, version: str, **spec: object) -> Manifest:
     metadata = {"name": name, "namespace": "shop"}
-    return {"apiVersion": f"{_GROUP}/{version}", "kind": kind, "metadata": metadata, "spec": spec}
+    return {"apiVersion": f"{_LINKERD}/{version}", "kind": kind, "metadata": metadata, "spec": spec}
 
 
-def server(protocol: str = "unknown", access: str = "deny", port: int = HTTP) -> Manifest:
+def server(protocol: str = "unknown", access: str = "deny") -> Manifest:
     """A Server on the port of the workload `server`."""
     selector = {"matchLabels": {"app": "server"}}
-    spec = {"podSelector": selector, "port": port, "proxyProtocol": protocol, "accessPolicy": access}
-    return _resource("Server", "server", spec, "v1beta3")
+    return resource(
+        "Server", "server", "v1beta3", podSelector=selector, port=HTTP, proxyProtocol=protocol, accessPolicy=access
+    )
+
+
+# Routes that are open to one account
+
+
+def route_for(name: str, account: str, *matches: Manifest) -> list[Manifest]:
+    """A way in that is open to one account."""
+    route = {"group": _LINKERD, "kind": "HTTPRoute", "name": name}
+    who = {"group": _LINKERD, "kind": "MeshTLSAuthentication", "name": account}
+    identities = [{"kind": "ServiceAccount", "name": account}]
+    return [
+        resource("HTTPRoute", name, "v1beta3", parentRefs=[_SERVER], rules=[{"matches": [match]} for match in matches]),
+        resource("AuthorizationPolicy", name, "v1alpha1", targetRef=route, requiredAuthenticationRefs=[who]),
+        resource("MeshTLSAuthentication", account, "v1alpha1", identityRefs=identities),
+    ]
+
+
+def only_for_bob(*matches: Manifest) -> list[Manifest]:
+    """Whoever sends a request that matches must be bob; alice may send all others."""
+    return [
+        *world(),
+        server("HTTP/1"),
+        *route_for("special", "bob", *matches),
+        *route_for("rest", "alice", {"path": {"type": "PathPrefix", "value": "/"}}),
+    ]
+
+
+# Many rules
 
 
 def from_networks(*networks: str, target: Manifest | None = None) -> list[Manifest]:
     """A NetworkAuthentication for each network, and an AuthorizationPolicy that lets it in."""
     found: list[Manifest] = []
     for number, network in enumerate(networks):
-        reference = {"group": _GROUP, "kind": "NetworkAuthentication", "name": f"n{number}"}
-        spec = {"targetRef": target or _SERVER, "requiredAuthenticationRefs": [reference]}
-        found.append(_resource("NetworkAuthentication", f"n{number}", {"networks": [{"cidr": network}]}))
-        found.append(_resource("AuthorizationPolicy", f"n{number}", spec))
+        name = f"n{number}"
+        needed = [{"group": _LINKERD, "kind": "NetworkAuthentication", "name": name}]
+        found.append(resource("NetworkAuthentication", name, "v1alpha1", networks=[{"cidr": network}]))
+        found.append(
+            resource(
+                "AuthorizationPolicy",
+                name,
+                "v1alpha1",
+                targetRef=target or _SERVER,
+                requiredAuthenticationRefs=needed,
+            )
+        )
     return found
 
 
-def header_routes(*values: str, header: str = "x-team", catch_all: bool = True) -> list[Manifest]:
-    """Routes that look at a header, a match for each value, and one for everything else where that is wanted."""
+def header_routes(*values: str, header: str = "x-team") -> list[Manifest]:
+    """Routes that look at a header, a match for each value, and one for everything else."""
     matches: list[Manifest] = [{"headers": [{"name": header, "value": value}]} for value in values]
-    if catch_all:
-        matches.append({"path": {"type": "PathPrefix", "value": "/"}})
-    specs = {
-        f"r{place}": {"parentRefs": [_SERVER], "rules": [{"matches": matches[place : place + 8]}]}
-        for place in range(0, len(matches), 8)
-    }
-    return [_resource("HTTPRoute", name, spec, "v1beta3") for name, spec in specs.items()]
+    matches.append({"path": {"type": "PathPrefix", "value": "/"}})
+    rules = {f"r{place}": [{"matches": matches[place : place + 8]}] for place in range(0, len(matches), 8)}
+    return [resource("HTTPRoute", name, "v1beta3", parentRefs=[_SERVER], rules=rule) for name, rule in rules.items()]

@@ -18,7 +18,7 @@ from eastgate.targets.envoy import joint_of
 from eastgate.targets.envoy.exactness import obstacle
 from eastgate.xds import values
 from tests.attacks.frames import GOAWAY, RST_STREAM, frames, opening, request
-from tests.faults.linkerd_routes import only_for_bob
+from tests.faults.linkerd import only_for_bob
 from tests.faults.meshes import Running, running, until
 from tests.faults.worlds import HTTP, sa
 

@@ -8,7 +8,7 @@ from eastgate.mesh.calls import make_calls
 from eastgate.mesh.local.connection import Connection
 from eastgate.questions import Question
 from tests.attacks.frames import opening, request
-from tests.faults.linkerd_routes import resource, route_for
+from tests.faults.linkerd import route_for, server
 from tests.faults.meshes import Running, running
 from tests.faults.recorder import Recorder
 from tests.faults.worlds import HTTP, Manifest, allow, sa, world
@@ -24,10 +24,9 @@ def _admin_for_bob() -> list[Manifest]:
     """The host admin.example is for bob; alice may ask for all others."""
     route, *rest = route_for("special", "bob", {})
     route["spec"]["hostnames"] = ["admin.example"]
-    selector = {"matchLabels": {"app": "server"}}
     return [
         *world(),
-        resource("Server", "server", "v1beta3", podSelector=selector, port=HTTP, proxyProtocol="HTTP/1"),
+        server("HTTP/1"),
         *(route, *rest),
         *route_for("rest", "alice", {"path": {"type": "PathPrefix", "value": "/"}}),
     ]

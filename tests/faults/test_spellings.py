@@ -7,7 +7,7 @@ import pytest
 from eastgate.mesh.calls import make_calls
 from eastgate.questions import Question
 from tests.attacks.frames import opening, request
-from tests.faults.linkerd_routes import only_for_bob
+from tests.faults.linkerd import only_for_bob
 from tests.faults.meshes import running
 from tests.faults.recorder import Recorder
 from tests.faults.worlds import HTTP, allow, deny, world
