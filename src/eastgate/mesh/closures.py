@@ -7,7 +7,7 @@ opens again when everything else of it was accepted, and not before: until then 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -78,8 +78,14 @@ class Closures:
     def forget(self, node: str) -> None:
         """Forget a proxy that is gone."""
         self._rejected.pop(node, None)
-        self._shut.pop(node, None)
-        self.closed = {place: closure for place, closure in self.closed.items() if place[0] != node}
+        self.keep(node, ())
+
+    def keep(self, node: str, ports: Collection[int]) -> None:
+        """Forget the ports that a proxy does not have any more."""
+        shut = {port: awaited for port, awaited in self._shut.pop(node, {}).items() if port in ports}
+        if shut:
+            self._shut[node] = shut
+        self.closed = {place: one for place, one in self.closed.items() if place[0] != node or place[1] in ports}
 
     def guard(
         self, node: str, port: int, resources: Sequence[Resource], trust: Iterable[Resource], closing: Closing

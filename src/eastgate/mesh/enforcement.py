@@ -150,6 +150,7 @@ class Enforcement:
         known = self._addresses(node) if self._by_address else ()
         trust = [one for one in self._secrets.get(node, {}).values() if one.key == TRUST]
         found: list[Resource] = []
+        self._closures.keep(node, site.ports)
         ends = self.authority.settings.open_requests is OpenRequests.END
         for port, bound in sorted(site.ports.items()):
             ended = self._ended.get((node, port), Counter())

@@ -1,0 +1,95 @@
+"""Which ports are closed because their proxy does not have what it should, and when they open again."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from eastgate.mesh.closures import TRUST, Closing, Closures
+from eastgate.xds.server.resources import CLUSTER, EXTENSION, LISTENER, SECRET, Key, Resource
+from eastgate.xds.server.status import Rejection, ResourceState
+
+NODE, PORT = "shop/cart", 80
+CLOSING = Closing(Resource(LISTENER, "connections/80", b"closed"), (LISTENER, "inbound/80"), (EXTENSION, "80/audit"))
+WHO, RULES, OUTER = (LISTENER, "connections/80"), (EXTENSION, "80/requests"), (LISTENER, "inbound/80")
+POLICY = "Kind/shop/p"
+
+
+def _resources(version: str = "1") -> list[Resource]:
+    keys = [WHO, RULES, OUTER, CLOSING.audit, (CLUSTER, "app/80")]
+    return [Resource(*key, version.encode(), frozenset({POLICY})) for key in keys]
+
+
+def _trust(version: str = "1") -> list[Resource]:
+    return [Resource(SECRET, "trust", version.encode())]
+
+
+def _guard(closures: Closures, version: str = "1", trust: str = "1") -> dict[Key, bytes]:
+    return {one.key: one.body for one in closures.guard(NODE, PORT, _resources(version), _trust(trust), CLOSING)}
+
+
+def _reject(closures: Closures, key: Key, version: str = "1") -> None:
+    body = Resource(*key, version.encode()).version
+    closures.reject(NODE, key, Rejection(body, "no", frozenset({POLICY}), datetime.now(UTC)))
+
+
+def _states(*but: Key) -> dict[Key, ResourceState]:
+    keys = [RULES, OUTER, CLOSING.audit, TRUST]
+    return {key: ResourceState.WAITING if key in but else ResourceState.ACCEPTED for key in keys}
+
+
+@pytest.mark.parametrize("key", [WHO, RULES, OUTER, TRUST])
+def test_whatever_decides_closes_the_port_when_it_is_rejected(key: Key) -> None:
+    closures = Closures()
+    _reject(closures, key)
+    assert _guard(closures)[WHO] == b"closed"
+    closure = closures.closed[NODE, PORT]
+    assert (closure.policies, closure.where) == ((POLICY,), "shop/cart port 80")
+    assert "no" in closure.reason
+
+
+@pytest.mark.parametrize("key", [CLOSING.audit, (CLUSTER, "app/80")])
+def test_what_decides_nothing_closes_nothing(key: Key) -> None:
+    closures = Closures()
+    _reject(closures, key)
+    assert _guard(closures)[WHO] == b"1"
+    assert not closures.closed
+
+
+def test_a_rejection_of_something_older_closes_nothing() -> None:
+    closures = Closures()
+    _reject(closures, RULES, "0")
+    assert _guard(closures)[WHO] == b"1"
+
+
+def test_a_port_opens_when_everything_else_was_accepted_and_not_before() -> None:
+    closures = Closures()
+    _reject(closures, RULES)
+    _guard(closures)
+    assert not closures.open(NODE, _states()), "what was rejected is still wanted"
+    assert _guard(closures, "2")[WHO] == b"closed"
+    assert (NODE, PORT) in closures.closed
+    for key in (RULES, OUTER, TRUST):
+        assert not closures.open(NODE, _states(key))
+    assert closures.open(NODE, _states(CLOSING.audit))
+    assert _guard(closures, "2")[WHO] == b"2"
+    assert not closures.closed
+    assert not closures.is_shut(NODE)
+
+
+def test_a_proxy_that_rejects_what_closes_loses_the_listener() -> None:
+    closures = Closures()
+    _reject(closures, RULES)
+    _guard(closures)
+    closures.reject(NODE, WHO, Rejection(CLOSING.listener.version, "no", frozenset(), datetime.now(UTC)))
+    assert {WHO, OUTER}.isdisjoint(_guard(closures))
+
+
+def test_a_port_that_is_gone_is_not_closed() -> None:
+    closures = Closures()
+    _reject(closures, RULES)
+    _guard(closures)
+    closures.keep(NODE, [81])
+    assert not closures.closed
+    assert not closures.is_shut(NODE)
