@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from eastgate.mesh import closures as closures_module
 from eastgate.mesh.closures import TRUST, Closing, Closures
 from eastgate.xds.server.resources import CLUSTER, EXTENSION, LISTENER, SECRET, Key, Resource
 from eastgate.xds.server.status import Rejection, ResourceState
@@ -14,6 +15,12 @@ NODE, PORT = "shop/cart", 80
 CLOSING = Closing(Resource(LISTENER, "connections/80", b"closed"), (LISTENER, "inbound/80"), (EXTENSION, "80/audit"))
 WHO, RULES, OUTER = (LISTENER, "connections/80"), (EXTENSION, "80/requests"), (LISTENER, "inbound/80")
 POLICY = "Kind/shop/p"
+
+
+@pytest.fixture(autouse=True)
+def any_body(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bodies of these resources are no messages."""
+    monkeypatch.setattr(closures_module, "obstacle", lambda _: None)
 
 
 def _resources(version: str = "1") -> list[Resource]:
