@@ -56,13 +56,15 @@ class Http:
 
     @property
     def hosts(self) -> str:
-        """The host as the engine is told of it: several are one, with commas between, which is none.
+        """The host as the engine is told of it: several are one, with commas between, which is none. Empty ones are
+        left out by Envoy, which passes on what it has compared.
 
         In HTTP/2 there is `:authority`, and Host beside it is nobody's business.
         """
         if self.version == HTTP_2:
             return self.host
-        return ",".join([self.host, *(value for name, value in self.headers if name.lower() == "host")])
+        every = [self.host, *(value.strip(" \t") for name, value in self.headers if name.lower() == "host")]
+        return ",".join(value for value in every if value)
 
     def values(self) -> dict[str, list[str]]:
         """The headers as the engine is told of them."""
