@@ -88,7 +88,11 @@ class Manifests:
 def _declared(document: Document, settings: Settings, reporter: Reporter) -> WorldObject | None:
     if document.data is None:
         return dialects.read_object(document, settings, reporter)
-    return interpret(cast("Manifest", document), reporter)
+    manifest = cast("Manifest", document)
+    declared = interpret(manifest, reporter)
+    if declared is not None:
+        dialects.inspect(manifest, declared, reporter)
+    return declared
 
 
 def read_manifests(

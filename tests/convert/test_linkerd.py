@@ -84,6 +84,35 @@ def test_nothing_is_converted_where_probes_would_let_everybody_in() -> None:
     assert converted(given, "linkerd", without).losses == []
 
 
+def test_nor_where_the_probes_of_the_injected_proxy_would() -> None:
+    admin = {**rule("cart"), "networkAttributes": {"ports": [4191]}}
+    outcome = converted([POD, policy(admin, level="NETWORK")], "linkerd", CLOSED)
+    assert outcome.written == []
+    assert outcome.losses == ["EG7403"]
+
+
+def test_a_server_on_the_port_of_the_injected_proxy_is_of_its_number() -> None:
+    server = {
+        "apiVersion": "policy.linkerd.io/v1beta3",
+        "kind": "Server",
+        "metadata": {"name": "admin", "namespace": "shop"},
+        "spec": {"podSelector": {"matchLabels": {"app": "web"}}, "port": "linkerd-admin"},
+    }
+    authorization = {
+        "apiVersion": "policy.linkerd.io/v1alpha1",
+        "kind": "AuthorizationPolicy",
+        "metadata": {"name": "scrape", "namespace": "shop"},
+        "spec": {
+            "targetRef": {"group": "policy.linkerd.io", "kind": "Server", "name": "admin"},
+            "requiredAuthenticationRefs": [{"kind": "ServiceAccount", "name": "prometheus"}],
+        },
+    }
+    outcome = converted([POD, server, authorization], "authorizationpolicy-v1alpha2", CLOSED)
+    (written,) = outcome.written
+    assert written["spec"]["rules"][0]["networkAttributes"] == {"ports": [4191]}
+    assert outcome.losses == ["EG7403"]
+
+
 def test_of_two_servers_for_one_port_neither_is_converted() -> None:
     def server(name: str) -> Manifest:
         spec = {"podSelector": {}, "port": 80, "accessPolicy": "deny"}

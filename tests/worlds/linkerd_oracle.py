@@ -246,7 +246,7 @@ def _http(match: Manifest, call: Call) -> tuple[int, ...] | None:
     headers = _headers(match, call)
     if length is None or headers is None or match.get("method", call.method) != call.method:
         return None
-    return length, int("method" in match), headers
+    return length, headers, int("method" in match)
 
 
 def _grpc(match: Manifest | None, call: Call) -> tuple[int, ...] | None:

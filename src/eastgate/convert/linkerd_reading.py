@@ -19,6 +19,7 @@ from eastgate.dialects.gep3779.model import Action, Level
 from eastgate.dialects.linkerd import GROUP
 from eastgate.dialects.linkerd.authorizations import Authorizations
 from eastgate.dialects.linkerd.clients import default_client
+from eastgate.dialects.linkerd.injected import ports_named, probes_with
 from eastgate.dialects.linkerd.model import AuthorizationPolicy, HttpRoute, Resource, Server
 from eastgate.places import Span
 from eastgate.policy import PolicyRef
@@ -116,7 +117,7 @@ class _Inbound:
         """The numbers of its port, which must be the same in all pods; None where they are not, or not known."""
         if isinstance(server.port, int):
             return frozenset({server.port})
-        found = {workload.ports_named(server.port) for workload in self._workloads(server)}
+        found = {ports_named(workload, server.port, self.job.world) for workload in self._workloads(server)}
         return next(iter(found)) if len(found) == 1 and all(found) else None
 
     def _share_a_port(self, one: Server, other: Server) -> bool:
@@ -157,7 +158,9 @@ class _Inbound:
         workloads = self._workloads(server)
         unknown = Workload(f"{self.namespace}/-", self.namespace, "-")
         defaults = {default_of(one, self.job) for one in (unknown, *workloads)}
-        if any(probe.rooted for one in workloads for probe in one.probes) and self.job.settings.linkerd_probe_networks:
+        ports = self._ports(server) or frozenset()
+        probed = any(probe.rooted for one in workloads for probe in probes_with(one, ports, self.job.world))
+        if probed and self.job.settings.linkerd_probe_networks:
             message = "the probes of these pods need a rule of their own now: the kubelet has no identity"
             self.job.lose(codes.PROBES, message, server.span)
         if defaults == {InboundPolicy.DENY}:

@@ -18,6 +18,7 @@ from eastgate.convert.model import Item, Job
 from eastgate.convert.selectors import may_meet
 from eastgate.dialects import linkerd
 from eastgate.dialects.base import Scene
+from eastgate.dialects.linkerd.injected import probes_with
 from eastgate.dialects.linkerd.stance import stance_of
 from eastgate.settings import InboundPolicy
 from eastgate.world import PodsMatching, Selector, Workload
@@ -97,7 +98,9 @@ def _is_sound(gep: Gep, targets: Sequence[PodsTarget], job: Job) -> bool:
                 message = f"ports that no Server has would be {default} here: {gep.policy.ref} is not converted"
                 job.keep(gep.document, codes.DEFAULT_OPEN, message, target.span, help=_DENY_BY_DEFAULT)
                 return False
-            if any(probe.rooted for probe in workload.probes) and job.settings.linkerd_probe_networks:
+            ports = frozenset(port for rule in gep.rules for port in rule.ports or ())
+            probes = probes_with(workload, ports, job.world)
+            if any(probe.rooted for probe in probes) and job.settings.linkerd_probe_networks:
                 why = f"Linkerd lets everybody in on the probes of {workload.key}"
                 message = f"{why}: {gep.policy.ref} is not converted"
                 way_out = "if probeNetworks is empty in your Linkerd, say so: --set linkerdProbeNetworks="

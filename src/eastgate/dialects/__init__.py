@@ -12,7 +12,7 @@ from eastgate.dialects.base import Condition, Kind, Scene
 from eastgate.policy import Attachment, Layer, Stances
 from eastgate.settings import Settings
 from eastgate.sources import Document
-from eastgate.world import GATEWAY_GROUP, Backend, Workload, World
+from eastgate.world import GATEWAY_GROUP, Backend, Manifest, Workload, World, WorldObject
 
 __all__ = [
     "DIALECTS",
@@ -20,6 +20,7 @@ __all__ = [
     "assemble",
     "conditions",
     "examine",
+    "inspect",
     "is_examined",
     "is_policy",
     "read_object",
@@ -95,6 +96,13 @@ def read_object(document: Document, settings: Settings, reporter: Reporter) -> B
     if kind is None or document.node is None:
         return None
     return kind.read(document, document.node, settings, reporter)
+
+
+def inspect(manifest: Manifest, declared: WorldObject, reporter: Reporter) -> None:
+    """Report what is wrong with an object of no dialect that refers to resources of one."""
+    for dialect in DIALECTS:
+        if dialect.inspect is not None:
+            dialect.inspect(manifest, declared, reporter)
 
 
 def _refuse(document: Document, reporter: Reporter) -> None:

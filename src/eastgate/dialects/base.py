@@ -17,7 +17,7 @@ from eastgate.schema import Check, Record, check
 from eastgate.settings import Settings
 from eastgate.sources import Document
 from eastgate.sources.node import Node
-from eastgate.world import Workload, World
+from eastgate.world import Manifest, Workload, World, WorldObject
 
 __all__ = ["Condition", "Dialect", "Kind", "Scene", "reader"]
 
@@ -71,8 +71,9 @@ class Dialect(Generic[P]):
     `layers` is given the policies of this dialect on one point of enforcement. Where the workload itself has a say, in
     its annotations perhaps, `stance` tells all of it that matters, or None; workloads with the same policies and the
     same stance decide alike. `examine` says what can be said only beside everything else that was read: an error
-    about a policy rejects it. `status` are the conditions that a policy would show. `bystanders` are kinds of its
-    groups that exist and are not for us to read.
+    about a policy rejects it. `inspect` says what is wrong with an object of another API that refers to this one.
+    `status` are the conditions that a policy would show. `bystanders` are kinds of its groups that exist and are not
+    for us to read.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Dialect(Generic[P]):
     layers: Callable[[Sequence[Attachment[P]], Scene], list[Layer]]
     stance: Callable[[Workload, Sequence[Attachment[P]], Scene], Hashable] | None = None
     examine: Callable[[Sequence[P], Settings, World], Iterable[tuple[P | None, Diagnostic]]] | None = None
+    inspect: Callable[[Manifest, WorldObject, Reporter], None] | None = None
     status: Callable[[P, Sequence[P], Settings, World], Sequence[Condition]] | None = None
     bystanders: frozenset[tuple[str, str]] = field(default_factory=frozenset)
 

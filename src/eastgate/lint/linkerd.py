@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eastgate.dialects.linkerd.injected import ports_named
 from eastgate.dialects.linkerd.model import AuthorizationPolicy, Server
 from eastgate.lint import codes, locating
 from eastgate.lint.ground import Ground, Group, enumerated
@@ -21,9 +22,11 @@ def servers_on(group: Group) -> list[Server]:
     return sorted(found, key=lambda server: (server.created is not None, server.created or "", server.ref.name))
 
 
-def ports_of(server: Server, workload: Workload) -> frozenset[int]:
+def ports_of(server: Server, workload: Workload, ground: Ground) -> frozenset[int]:
     """The ports of a workload that a Server means."""
-    return frozenset({server.port}) if isinstance(server.port, int) else workload.ports_named(server.port)
+    if isinstance(server.port, int):
+        return frozenset({server.port})
+    return ports_named(workload, server.port, ground.world)
 
 
 def overlapping_servers(ground: Ground) -> Iterator[Finding]:
@@ -32,7 +35,7 @@ def overlapping_servers(ground: Ground) -> Iterator[Finding]:
     for group in ground.workload_groups:
         owners: dict[int, Server] = {}
         for server in servers_on(group):
-            for port in sorted(ports_of(server, ground.workload(group.first))):
+            for port in sorted(ports_of(server, ground.workload(group.first), ground)):
                 owner = owners.setdefault(port, server)
                 if owner is not server:
                     found.setdefault((owner, server, port), []).extend(group.members)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eastgate.dialects.linkerd.injected import probes_with
 from eastgate.dialects.linkerd.model import AuthorizationPolicy
 from eastgate.lint import codes, locating
 from eastgate.lint.ground import Ground, Group, Policy, enumerated
@@ -30,14 +31,16 @@ def denied_probes(ground: Ground) -> Iterator[Finding]:
     for group in ground.workload_groups:
         layer = next((one for one in group.program.layers if one.name == "workload/inbound"), None)
         workload = ground.workload(group.first)
-        for probe in workload.probes if layer is not None else ():
+        owned = {port for server in servers_on(group) for port in ports_of(server, workload, ground)}
+        for probe in probes_with(workload, owned, ground.world) if layer is not None else ():
             values = {IDENTITY: None, MESH_NAME: None, PORT: probe.port, METHOD: "GET", PATH: probe.path}
             if layer is not None and not can_allow(layer, Request(values)):
-                yield _denied(probe, group, workload)
+                yield _denied(probe, group, ground)
 
 
-def _denied(probe: HttpProbe, group: Group, workload: Workload) -> Finding:
-    owner = next((server for server in servers_on(group) if probe.port in ports_of(server, workload)), None)
+def _denied(probe: HttpProbe, group: Group, ground: Ground) -> Finding:
+    workload = ground.workload(group.first)
+    owner = next((server for server in servers_on(group) if probe.port in ports_of(server, workload, ground)), None)
     by = f" by {owner.ref}" if owner is not None else ""
     message = f"the probe GET {probe.path} on port {probe.port} of {group.named} is denied{by}"
     if not probe.rooted:
@@ -110,7 +113,7 @@ def _skipped(workload: Workload, group: Group, ground: Ground) -> Iterator[Findi
     written = _annotation(workload, _SKIP, ground) or ""
     skipped = _numbers(written)
     for server in servers_on(group):
-        ports = sorted(port for port in ports_of(server, workload) if any(a <= port <= b for a, b in skipped))
+        ports = sorted(port for port in ports_of(server, workload, ground) if any(a <= port <= b for a, b in skipped))
         if ports:
             listed = ", ".join(str(port) for port in ports)
             message = f"{server.ref} is not enforced on port {listed} of {workload.key}: the proxy is bypassed there"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eastgate.dialects.linkerd.injected import injected_ports
 from eastgate.dialects.linkerd.model import AuthorizationPolicy, Server
 from eastgate.lint import codes, locating
 from eastgate.lint.ground import AccessPolicy, GepPolicy, Ground, Policy, enumerated
@@ -127,8 +128,10 @@ def _ports(policy: GepPolicy | Server, ground: Ground) -> Iterator[Finding]:
         return  # whoever declares no ports may listen on any
     exposed = {port.number for workload in selected for port in (*workload.ports, *workload.init_ports)}
     names = {port.name for workload in selected for port in (*workload.ports, *workload.init_ports) if port.name}
+    proxy = [injected_ports(one, ground.world) for one in selected] if isinstance(policy, Server) else []
+    of_proxy = {one for ports in proxy for port in ports.items() for one in port}
     for port, rule in said:
-        if port not in exposed and port not in names:
+        if port not in exposed and port not in names and port not in of_proxy:
             message = f"{policy.ref} is about port {port}, which {_who(selected)} not expose"
             known = {str(number) for number in exposed}
             help_ = f"write one of {some(known | (names if isinstance(port, str) else set()))}"

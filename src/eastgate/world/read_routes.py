@@ -139,10 +139,13 @@ def _backend(backend: Section, own_namespace: str) -> RouteBackend:
 
 def read_grpc_rules(spec: Section) -> tuple[GrpcRule, ...]:
     """The rules of a GRPCRoute. One without any has none: here the API server fills nothing in."""
-    return tuple(
-        GrpcRule(tuple(_grpc_match(match) for match in rule.sections("matches")), _filters(rule))
-        for rule in spec.sections("rules")
-    )
+    return tuple(_grpc_rule(rule) for rule in spec.sections("rules"))
+
+
+def _grpc_rule(rule: Section) -> GrpcRule:
+    for backend in rule.sections("backendRefs"):
+        _backend(backend, "")  # only for what is wrong with it: nobody asks yet where calls go
+    return GrpcRule(tuple(_grpc_match(match) for match in rule.sections("matches")), _filters(rule))
 
 
 def _grpc_match(match: Section) -> GrpcMatch:

@@ -82,10 +82,16 @@ CHOICES: list[tuple[str, list[InboundRoute], Request, str | None]] = [
     ),
     ("a method over none", [EVERYTHING, route("m", RouteMatch(method="GET"))], request(), "m"),
     (
-        "a method over headers",
-        [route("h", RouteMatch(headers=(A, B))), route("m", RouteMatch(method="GET"))],
-        request(a="1", b="1"),
-        "m",
+        "headers over a method",
+        [route("m", RouteMatch(method="GET")), route("h", RouteMatch(headers=(A,)))],
+        request(a="1"),
+        "h",
+    ),
+    (
+        "query over a method",
+        [route("m", RouteMatch(method="GET")), route("q", RouteMatch(query=(ValueMatch("q", "1"),)))],
+        request(q="1"),
+        "q",
     ),
     (
         "more headers",
@@ -256,7 +262,7 @@ def _http(match: RouteMatch, asked: Request) -> tuple[object, ...] | None:
         return None
     if not all(asked.values[query(one.name)] == one.value for one in match.query):
         return None
-    return length, match.method is not None, len(match.headers), len(match.query)
+    return length, len(match.headers), len(match.query), match.method is not None
 
 
 def _path(match: PathMatch, path: str) -> int | None:

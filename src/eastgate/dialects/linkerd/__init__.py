@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from eastgate.dialects.base import Dialect, Kind, reader
 from eastgate.dialects.linkerd import meaning, route_meaning, route_shapes, shapes
 from eastgate.dialects.linkerd.assemble import layers
-from eastgate.dialects.linkerd.examine import examine
+from eastgate.dialects.linkerd.gateway_routes import inspect
 from eastgate.dialects.linkerd.model import GROUP, Resource
 from eastgate.dialects.linkerd.stance import stance_of
 from eastgate.dialects.linkerd.status import conditions
@@ -54,6 +54,6 @@ DIALECT: Dialect[Resource] = Dialect(
     layers=layers,
     stance=stance_of,
     status=conditions,
-    examine=examine,
+    inspect=inspect,
     bystanders=frozenset({(GROUP, "EgressNetwork"), (GROUP, "HTTPLocalRateLimitPolicy")}),
 )

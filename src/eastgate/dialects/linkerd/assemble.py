@@ -114,12 +114,13 @@ class _Inbound:
         meaning = [server for server in self.servers if number in stance.numbers(server.port)]
         owner = next((server for server in meaning if not server.audit), None)
         opaque = Protocol.OPAQUE if number in stance.opaque else Protocol.UNKNOWN
+        probes = stance.probes if owner is None else (*stance.probes, *stance.proxy_probes)
         return _Port(
             server=owner,
             observed=tuple(server for server in meaning if server.audit),
             protocol=owner.protocol if owner else opaque,
             identity_required=owner is None and number in stance.identity_required,
-            probed=tuple(sorted({probe.path for probe in stance.probes if probe.port == number})),
+            probed=tuple(sorted({probe.path for probe in probes if probe.port == number})),
         )
 
     # Cases: the last of them is for all other requests to the port

@@ -133,3 +133,4 @@ MATCH_TYPE = Code(
     "unsupported GRPCRoute method match type",
     "The admission webhook of Linkerd refuses a GRPCRoute whose method is matched by a regular expression.",
 )
+ROUTE_BACKEND = Code("EG4036", "backend of a route", "A route cannot reference a Service without a port.")

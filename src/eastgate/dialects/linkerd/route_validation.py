@@ -22,6 +22,7 @@ __all__ = [
     "filter_body",
     "header_name",
     "hostname",
+    "is_header_name",
     "own_namespace",
     "parent",
     "path",
@@ -131,11 +132,16 @@ def pattern(match: Node, to: Checking) -> None:
 _HEADER = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 
 
+def is_header_name(text: str) -> bool:
+    """Whether HTTP takes it for the name of a header."""
+    return _HEADER.fullmatch(text) is not None
+
+
 def header_name(node: Node, to: Checking) -> None:
     """The name of a header, as HTTP has it."""
-    if not _HEADER.fullmatch(node.text):
+    if not is_header_name(node.text):
         near = node.text.strip().rstrip(":").strip()
-        way_out = f"write {near}" if _HEADER.fullmatch(near) else "write a name such as x-team"
+        way_out = f"write {near}" if is_header_name(near) else "write a name such as x-team"
         to.report(codes.ROUTE_HEADER, f"{quoted(node.text)} is not the name of a header", node, help=way_out)
 
 

@@ -1,7 +1,7 @@
 """Which route of a Server a request takes: Linkerd's order, which is not quite that of Gateway API.
 
 The proxy takes the best match: the longest host (exact before a suffix before none), then the most characters of the
-path, then a method, then the most headers, then the most query parameters; what is equal goes to the older route. How
+path, then the most headers, then the most query parameters, then a method; what is equal goes to the older route. How
 much of a path is matched depends on the request only for a regular expression, which must span all of it: so does an
 exact path, and a prefix where it is the whole path. Matches of that kind therefore come first, then the longest prefix
 of more, and the order is one that is known before any request.
@@ -101,14 +101,14 @@ def _hosts(hostnames: tuple[str, ...]) -> Iterator[tuple[Rank, Predicate]]:
         yield (2, 0), ALWAYS
 
 
-# HTTP: path, method, headers, query
+# HTTP: path, headers, query, method
 
 
 def _http_matches(route: InboundRoute) -> Iterator[tuple[Rank, Predicate]]:
     for rule in route.rules:
         for match in rule.matches:
             for length, path in _paths(match.path):
-                rank = (-length, -(match.method is not None), -len(match.headers), -len(match.query))
+                rank = (-length, -len(match.headers), -len(match.query), -(match.method is not None))
                 yield rank, all_of((path, *_rest(match)))
 
 

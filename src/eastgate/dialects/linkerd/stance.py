@@ -6,7 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from eastgate.dialects.base import Scene
+from eastgate.dialects.linkerd.injected import injected_ports, injected_probes
 from eastgate.dialects.linkerd.model import GROUP, InboundRoute, Resource
+from eastgate.dialects.linkerd.values import is_port
 from eastgate.places import Span
 from eastgate.policy import Attachment
 from eastgate.settings import InboundPolicy, Networks
@@ -36,6 +38,7 @@ class Stance:
     default: Default
     names: tuple[tuple[str, int], ...]  # of its ports
     probes: tuple[HttpProbe, ...]
+    proxy_probes: tuple[HttpProbe, ...]  # those of its proxy, which only a Server can be in the way of
     opaque: frozenset[int]
     identity_required: frozenset[int]
     routes: tuple[InboundRoute, ...]
@@ -54,8 +57,9 @@ def stance_of(workload: Workload, attached: Sequence[Attachment[Resource]], scen
         return None
     return Stance(
         default=default,
-        names=tuple(_names(workload)),
+        names=tuple(_names(workload, scene)),
         probes=tuple(probe for probe in workload.probes if probe.rooted),  # Linkerd reads any other path as a host
+        proxy_probes=injected_probes(workload, scene.world),
         opaque=_ports(workload, _OPAQUE_PORTS, scene),
         identity_required=identity_required,
         routes=tuple(_routes(workload.namespace, scene)),
@@ -64,10 +68,11 @@ def stance_of(workload: Workload, attached: Sequence[Attachment[Resource]], scen
     )
 
 
-def _names(workload: Workload) -> Iterator[tuple[str, int]]:
+def _names(workload: Workload, scene: Scene) -> Iterator[tuple[str, int]]:
     names = {port.name for port in (*workload.ports, *workload.init_ports) if port.name}
     for name in sorted(names):
         yield from ((name, number) for number in sorted(workload.ports_named(name)))
+    yield from injected_ports(workload, scene.world).items()
 
 
 def _default(workload: Workload, scene: Scene) -> Default:
@@ -102,15 +107,11 @@ def _ports(workload: Workload, annotation: str, scene: Scene) -> frozenset[int]:
     written = _annotation(workload, annotation, scene)
     for part in (one.strip() for one in written.text.split(",")) if written is not None else ():
         first, dash, last = part.partition("-")
-        if _is_port(first) and (_is_port(last) if dash else not last):
+        if is_port(first) and (is_port(last) if dash else not last):
             found.update(range(int(first), int(last or first) + 1))
         else:
             found |= workload.ports_named(part)
     return frozenset(found)
-
-
-def _is_port(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= 5 and 1 <= int(text) <= 65535
 
 
 def _routes(namespace: str, scene: Scene) -> Iterator[InboundRoute]:

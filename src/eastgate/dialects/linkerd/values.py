@@ -13,7 +13,7 @@ from eastgate.settings import Settings
 from eastgate.sources.node import Node
 from eastgate.world.names import dns_label_problem, dns_subdomain_problem
 
-__all__ = ["dns_identity", "identity", "milliseconds", "network", "network_of", "port_problem", "referred"]
+__all__ = ["dns_identity", "identity", "is_port", "milliseconds", "network", "network_of", "port_problem", "referred"]
 
 Network = IPv4Network | IPv6Network
 Checking = Check[Settings]
@@ -155,6 +155,11 @@ def _network_problem(text: str) -> Problem:
 
 _PORT_NAME = re.compile(r"(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _LONGEST_PORT_NAME = 15
+
+
+def is_port(text: str) -> bool:
+    """Whether a text is the number of a port, as in an annotation."""
+    return text.isascii() and text.isdigit() and len(text) <= 5 and 1 <= int(text) <= 65535
 
 
 def port_problem(name: str) -> Problem | None:
