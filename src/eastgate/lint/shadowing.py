@@ -109,6 +109,9 @@ def _least(place: Place, rules: Sequence[Rule], analysis: Analysis) -> tuple[Rul
 
 
 def _told(verdicts: list[_Verdict]) -> Iterator[Finding]:
+    never = all(verdict.before for verdict in verdicts)
+    if not never:  # where it matches, another says the same beside it
+        verdicts = [verdict for verdict in verdicts if not verdict.before]
     rule = verdicts[0].rule
     others = sorted({str(one.origin): one for v in verdicts for one in v.others}.values(), key=_order)
     names = " and ".join(str(one.origin) for one in others)
@@ -116,7 +119,7 @@ def _told(verdicts: list[_Verdict]) -> Iterator[Finding]:
     where = f"see {places}" if places else ""
     refs = {str(one.origin.policy) for one in others if one.origin.policy is not None}
     subjects = (str(rule.origin.policy), *sorted(refs - {str(rule.origin.policy)}))
-    if any(verdict.before for verdict in verdicts):
+    if never:
         come = "comes" if len(others) == 1 else "come"
         message = f"{rule.origin} can never match: {names} {come} first for every request that it matches"
         yield Finding(codes.SHADOWED, message, rule.origin.span, f"{where}; remove it, or narrow the other", subjects)
