@@ -75,7 +75,7 @@ def pod(number: int) -> Pod:
 def authority_of(rules: int, *, http: bool, pods: int = 1, anything: bool = False) -> Authority:
     """A world with nothing in it but the pods, and as many policies as there are rules."""
     policies = [policy(number, http=http, anything=anything) for number in range(rules)]
-    return Authority(Manifests(objects=[pod(number) for number in range(pods)], policies=policies), SETTINGS)
+    return Authority(Manifests(SETTINGS, [pod(number) for number in range(pods)], policies))
 
 
 def classic_rules(rules: int, kind: str, fields: Plain, compared: str, *, anything: bool = False) -> Any:

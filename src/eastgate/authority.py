@@ -18,7 +18,7 @@ from eastgate.engine.engine import Engine
 from eastgate.policy import OPEN, AskAll, Attachment, Known, Layer, Request, Stances
 from eastgate.policy.attributes import Attribute
 from eastgate.questions import Arrival, Question, arrivals
-from eastgate.settings import Settings
+from eastgate.settings import Settings, SettingsError
 from eastgate.sources import Bounds, Document, read
 from eastgate.world import Manifest, Workload, World, WorldObject, interpret
 
@@ -38,8 +38,10 @@ class ManifestError(ValueError):
 
 @dataclass(slots=True)
 class Manifests:
-    """What was read, sorted into what exists and what is demanded; and everything that is wrong with it."""
+    """What was read by some settings, sorted into what exists and what is demanded; and everything that is wrong with
+    it."""
 
+    settings: Settings = field(default_factory=Settings)
     objects: list[WorldObject] = field(default_factory=list)
     policies: list[Policy] = field(default_factory=list)
     reporter: Reporter = field(default_factory=Reporter)
@@ -47,30 +49,30 @@ class Manifests:
     unused: int = 0
     _documents: dict[Policy, Document] = field(default_factory=dict)
 
-    def add(self, document: Document, settings: Settings) -> None:
+    def add(self, document: Document) -> None:
         """Take in one document."""
         found = Reporter()
         if dialects.is_policy(document):
-            policy = dialects.read_policy(document, settings, found)
+            policy = dialects.read_policy(document, self.settings, found)
             if policy is None:
                 self.rejected.append((document, found.errors))
             else:
                 self.policies.append(policy)
                 self._documents[policy] = document
         else:
-            declared = _declared(document, settings, found)
+            declared = _declared(document, self.settings, found)
             if declared is not None:
                 self.objects.append(declared)
             elif not found.errors:
                 self.unused += 1
         self.reporter.found.extend(self._news(found))
 
-    def settle(self, settings: Settings) -> None:
+    def settle(self) -> None:
         """Everything has been read: what can be said only now."""
         if not any(dialects.is_examined(policy) for policy in self.policies):
             return
         errors: dict[Policy, list[Diagnostic]] = {}
-        for policy, finding in dialects.examine(self.policies, settings, World.of(self.objects)):
+        for policy, finding in dialects.examine(self.policies, self.settings, World.of(self.objects)):
             self.reporter.found.append(finding)
             if policy is not None and finding.is_error:
                 errors.setdefault(policy, []).append(finding)
@@ -110,28 +112,51 @@ def read_manifests(
 
 def sort_documents(documents: Iterable[Document], settings: Settings, reporter: Reporter) -> Manifests:
     """What exists, and what is demanded."""
-    manifests = Manifests(reporter=reporter)
+    manifests = Manifests(settings, reporter=reporter)
     for document in documents:
-        manifests.add(document, settings)
-    manifests.settle(settings)
+        manifests.add(document)
+    manifests.settle()
     return manifests
 
 
 class Authority:
-    """A world, the policies on it, and an engine that decides by them."""
+    """A world, the policies on it, and an engine that decides by them. A change of the world is in force at once."""
 
     def __init__(self, manifests: Manifests, settings: Settings | None = None, keys: KeySource | None = None) -> None:
         """Raises ManifestError where a manifest has errors: a policy that cannot be understood is never ignored.
 
-        `keys` are those of token issuers; without them no token is accepted, and claims stand for one.
+        The settings are those that the manifests were read with; raises SettingsError where others are given. `keys`
+        are those of token issuers; without them no token is accepted, and claims stand for one.
         """
         if manifests.reporter.errors:
             raise ManifestError(manifests.reporter.errors)
-        self.settings = settings or Settings()
-        self.keys = keys
+        if settings is not None and settings != manifests.settings:
+            raise SettingsError(_differing(manifests.settings, settings))
+        self._settings = manifests.settings
+        self._keys = keys
         self.warnings = [d for d in manifests.reporter if not d.is_error]
-        self.world = World.of(manifests.objects)
-        self.engine: Engine[Policy] = Engine(self.world, manifests.policies, self._assemble, self._stances)
+        self._world = World.of(manifests.objects)
+        self._engine: Engine[Policy] = Engine(self._world, manifests.policies, self._assemble, self._stances)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings that manifests were read with, and that decide."""
+        return self._settings
+
+    @property
+    def keys(self) -> KeySource | None:
+        """The keys of token issuers."""
+        return self._keys
+
+    @property
+    def world(self) -> World:
+        """What exists. What is put into it or removed from it counts from the next question on."""
+        return self._world
+
+    @property
+    def engine(self) -> Engine[Policy]:
+        """What decides."""
+        return self._engine
 
     def _assemble(self, attached: Sequence[Attachment[Policy]], stances: Stances) -> list[Layer]:
         return dialects.assemble(attached, self.settings, self.world, stances)
@@ -141,7 +166,7 @@ class Authority:
 
     def place(self, addresses: Mapping[str, str]) -> None:
         """Have these workloads run at these addresses, on one machine: see `World.place`."""
-        self.engine.world_changed(self.world.place(addresses))
+        self.world.place(addresses)
 
     @property
     def policies(self) -> Sequence[Policy]:
@@ -191,6 +216,12 @@ class Authority:
             for policy in attached
             for condition in dialects.conditions(policy, beside, self.settings, self.world)
         )
+
+
+def _differing(reading: Settings, deciding: Settings) -> str:
+    read_with, given = reading.to_json(), deciding.to_json()
+    name = next(name for name in given if given[name] != read_with[name])
+    return f"the manifests were read with {name}: {read_with[name]}, and are to be decided with {name}: {given[name]}"
 
 
 def _asks_schemes(layers: Sequence[Layer]) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +14,7 @@ from eastgate.analysis.describing.services import service_table
 from eastgate.analysis.effective import Destination, Facts, Place, Table, effective
 from eastgate.engine import reference
 from eastgate.policy import Layer, Request
-from eastgate.policy.attributes import BACKEND, IDENTITY, MESH_NAME, METHOD, PATH, PORT, SERVICE
+from eastgate.policy.attributes import BACKEND, IDENTITY, MESH_NAME, METHOD, PATH, PORT, SERVICE, header
 from eastgate.policy.paths import is_refused
 from eastgate.questions import arrivals
 from tests.analysis.finding import branch_of, row_of
@@ -135,7 +134,8 @@ def test_rows_of_gateways_and_backends_agree_with_the_engine(
 
 def _calls(authority: Authority, backend: str, answers: dict[str, str]) -> list[Request]:
     asked = [question(call, f"backend:n/{backend}", answers) for call in every_call(backend)]
-    return [arrivals(replace(one), authority.world, authority.settings)[0].request for one in asked]
+    found = [arrivals(one, authority.world, authority.settings)[0].request for one in asked]
+    return [Request({header("mcp-session-id"): None, **one.values}, one.answers) for one in found]
 
 
 @settings(max_examples=80, deadline=None)

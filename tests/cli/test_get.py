@@ -14,6 +14,7 @@ from eastgate.analysis.listing.manifests import age_of
 from eastgate.analysis.listing.selectors import BadSelector, parse_selector
 from eastgate.sources import read_text
 from tests.cli.conftest import SHOP, Cli
+from tests.dialects.linkerd.cluster import ON_ROUTE, gateway_route, pod, policy, route, server
 
 POLICIES = str(SHOP / "policies.yaml")
 
@@ -52,6 +53,16 @@ def test_gateways_routes_and_backends(cli: Cli) -> None:
     assert "prod-gateway   agentic   HTTPS:443   1        4" in cli("get", "gw", "-f", payment).stdout
     assert "Gateway/prod-gateway" in cli("get", "routes", "-f", payment).stdout
     assert "Service/payments" in cli("get", "backends", "-f", payment).stdout
+
+
+def test_routes_of_two_groups_with_one_name_are_two(cli: Cli, tmp_path: Path) -> None:
+    both = route("api", "/linkerd") + gateway_route("api", "/gateway")
+    (tmp_path / "m.yaml").write_text(pod() + server() + both + policy("p", ON_ROUTE))
+    told = json.loads(cli("get", "routes", "-o", "json", "-f", str(tmp_path)).stdout)
+    written = {one["apiVersion"]: one["spec"]["rules"][0]["matches"][0]["path"]["value"] for one in told["items"]}
+    assert written == {"policy.linkerd.io/v1beta3": "/linkerd", "gateway.networking.k8s.io/v1": "/gateway"}
+    lines = cli("get", "routes", "--no-headers", "-f", str(tmp_path)).stdout.splitlines()
+    assert sorted(line.split()[-2] for line in lines) == ["0", "1"]
 
 
 def test_json_is_a_list_of_the_manifests_as_written(cli: Cli) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eastgate import Settings
@@ -41,8 +41,25 @@ def test_without_an_authorization_that_is_not_needed_every_decision_of_linkerd_s
                 assert decided(authority, pod, call)[0] == decided(without, pod, call)[0], policy
 
 
+def _on_backends(name: str, backends: list[str], rules: int, **more: str) -> Manifest:
+    group = access_generate.SEED.partition("/")[0]
+    source = {"type": "SPIFFE", "spiffe": access_generate.IDENTITIES[0]}
+    spec = {
+        "targetRefs": [{"group": group, "kind": "XBackend", "name": backend} for backend in backends],
+        "rules": [{"name": f"r{number}", "source": source} for number in range(rules)],
+        **more,
+    }
+    metadata = {"name": name, "namespace": "n"}
+    return {"apiVersion": access_generate.SEED, "kind": "XAccessPolicy", "metadata": metadata, "spec": spec}
+
+
+# denied before on one backend, written twice on the other
+_IDLE_IN_TWO_WAYS = [_on_backends("p1", ["b1", "b2"], 2), _on_backends("p2", ["b1"], 1, action="Deny")]
+
+
 @settings(max_examples=80, deadline=None)
 @given(access_generate.policies, st.sampled_from(["deny", "proceed"]))
+@example(_IDLE_IN_TWO_WAYS, "deny")
 def test_no_request_is_decided_by_a_rule_of_an_access_policy_that_can_never_match(
     policies: list[Manifest], unlisted: str
 ) -> None:

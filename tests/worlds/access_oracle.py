@@ -22,6 +22,7 @@ class Call:
     path: str
     host: str
     backend: str
+    session: str | None = None
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def _listed(tools: list[str], call: Call, at_gateway: bool) -> bool:
 
 def _base(call: Call) -> bool:
     if call.mcp_method is None:
-        return call.method in ("GET", "DELETE")
+        return call.method == "GET" or (call.method == "DELETE" and call.session is not None)
     return call.mcp_method in BASE or call.mcp_method.startswith("notifications/")
 
 
@@ -168,10 +169,10 @@ def _mcp(wanted: Manifest, call: Call, at_gateway: bool) -> bool:
         _base(call) or (call.mcp_method or "").startswith(("completion/", "logging/"))
     ):
         return True
+    if "methods" not in wanted:
+        return wanted.get("mcpBaseProtocolMethodsOption") != "MATCH_BASE_PROTOCOL_METHODS"
     if call.mcp_method is None:
         return False
-    if "methods" not in wanted:
-        return True
     for method in wanted["methods"]:
         same = call.mcp_method == method["name"] or (
             "/" not in method["name"] and call.mcp_method.startswith(method["name"] + "/")

@@ -22,8 +22,8 @@ def every_call(backend: str) -> Iterator[Call]:
         for mcp_method in generate.METHODS:
             for tool in ["add", "del", "other"] if mcp_method in ("tools/call", "prompts/get") else [None]:
                 yield Call(identity, mcp_method, tool, "POST", *next(paths), backend)
-        for method in ("GET", "DELETE"):
-            yield Call(identity, None, None, method, *next(paths), backend)
+        for method, session in (("GET", None), ("DELETE", None), ("DELETE", "s")):
+            yield Call(identity, None, None, method, *next(paths), backend, session)
 
 
 def question(call: Call, to: str, answers: dict[str, str]) -> Question:
@@ -36,6 +36,7 @@ def question(call: Call, to: str, answers: dict[str, str]) -> Question:
         call.host,
         mcp_method=call.mcp_method,
         tool=call.tool,
+        headers={"mcp-session-id": call.session} if call.session is not None else {},
         external_auth=answers,
     )
 

@@ -7,7 +7,6 @@ pod's port and an AuthPolicy that came second leave no trace in them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,13 +20,13 @@ from eastgate.dialects.gep3779.model import Action, Tier
 from eastgate.policy import Layer, Observe, PolicyRef, rules_of
 from eastgate.settings import Settings
 from eastgate.sources import Document
+from eastgate.world import ObjectId
 from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
 
 __all__ = ["Cluster", "Effects", "Finding", "effects_of"]
 
 T = TypeVar("T")
 
-_IN_SCOPE = re.compile(r"(Server|HTTPRoute|GRPCRoute) ([^/\s]+)/([^,\s]+)")
 _NAMED = (GatewayNamed, RouteNamed, BackendNamed)
 
 
@@ -73,8 +72,7 @@ def effects_of(layers: Iterable[Layer]) -> Effects:
     observed: set[PolicyRef] = set()
     for layer in layers:
         for chain in layer.chains:
-            for kind, namespace, name in _IN_SCOPE.findall(chain.scope):
-                enforced.add(PolicyRef(kind, namespace, name, "policy.linkerd.io"))
+            enforced.update(chain.chosen_by)
             for stage in chain.stages:
                 into = observed if isinstance(stage, Observe) else enforced
                 into |= {rule.origin.policy for rule in rules_of(stage) if rule.origin.policy is not None}
@@ -108,21 +106,13 @@ class Cluster:
     def _by_name(self) -> dict[tuple[str, str, str | None, str], Document]:
         return {(one.group, one.kind, one.namespace, one.name): one for one in self.documents}
 
-    def document(self, ref: PolicyRef) -> Document | None:
-        """The manifest of a policy, as it was written."""
-        found = self._by_name.get((ref.group, ref.kind, ref.namespace, ref.name))
-        if found is None and ref.namespace in ("default", None):
+    def document(self, ref: PolicyRef | ObjectId) -> Document | None:
+        """The manifest of a policy or of something that exists, as it was written."""
+        namespace = ref.namespace or None
+        found = self._by_name.get((ref.group, ref.kind, namespace, ref.name))
+        if found is None and namespace in ("default", None):
             found = self._by_name.get((ref.group, ref.kind, None, ref.name))
         return found
-
-    def written(self, kind: str, namespace: str, name: str) -> Document | None:
-        """The manifest of an object, whatever its group."""
-        return self._by_kind.get((kind, namespace, name)) or self._by_kind.get((kind, "", name))
-
-    @cached_property
-    def _by_kind(self) -> dict[tuple[str, str, str], Document]:
-        found = {(one.kind, one.namespace or "default", one.name): one for one in reversed(self.documents)}
-        return found | {(one.kind, "", one.name): one for one in self.documents if one.namespace is None}
 
     def layers(self, point: str) -> tuple[Layer, ...]:
         """The layers of a workload, a Gateway, a route or a Backend."""

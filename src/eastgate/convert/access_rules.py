@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from eastgate.convert import codes
@@ -166,7 +166,7 @@ def _old_rule(rule: Node, action: Action, job: Job) -> Manifest | Unsayable:
     if source is None:
         return Unsayable("v0alpha0 has no rule for everybody", rule["name"].span)
     named: Manifest = {"name": rule["name"].text, "source": source.plain()}
-    if authorization is None:
+    if authorization is None or _matches_anything(authorization):
         if action is Action.ALLOW:
             return Unsayable("v0alpha0 allows tools by their names, and not everything", rule["name"].span)
         return named
@@ -174,6 +174,19 @@ def _old_rule(rule: Node, action: Action, job: Job) -> Manifest | Unsayable:
         return Unsayable("in v0alpha0 an authorizer is asked about all that a source does", authorization.span)
     condition = _old_condition(authorization, action, job)
     return condition if isinstance(condition, Unsayable) else {**named, "authorization": condition}
+
+
+def _matches_anything(authorization: Node) -> bool:
+    """Whether it is the same as no authorization: `mcp` that names no methods and no base protocol is no `mcp`."""
+    if authorization["type"].text != "Inline" or any(key not in ("type", "mcp") for key, _ in authorization.items()):
+        return False
+    mcp = authorization.get("mcp")
+    return mcp is None or ("methods" not in mcp and not _with_base(mcp))
+
+
+def _with_base(mcp: Node) -> bool:
+    option = mcp.get("mcpBaseProtocolMethodsOption")
+    return option is not None and option.text == _MATCH
 
 
 def _old_condition(authorization: Node, action: Action, job: Job) -> Manifest | Unsayable:
@@ -186,8 +199,7 @@ def _old_condition(authorization: Node, action: Action, job: Job) -> Manifest | 
     if other is not None or mcp is None:
         span = authorization.key_span(other) if other is not None else authorization.span
         return Unsayable(f"v0alpha0 knows tools and no {other or 'other requests'}", span)
-    option, methods = mcp.get("mcpBaseProtocolMethodsOption"), mcp.get("methods")
-    with_base = option is not None and option.text == _MATCH
+    with_base, methods = _with_base(mcp), mcp.get("methods") or ()
     tools, exact = _tools(methods)
     if action is Action.DENY:
         if with_base or not exact:
@@ -197,16 +209,14 @@ def _old_condition(authorization: Node, action: Action, job: Job) -> Manifest | 
         return Unsayable("in v0alpha0 this would also allow to initialize and to list tools", mcp.span)
     if not exact:
         message = "of the MCP methods only calls of tools by their names stay"
-        job.lose(codes.RULE_LEFT_OUT, message, methods.span if methods is not None else mcp.span)
+        job.lose(codes.RULE_LEFT_OUT, message, mcp["methods"].span)
     if not job.assumes(Assumption.MCP_BASE_PROTOCOL):
         job.lose(codes.BASE_PROTOCOL, "completion/* and logging/* are no longer allowed", mcp.span, help=_ASSUME)
     return {"type": "InlineTools", "tools": tools}
 
 
-def _tools(methods: Node | None) -> tuple[list[Plain], bool]:
+def _tools(methods: Iterable[Node]) -> tuple[list[Plain], bool]:
     """The tools that are named, and whether that is all that the methods say."""
-    if methods is None:
-        return [], False
     tools: list[Plain] = []
     exact = True
     for method in methods:

@@ -53,6 +53,7 @@ class Engine(Generic[P]):
         self._programs: dict[str, Program] = {}
         self._finders: dict[str, Finder] = {}  # what a program decides with, one step nearer
         self._classes: WeakValueDictionary[tuple[object, ...], Program] = WeakValueDictionary()
+        world.watch(self.world_changed)
 
     def decide(self, point: str, request: Request) -> Verdict:
         """Whether a request is allowed at a point: odd is yes. The point's program says why."""
@@ -111,7 +112,7 @@ class Engine(Generic[P]):
         return self._forget(self._attachments.remove(ref))
 
     def world_changed(self, change: Change) -> frozenset[str]:
-        """The world has changed under the engine; tells which points that touches."""
+        """The world has changed, which it tells by itself; the points that this touches are compiled anew."""
         touched = set(change.workloads)
         for changed in change.objects:
             if changed.kind in ROUTE_KINDS:  # a workload may have a say in which routes lead to it

@@ -192,12 +192,13 @@ class Chain:
     """Stages in order; getting through all of them allows.
 
     For the trace, `readings` says which reading of an unclear specification shaped this chain, and `scope` what it is
-    that the selector chose.
+    that the selector chose; `chosen_by` are the policies and routes without which it would choose another.
     """
 
     stages: tuple[Stage, ...]
     readings: tuple[str, ...] = ()
     scope: str = ""
+    chosen_by: tuple[PolicyRef, ...] = ()
     looks_at: frozenset[Attribute] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

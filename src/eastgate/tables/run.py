@@ -98,7 +98,7 @@ def _manifests(table: Table, shared: dict[_Shared, Manifests]) -> Manifests:
         key = (table.manifests, table.settings, table.bounds)
         if key not in shared:
             found = read_manifests(table.manifests, table.settings, bounds=table.bounds)
-            shared[key] = found if table.manifests else Manifests()
+            shared[key] = found if table.manifests else Manifests(table.settings)
         return shared[key]
     files = read(table.manifests, positioned=reads, bounds=table.bounds)
     reading = read_objects(table.objects, positioned=reads, into=files)

@@ -1,14 +1,16 @@
 """The world: everything that exists, kept up to date one change at a time.
 
 A world is mutable, because a change must cost what it touches and not what there is; it says exactly
-what each update changed instead (`Change`). The mappings that it hands out are live views. What it
-answers depends only on the objects declared, never on the order in which they came.
+what each update changed instead (`Change`), and tells those who `watch`. The mappings that it hands
+out are live views. What it answers depends only on the objects declared, never on the order in which
+they came.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
+from weakref import WeakMethod
 
 from eastgate.world.changes import Change
 from eastgate.world.gateways import Backend, Gateway, GrantFrom, ReferenceGrant, Route
@@ -38,11 +40,12 @@ __all__ = ["World"]
 class World:
     """What exists, with the questions that dialects and the engine have about it."""
 
-    __slots__ = ("_has", "_placement")
+    __slots__ = ("_has", "_placement", "_watching")
 
     def __init__(self) -> None:
         self._has = Inventory()
         self._placement: Placement | None = None
+        self._watching: list[WeakMethod[Callable[[Change], object]]] = []
 
     @classmethod
     def of(cls, objects: Iterable[WorldObject]) -> World:
@@ -50,6 +53,19 @@ class World:
         world = cls()
         world.update(put=objects)
         return world
+
+    def watch(self, tell: Callable[[Change], object]) -> None:
+        """Have a method told of every change from now on, for as long as its object lives."""
+        self._watching.append(WeakMethod(tell))
+
+    def _told(self, change: Change) -> Change:
+        """The change, once everybody who watches knows of it."""
+        if change:
+            self._watching = [one for one in self._watching if one() is not None]
+            for tell in [one() for one in self._watching]:
+                if tell is not None:
+                    tell(change)
+        return change
 
     def put(self, declared: WorldObject) -> Change:
         """Declare an object, in the place of the one with the same id."""
@@ -63,14 +79,14 @@ class World:
         """Make several changes at once and tell their difference as one; what is both removed and put is put."""
         wanted: dict[ObjectId, WorldObject | None] = dict.fromkeys(remove)
         wanted.update((declared.id, declared) for declared in put)
-        return self._has.update(wanted)
+        return self._told(self._has.update(wanted))
 
     def place(self, addresses: Mapping[str, str]) -> Change:
         """Have these workloads run at these addresses, and no others run anywhere."""
         if self._placement is not None and self._placement.addresses == addresses:
             return Change()
         self._placement = Placement(dict(addresses))
-        return Change(changed=frozenset(self.workloads))
+        return self._told(Change(changed=frozenset(self.workloads)))
 
     def itself(self, workload: Workload) -> Networks:
         """From where a workload calls itself: localhost, or its own address where workloads are placed."""

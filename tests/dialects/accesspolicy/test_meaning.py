@@ -24,7 +24,7 @@ from eastgate.policy.attributes import (
 from eastgate.settings import Settings
 from tests.dialects.accesspolicy.reading import AUTHORIZER, BACKEND, CHECKOUT, CHECKOUT_ID, GATEWAY, manifest, policy
 
-TEAM = header("x-team")
+TEAM, SESSION = header("x-team"), header("mcp-session-id")
 CALL: Mapping[Attribute, Known] = {
     IDENTITY: CHECKOUT_ID,
     METHOD: "POST",
@@ -35,6 +35,7 @@ CALL: Mapping[Attribute, Known] = {
     MCP_METHOD: "tools/call",
     MCP_TOOL: "charge",
     TEAM: "pay",
+    SESSION: None,
     TIME: "2026-01-01T00:00:00Z",
 }
 Change = dict[Attribute, Known]
@@ -55,7 +56,8 @@ def sent_by(identity: str | None) -> Change:
 OTHER = sent_by("spiffe://cluster.local/ns/prod/sa/other")
 INITIALIZE, LIST, PING = message("initialize"), message("tools/list"), message("ping")
 INITIALIZED, PROMPT = message("notifications/initialized"), message("prompts/get", "charge")
-STREAM, END = message(None, http="GET"), message(None, http="DELETE")
+STREAM, NO_SESSION = message(None, http="GET"), message(None, http="DELETE")
+END = {**NO_SESSION, SESSION: "s"}
 PLAIN = message(None)  # a POST that is no JSON-RPC message
 OF_A_SESSION = [INITIALIZE, INITIALIZED, LIST, PING, STREAM, END]
 COMPLETE, LOG = message("completion/complete"), message("logging/setLevel")
@@ -75,10 +77,21 @@ OLD_ALLOW: list[Row] = [
     (
         ", authorization: {type: InlineTools, tools: [charge, refund]}",
         [{}, tool("refund"), *OF_A_SESSION],
-        [tool("quote"), tool("Charge"), PROMPT, COMPLETE, LOG, PLAIN, message("tools/call"), OTHER, {**LIST, **OTHER}],
+        [
+            tool("quote"),
+            tool("Charge"),
+            PROMPT,
+            COMPLETE,
+            LOG,
+            PLAIN,
+            NO_SESSION,
+            message("tools/call"),
+            OTHER,
+            {**LIST, **OTHER},
+        ],
     ),
-    (", authorization: {type: InlineTools, tools: []}", OF_A_SESSION, [{}, PROMPT, OTHER]),
-    ("", OF_A_SESSION, [{}, PROMPT, OTHER]),
+    (", authorization: {type: InlineTools, tools: []}", OF_A_SESSION, [{}, PROMPT, NO_SESSION, OTHER]),
+    ("", OF_A_SESSION, [{}, PROMPT, NO_SESSION, OTHER]),
 ]
 OLD_DENY: list[Row] = [
     (", authorization: {type: InlineTools, tools: [charge]}", [{}], [tool("refund"), PROMPT, OTHER, *OF_A_SESSION]),
@@ -194,8 +207,18 @@ NEW: list[Row] = [
         [{header("x-user"): "a"}, {header("x-user"): "a", TEAM: "p"}],
         [{header("x-user"): None}, {header("x-user"): "b"}, {header("x-user"): "a", TEAM: "xp"}],
     ),
-    # MCP: absent methods are any message; no method passes by itself
-    (inline("mcp: {}"), [{}, INITIALIZE, PROMPT], [PLAIN, STREAM]),
+    # MCP: no method passes by itself; `mcp` that names nothing is no `mcp` (ruling 29)
+    (inline("mcp: {}"), [{}, PROMPT, PLAIN, NO_SESSION, *OF_A_SESSION], []),
+    (
+        inline("mcp: {mcpBaseProtocolMethodsOption: SKIP_BASE_PROTOCOL_METHODS}"),
+        [{}, PROMPT, PLAIN, NO_SESSION, *OF_A_SESSION],
+        [],
+    ),
+    (
+        inline("mcp: {mcpBaseProtocolMethodsOption: MATCH_BASE_PROTOCOL_METHODS}"),
+        [*OF_A_SESSION, COMPLETE, LOG],
+        [{}, tool("x"), PROMPT, PLAIN, NO_SESSION, {**PLAIN, SESSION: "s"}],
+    ),
     (
         inline("mcp: {methods: [{name: tools/call, params: [charge]}]}"),
         [{}],
@@ -210,7 +233,7 @@ NEW: list[Row] = [
     (
         inline("mcp: {methods: [], mcpBaseProtocolMethodsOption: MATCH_BASE_PROTOCOL_METHODS}"),
         [*OF_A_SESSION, COMPLETE, LOG],
-        [{}, PROMPT, PLAIN],
+        [{}, PROMPT, PLAIN, NO_SESSION],
     ),
     (
         inline("mcp: {methods: [], mcpBaseProtocolMethodsOption: SKIP_BASE_PROTOCOL_METHODS}"),

@@ -122,21 +122,18 @@ def _refusing(chain: Chain) -> tuple[PolicyRef, ...]:
 
 def _of_inbound(layer: Layer, stance: Stance | None) -> list[Mode]:
     """One mode for each port that a Server owns, and one for the default."""
-    ports: dict[str, set[int]] = {}
-    chains: dict[str, Chain] = {}
+    ports: dict[PolicyRef, set[int]] = {}
+    chains: dict[PolicyRef, Chain] = {}
     for case in layer.cases:
-        if case.chain.scope.startswith("Server "):
-            owner = _owner(case.chain.scope)
-            ports.setdefault(owner, set()).update(_ports(case.when))
-            chains.setdefault(owner, case.chain)
+        for server in case.chain.chosen_by[:1]:  # its route comes after it
+            ports.setdefault(server, set()).update(_ports(case.when))
+            chains.setdefault(server, case.chain)
     found = []
-    for owner, numbers in ports.items():
+    for server, numbers in ports.items():
         listed = ", ".join(map(str, sorted(numbers)))
-        named = owner.partition(",")[0].removeprefix("Server ")
-        namespace, _, name = named.partition("/")
-        ref = PolicyRef("Server", namespace, name, "policy.linkerd.io")
-        mode = OPEN if _lets_all_in(chains[owner]) else ALLOW_LIST
-        found.append(Mode(layer.name, mode, f"owned by {owner}", (ref,), f"port {listed}"))
+        chain = chains[server]
+        mode = OPEN if _lets_all_in(chain) else ALLOW_LIST
+        found.append(Mode(layer.name, mode, f"owned by {_owner(chain.scope)}", (server,), f"port {listed}"))
     where = "any other port" if found else "any port"
     if stance is not None:
         default = stance.default

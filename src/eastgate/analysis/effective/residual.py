@@ -80,7 +80,7 @@ def specialised(layer: Layer, facts: Facts) -> Layer:
 
 def _chain(chain: Chain, facts: Facts) -> Chain:
     stages = tuple(_stage(stage, facts) for stage in chain.stages if not isinstance(stage, Observe))
-    return Chain(stages, chain.readings, chain.scope)
+    return replace(chain, stages=stages)
 
 
 def _stage(stage: Stage, facts: Facts) -> Stage:

@@ -17,23 +17,32 @@ from eastgate.analysis.listing.manifests import age_of, labels_of
 from eastgate.analysis.listing.model import Listed, Listing
 from eastgate.dialects import Policy, kuadrant
 from eastgate.dialects.linkerd import model as linkerd
+from eastgate.policy import PolicyRef
 from eastgate.sources import Document
-from eastgate.world import ROUTE_KINDS, Backend, Gateway, Route, Service, Workload
+from eastgate.world import (
+    CONTROLLER_KINDS,
+    GATEWAY_GROUP,
+    ROUTE_KINDS,
+    Backend,
+    Gateway,
+    ObjectId,
+    Route,
+    Service,
+    Workload,
+)
 from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
 
 __all__ = ["backends", "gateways", "namespaces", "objects", "policies", "routes", "services", "workloads"]
 
 T = TypeVar("T", Service, Gateway, Route, Backend)
 
+_GROUPS = {**CONTROLLER_KINDS, "Pod": "", "ExternalWorkload": "workload.linkerd.io"}
+
 
 def _short(entries: Iterable[str], most: int = 3) -> str:
     found = list(entries)
     more = f" + {len(found) - most} more" if len(found) > most else ""
     return (",".join(found[:most]) or "<none>") + more
-
-
-def _document(cluster: Cluster, kinds: Iterable[str], namespace: str, name: str) -> Document | None:
-    return next((one for kind in kinds if (one := cluster.written(kind, namespace, name)) is not None), None)
 
 
 # Policies
@@ -89,7 +98,8 @@ def _workload(cluster: Cluster, workload: Workload) -> Listed:
     found = modes(cluster, workload)
     owner = workload.owners[0] if workload.owners else None
     kinds = [workload.kind] if not workload.derived or owner is None else [owner.kind, workload.kind]
-    document = _document(cluster, kinds, workload.namespace, workload.name)
+    names = (ObjectId(_GROUPS.get(kind, ""), kind, workload.namespace, workload.name) for kind in kinds)
+    document = next((one for name in names if (one := cluster.document(name)) is not None), None)
     cells = (
         workload.namespace,
         workload.name,
@@ -106,7 +116,7 @@ def _workload(cluster: Cluster, workload: Workload) -> Listed:
         _short((f"{key}={value}" for key, value in sorted(workload.labels.items())), 6),
         _short((f"{one.layer.partition('/')[2]}{'@' + one.where if one.where else ''}:{one.mode}" for one in found), 6),
     )
-    group = {"Pod": "", "ExternalWorkload": "workload.linkerd.io"}.get(kinds[0], "apps")
+    group = _GROUPS.get(kinds[0], "apps")
     return Listed(workload.namespace, workload.name, kinds[0], group, cells, wide, workload.labels, _only(document))
 
 
@@ -131,7 +141,7 @@ def services(cluster: Cluster, _word: Word) -> Listing:
             age_of(document),
         )
 
-    rows = [_object(cluster, one, "Service", ("Service",), row) for _, one in sorted(world.services.items())]
+    rows = [_object(cluster, one, row) for _, one in sorted(world.services.items())]
     return Listing(("NAMESPACE", "NAME", "TYPE", "PORTS", "PODS", "MODE", "AGE"), (), rows)
 
 
@@ -142,14 +152,15 @@ def gateways(cluster: Cluster, _word: Word) -> Listing:
     def row(one: Gateway, document: Document | None) -> tuple[str, ...]:
         listeners = (f"{listener.protocol}:{listener.port}" for listener in one.listeners)
         attached = cluster.attached(str(GatewayNamed(one.namespace, one.name)))
+        of = GATEWAY_GROUP, "Gateway"
         routes = sum(
-            any((p.kind, p.namespace, p.name) == ("Gateway", one.namespace, one.name) for p in route.parents)
+            any((p.group, p.kind, p.namespace, p.name) == (*of, one.namespace, one.name) for p in route.parents)
             for route in world.routes.values()
         )
         head = (one.namespace, one.name, one.gateway_class or "-", _short(listeners))
         return (*head, str(routes), str(len(attached)), age_of(document))
 
-    rows = [_object(cluster, one, "Gateway", ("Gateway",), row) for _, one in sorted(world.gateways.items())]
+    rows = [_object(cluster, one, row) for _, one in sorted(world.gateways.items())]
     return Listing(("NAMESPACE", "NAME", "CLASS", "LISTENERS", "ROUTES", "POLICIES", "AGE"), (), rows)
 
 
@@ -161,12 +172,12 @@ def routes(cluster: Cluster, word: Word) -> Listing:
     def row(one: Route, document: Document | None) -> tuple[str, ...]:
         parents = (f"{parent.kind}/{parent.name}" for parent in one.parents)
         attached = len(cluster.attached(str(RouteNamed(one.namespace, one.name)))) if one.kind == "HTTPRoute" else 0
-        attached += targeting[one.kind, one.namespace, one.name]
+        attached += targeting[PolicyRef(one.kind, one.namespace, one.name, one.id.group)]
         head = (one.namespace, one.name, one.kind, _short(one.hostnames), _short(parents))
         return (*head, str(attached), age_of(document))
 
     chosen = [one for _, one in sorted(world.routes.items()) if word.kind in ("route", one.kind.lower())]
-    rows = [_object(cluster, one, one.kind, (one.kind,), row) for one in chosen]
+    rows = [_object(cluster, one, row) for one in chosen]
     rows += [_bare(one, targeting) for one in cluster.documents if _is_other_route(one, word)]
     return Listing(
         ("NAMESPACE", "NAME", "KIND", "HOSTNAMES", "PARENTS", "POLICIES", "AGE"), (), sorted(rows, key=_by_name)
@@ -179,15 +190,15 @@ def _is_other_route(document: Document, word: Word) -> bool:
     return kind in ROUTE_KINDS and group == "policy.linkerd.io" and matches_kind(word, kind, group)
 
 
-def _on_routes(cluster: Cluster) -> Counter[tuple[str, str | None, str]]:
+def _on_routes(cluster: Cluster) -> Counter[PolicyRef]:
     """How many of Linkerd's policies target each route."""
     ours = (one for one in cluster.policies if isinstance(one, linkerd.AuthorizationPolicy))
-    return Counter((one.target.kind, one.ref.namespace, one.target.name) for one in ours)
+    return Counter(PolicyRef(one.target.kind, one.ref.namespace, one.target.name, one.target.group) for one in ours)
 
 
-def _bare(document: Document, targeting: Counter[tuple[str, str | None, str]]) -> Listed:
+def _bare(document: Document, targeting: Counter[PolicyRef]) -> Listed:
     namespace = document.namespace or "default"
-    policies = str(targeting[document.kind, namespace, document.name])
+    policies = str(targeting[PolicyRef(document.kind, namespace, document.name, document.group)])
     cells = (namespace, document.name, document.kind, "<none>", "Server", policies, age_of(document))
     return Listed(namespace, document.name, document.kind, document.group, cells, (), labels_of(document), (document,))
 
@@ -201,16 +212,14 @@ def backends(cluster: Cluster, _word: Word) -> Listing:
         return (one.namespace, one.name, one.kind, to, str(one.port), str(len(attached)), age_of(document))
 
     found = sorted(cluster.authority.world.backends.items())
-    rows = [_object(cluster, one, one.kind, (one.kind,), row) for _, one in found]
+    rows = [_object(cluster, one, row) for _, one in found]
     return Listing(("NAMESPACE", "NAME", "KIND", "DESTINATION", "PORT", "POLICIES", "AGE"), (), rows)
 
 
-def _object(
-    cluster: Cluster, one: T, kind: str, kinds: Iterable[str], row: Callable[[T, Document | None], tuple[str, ...]]
-) -> Listed:
-    document = _document(cluster, kinds, one.namespace, one.name)
+def _object(cluster: Cluster, one: T, row: Callable[[T, Document | None], tuple[str, ...]]) -> Listed:
+    document = cluster.document(one.id)
     labels = labels_of(document) if document is not None else {}
-    return Listed(one.namespace, one.name, kind, one.id.group, row(one, document), (), labels, _only(document))
+    return Listed(one.namespace, one.name, one.id.kind, one.id.group, row(one, document), (), labels, _only(document))
 
 
 def namespaces(cluster: Cluster, _word: Word) -> Listing:
@@ -224,7 +233,7 @@ def namespaces(cluster: Cluster, _word: Word) -> Listing:
         owned[policy.ref.namespace] = owned.get(policy.ref.namespace, 0) + 1
     rows = []
     for name, members in sorted(mine.items()):
-        document = _document(cluster, ("Namespace",), "", name)
+        document = cluster.document(ObjectId("", "Namespace", "", name))
         found = [summary(modes(cluster, one)) for one in members]
         open_ones = sum(mode in ("open", "open-except") for mode in found)
         cells = (name, str(len(members)), str(open_ones), str(owned.get(name, 0)), age_of(document))

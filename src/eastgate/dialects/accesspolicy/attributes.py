@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from eastgate.cel import Expression
 from eastgate.dialects.accesspolicy.cel import compiled
-from eastgate.policy import NEVER, And, Computed, Is, Known, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
+from eastgate.policy import ALWAYS, NEVER, And, Computed, Is, Known, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
 from eastgate.policy.attributes import (
     BACKEND,
     HOST,
@@ -54,10 +54,12 @@ def _is_method(*names: str) -> Predicate:
 
 
 _NO_MESSAGE = Not(Is(MCP_METHOD, Present()))  # the GET stream and the DELETE of a session have no JSON-RPC body
-_SESSION = And((_NO_MESSAGE, Is(METHOD, OneOf(frozenset({"GET", "DELETE"})))))
+_STREAM = And((_NO_MESSAGE, Is(METHOD, OneOf(frozenset({"GET"})))))
+_END = And((_NO_MESSAGE, Is(METHOD, OneOf(frozenset({"DELETE"}))), Is(header("mcp-session-id"), Present())))
 
 
-_BASE = (_is_method("initialize", "ping", "tools/list"), Is(MCP_METHOD, Prefix("notifications/")), _SESSION)
+_BASE = (_is_method("initialize", "ping", "tools/list"), Is(MCP_METHOD, Prefix("notifications/")), _STREAM, _END)
+_BASE_TODAY = (*_BASE, Is(MCP_METHOD, Prefix("completion/")), Is(MCP_METHOD, Prefix("logging/")))
 
 
 def base_protocol() -> Predicate:
@@ -88,18 +90,14 @@ def _names(names: list[str], *, gateway_in: str | None) -> Predicate:
 
 
 def mcp(node: Node, *, gateway_in: str | None) -> Predicate:
-    """v1alpha1: ANY of the methods; absent means any MCP message, an empty list none."""
+    """v1alpha1: ANY of the methods and, if it says so, of the base protocol. If it names neither, any request, as if
+    there were no `mcp`; an explicitly empty list is no method."""
     methods = node.get("methods")
     option = node.get("mcpBaseProtocolMethodsOption")
-    parts: list[Predicate] = []
+    base = _BASE_TODAY if option is not None and option.text == "MATCH_BASE_PROTOCOL_METHODS" else ()
     if methods is None:
-        parts.append(Is(MCP_METHOD, Present()))
-    else:
-        parts.extend(_mcp_method(one, gateway_in=gateway_in) for one in methods)
-    if option is not None and option.text == "MATCH_BASE_PROTOCOL_METHODS":
-        prefixes = (Is(MCP_METHOD, Prefix(f"{name}/")) for name in ("completion", "logging", "notifications"))
-        parts.extend((_is_method("initialize", "ping", "tools/list"), *prefixes, _SESSION))
-    return Or(tuple(parts))
+        return Or(base) if base else ALWAYS
+    return Or((*(_mcp_method(one, gateway_in=gateway_in) for one in methods), *base))
 
 
 def _mcp_method(node: Node, *, gateway_in: str | None) -> Predicate:

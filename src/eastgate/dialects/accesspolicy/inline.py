@@ -76,7 +76,10 @@ _mcp_method: Record[Subject] = Record(
 _mcp: Record[Subject] = Record(
     "mcp",
     {
-        "methods": _list("methods", _mcp_method, "a list of MCP methods", _LONGEST, validation.unique_method_names),
+        "methods": Field(
+            ListOf(_mcp_method, "a list of MCP methods", all_of(_LONGEST, validation.unique_method_names)),
+            help="write methods: [..]; [] is no method; left out, any, or none beside MATCH_BASE_PROTOCOL_METHODS",
+        ),
         "mcpBaseProtocolMethodsOption": Field(Choice(("SKIP_BASE_PROTOCOL_METHODS", "MATCH_BASE_PROTOCOL_METHODS"))),
     },
     misspelt={"tools": "methods", "baseProtocolMethodsOption": "mcpBaseProtocolMethodsOption"},

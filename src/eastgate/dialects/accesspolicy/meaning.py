@@ -181,8 +181,9 @@ def _parts(rule: Node, context: _Context) -> Iterable[Part]:
     if headers is not None and not list(headers):
         yield attributes.NO_HEADER, headers, attributes.nothing()
     mcp = authorization.get("mcp")
-    if mcp is not None:
-        yield MCP_TOOL, mcp, attributes.mcp(mcp, gateway_in=context.gateway_in)
+    messages = attributes.mcp(mcp, gateway_in=context.gateway_in) if mcp is not None else ALWAYS
+    if mcp is not None and messages != ALWAYS:
+        yield MCP_TOOL, mcp, messages
 
 
 def _authorizer(node: Node, context: _Context) -> Authorizer:

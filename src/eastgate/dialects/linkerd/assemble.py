@@ -33,6 +33,7 @@ from eastgate.policy import (
     Observe,
     OneOf,
     Origin,
+    PolicyRef,
     Predicate,
     Present,
     Refusal,
@@ -70,6 +71,11 @@ class _Port:
     protocol: Protocol
     identity_required: bool
     probed: tuple[str, ...]  # paths
+
+    def chosen_by(self, route: InboundRoute | None = None) -> tuple[PolicyRef, ...]:
+        """The Server that owns the ports, and one of its routes."""
+        owner = () if self.server is None else (self.server.ref,)
+        return owner if route is None else (*owner, route.ref)
 
     def __str__(self) -> str:
         if self.server is None:
@@ -145,7 +151,7 @@ class _Inbound:
             for door in doors(routes):
                 yield Case(door.when, chains[door.route])
             nothing = AllowAny("no-inbound-route", (), Refusal.NOT_FOUND)
-            yield Case(ALWAYS, Chain((nothing,), scope=f"{port}: none of its routes"))
+            yield Case(ALWAYS, Chain((nothing,), scope=f"{port}: none of its routes", chosen_by=port.chosen_by()))
             return
         if kind == "HTTPRoute" and port.probed and self.settings.linkerd_probe_networks and not self._is_open(port):
             is_probe = And((Is(METHOD, OneOf(frozenset({"GET"}))), Is(PATH, OneOf(frozenset(port.probed)))))
@@ -177,7 +183,7 @@ class _Inbound:
         if observed:
             stages.insert(0, Observe("audit", tuple(observed), ("allow",) * len(observed)))
         scope = f"{port}" + (f", {route}" if route else ", a probe of the kubelet" if probe else "")
-        return Chain(tuple(stages), scope=scope)
+        return Chain(tuple(stages), scope=scope, chosen_by=port.chosen_by(route))
 
     def _rules(self, port: _Port) -> list[Rule]:
         """What is authorized on a port whatever the route: by its Server, by the workload, or else by default."""

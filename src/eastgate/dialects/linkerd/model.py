@@ -173,6 +173,11 @@ class InboundRoute:
     grpc_rules: tuple[GrpcRule, ...] = ()
     created: str | None = None
 
+    @property
+    def ref(self) -> PolicyRef:
+        """Its name, with its group: Linkerd and Gateway API both have HTTPRoutes."""
+        return PolicyRef(self.kind, self.namespace, self.name, self.group)
+
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}"
 

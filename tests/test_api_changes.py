@@ -1,0 +1,130 @@
+"""What an authority stands on cannot change without its answers: the world tells the engine, the rest is read-only."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from eastgate import Authority, Manifests, Question, QuestionError, Settings, SettingsError, World, read_manifests
+from eastgate.authority import sort_documents
+from eastgate.dialects import reads
+from eastgate.sources import read, read_objects
+from eastgate.tables import Table
+from eastgate.world import Pod
+from tests.test_conformance import FILES, short, tables_in
+
+SHOP = """
+apiVersion: v1
+kind: Pod
+metadata: {name: cart, namespace: shop, labels: {app: open}}
+---
+apiVersion: gateway.networking.x-k8s.io/v1alpha2
+kind: AuthorizationPolicy
+metadata: {name: closed, namespace: shop}
+spec:
+  targetRefs: [{kind: Pod, selector: {matchLabels: {app: closed}}}]
+  action: ALLOW
+  rules: [{authorizationSource: {serviceAccounts: [web]}}]
+"""
+STRANGER = Question("sa:other/stranger", "pod:shop/cart", port=80)
+WEB = Question("sa:shop/web", "pod:shop/cart", port=80)
+ELSEWHERE = Settings(trust_domain="elsewhere.example")
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    (tmp_path / "shop.yaml").write_text(SHOP)
+    return tmp_path
+
+
+def cart(world: World) -> Pod:
+    return next(one for one in world.objects.values() if isinstance(one, Pod))
+
+
+# The world
+
+
+def test_a_pod_that_is_put_into_the_world_is_decided_by_its_new_policies(shop: Path) -> None:
+    authority = Authority(read_manifests([shop]))
+    assert authority.decide(STRANGER).allowed
+    before = cart(authority.world)
+    authority.world.put(replace(before, labels={"app": "closed"}))
+    assert not authority.decide(STRANGER).allowed
+    assert authority.decide(WEB).allowed
+    authority.world.update(put=[before])
+    assert authority.decide(STRANGER).allowed
+    authority.world.remove(before.id)
+    with pytest.raises(QuestionError):
+        authority.decide(STRANGER)
+
+
+def test_a_world_keeps_no_engine_alive(shop: Path) -> None:
+    authority = Authority(read_manifests([shop]))
+    world, engine = authority.world, weakref.ref(authority.engine)
+    del authority
+    gc.collect()
+    assert engine() is None
+    assert world.put(replace(cart(world), labels={"app": "closed"})).changed == {"shop/cart"}
+
+
+def manifests_of(table: Table) -> Manifests:
+    read_from = read(table.manifests, positioned=reads, bounds=table.bounds)
+    reading = read_objects(table.objects, positioned=reads, into=read_from) if table.objects is not None else read_from
+    return sort_documents(reading.documents, table.settings, reading.reporter)
+
+
+def answers(authority: Authority, table: Table) -> list[object]:
+    found: list[object] = []
+    for case in table.cases:
+        try:
+            decision = authority.decide(case.question)
+            found.append((case.name, decision.verdict, decision.policy, decision.rule, decision.status))
+        except QuestionError as error:
+            found.append((case.name, str(error)))
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=short)
+def test_a_world_that_comes_piece_by_piece_is_decided_as_one_that_was_there(path: Path) -> None:
+    for table in tables_in(path):
+        manifests = manifests_of(table)
+        if not table.cases or manifests.reporter.errors:
+            continue
+        expected = answers(Authority(manifests), table)
+        for objects in (manifests.objects, manifests.objects[::-1]):
+            authority = Authority(Manifests(manifests.settings, policies=manifests.policies))
+            often = max(1, len(objects) // 8)
+            for number, one in enumerate(objects):
+                if number % often == 0:
+                    answers(authority, table)  # so that whatever is stale would stay
+                    authority.engine.compile_all()
+                authority.world.put(one)
+            assert answers(authority, table) == expected
+
+
+@pytest.mark.parametrize("name", ["world", "engine", "settings", "keys"])
+def test_what_an_authority_stands_on_is_not_replaced(shop: Path, name: str) -> None:
+    authority = Authority(read_manifests([shop]))
+    with pytest.raises(AttributeError):
+        setattr(authority, name, getattr(authority, name))
+
+
+# Settings
+
+
+def test_an_authority_has_the_settings_that_its_manifests_were_read_with(shop: Path) -> None:
+    assert Authority(read_manifests([shop], ELSEWHERE)).settings == ELSEWHERE
+    assert Authority(read_manifests([shop], ELSEWHERE), ELSEWHERE).settings == ELSEWHERE
+    assert Authority(read_manifests([shop]), Settings()).settings == Settings()
+
+
+@pytest.mark.parametrize(("reading", "deciding"), [(None, ELSEWHERE), (ELSEWHERE, Settings())])
+def test_other_settings_than_the_manifests_were_read_with_are_an_error(
+    shop: Path, reading: Settings | None, deciding: Settings
+) -> None:
+    with pytest.raises(SettingsError, match=r"trustDomain: (elsewhere.example|cluster.local)"):
+        Authority(read_manifests([shop], reading), deciding)
