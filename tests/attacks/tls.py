@@ -117,6 +117,8 @@ def certificate_tries(forge: Forge) -> Iterator[CertificateTry]:
         ("another domain", _Leaf(uris=("spiffe://evil.example/ns/shop/sa/alice",)), False),
         ("a name in the subject", _Leaf(uris=(), common_name=ALICE), False),
         ("a small RSA key", _Leaf(key=rsa.generate_private_key(65537, 1024)), False),  # noqa: S505 - tried
+        ("an RSA key of 2,047 bits", _Leaf(key=rsa.generate_private_key(65537, 2047)), False),  # noqa: S505 - tried
+        ("an RSA key of 1,944 bits", _Leaf(key=rsa.generate_private_key(65537, 1944)), False),  # noqa: S505 - tried
         ("an RSA key", _Leaf(key=rsa.generate_private_key(65537, 2048)), True),
     ):
         yield CertificateTry(name, _of(forge, leaf), alice)

@@ -18,6 +18,7 @@ from eastgate.targets.envoy import joint_of
 from eastgate.targets.envoy.exactness import obstacle
 from eastgate.xds import values
 from tests.attacks.frames import GOAWAY, RST_STREAM, frames, opening, request
+from tests.faults.hammering import hammering
 from tests.faults.linkerd import only_for_bob
 from tests.faults.meshes import Running, running, until
 from tests.faults.worlds import HTTP, sa
@@ -192,6 +193,42 @@ async def test_values_are_noted_for_as_long_as_any_rule_looks_at_them() -> None:
         ended.set()
         await task
         assert set(statuses) == {200, 403}
+
+
+async def test_no_half_of_a_change_from_an_expression_to_a_value_lets_anything_through() -> None:
+    """Both policies deny it; the values are noted by scripts that change before and after the rules."""
+    by_pattern = only_for_bob(*_matching("x-role", "admin.*", kind="RegularExpression"))
+    by_value = only_for_bob(*_matching("x-role", "admin"))
+    async with running(*by_pattern) as mesh:
+
+        async def denied() -> int:
+            async with await _open(mesh) as connection:
+                for _ in range(20):
+                    await connection.send(_bytes("HTTP/1.1", [("x-role", "admin")]))
+                    status = (await connection.response()).status
+                    if status != 403:
+                        return status
+            return 403
+
+        async with hammering({str(number): denied for number in range(4)}) as answers:
+            for _ in range(6):
+                for manifests in (by_value, by_pattern):
+                    await mesh.change(*manifests)
+                    await answers.more("0", 2)
+        assert all(answers.only(str(number), 403) for number in range(4)), answers
+
+
+async def test_no_name_is_taken_for_a_value_of_another() -> None:
+    matches = [*_matching("x", "abc+", kind="RegularExpression"), *_matching("x.0", "admin")]
+    async with running(*only_for_bob(*matches)) as mesh:
+        for headers in (
+            [("x.0", "admin")],
+            [("x.0", "admin"), ("x", "=")],
+            [("x", "abc")],
+            [("x", "=admin"), ("x.0", "admin")],
+        ):
+            assert _engine(mesh, headers) == "deny"
+            assert (await _decided(mesh, "HTTP/1.1", headers)).startswith("403:"), headers
 
 
 # Every header that is common

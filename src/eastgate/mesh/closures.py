@@ -16,7 +16,7 @@ from eastgate.xds.limits import obstacle
 from eastgate.xds.listeners import closing_listener
 from eastgate.xds.rbac import AUDIT, filter_name
 from eastgate.xds.server.resources import EXTENSION, LISTENER, SECRET, Key, Resource, short
-from eastgate.xds.server.status import Rejection, ResourceState
+from eastgate.xds.server.status import Rejection, ResourceState, ResourceStatus
 
 __all__ = ["TRUST", "Closing", "Closure", "Closures", "closing_of"]
 
@@ -87,19 +87,35 @@ class Closures:
             self._shut[node] = shut
         self.closed = {place: one for place, one in self.closed.items() if place[0] != node or place[1] in ports}
 
+    def pardon(self, node: str, found: Iterable[ResourceStatus]) -> bool:
+        """Forget the rejection of what the proxy has accepted since: it is another one, or an address is free again."""
+        rejected = self._rejected.get(node, {})
+        mended = [
+            key
+            for one in found
+            if one.state is ResourceState.ACCEPTED
+            and one.confirmed
+            and (key := ((one.type_url, one.name), one.wanted or "")) in rejected
+        ]
+        for key in mended:
+            del rejected[key]
+        return bool(mended)
+
     def guard(
         self, node: str, port: int, resources: Sequence[Resource], trust: Iterable[Resource], closing: Closing
     ) -> list[Resource]:
         """Return what a proxy is to have of a port: these resources, or what closes it in their place."""
         deciding = [one for one in (*resources, *trust) if one.type_url in _DECIDING and one.key != closing.audit]
         fault = self._fault(node, port, deciding)
-        if fault is None and port not in self._shut.get(node, {}):
+        removed = (closing.listener.key, closing.listener.version) in self._rejected.get(node, {})
+        if fault is None and (removed or port not in self._shut.get(node, {})):
+            self._shut.get(node, {}).pop(port, None)
             self.closed.pop((node, port), None)
             return list(resources)
         self.closed[node, port] = fault or Closure(node, port, (), "its proxy has not accepted everything yet")
         awaited = frozenset(one.key for one in deciding) - {closing.listener.key}
         self._shut.setdefault(node, {})[port] = awaited if fault is None else None
-        if (closing.listener.key, closing.listener.version) in self._rejected.get(node, {}):
+        if removed:
             return [one for one in resources if one.key not in (closing.listener.key, closing.outer)]
         sendable = [one for one in resources if one.key != closing.listener.key and obstacle(one) is None]
         return [*sendable, closing.listener]

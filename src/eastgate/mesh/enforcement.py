@@ -101,7 +101,11 @@ class Enforcement:
         if node not in self.sites or not self._closures.is_shut(node):
             return False
         found = status()
-        states = {(one.type_url, one.name): one.state for one in found.resources} if found is not None else {}
+        if found is not None and self._closures.pardon(node, found.resources):
+            self.publish([node])
+            found = status()
+        known = found.resources if found is not None else ()
+        states = {(one.type_url, one.name): one.state for one in known if one.confirmed}
         opened = self._closures.open(node, states)
         if opened:
             self.publish([node])

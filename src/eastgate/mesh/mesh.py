@@ -12,6 +12,7 @@ import contextlib
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
 
@@ -41,7 +42,7 @@ from eastgate.xds.server.events import Event as ServerEvent
 from eastgate.xds.server.metrics import Metrics as ServerMetrics
 from eastgate.xds.server.resources import short
 from eastgate.xds.server.server import AdsServer
-from eastgate.xds.server.status import ResourceState
+from eastgate.xds.server.status import Rejection, ResourceState
 from eastgate.xds.server.store import Store
 from eastgate.xds.server.tokens import Tokens
 from eastgate.xds.tokens import TokenIdentity
@@ -230,8 +231,24 @@ class LocalMesh:
     async def _settled(self, nodes: Collection[str], timeout: float) -> None:
         """Wait until these proxies have answered for everything, ports that open again included."""
         await asyncio.gather(*(self.server.settled(node, timeout) for node in nodes))
+        doubted = [node for node in nodes if self._close_doubted(node)]
+        await asyncio.gather(*(self.server.settled(node, timeout) for node in doubted))
         opened = [node for node in nodes if self._open_ports(node)]
         await asyncio.gather(*(self.server.settled(node, timeout) for node in opened))
+
+    def _close_doubted(self, node: str) -> bool:
+        """Close what a proxy may have accepted without looking at it: what it had before may still be in force."""
+        status = self.server.status(node)
+        wanted = {one.key: one for one in self.store.resources(node)}
+        found = [
+            wanted[one.type_url, one.name]
+            for one in (status.resources if status is not None else ())
+            if one.state is ResourceState.ACCEPTED and not one.confirmed and (one.type_url, one.name) in wanted
+        ]
+        for one in found:
+            said = "it may have been accepted without a look at it"
+            self.enforcement.reject(node, one.key, Rejection(one.version, said, one.policies, datetime.now(UTC)))
+        return bool(found)
 
     def _open_ports(self, node: str) -> bool:
         return self.enforcement.accept(node, lambda: self.server.status(node))

@@ -27,6 +27,8 @@ __all__ = ["OpenRequests"]
 
 _UPTAKE = 1.0  # seconds from a proxy's word that it took a change until all of its threads decide by it, at most
 _CLOSING = 3.0  # seconds that a proxy is given to close connections, before it is told once more
+_REMEMBERED = 100_000
+_DECIDED_BY = ("peer", "source", "token", "method", "host", "path", "asked")
 _CLOCK_SET = 0.5  # seconds; more, and somebody has set the clock: what began when is not known any more
 
 
@@ -50,6 +52,7 @@ class OpenRequests:
         self._on_event = on_event
         self._settled: dict[str, _Settled] = {}
         self._ended: dict[tuple[str, int, Caller], float] = {}
+        self._still_allowed: set[int] = set()
 
     def heard(self, event: Event) -> None:
         """Note that proxies have settled."""
@@ -71,7 +74,13 @@ class OpenRequests:
         if node not in self._enforcement.sites or self._decided_by_what_is_in_force(node, began):
             return
         plan = self._enforcement.plan(node, port)
-        if plan.requests is None or self._allowed(record, node, port):
+        said = (node, port, self._enforcement.changes[node], *(record.get(one) for one in _DECIDED_BY))
+        if plan.requests is None or hash(said) in self._still_allowed:
+            return
+        if self._allowed(record, node, port):
+            if len(self._still_allowed) >= _REMEMBERED:
+                self._still_allowed.clear()
+            self._still_allowed.add(hash(said))
             return
         peer = _peer(record)
         caller = plan.connect.cell(peer)

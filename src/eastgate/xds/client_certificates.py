@@ -30,7 +30,17 @@ _USUAL = bytes.fromhex("06082b060105050703")  # id-kp, but for its last byte
 _CLIENTS = b"\x02"
 _MOST = 2
 _RSA = bytes.fromhex("06092a864886f70d010101050003")  # a key, but for its length
-_SHORT = ("0???????", bits(b"\x81"))  # less than 256 bytes, which a key of 2,048 bits is longer than
+_ANY_BYTE = "?" * 8
+_LONG = bits(b"\x82") + 2 * _ANY_BYTE + bits(b"\x00\x30")  # 256 bytes or more, of which the modulus may have fewer
+_SHORT = (
+    "0???????",
+    bits(b"\x81"),
+    *(
+        _LONG + sequence + bits(modulus)
+        for sequence in (bits(b"\x81") + _ANY_BYTE, bits(b"\x82") + 2 * _ANY_BYTE)
+        for modulus in (b"\x02\x81", b"\x02\x82\x01\x00")  # with 2,048 bits it has 257, as it is not negative
+    ),
+)
 _OLD_SIGNATURES = (
     bytes.fromhex("06072a8648ce3d0401"),  # ecdsa-with-SHA1
     *(bytes.fromhex(f"06092a864886f70d0101{number}") for number in ("02", "03", "04", "05")),  # RSA, MD2 to SHA-1

@@ -25,12 +25,12 @@ from xds.type.matcher.v3 import matcher_pb2
 from eastgate.policy import And, Computed, InNetwork, Is, Matcher, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
 from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, Attribute
 from eastgate.policy.spiffe import LONGEST, SEGMENT, SPIFFE_ID
-from eastgate.targets.envoy import ENCODED_SLASH, AccountOf, ByCaller, Node, OtherAccount, Verdict
+from eastgate.targets.envoy import ENCODED_SLASH, AccountOf, ByCaller, Field, Node, OtherAccount, Verdict
 from eastgate.world import account_of
 from eastgate.xds.client_certificates import FOR_CLIENTS, NAMED_TWICE, WEAK, WITH_PURPOSES
 from eastgate.xds.packing import packed
 from eastgate.xds.spelling import host_pattern, path_pattern
-from eastgate.xds.values import CLEAR, field_key, marked, single_keys
+from eastgate.xds.values import CLEAR, each_key, field_key, marked, single_keys
 
 __all__ = [
     "ADDRESS_KEY",
@@ -190,12 +190,14 @@ def where(predicate: Predicate, write: Callable[[OnMatch], None], otherwise: Any
     return found
 
 
-def where_unclear(fields: Sequence[Attribute], refused: Callable[[OnMatch], None], otherwise: Any) -> Any:
+def where_unclear(fields: Sequence[Field], refused: Callable[[OnMatch], None], otherwise: Any) -> Any:
     """Refuses requests of which the values of ANY field were not noted, or not for certain."""
     found = _M()
     [first], rest = _list(found, 1)
-    for one, attribute in zip(_either(first.predicate, len(fields)), fields, strict=True):
-        _text(one.not_matcher, _state(field_key(attribute)), prefix=CLEAR)
+    keys = [field_key(one.attribute) for one in fields]
+    keys += [each_key(one.attribute) for one in fields if one.patterned]
+    for one, key in zip(_either(first.predicate, len(keys)), keys, strict=True):
+        _text(one.not_matcher, _state(key), prefix=CLEAR)
     refused(first.on_match)
     rest.matcher.CopyFrom(otherwise)
     return found

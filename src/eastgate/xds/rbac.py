@@ -79,7 +79,7 @@ def _rules(requests: Requests, tokens: TokenIdentity | None) -> Message:
         matcher = where(ENCODED_CHARACTER, lambda to: to.matcher.CopyFrom(respelled), matcher)
     if requests.refusal is not None:
         matcher = where_slash_is_encoded(caller_matcher(requests.refusal, _action, by_token), matcher)
-    deciding = [field.attribute for field in requests.fields if field.decides]
+    deciding = [field for field in requests.fields if field.decides]
     if deciding:
         matcher = where_unclear(deciding, lambda to: _action(to, _UNCLEAR), matcher)
     rules = http_rbac_pb2.RBAC(matcher=where(BAD_HOST, lambda to: _action(to, _BAD_HOST), matcher))

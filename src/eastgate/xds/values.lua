@@ -91,22 +91,29 @@ end
 
 -- Notes
 
-local function note(state, field, values)
-  if not values or (field.most and #values > field.most) then
-    state:set(field.key, "envoy.string", UNCLEAR)
-    return
-  end
+local function noted(values)
+  if not values then return UNCLEAR end
   for _, value in ipairs(values) do
-    if value:find("[%z\2\3]") then  -- state cannot hold them
-      state:set(field.key, "envoy.string", UNCLEAR)
-      return
+    if value:find("[%z\2\3]") then return UNCLEAR end  -- state cannot hold them
+  end
+  return "=" .. (#values > 0 and START .. table.concat(values, STOP .. START) .. STOP or "")
+end
+
+-- Notes what is not noted yet: there are two such filters, so that one is there while policies change, and the other
+-- may not have noted the values one by one.
+local function note(state, field, read)
+  local together, apart = not state:get(field.key), field.each and not state:get(field.each)
+  if not together and not apart then return end
+  local values = read(field)
+  local text = noted(values)
+  if apart then
+    local clear = text ~= UNCLEAR and #values <= field.most
+    for index = 1, clear and #values or 0 do
+      state:set(field.each .. "/" .. (index - 1), "envoy.string", values[index])
     end
+    state:set(field.each, "envoy.string", clear and "=" or UNCLEAR)
   end
-  local text = #values > 0 and START .. table.concat(values, STOP .. START) .. STOP or ""
-  for index = 1, field.most and #values or 0 do
-    state:set(field.key .. "." .. (index - 1), "envoy.string", values[index])
-  end
-  state:set(field.key, "envoy.string", "=" .. text)
+  if together then state:set(field.key, "envoy.string", text) end
 end
 
 local NAMES = {}
@@ -118,16 +125,14 @@ function envoy_on_request(handle)
   local headers, info = handle:headers(), handle:streamInfo()
   local state, http2 = info:filterState(), info:protocol() == "HTTP/2"
   local query
+  local function read(field)
+    if field.header then return header_values(headers, field, http2) end
+    query = query or parameters(headers:get(":path") or "", NAMES)
+    return query[field.name] or {}
+  end
   local all = {}
   for _, field in ipairs(FIELDS) do
-    if not state:get(field.key) then  -- there are two such filters, so that one is there while policies change
-      if field.header then
-        note(state, field, header_values(headers, field, http2))
-      else
-        query = query or parameters(headers:get(":path") or "", NAMES)
-        note(state, field, query[field.name] or {})
-      end
-    end
+    note(state, field, read)
     all[#all + 1] = field.key .. state:get(field.key) .. STOP
   end
   if not state:get(ALL) then state:set(ALL, "envoy.string", table.concat(all)) end

@@ -21,7 +21,7 @@ from eastgate.policy.attributes import Attribute, header, query
 from eastgate.policy.matchers import known
 from eastgate.targets.envoy import Field, joint_of
 
-__all__ = ["ALL_KEY", "CLEAR", "field_key", "marked", "noted_values", "noting", "single_keys"]
+__all__ = ["ALL_KEY", "CLEAR", "each_key", "field_key", "marked", "noted_values", "noting", "single_keys"]
 
 ALL_KEY = "eastgate.values"  # what is noted of all fields, for whoever decides again while a request is open
 CLEAR = "="  # what is noted begins so, unless values could not be told apart
@@ -38,9 +38,14 @@ def field_key(attribute: Attribute) -> str:
     return f"eastgate.{'header' if attribute.is_header else 'query'}.{quote(attribute.key, safe='')}"
 
 
+def each_key(attribute: Attribute) -> str:
+    """The filter state that tells whether the values are noted one by one as well, for expressions."""
+    return f"eastgate.each.{field_key(attribute)}"
+
+
 def single_keys(attribute: Attribute) -> list[str]:
-    """The filter states that hold one value each, where expressions look at them."""
-    return [f"{field_key(attribute)}.{index}" for index in range(_MOST)]
+    """The filter states that hold one value each. No other key is one of these: names have their slashes encoded."""
+    return [f"{each_key(attribute)}/{index}" for index in range(_MOST)]
 
 
 def marked(matcher: Matcher) -> list[str]:
@@ -90,7 +95,7 @@ def _entry(field: Field) -> str:
     if joint is not None:
         told["joint"] = _literal(joint)
     if field.patterned:
-        told["most"] = str(_MOST)
+        told |= {"most": str(_MOST), "each": _literal(each_key(attribute))}
     return ", ".join(f"{name} = {value}" for name, value in told.items())
 
 
