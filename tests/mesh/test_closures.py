@@ -9,7 +9,7 @@ import pytest
 from eastgate.mesh import closures as closures_module
 from eastgate.mesh.closures import TRUST, Closing, Closures
 from eastgate.xds.server.resources import CLUSTER, EXTENSION, LISTENER, SECRET, Key, Resource
-from eastgate.xds.server.status import Rejection, ResourceState
+from eastgate.xds.server.status import Rejection, ResourceState, ResourceStatus
 
 NODE, PORT = "shop/cart", 80
 CLOSING = Closing(Resource(LISTENER, "connections/80", b"closed"), (LISTENER, "inbound/80"), (EXTENSION, "80/audit"))
@@ -100,3 +100,16 @@ def test_a_port_that_is_gone_is_not_closed() -> None:
     closures.keep(NODE, [81])
     assert not closures.closed
     assert not closures.is_shut(NODE)
+
+
+@pytest.mark.parametrize("confirmed", [True, False])
+def test_what_a_proxy_accepts_after_all_is_not_held_against_it(confirmed: bool) -> None:
+    """An address that was taken is free again; but an acceptance that is no proof pardons nothing."""
+    closures = Closures()
+    _reject(closures, OUTER)
+    _guard(closures)
+    version = Resource(*OUTER, b"1").version
+    assert closures.pardon(NODE, [ResourceStatus(*OUTER, version, version, None, confirmed)]) is confirmed
+    _guard(closures)
+    assert closures.open(NODE, _states()) is confirmed
+    assert _guard(closures)[WHO] == (b"1" if confirmed else b"closed")
