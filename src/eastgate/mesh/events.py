@@ -14,7 +14,7 @@ __all__ = ["Broken", "Decided", "Enforced", "Event", "NotEnforced", "Noted", "On
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Every proxy enforces what it should."""
+    """Every proxy has answered for what it was sent. Ports that are closed are told of before, by NotEnforced."""
 
     workloads: int
     policies: int
