@@ -6,22 +6,25 @@ import asyncio
 import itertools
 import os
 import re
+import socket
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
+from eastgate.identity import SvidSource
 from eastgate.mesh.local.connection import Connection, HttpRequest, Target
 from eastgate.mesh.local.http1 import Malformed
 from eastgate.questions import QuestionError
 from eastgate.xds.sidecar import OUTBOUND_PORT
+from eastgate.xds.tokens import TokenIdentity
 from tests.attacks.application import MARK, Application, Arrived
 from tests.attacks.conversing import converse
 from tests.differential.asking import HTTP_2, Ask, Caller, Http
 from tests.differential.bench import Bench
 from tests.differential.world import Manifest, pod
 
-__all__ = ["HOST", "PLACEMENTS", "WORLD", "Attacked", "Placement", "Verdict", "marked"]
+__all__ = ["HOST", "PLACEMENTS", "WORLD", "Attacked", "Placement", "Trust", "Verdict", "marked"]
 
 T = TypeVar("T")
 HOST = "a"  # by which the application is reached at every placement; short, since it is in bytes that are counted
@@ -40,6 +43,14 @@ class Verdict:
     arrived: Arrived | None
     refused: bool
     told: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """By whom callers are named: who signs certificates (an authority of the placement's own), whose tokens count."""
+
+    source: SvidSource | None = None
+    tokens: TokenIdentity | None = None
 
 
 class Attacked(Protocol):
@@ -62,17 +73,26 @@ class Attacked(Protocol):
     async def open(self, alpn: Sequence[str] = (), *, victim: bool = False) -> Connection:
         """Open a connection as the attacker, or as somebody else who is served by the same application."""
 
+    def connect(self) -> socket.socket:
+        """Connect as the attacker does, and say nothing yet."""
+
     def run(self, task: Coroutine[Any, Any, T]) -> T:
         """Run it where connections may be opened."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A way to have an attacked application. `any_host`: which host is asked for does not decide where it leads."""
+    """A way to have an attacked application.
+
+    `any_host`: which host is asked for does not decide where it leads. `certificates`, `tokens`: whether the attacker
+    may be known by what it shows; otherwise it is somebody already, and neither makes it somebody else.
+    """
 
     name: str
-    start: Callable[[], AbstractContextManager[Attacked]]
+    start: Callable[[Trust], AbstractContextManager[Attacked]]
     any_host: bool = True
+    certificates: bool = True
+    tokens: bool = False
 
     def __str__(self) -> str:
         return self.name
@@ -150,8 +170,20 @@ class _Sidecar:
             tls = await self._bench.mesh.certificates.context(caller.identity)
             if alpn:
                 tls.set_alpn_protocols(list(alpn))
-        target = self._bench.target(self._ask(Http()))
-        return await Connection.open(target, tls=tls, source_address=caller.address, timeout=_TIMEOUT)
+        return await Connection.open(self._inbound, tls=tls, source_address=caller.address, timeout=_TIMEOUT)
+
+    def connect(self) -> socket.socket:
+        entrance, source = self._entrance, (self._attacker.address, 0)
+        return socket.create_connection((entrance.address, entrance.port), _TIMEOUT, source)
+
+    @property
+    def _inbound(self) -> Target:
+        return self._bench.target(self._ask(Http()))
+
+    @property
+    def _entrance(self) -> Target:
+        """Where the attacker connects to."""
+        return self._inbound
 
     def _ask(self, http: Http) -> Ask:
         return Ask(self._attacker, _POD, _PORT, http)
@@ -197,30 +229,30 @@ class _Outbound(_Sidecar):
     async def open(self, alpn: Sequence[str] = (), *, victim: bool = False) -> Connection:
         if victim:
             return await super().open(alpn, victim=True)
-        address = self._bench.mesh.sites[_OTHER].address
-        return await Connection.open(Target(address, OUTBOUND_PORT), source_address=address, timeout=_TIMEOUT)
+        return await Connection.open(self._entrance, source_address=self._attacker.address, timeout=_TIMEOUT)
+
+    @property
+    def _entrance(self) -> Target:
+        return Target(self._attacker.address, OUTBOUND_PORT)
 
 
-@contextmanager
-def _sidecar(attacker: Caller, kind: type[_Sidecar] = _Sidecar) -> Iterator[Attacked]:
-    with Bench(f"attacks-{os.getpid()}-{next(_numbers)}", WORLD) as bench:
-        yield kind(bench, attacker)
+def _placed(attacker: Caller, kind: type[_Sidecar] = _Sidecar) -> Callable[[Trust], AbstractContextManager[Attacked]]:
+    @contextmanager
+    def start(trust: Trust) -> Iterator[Attacked]:
+        name = f"attacks-{os.getpid()}-{next(_numbers)}"
+        with Bench(name, WORLD, source=trust.source, tokens=trust.tokens) as bench:
+            yield kind(bench, attacker)
 
-
-def _over_mtls() -> AbstractContextManager[Attacked]:
-    return _sidecar(Caller(_ACCOUNT, "127.0.0.2"))
-
-
-def _in_plaintext() -> AbstractContextManager[Attacked]:
-    return _sidecar(Caller(None, "127.0.0.2"))
-
-
-def _through_another() -> AbstractContextManager[Attacked]:
-    return _sidecar(Caller("spiffe://td/ns/a/sa/y", ""), _Outbound)
+    return start
 
 
 PLACEMENTS = [
-    Placement("sidecar over mTLS", _over_mtls),
-    Placement("sidecar in plaintext", _in_plaintext),
-    Placement("sidecar by the way out of another workload", _through_another, any_host=False),
+    Placement("sidecar over mTLS", _placed(Caller(_ACCOUNT, "127.0.0.2"))),
+    Placement("sidecar in plaintext", _placed(Caller(None, "127.0.0.2")), tokens=True),
+    Placement(
+        "sidecar by the way out of another workload",
+        _placed(Caller("spiffe://td/ns/a/sa/y", ""), _Outbound),
+        any_host=False,
+        certificates=False,
+    ),
 ]

@@ -7,13 +7,15 @@ from typing import Any
 
 from tests.differential.world import Manifest
 
-__all__ = ["ALL_BUT_SECRET", "LINKERD", "ONLY_API", "all_but", "linkerd_route", "linkerd_server", "only", "resource"]
+__all__ = [
+    *("ALL_BUT_SECRET", "LINKERD", "ONLY_API", "all_but", "all_but_accounts"),
+    *("linkerd_route", "linkerd_server", "only", "only_accounts", "resource"),
+]
 
 LINKERD = "policy.linkerd.io"
 
 
-def _paths(action: str, paths: Sequence[str], methods: Sequence[str] = ()) -> Manifest:
-    asked: Manifest = {"paths": list(paths), **({"methods": list(methods)} if methods else {})}
+def _policy(action: str, level: str, rule: Manifest) -> Manifest:
     return {
         "apiVersion": "gateway.networking.x-k8s.io/v1alpha2",
         "kind": "AuthorizationPolicy",
@@ -21,10 +23,27 @@ def _paths(action: str, paths: Sequence[str], methods: Sequence[str] = ()) -> Ma
         "spec": {
             "targetRefs": [{"kind": "Pod", "selector": {"matchLabels": {"app": "server"}}}],
             "action": action,
-            "enforcementLevel": "APPLICATION",
-            "rules": [{"applicationAttributes": asked}],
+            "enforcementLevel": level,
+            "rules": [rule],
         },
     }
+
+
+def _paths(action: str, paths: Sequence[str]) -> Manifest:
+    return _policy(action, "APPLICATION", {"applicationAttributes": {"paths": list(paths)}})
+
+
+def only_accounts(*accounts: str, level: str = "APPLICATION") -> list[Manifest]:
+    """These accounts may ask for everything, and nobody else for anything."""
+    return [_policy("ALLOW", level, {"authorizationSource": {"serviceAccounts": list(accounts)}})]
+
+
+def all_but_accounts(*accounts: str) -> list[Manifest]:
+    """Everyone may connect but these."""
+    return [
+        _policy("ALLOW", "NETWORK", {}),
+        _policy("DENY", "NETWORK", {"authorizationSource": {"serviceAccounts": list(accounts)}}),
+    ]
 
 
 def only(*paths: str) -> list[Manifest]:

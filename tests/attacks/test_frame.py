@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -16,7 +17,7 @@ import pytest
 from eastgate.mesh.local.connection import Connection, HttpRequest, Target
 from tests.attacks import framing, headers, hosts, http2, paths, sizes, xds
 from tests.attacks.application import Application
-from tests.attacks.placements import HOST, PLACEMENTS, Attacked, Placement, Verdict, marked
+from tests.attacks.placements import HOST, PLACEMENTS, Attacked, Placement, Trust, Verdict, marked
 from tests.attacks.policies import ONLY_API
 from tests.attacks.trying import Try, attack, compare
 from tests.differential.asking import Http
@@ -57,6 +58,9 @@ class _OpenDoor:
     def run(self, task: Coroutine[Any, Any, T]) -> T:
         return self._loop.run_until_complete(task)
 
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port))
+
     @asynccontextmanager
     async def passing(self) -> AsyncIterator[None]:
         await self.application.start()
@@ -83,7 +87,7 @@ class _OpenDoor:
 
 
 @contextmanager
-def _open_door() -> Iterator[Attacked]:
+def _open_door(_: Trust) -> Iterator[Attacked]:
     folder, loop = Path(tempfile.mkdtemp(prefix="eg-")), asyncio.new_event_loop()
     made = _OpenDoor(Application(str(folder / f"{os.getpid()}.sock")), loop)
     running = made.passing()
@@ -104,7 +108,7 @@ LISTED = [*PLACEMENTS, Placement("a gateway without policies", _open_door)]
 
 @pytest.fixture
 def gateway() -> Iterator[Attacked]:
-    with LISTED[-1].start() as running:
+    with LISTED[-1].start(Trust()) as running:
         yield running
 
 

@@ -1,67 +1,92 @@
-"""Certificates and handshakes, tried on a real proxy."""
+"""Certificates and handshakes, tried at every placement."""
 
 from __future__ import annotations
 
-import asyncio
 import itertools
-import socket
 import ssl
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import pytest
 
-from eastgate.mesh.local.calling import HttpRequest, call
-from tests.attacks.tls import certificate_tries
+from tests.attacks.placements import PLACEMENTS, Attacked, Placement, Trust
+from tests.attacks.policies import all_but_accounts, only_accounts
+from tests.attacks.tls import CertificateTry, account, certificate_tries
+from tests.differential.asking import TRUST_DOMAIN
 from tests.faults.certificates import Forge, tls_context
-from tests.faults.conftest import runtime as runtime  # a folder for the mesh, for each test here
-from tests.faults.meshes import Running, running
-from tests.faults.worlds import HTTP, RAW, allow, deny, sa, world
+
+_REQUEST = b"GET /api/x HTTP/1.1\r\nhost: a\r\n\r\n"
+_HTTP_2 = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
 
 
-def test_a_proxy_takes_no_certificate_that_is_not_for_a_client() -> None:
-    asyncio.run(_certificates())
+@dataclass
+class Forged:
+    """A placement whose authority signs what a test asks for."""
+
+    placement: Placement
+    forge: Forge
+    attacked: Attacked
+
+    def tls(self, chain_and_key: tuple[str, str], *, weak: bool = False) -> ssl.SSLContext:
+        return tls_context(self.forge.authority.bundles, chain_and_key, weak=weak)
+
+    def served(self, tls: ssl.SSLContext) -> bool:
+        """Whether a request behind this handshake is served."""
+        try:
+            with self.attacked.connect() as raw, tls.wrap_socket(raw) as wrapped:
+                wrapped.sendall(_REQUEST)
+                return wrapped.recv(65536).startswith(b"HTTP/1.1 200")
+        except OSError:
+            return False
 
 
-async def _certificates() -> None:
-    forge = Forge.of()
-    open_but_for_bob = [allow("all", ports=[RAW]), deny("not-bob", "bob", ports=[RAW])]
-    async with running(*world(HTTP, RAW), allow("named", "alice"), *open_but_for_bob, source=forge.authority) as mesh:
-        wrong = {}
-        for one in certificate_tries(forge):
-            tls = tls_context(forge.authority.bundles, one.chain_and_key, weak=True)
-            named = (await call(mesh.target(), tls=tls, request=HttpRequest(), timeout=30)).status == 200
-            anyone = bool((await call(mesh.target(RAW), tls=tls, request=b"x", enough=1, timeout=30)).body)
-            if (named, anyone) != (one.alice, one.alice or one.stranger):
-                wrong[one.name] = (named, anyone)
-        assert not wrong
+@pytest.fixture(scope="module", params=PLACEMENTS, ids=str)
+def forged(request: pytest.FixtureRequest) -> Iterator[Forged]:
+    forge = Forge.of(TRUST_DOMAIN)
+    with request.param.start(Trust(source=forge.authority)) as attacked:
+        yield Forged(request.param, forge, attacked)
+
+
+def test_no_certificate_is_taken_that_is_not_for_a_client(forged: Forged) -> None:
+    tries = list(certificate_tries(forged.forge))
+    known = forged.placement.certificates
+    for level in ("NETWORK", "APPLICATION"):
+        forged.attacked.enforce(only_accounts("alice", level=level))
+        assert _served(forged, tries) == {one.name for one in tries if known and one.alice}
+    forged.attacked.enforce(all_but_accounts("bob"))
+    assert _served(forged, tries) == {one.name for one in tries if known and (one.alice or one.stranger)}
+
+
+def _served(forged: Forged, tries: list[CertificateTry]) -> set[str]:
+    with ThreadPoolExecutor(8) as threads:
+        served = threads.map(lambda one: forged.served(forged.tls(one.chain_and_key, weak=True)), tries)
+        return {one.name for one, was in zip(tries, served, strict=True) if was}
 
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_a_session_is_not_taken_up_again(version: ssl.TLSVersion) -> None:
-    async def run() -> None:
-        forge = Forge.of()
-        async with running(*world(), allow("named", "alice"), source=forge.authority) as mesh:
-            tls = tls_context(forge.authority.bundles, forge.forged(sa("alice")))
-            tls.minimum_version = tls.maximum_version = version
-            status, session, _ = await asyncio.to_thread(_shaken, mesh, tls, None)
-            assert (status, session is not None and session.has_ticket) == (200, False)
-            status, _, again = await asyncio.to_thread(_shaken, mesh, tls, session)
-            assert (status, again) == (200, False)
-
-    asyncio.run(run())
+def test_a_session_is_not_taken_up_again(forged: Forged, version: ssl.TLSVersion) -> None:
+    forged.attacked.enforce(only_accounts("alice", level="NETWORK"))
+    tls = forged.tls(forged.forge.forged(account("alice")))
+    tls.minimum_version = tls.maximum_version = version
+    if not forged.placement.certificates:
+        assert not forged.served(tls)
+        return
+    session, _ = _shaken(forged.attacked, tls, None)
+    assert session is not None
+    assert not session.has_ticket
+    _, again = _shaken(forged.attacked, tls, session)
+    assert not again
 
 
 def _shaken(
-    mesh: Running, tls: ssl.SSLContext, session: ssl.SSLSession | None
-) -> tuple[int, ssl.SSLSession | None, bool]:
-    """A request on a connection that offers a session: its status, its own session, whether it took up that one."""
-    target = mesh.target()
-    with (
-        socket.create_connection((target.address, target.port), timeout=30) as raw,
-        tls.wrap_socket(raw, session=session) as wrapped,
-    ):
-        wrapped.sendall(b"GET / HTTP/1.1\r\nhost: h\r\n\r\n")
-        answer = wrapped.recv(65536)
-        return int(answer.split()[1]) if answer else 0, wrapped.session, bool(wrapped.session_reused)
+    attacked: Attacked, tls: ssl.SSLContext, session: ssl.SSLSession | None
+) -> tuple[ssl.SSLSession | None, bool]:
+    """Make a request on a connection that offers a session; return its own, and whether it took up that one."""
+    with attacked.connect() as raw, tls.wrap_socket(raw, session=session) as wrapped:
+        wrapped.sendall(_REQUEST)
+        assert wrapped.recv(65536).startswith(b"HTTP/1.1 200")
+        return wrapped.session, bool(wrapped.session_reused)
 
 
 _PROTOCOLS: tuple[list[str], ...] = (
@@ -76,29 +101,19 @@ _PROTOCOLS: tuple[list[str], ...] = (
 _NAMES = (None, "cart.shop", "alice", "x" * 63)
 
 
-def test_what_a_handshake_asks_for_says_nothing_of_who_it_is() -> None:
-    async def run() -> None:
-        forge = Forge.of()
-        async with running(*world(), allow("named", "alice"), source=forge.authority) as mesh:
-            for account, let_in in (("alice", True), ("bob", False)):
-                tls = tls_context(forge.authority.bundles, forge.forged(sa(account)))
-                for protocols, name in itertools.product(_PROTOCOLS, _NAMES):
-                    tls.set_alpn_protocols(protocols)
-                    assert await asyncio.to_thread(_let_in, mesh, tls, name) is let_in, (account, protocols, name)
-
-    asyncio.run(run())
+def test_what_a_handshake_asks_for_says_nothing_of_who_it_is(forged: Forged) -> None:
+    forged.attacked.enforce(only_accounts("alice", level="NETWORK"))
+    for name, let_in in (("alice", forged.placement.certificates), ("bob", False)):
+        tls = forged.tls(forged.forge.forged(account(name)))
+        for protocols, server in itertools.product(_PROTOCOLS, _NAMES):
+            tls.set_alpn_protocols(protocols)
+            assert _let_in(forged.attacked, tls, server) is let_in, (name, protocols, server)
 
 
-def _let_in(mesh: Running, tls: ssl.SSLContext, name: str | None) -> bool:
-    target = mesh.target()
-    preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
+def _let_in(attacked: Attacked, tls: ssl.SSLContext, name: str | None) -> bool:
     try:
-        with (
-            socket.create_connection((target.address, target.port), timeout=30) as raw,
-            tls.wrap_socket(raw, server_hostname=name) as wrapped,
-        ):
-            h2 = wrapped.selected_alpn_protocol() == "h2"
-            wrapped.sendall(preface if h2 else b"GET / HTTP/1.1\r\nhost: h\r\n\r\n")
+        with attacked.connect() as raw, tls.wrap_socket(raw, server_hostname=name) as wrapped:
+            wrapped.sendall(_HTTP_2 if wrapped.selected_alpn_protocol() == "h2" else _REQUEST)
             return bool(wrapped.recv(1))
     except OSError:
         return False

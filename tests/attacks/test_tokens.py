@@ -1,44 +1,51 @@
-"""Tokens, tried on a real proxy and on the offline verifier: both refuse what the other refuses."""
+"""Tokens, tried at every placement and on the offline verifier: both refuse what the other refuses."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import os
 import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import pytest
 
-from eastgate.mesh.local.calling import Called, HttpRequest, Target, call
-from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.tokens import Verified, verify
 from eastgate.xds.tokens import TokenIdentity
-from tests.attacks.tokens import AUDIENCE, DOMAIN, EXPECTED, ISSUER, JWKS, KEYS, TokenTry, claims, token_tries
-from tests.mesh.test_knowing_callers import MANIFESTS, read
-from tests.mesh.test_the_pod_itself import reading
+from tests.attacks.placements import HOST, PLACEMENTS, Attacked, Placement, Trust, Verdict
+from tests.attacks.policies import only_accounts
+from tests.attacks.tokens import ACCOUNTS, AUDIENCE, EXPECTED, ISSUER, JWKS, KEYS, TokenTry, claims, token_tries
+from tests.differential.asking import TRUST_DOMAIN, Http
 from tests.tokens.mint import token
 
 TRIES = list(token_tries())
-IDENTITY = TokenIdentity(ISSUER, JWKS, DOMAIN, (AUDIENCE,))
+IDENTITY = TokenIdentity(ISSUER, JWKS, TRUST_DOMAIN, (AUDIENCE,))
 
 
-def test_a_proxy_believes_no_token_that_it_should_not() -> None:
-    answers = asyncio.run(_asked(TRIES))
-    wrong = {
-        one.name: called.status for one, called in zip(TRIES, answers, strict=True) if called.status not in one.status
-    }
+@dataclass
+class Trusting:
+    """A placement that is to believe tokens of an issuer."""
+
+    placement: Placement
+    attacked: Attacked
+
+    def ask(self, asked: Iterable[tuple[str, tuple[tuple[str, str], ...]]]) -> list[Verdict]:
+        """Make requests for these paths with these headers."""
+        return self.attacked.verdicts([Http("GET", path, HOST, headers) for path, headers in asked])
+
+
+@pytest.fixture(scope="module", params=PLACEMENTS, ids=str)
+def trusting(request: pytest.FixtureRequest) -> Iterator[Trusting]:
+    with request.param.start(Trust(tokens=IDENTITY)) as attacked:
+        yield Trusting(request.param, attacked)
+
+
+def test_no_token_is_believed_that_should_not_be(trusting: Trusting) -> None:
+    trusting.attacked.enforce(only_accounts("web"))
+    wrong = {}
+    for one, verdict in zip(TRIES, trusting.ask((one.path, one.sent) for one in TRIES), strict=True):
+        expected = one.status if trusting.placement.tokens else (401, 403, 431)
+        if verdict.status not in expected or (verdict.arrived is not None) is not (verdict.status == 200):
+            wrong[one.name] = verdict
     assert not wrong
-    reached = {
-        one.name: json.loads(called.body) for one, called in zip(TRIES, answers, strict=True) if called.status == 200
-    }
-    assert set(reached) == {one.name for one in TRIES if one.status == (200,)}
-
-
-async def _asked(tries: list[TokenTry]) -> list[Called]:
-    async with LocalMesh(read, options=MeshOptions(name=f"t{os.getpid()}-tokens", tokens=IDENTITY)) as mesh:
-        site = mesh.sites["shop/cart"]
-        target = Target(site.address, site.ports[8080])
-        return [await call(target, request=HttpRequest("GET", one.path, one.sent), timeout=30) for one in tries]
 
 
 @pytest.mark.parametrize("one", TRIES, ids=lambda one: one.name)
@@ -55,23 +62,19 @@ def test_every_try_has_a_name_of_its_own() -> None:
     assert len({one.name for one in TRIES}) == len(TRIES)
 
 
-_SHOP = f"spiffe://{DOMAIN}/ns/shop/sa/"
-
-
-def test_a_namespace_is_its_accounts_and_nothing_else() -> None:
-    names = {"web": 200, "other": 200, "X_y.z": 200, "x" * (2048 - len(_SHOP)): 200, "x" * (2049 - len(_SHOP)): 403}
+def test_a_namespace_is_its_accounts_and_nothing_else(trusting: Trusting) -> None:
+    names = {
+        "web": 200,
+        "other": 200,
+        "X_y.z": 200,
+        "x" * (2048 - len(ACCOUNTS)): 200,
+        "x" * (2049 - len(ACCOUNTS)): 403,
+    }
     names |= dict.fromkeys(("*", "..", ".", "", "x/y", "x?y", "x~", "%78", "x,y", "é"), 403)
-
-    async def run() -> dict[str, int]:
-        manifests = MANIFESTS.replace("serviceAccounts: [web]", "serviceAccounts: [shop/*]")
-        options = MeshOptions(name=f"t{os.getpid()}-all-of-a-namespace", tokens=IDENTITY)
-        async with LocalMesh(reading(manifests), options=options) as mesh:
-            site = mesh.sites["shop/cart"]
-            target = Target(site.address, site.ports[8080])
-            found = {}
-            for name in names:
-                sent = (("authorization", f"Bearer {token(claims(sub=_SHOP + name))}"),)
-                found[name] = (await call(target, request=HttpRequest("GET", "/items", sent), timeout=30)).status
-            return found
-
-    assert asyncio.run(run()) == names
+    trusting.attacked.enforce(only_accounts("a/*"))
+    tokens = [token(claims(sub=ACCOUNTS + name)) for name in names]
+    asked = [("/items", (("authorization", f"Bearer {one}"),)) for one in tokens]
+    [somebody, *verdicts] = trusting.ask([("/items", ()), *asked])
+    if not trusting.placement.tokens:
+        names = dict.fromkeys(names, somebody.status)
+    assert {name: one.status for name, one in zip(names, verdicts, strict=True)} == names

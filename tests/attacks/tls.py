@@ -16,12 +16,18 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from eastgate.identity.certificates import key_pem
+from tests.differential.asking import TRUST_DOMAIN
 from tests.faults.certificates import Forge
-from tests.faults.worlds import DOMAIN, sa
 
-__all__ = ["CertificateTry", "certificate_tries"]
+__all__ = ["CertificateTry", "account", "certificate_tries"]
 
-ALICE = sa("alice")
+
+def account(name: str) -> str:
+    """Return the SPIFFE ID of an account where placements are."""
+    return f"spiffe://{TRUST_DOMAIN}/ns/a/sa/{name}"
+
+
+ALICE = account("alice")
 CLIENT, SERVER, EMAIL = (
     ExtendedKeyUsageOID.CLIENT_AUTH,
     ExtendedKeyUsageOID.SERVER_AUTH,
@@ -104,17 +110,17 @@ def certificate_tries(forge: Forge) -> Iterator[CertificateTry]:
         ("expired", _Leaf(ends=timedelta(seconds=-5)), False),
         ("not valid yet", _Leaf(begins=timedelta(hours=1), ends=timedelta(hours=2)), False),
         ("without a URI", _Leaf(uris=()), False),
-        ("two URIs", _Leaf(uris=(ALICE, sa("bob"))), False),
-        ("two URIs, the right one last", _Leaf(uris=(sa("bob"), ALICE)), False),
+        ("two URIs", _Leaf(uris=(ALICE, account("bob"))), False),
+        ("two URIs, the right one last", _Leaf(uris=(account("bob"), ALICE)), False),
         ("the same URI twice", _Leaf(uris=(ALICE, ALICE)), False),
         ("the scheme in capitals", _Leaf(uris=(ALICE.replace("spiffe", "SPIFFE"),)), False),
-        ("the domain in capitals", _Leaf(uris=(ALICE.replace(DOMAIN, DOMAIN.upper()),)), False),
-        ("a wildcard", _Leaf(uris=(sa("*"),)), False),
-        ("dots", _Leaf(uris=(sa("x/../alice"),)), False),
-        ("percent", _Leaf(uris=(sa("%61lice"),)), False),
+        ("the domain in capitals", _Leaf(uris=(ALICE.replace(TRUST_DOMAIN, TRUST_DOMAIN.upper()),)), False),
+        ("a wildcard", _Leaf(uris=(account("*"),)), False),
+        ("dots", _Leaf(uris=(account("x/../alice"),)), False),
+        ("percent", _Leaf(uris=(account("%61lice"),)), False),
         ("a slash more", _Leaf(uris=(f"{ALICE}/",)), False),
-        ("a tilde", _Leaf(uris=(sa("alice~"),)), False),
-        ("another domain", _Leaf(uris=("spiffe://evil.example/ns/shop/sa/alice",)), False),
+        ("a tilde", _Leaf(uris=(account("alice~"),)), False),
+        ("another domain", _Leaf(uris=("spiffe://evil.example/ns/a/sa/alice",)), False),
         ("a name in the subject", _Leaf(uris=(), common_name=ALICE), False),
         ("a small RSA key", _Leaf(key=rsa.generate_private_key(65537, 1024)), False),  # noqa: S505 - tried
         ("an RSA key of 2,047 bits", _Leaf(key=rsa.generate_private_key(65537, 2047)), False),  # noqa: S505 - tried
@@ -123,7 +129,7 @@ def certificate_tries(forge: Forge) -> Iterator[CertificateTry]:
     ):
         yield CertificateTry(name, _of(forge, leaf), alice)
     for size in (2048, 2049):
-        named = sa("x" * (size - len(sa(""))))
+        named = account("x" * (size - len(account(""))))
         yield CertificateTry(f"a name of {size} bytes", _of(forge, _Leaf(uris=(named,))), False, size == 2048)
     leaf = _Leaf()
     yield CertificateTry(
@@ -161,14 +167,14 @@ def _of_purposes(forge: Forge) -> Iterator[CertificateTry]:
 def _of_chains(forge: Forge) -> Iterator[CertificateTry]:
     """A leaf below something that may not sign."""
     signer = forge.state.intermediate
-    bob = _Leaf(uris=(sa("bob"),))
+    bob = _Leaf(uris=(account("bob"),))
     between = bob.signed(signer.certificate.subject, signer.key)
     leaf = _Leaf()
     below = leaf.signed(between.subject, bob.key)
     yield CertificateTry("signed by a leaf", (_pem(below) + _pem(between) + signer.pem, key_pem(leaf.key)), False)
     for name, constraints in {
         "of names elsewhere": x509.NameConstraints([x509.UniformResourceIdentifier("evil.example")], None),
-        "of this name forbidden": x509.NameConstraints(None, [x509.UniformResourceIdentifier(DOMAIN)]),
+        "of this name forbidden": x509.NameConstraints(None, [x509.UniformResourceIdentifier(TRUST_DOMAIN)]),
     }.items():
         narrow = _Leaf(
             uris=(), purposes=None, ca=True, usage=frozenset({"key_cert_sign"}), more=(constraints,), common_name=name

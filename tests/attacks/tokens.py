@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from joserfc.jwk import OctKey
 
 from eastgate.tokens import Expectations, Keys
+from tests.differential.asking import TRUST_DOMAIN
 from tests.tokens.mint import b64, jwk, pair, sealed, text, token
 
-__all__ = ["AUDIENCE", "DOMAIN", "EXPECTED", "ISSUER", "JWKS", "KEYS", "WEB", "TokenTry", "claims", "token_tries"]
+__all__ = ["ACCOUNTS", "AUDIENCE", "EXPECTED", "ISSUER", "JWKS", "KEYS", "WEB", "TokenTry", "claims", "token_tries"]
 
-ISSUER, AUDIENCE, DOMAIN = "https://issuer.example", "mesh", "cluster.local"
-WEB = f"spiffe://{DOMAIN}/ns/shop/sa/web"
+ISSUER, AUDIENCE = "https://issuer.example", "mesh"
+ACCOUNTS = f"spiffe://{TRUST_DOMAIN}/ns/a/sa/"
+WEB = f"{ACCOUNTS}web"
 KEYS = Keys.of({"keys": [jwk("p256"), jwk("rsa")]})
 JWKS = json.dumps({"keys": [jwk("p256"), jwk("rsa")]})
 EXPECTED = Expectations(ISSUER, frozenset({AUDIENCE}))
@@ -75,11 +77,11 @@ def token_tries() -> Iterator[TokenTry]:
     }.items():
         yield TokenTry(name, token(claimed), (401, 403), False)
     for name, subject in {
-        "somebody else": f"spiffe://{DOMAIN}/ns/shop/sa/other",
-        "another trust domain": "spiffe://evil.example/ns/shop/sa/web",
-        "a trust domain that begins so": f"spiffe://{DOMAIN}.evil.example/ns/shop/sa/web",
-        "two with a comma": f"spiffe://{DOMAIN}/ns/shop/sa/other,{WEB}",
-        "two with a comma, the right one first": f"{WEB},spiffe://{DOMAIN}/ns/shop/sa/other",
+        "somebody else": f"{ACCOUNTS}other",
+        "another trust domain": "spiffe://evil.example/ns/a/sa/web",
+        "a trust domain that begins so": f"spiffe://{TRUST_DOMAIN}.evil.example/ns/a/sa/web",
+        "two with a comma": f"{ACCOUNTS}other,{WEB}",
+        "two with a comma, the right one first": f"{WEB},{ACCOUNTS}other",
         "quotes": f'"{WEB}"',
         "a list": [WEB],
         "an object": {"id": WEB},
@@ -90,15 +92,15 @@ def token_tries() -> Iterator[TokenTry]:
         "a line break": f"{WEB}\n",
         "a space": f" {WEB}",
         "a query": f"{WEB}?x=1",
-        "a wildcard": f"spiffe://{DOMAIN}/ns/shop/sa/*",
-        "dots": f"spiffe://{DOMAIN}/ns/shop/sa/../sa/web",
-        "percent": f"spiffe://{DOMAIN}/ns/shop/sa/%77eb",
+        "a wildcard": f"{ACCOUNTS}*",
+        "dots": f"{ACCOUNTS}../sa/web",
+        "percent": f"{ACCOUNTS}%77eb",
         "a slash more": f"{WEB}/",
         "capital letters": WEB.upper(),
         "a command of Envoy's": "%DOWNSTREAM_PEER_URI_SAN%",
     }.items():
         yield TokenTry(f"subject: {name}", token({**claims(), "sub": subject}), (401, 403), True)
-    twice = json.dumps(claims(sub=f"spiffe://{DOMAIN}/ns/shop/sa/other"))[:-1] + f', "sub": {json.dumps(WEB)}}}'
+    twice = json.dumps(claims(sub=f"{ACCOUNTS}other"))[:-1] + f', "sub": {json.dumps(WEB)}}}'
     yield TokenTry("subject twice", sealed(header, twice.encode(), "p256", "ES256"), (401, 403), False)
     escaped = json.dumps(claims()).replace('"sub"', '"\\u0073ub"').replace("spiffe:", "\\u0073piffe:")
     yield TokenTry("subject escaped", sealed(header, escaped.encode(), "p256", "ES256"), (200,), True)
@@ -158,7 +160,7 @@ def _signatures(good: str) -> Iterator[TokenTry]:
 
 
 def _places(good: str) -> Iterator[TokenTry]:
-    other = token(claims(sub=f"spiffe://{DOMAIN}/ns/shop/sa/other"))
+    other = token(claims(sub=f"{ACCOUNTS}other"))
     for name, headers, status in (
         ("in lower case", (("authorization", f"bearer {good}"),), 403),
         ("in capitals", (("authorization", f"BEARER {good}"),), 403),

@@ -9,12 +9,13 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Coroutine, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from eastgate import Authority, Settings
 from eastgate.authority import sort_documents
 from eastgate.dialects import reads
+from eastgate.identity import SvidSource
 from eastgate.mesh.events import Decided, Event, NotEnforced
 from eastgate.mesh.local.connection import Connection, HttpRequest, Target
 from eastgate.mesh.local.http1 import Malformed
@@ -22,6 +23,7 @@ from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.mesh.records import Observed
 from eastgate.sources import read_text
 from eastgate.xds.clusters import Address
+from eastgate.xds.tokens import TokenIdentity
 from tests.attacks.application import Application
 from tests.attacks.conversing import converse
 from tests.differential.asking import HTTP_2, Ask, Caller, Http
@@ -71,8 +73,15 @@ def authority_of(manifests: Iterable[Manifest], settings: Settings) -> Authority
 class Bench:
     """Starts with `with`; `enforce` some policies, then `ask`."""
 
-    def __init__(self, name: str = "differential", world: Sequence[Manifest] = WORLD) -> None:
-        self._name = name
+    def __init__(
+        self,
+        name: str = "differential",
+        world: Sequence[Manifest] = WORLD,
+        *,
+        source: SvidSource | None = None,
+        tokens: TokenIdentity | None = None,
+    ) -> None:
+        self._options = MeshOptions(name=name, federate=FEDERATED, source=source, tokens=tokens)
         self.world = world
         self.rejected: list[NotEnforced] = []
         self._seen: dict[str, list[Observed]] = defaultdict(list)
@@ -133,8 +142,7 @@ class Bench:
         await self.application.start()
         pods = [one["metadata"] for one in self.world if one["kind"] == "Pod"]
         apps = {f"{pod['namespace']}/{pod['name']}": Address(self.application.path) for pod in pods}
-        options = MeshOptions(name=self._name, federate=FEDERATED, apps=apps)
-        self.mesh = LocalMesh(read, SETTINGS, options, on_event=self._heard)
+        self.mesh = LocalMesh(read, SETTINGS, replace(self._options, apps=apps), on_event=self._heard)
         await self.mesh.__aenter__()
 
     def _heard(self, event: Event) -> None:
