@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.attacks.headers import CONNECTIONS, reads_admin, spellings, written
+from tests.attacks.headers import CONNECTIONS, FORGED, reads_admin, spellings, written
+from tests.attacks.paths import outside
 from tests.attacks.placements import HOST, Attacked
-from tests.attacks.policies import linkerd_route, linkerd_server
+from tests.attacks.policies import ONLY_API, linkerd_route, linkerd_server
 from tests.attacks.trying import Try, attack, compare
 from tests.differential.asking import HTTP_1_0, HTTP_1_1, HTTP_2, Http
 
@@ -31,6 +32,16 @@ def test_engine_and_proxy_read_the_same_headers(
     tries = [Http(host=HOST, headers=headers, version=version) for headers in dict.fromkeys(spellings())]
     reading = reads_admin if policies is ALL_BUT_ADMIN else lambda _: None
     assert not list(compare(attacked, tries, reading))
+
+
+@pytest.mark.parametrize("version", [HTTP_1_1, HTTP_2])
+def test_no_forged_header_leads_round_a_policy(attacked: Attacked, version: str) -> None:
+    attacked.enforce(ONLY_API)
+    sets = [*((one,) for one in FORGED), tuple(FORGED)]
+    for path, status in (("/api/x", 200), ("/secret", 403)):
+        tries = [Http(target=path, host=HOST, headers=headers, version=version) for headers in sets]
+        assert not list(compare(attacked, tries, outside("/api/")))
+        assert {verdict.status for verdict in attacked.verdicts(tries)} == {status}
 
 
 def test_no_line_hides_a_header(attacked: Attacked) -> None:

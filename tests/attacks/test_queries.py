@@ -1,4 +1,4 @@
-"""Ways to write a query so that a proxy reads another one than the engine does."""
+"""No way to write a query leads round a route that looks at it: engine and proxy read the same, at any placement."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from random import Random
 
 import pytest
 
-from eastgate.mesh.calls import make_calls
-from eastgate.questions import Question
-from tests.faults.linkerd import only_for_bob
-from tests.faults.meshes import Running, running
-from tests.faults.worlds import HTTP
+from tests.attacks.placements import HOST, Attacked
+from tests.attacks.policies import linkerd_route, linkerd_server
+from tests.attacks.trying import compare
+from tests.differential.asking import Http
+from tests.differential.world import Manifest
 
 _TABLE = [
     ("x", "", "allow"),
@@ -46,51 +46,62 @@ _TABLE = [
 ]
 
 
-async def _agree(mesh: Running, query: str, verdict: str | None = None) -> None:
-    [made] = await make_calls(mesh.mesh, Question("sa:shop/alice", "pod:shop/server", HTTP, "GET", f"/{query}"))
-    assert verdict in (None, made.decision.verdict), query
-    assert made.agrees, (query, made.called, made.seen)
+def _all_but(*matches: Manifest) -> list[Manifest]:
+    """Everyone may ask for everything but what matches."""
+    everything = {"path": {"type": "PathPrefix", "value": "/"}}
+    return [
+        *linkerd_server(),
+        *linkerd_route("special", *matches, allowed=False),
+        *linkerd_route("rest", everything, allowed=True),
+    ]
 
 
-def _special(*values: str, kind: str = "Exact") -> list[dict[str, object]]:
-    return [{"queryParams": [{"name": "a", "value": value, "type": kind}]} for value in values]
+def _special(*values: str, kind: str = "Exact") -> list[Manifest]:
+    return _all_but(*({"queryParams": [{"name": "a", "value": value, "type": kind}]} for value in values))
+
+
+def _asked(*queries: str) -> list[Http]:
+    return [Http(target=f"/{query}", host=HOST) for query in queries]
+
+
+def _agree(attacked: Attacked, expected: dict[str, str]) -> None:
+    """Both say what is expected of each query."""
+    tries = _asked(*expected)
+    assert {query: "deny" if attacked.denial(one) else "allow" for query, one in zip(expected, tries, strict=True)} == (
+        expected
+    )
+    assert not list(compare(attacked, tries, lambda _: None))
 
 
 @pytest.mark.parametrize("value", dict.fromkeys(row[0] for row in _TABLE))
-async def test_proxy_and_engine_read_the_same_query(value: str) -> None:
-    async with running(*only_for_bob(*_special(value))) as mesh:
-        for query, verdict in (row[1:] for row in _TABLE if row[0] == value):
-            await _agree(mesh, query, verdict)
+def test_proxy_and_engine_read_the_same_query(attacked: Attacked, value: str) -> None:
+    attacked.enforce(_special(value))
+    _agree(attacked, {query: verdict for one, query, verdict in _TABLE if one == value})
 
 
-async def test_a_name_may_be_any_text() -> None:
-    matches = [{"queryParams": [{"name": name, "value": "x"}]} for name in ("a b", "", "é[]", "%41", 'q"\\')]
-    async with running(*only_for_bob(*matches)) as mesh:
-        for query in ("?a+b=x", "?a%20b=x", "?=x", "?%C3%A9%5B%5D=x", "?%2541=x", "?q%22%5C=x"):
-            await _agree(mesh, query, "deny")
-        for query in ("?a%2Bb=x", "?x", "?%E9[]=x", "?%41=x", "?q=x"):
-            await _agree(mesh, query, "allow")
+def test_a_name_may_be_any_text(attacked: Attacked) -> None:
+    names = ("a b", "", "é[]", "%41", 'q"\\')
+    attacked.enforce(_all_but(*({"queryParams": [{"name": name, "value": "x"}]} for name in names)))
+    denied = ("?a+b=x", "?a%20b=x", "?=x", "?%C3%A9%5B%5D=x", "?%2541=x", "?q%22%5C=x")
+    allowed = ("?a%2Bb=x", "?x", "?%E9[]=x", "?%41=x", "?q=x")
+    _agree(attacked, dict.fromkeys(denied, "deny") | dict.fromkeys(allowed, "allow"))
 
 
-async def test_an_expression_is_tried_on_each_value_alone() -> None:
-    async with running(*only_for_bob(*_special("x.*y", "", kind="RegularExpression"))) as mesh:
-        for query in ("?a=x1y", "?a=1&a=x1y", "?a", "?a=1&a", "?a=x+y"):
-            await _agree(mesh, query, "deny")
-        for query in ("?a=x&a=y", "?a=x1&a=1y", "?a=1", ""):
-            await _agree(mesh, query, "allow")
+def test_an_expression_is_tried_on_each_value_alone(attacked: Attacked) -> None:
+    attacked.enforce(_special("x.*y", "", kind="RegularExpression"))
+    denied = ("?a=x1y", "?a=1&a=x1y", "?a", "?a=1&a", "?a=x+y")
+    allowed = ("?a=x&a=y", "?a=x1&a=1y", "?a=1", "")
+    _agree(attacked, dict.fromkeys(denied, "deny") | dict.fromkeys(allowed, "allow"))
 
 
-@pytest.mark.parametrize("query", ["&".join(f"a={n}" for n in range(9)), "a=%00", "a=%02", "a=1&a=x%03"])
-async def test_what_cannot_be_noted_is_refused(query: str) -> None:
-    async with running(*only_for_bob(*_special("x.*", kind="RegularExpression"))) as mesh:
-        [made] = await make_calls(mesh.mesh, Question("sa:shop/alice", "pod:shop/server", HTTP, "GET", f"/?{query}"))
-        assert made.called.status == 400
-        assert made.seen is not None
-        assert made.seen.who == "unclear-values"
+def test_what_cannot_be_noted_is_refused(attacked: Attacked) -> None:
+    attacked.enforce(_special("x.*", kind="RegularExpression"))
+    tries = _asked("?" + "&".join(f"a={n}" for n in range(9)), "?a=%00", "?a=%02", "?a=1&a=x%03")
+    assert {(verdict.status, verdict.arrived) for verdict in attacked.verdicts(tries)} == {(400, None)}
 
 
 @pytest.mark.parametrize("values", [("x", "", "é", "€", "a"), ("\ufffd", "\ufffd\ufffd", "=", "+", " ")])
-async def test_generated_queries_are_read_alike(values: tuple[str, ...]) -> None:
+def test_generated_queries_are_read_alike(attacked: Attacked, values: tuple[str, ...]) -> None:
     """Values that some reader gets wrong: bytes that are no UTF-8, halves of escapes, signs of the syntax."""
     random = Random(7)  # noqa: S311 - it chooses what to test
     words = [
@@ -109,6 +120,5 @@ async def test_generated_queries_are_read_alike(values: tuple[str, ...]) -> None
     ]
     words += ["%C3%A9", "%ED%A0%80", "%F4%90%80%80", "%FF", "%0a", "%41", "[]", "..", "%EF%BF%BD", "a=", "&a="]
     queries = ["?" + "".join(random.choices(words, k=random.randint(1, 9))) for _ in range(150)]
-    async with running(*only_for_bob(*_special(*values))) as mesh:
-        for query in queries:
-            await _agree(mesh, query)
+    attacked.enforce(_special(*values))
+    assert not list(compare(attacked, _asked(*dict.fromkeys(queries)), lambda _: None))

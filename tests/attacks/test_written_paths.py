@@ -1,66 +1,50 @@
-"""Ways to write a path so that a proxy and an application read it differently, through a real proxy."""
+"""Ways to write a path so that a proxy and an application read it differently, with the answer to each."""
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from eastgate.mesh.calls import make_calls
-from eastgate.questions import Question
-from tests.attacks.paths import DOTS_WITH_PARAMETERS, NO_PATHS, ODD, REFUSED, TABLE, read_as
-from tests.faults.meshes import running
-from tests.faults.worlds import HTTP, Manifest, allow, deny, world
+from tests.attacks.paths import DOTS_WITH_PARAMETERS, NO_PATHS, ODD, REFUSED, TABLE, inside, outside
+from tests.attacks.placements import HOST, Attacked
+from tests.attacks.policies import ONLY_API, all_but
+from tests.attacks.trying import Reading, compare
+from tests.differential.asking import Http
+from tests.differential.world import Manifest
 
-_ONLY_API = [allow("all", "alice"), allow("api", "alice", paths=["/api/*"])]
-_BUT_PRIVATE = [
-    *_ONLY_API[:1],
-    allow("rest", "alice", paths=["/*"]),
-    deny("private", "alice", paths=["/api/private/*"]),
+_BUT_PRIVATE = all_but("/api/private", "/api/private/*")
+_POLICIES = [
+    pytest.param(ONLY_API, outside("/api/"), id="only"),
+    pytest.param(_BUT_PRIVATE, inside("/api/private/"), id="all but"),
 ]
-_BUT_API = [*_BUT_PRIVATE[:2], deny("api", "alice", paths=["/api/*"])]
 
 
-async def _statuses(policies: list[Manifest], paths: list[str], private: str) -> list[int]:
-    found = []
-    async with running(*world(), *policies) as mesh:
-        for path in paths:
-            [made] = await make_calls(mesh.mesh, Question("sa:shop/alice", "pod:shop/server", HTTP, "GET", path))
-            assert made.agrees, (path, made.called, made.decision.verdict)
-            found.append(made.called.status)
-            if made.called.status == 200:
-                arrived = json.loads(made.called.body)["path"]
-                assert not f"{read_as(arrived)}/".startswith(private), (path, arrived)
-    return found
+def _tries(paths: list[str]) -> list[Http]:
+    return [Http(target=path, host=HOST) for path in paths]
 
 
-@pytest.mark.parametrize(("policies", "column"), [(_ONLY_API, 1), (_BUT_PRIVATE, 2)], ids=["only", "all but"])
-async def test_no_way_to_write_a_path_leads_around_a_policy(policies: list[Manifest], column: int) -> None:
-    private = "/admin/" if column == 1 else "/api/private/"
-    found = await _statuses(policies, [row[0] for row in TABLE], private)
-    assert [(row[0], status) for row, status in zip(TABLE, found, strict=True)] == [
-        (row[0], row[column]) for row in TABLE
-    ]
+def _statuses(attacked: Attacked, paths: list[str]) -> dict[str, int]:
+    return {path: one.status for path, one in zip(paths, attacked.verdicts(_tries(paths)), strict=True)}
 
 
-@pytest.mark.parametrize("policies", [_ONLY_API, _BUT_PRIVATE], ids=["only", "all but"])
-async def test_proxy_and_engine_agree_on_odd_paths(policies: list[Manifest]) -> None:
-    await _statuses(policies, ODD, "/admin/" if policies is _ONLY_API else "/api/private/z/")
+@pytest.mark.parametrize(("policies", "column"), [(ONLY_API, 1), (_BUT_PRIVATE, 2)], ids=["only", "all but"])
+def test_each_way_to_write_a_path_has_its_answer(attacked: Attacked, policies: list[Manifest], column: int) -> None:
+    attacked.enforce(policies)
+    assert _statuses(attacked, [row[0] for row in TABLE]) == {row[0]: row[column] for row in TABLE}
 
 
-async def test_what_is_no_path_gets_nowhere() -> None:
-    async with running(*world(), *_BUT_PRIVATE) as mesh:
-        for path in NO_PATHS:
-            assert await mesh.get("alice", path) in (0, 400, 404), path
+@pytest.mark.parametrize(("policies", "reading"), _POLICIES)
+def test_proxy_and_engine_agree_on_every_path(attacked: Attacked, policies: list[Manifest], reading: Reading) -> None:
+    attacked.enforce(policies)
+    paths = [*(row[0] for row in TABLE), *ODD, *DOTS_WITH_PARAMETERS, *REFUSED]
+    assert not list(compare(attacked, _tries(paths), reading))
 
 
-@pytest.mark.parametrize("path", DOTS_WITH_PARAMETERS)
-async def test_proxy_and_engine_agree_on_dot_segments_with_parameters(path: str) -> None:
-    for policies in (_ONLY_API, _BUT_PRIVATE, _BUT_API):
-        await _statuses(policies, [path], "/nothing/")
+def test_what_is_no_path_gets_nowhere(attacked: Attacked) -> None:
+    attacked.enforce(_BUT_PRIVATE)
+    assert set(_statuses(attacked, NO_PATHS).values()) <= {0, 400, 404}
 
 
-@pytest.mark.parametrize("path", REFUSED)
-async def test_dot_segments_with_parameters_that_a_proxy_leaves_are_refused(path: str) -> None:
+def test_dot_segments_with_parameters_that_a_proxy_leaves_are_refused(attacked: Attacked) -> None:
     """Some servers, of servlets above all, cut parameters off before they go up: `/api/..;/admin` is /admin there."""
-    assert await _statuses(_ONLY_API, [path], "/nothing/") == [400]
+    attacked.enforce(ONLY_API)
+    assert _statuses(attacked, REFUSED) == dict.fromkeys(REFUSED, 400)
