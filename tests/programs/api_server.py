@@ -5,11 +5,14 @@ No controller runs: a Deployment makes no pods, and ServiceAccounts exist once a
 
 from __future__ import annotations
 
+import http.client
 import json
 import secrets
+import ssl
 import subprocess
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
@@ -28,6 +31,7 @@ class ApiServer(Processes):
         self.kubeconfig = folder / "kubeconfig"
         self.url = f"https://127.0.0.1:{free_port()}"
         self.token = secrets.token_hex(16)
+        self._connection: http.client.HTTPSConnection | None = None
         self._etcd = f"http://127.0.0.1:{free_port()}"
         self._programs = {name: find(name) for name in ("etcd", "kube-apiserver", "kubectl")}
 
@@ -56,6 +60,17 @@ class ApiServer(Processes):
     def get(self, *arguments: str) -> Any:
         """Return what `kubectl get` shows as JSON."""
         return json.loads(self.kubectl("get", "-o", "json", *arguments))
+
+    def request(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
+        """Send one request as an administrator, and return the status and the answer."""
+        if self._connection is None:
+            trusted = ssl.create_default_context(cafile=str(self.certificate))
+            address = urlsplit(self.url).netloc
+            self._connection = http.client.HTTPSConnection(address, context=trusted, timeout=120)
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        self._connection.request(method, path, None if body is None else json.dumps(body), headers)
+        answer = self._connection.getresponse()
+        return answer.status, json.loads(answer.read())
 
     def start(self) -> None:
         """Start etcd and the API server."""

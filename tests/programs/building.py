@@ -28,19 +28,19 @@ class Program:
     any_version: bool = False
 
 
-def _kubernetes(name: str, *, any_version: bool = False) -> Program:
+def _kubernetes(name: str) -> Program:
     """A program of Kubernetes, which learns its version from the linker and would otherwise call itself v0.0.0."""
     version = {"gitVersion": "v1.35.4", "gitMajor": "1", "gitMinor": "35"}
-    linked = (f"-X k8s.io/component-base/version.{name}={value}" for name, value in version.items())
+    linked = (f"-X k8s.io/component-base/version.{variable}={value}" for variable, value in version.items())
     flags = " ".join(("-s -w", *linked))
-    return Program("kubernetes", f"k8s.io/kubernetes/cmd/{name}", flags, any_version=any_version)
+    return Program("kubernetes", f"k8s.io/kubernetes/cmd/{name}", flags)
 
 
 PROGRAMS: Mapping[str, Program] = {
     "authorino": Program("authorino", "github.com/kuadrant/authorino"),
     "etcd": Program("etcd", "go.etcd.io/etcd/server/v3", any_version=True),
     "kube-apiserver": _kubernetes("kube-apiserver"),
-    "kubectl": _kubernetes("kubectl", any_version=True),
+    "kubectl": _kubernetes("kubectl"),
     "opa": Program("opa", "github.com/open-policy-agent/opa"),
     "spire-agent": Program("spire", "github.com/spiffe/spire/cmd/spire-agent", with_c=True),
     "spire-server": Program("spire", "github.com/spiffe/spire/cmd/spire-server", with_c=True),

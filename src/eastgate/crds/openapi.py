@@ -4,6 +4,9 @@ An API server drops fields that a schema does not name, and a policy with a line
 without its misspelt `matchExpression` selects everything. So no field is dropped: records keep what they do not know,
 and are closed by counting. For every set of optional fields there is an alternative that demands these fields and
 allows no more properties than that; an unknown one would be one too many.
+
+It also drops a null that a schema does not allow, before any rule sees it, and a source that is null would then be no
+source, which is anybody. So every optional field is nullable, and a null is refused where it stands.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-from eastgate.schema import Anything, Choice, Constraint, Field, Flag, ListOf, MapOf, Record, Shape, Text, Whole
+from eastgate.schema import Anything, Cel, Choice, Constraint, Field, Flag, ListOf, MapOf, Record, Shape, Text, Whole
 from eastgate.schema.patterns import any_case, whole
 
 __all__ = ["KEEP_UNKNOWN", "Schema", "rules_of", "sentence", "structural", "takes_any_field"]
@@ -20,6 +23,8 @@ Schema = dict[str, Any]
 
 KEEP_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
 _LARGEST_INT32 = 2**31 - 1
+_NULLABLE: Schema = {"nullable": True}
+_NO_NULL_VALUES = Cel("self.all(key, dyn(self[key]) != null)", "a key has a value: write '' if it is to be empty")
 
 
 def structural(shape: Shape[Any], about: str | None = None) -> Schema:
@@ -43,7 +48,7 @@ def _schema(shape: Shape[Any]) -> Schema:
             most = {"maxItems": shape.served} if shape.served else {}
             return {"type": "array"} | most | {"items": structural(shape.item, _what(shape.item))}
         case MapOf():
-            return {"type": "object", "additionalProperties": structural(shape.value)}
+            return {"type": "object", "additionalProperties": structural(shape.value) | _NULLABLE}
         case Record():
             return _record(shape)
         case Anything():
@@ -63,12 +68,24 @@ def _record(shape: Record[Any]) -> Schema:
     return (
         {
             "type": "object",
-            "properties": {name: structural(of.shape, sentence(of)) for name, of in shape.fields.items()},
+            "properties": {name: _property(of) for name, of in shape.fields.items()},
         }
         | ({"required": required} if required else {})
         | {KEEP_UNKNOWN: True}
         | _closed(shape, len(required))
+        | _without_nulls(shape)
     )
+
+
+def _property(of: Field[Any]) -> Schema:
+    return structural(of.shape, sentence(of)) | ({} if of.required else _NULLABLE)
+
+
+def _without_nulls(shape: Record[Any]) -> Schema:
+    """No optional field is null. Of a null an API server checks the type alone: so `not: {}` is true of it only."""
+    optional = [name for name, of in shape.fields.items() if not of.required and not isinstance(of.shape, Anything)]
+    nulls = [{"required": [name], "properties": {name: {"not": {}}}} for name in optional]
+    return {"not": {"anyOf": nulls}} if nulls else {}
 
 
 def takes_any_field(shape: Record[Any]) -> bool:
@@ -105,6 +122,8 @@ def _demands(shape: Shape[Any]) -> Schema:
     for rule in rules_of(shape):
         schema |= rule.schema
     cel = [one for rule in rules_of(shape) for one in rule.cel if not one.mesh]
+    if isinstance(shape, MapOf) and not isinstance(shape.value, Anything):
+        cel.append(_NO_NULL_VALUES)
     if cel:
         schema["x-kubernetes-validations"] = [{"rule": one.rule, "message": one.message} for one in cel]
     return schema

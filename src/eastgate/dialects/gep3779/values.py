@@ -33,13 +33,13 @@ _ACCOUNT = rf"{DNS_LABEL}/({DNS_SUBDOMAIN}|\*)"
 _LENGTHS = [{"pattern": "(^|/)[^/]{1,253}$"}]
 
 
-@constraint(maxLength=317, pattern=whole(f"{_ACCOUNT}|{DNS_SUBDOMAIN}"), allOf=_LENGTHS)
+@constraint(maxLength=317, pattern=whole(f"{_ACCOUNT}|{DNS_SUBDOMAIN}"), anyOf=_LENGTHS)
 def service_account(node: Node, to: Checking) -> None:
     """`<namespace>/<name>`, `<namespace>/*` or `<name>`."""
     _service_account(node, to, bare=None)
 
 
-@constraint(maxLength=317, pattern=whole(_ACCOUNT), allOf=_LENGTHS)
+@constraint(maxLength=317, pattern=whole(_ACCOUNT), anyOf=_LENGTHS)
 def service_account_anywhere(node: Node, to: Checking) -> None:
     """In a cluster policy: `<namespace>/<name>` or `<namespace>/*`."""
     _service_account(node, to, bare=codes.BARE_SERVICE_ACCOUNT)
@@ -91,7 +91,7 @@ def _account_way_out(text: str) -> str | None:
     return f"write {user[1]}/{user[2]}" if user else None
 
 
-@constraint(maxLength=317, pattern=whole(f"{DNS_LABEL}/{DNS_SUBDOMAIN}"), allOf=_LENGTHS)
+@constraint(maxLength=317, pattern=whole(f"{DNS_LABEL}/{DNS_SUBDOMAIN}"), anyOf=_LENGTHS)
 def service_account_v1alpha1(node: Node, to: Checking) -> None:
     """In the Provisional draft: `<namespace>/<name>` and nothing else."""
     namespace, slash, name = node.text.rpartition("/")
