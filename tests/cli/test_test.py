@@ -117,6 +117,25 @@ def test_a_rejected_policy_can_be_expected(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "manifest", "code"),
+    [
+        ("XBackend/default/a", "agentic.prototype.x-k8s.io/v0alpha0, spec: {mcp: {port: 80}}", "EG3024"),
+        ("Service/default/a", "v1, spec: {selector: {app: 1}}", "EG1104"),
+        ("Namespace/a", "v1, spec: {}", "EG1104"),
+        ("HTTPRoute/default/a", "gateway.networking.k8s.io/v1, spec: {rules: no}", "EG1101"),
+        ("Server/default/a", "policy.linkerd.io/v1beta3, spec: {}", "EG1203"),
+    ],
+)
+def test_any_kind_can_be_expected_to_be_rejected(cli: Cli, name: str, manifest: str, code: str) -> None:
+    kind = name.partition("/")[0]
+    Path("m.yaml").write_text(f"{{apiVersion: {manifest}, kind: {kind}, metadata: {{name: a, labels: {{b: 1}}}}}}\n")
+    rejects = f"  rejects:\n  - {{policy: {name}, code: {code}}}\n"
+    Path("t.yaml").write_text(TABLE[: TABLE.index("  cases:")] + rejects)
+    result = cli("test", "t.yaml")
+    assert result.stdout == "1 passed, 0 failed\n", result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(
     ("old", "new", "says"),
     [
         ("expect: deny", "expects: deny", "did you mean `expect`?"),

@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 import re2
 
+from eastgate.analysis.kinds import matches_kind, word_of
 from eastgate.crds import admission_policies, definitions, editor_schemas
 from eastgate.crds.kinds import readable
 from eastgate.dialects import DIALECTS, accesspolicy, kuadrant
@@ -127,3 +128,19 @@ def test_every_kind_that_is_read_has_a_schema() -> None:
 def test_schemas_for_editors_are_schemas() -> None:
     for _, schema in editor_schemas():
         jsonschema.Draft7Validator.check_schema(schema)
+
+
+@pytest.mark.parametrize("one", definitions(), ids=lambda one: str(one["spec"]["names"]["kind"]))
+def test_eastgate_get_takes_every_name_of_a_definition(one: Schema) -> None:
+    names = one["spec"]["names"]
+    words = [names["plural"], names["singular"], names["kind"], *names["shortNames"]]
+    for word in (*words, *(f"{word}.{one['spec']['group']}" for word in words)):
+        assert matches_kind(word_of(word), names["kind"], one["spec"]["group"]), word
+
+
+def test_no_short_name_is_one_of_others() -> None:
+    """Istio's AuthorizationPolicy is `ap`, Linkerd's `authzpolicy`; and there are those of kubectl's own kinds."""
+    others = {"ap", "authzpolicy", "saz", "serverauthz", "srvauthz", "srv", "nsauthz", "meshtlsauthn", "netauthn", "pa"}
+    taken = [short for one in definitions() for short in one["spec"]["names"]["shortNames"]]
+    assert len(taken) == len(set(taken))
+    assert not others & set(taken)

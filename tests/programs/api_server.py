@@ -72,6 +72,12 @@ class ApiServer(Processes):
         answer = self._connection.getresponse()
         return answer.status, json.loads(answer.read())
 
+    def stop(self) -> None:
+        """Stop both, and hang up."""
+        if self._connection is not None:
+            self._connection.close()
+        super().stop()
+
     def start(self) -> None:
         """Start etcd and the API server."""
         self.folder.chmod(0o700)

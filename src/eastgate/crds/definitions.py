@@ -6,6 +6,7 @@ from typing import Any
 
 from eastgate.crds.kinds import SERVED, Column, Definition, Version
 from eastgate.crds.openapi import Schema, structural
+from eastgate.dialects.short_names import SHORT_NAMES
 from eastgate.schema import Record
 
 __all__ = ["Webhook", "definitions"]
@@ -34,7 +35,7 @@ def _definition(one: Definition, webhook: Webhook | None) -> Schema:
                 "listKind": f"{one.kind}List",
                 "plural": one.plural,
                 "singular": one.kind.lower(),
-                "shortNames": list(one.short_names),
+                "shortNames": [SHORT_NAMES[one.kind]],
                 "categories": ["eastgate"],
             },
             "versions": [_version(one, version, webhook) for version in one.versions],
