@@ -86,7 +86,7 @@ class _Estimate:
 
     def _loop(self, node: Loop, names: dict[str, Schema]) -> int:
         over = _schema(node.over, names) or {}
-        inner = {**names, node.names[0]: _entry(over), node.accumulator: {"type": "boolean"}}
+        inner = {**names, node.names[0]: _entry(over)}
         each = self.cost(node.condition, inner) + self.cost(node.step, inner)
         once = self.cost(node.over, names) + self.cost(node.start, names) + self.cost(node.result, inner)
         return once + self._size(node.over, names) * each
@@ -103,7 +103,7 @@ class _Estimate:
                 return math.ceil(text * 0.1) * math.ceil(part * 0.1)
             case "_==_" | "_!=_", [left, right]:
                 return math.ceil(min(left, right) * 0.1)
-            case "@in", [_, container] if isinstance(node.arguments[1], ListOf):
+            case "@in", [_, container] if _is_list(node.arguments[1], names):
                 return container
             case _:
                 return 1
@@ -154,6 +154,10 @@ def _schema(node: Node, names: dict[str, Schema]) -> Schema | None:
             return None
 
 
+def _is_list(node: Node, names: dict[str, Schema]) -> bool:
+    return isinstance(node, ListOf) or (_schema(node, names) or {}).get("type") == "array"
+
+
 def _entry(schema: Schema) -> Schema:
     """What a loop over a value sees: entries of a list; keys of a map, whose length is not counted."""
     return dict(schema["items"]) if "items" in schema else {"type": "string", "maxLength": 0}
@@ -163,4 +167,4 @@ def _smallest(schema: Schema) -> int:
     """How many bytes a value has at least."""
     required = schema.get("required", ())
     inside = sum(len(name) + _smallest(schema["properties"][name]) + 4 for name in required)
-    return _SMALLEST[schema["type"]] + inside
+    return _SMALLEST.get(schema.get("type", ""), 0) + inside

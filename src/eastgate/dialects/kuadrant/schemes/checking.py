@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from eastgate.diagnostics import Code
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.schema import Anything, Check, Field, Record, enumerated, quoted
+from eastgate.schema import Anything, Check, Field, Record, constraint, enumerated, quoted
 from eastgate.settings import Settings
 from eastgate.sources.node import Node
 
@@ -14,6 +14,7 @@ __all__ = ["Checking", "Demand", "exactly_one", "named", "needs", "record", "som
 
 Checking = Check[Settings]
 Demand = Callable[[Node, Checking], None]
+_NOT_EVALUATED = "Authorino has it. Eastgate does not evaluate it, and rejects it."
 
 
 def record(
@@ -33,7 +34,7 @@ def record(
     taken = ", ".join(f"`{name}`" for name in fields)
     return Record(
         what,
-        {**fields, **{name: Field(Anything()) for name in unsupported}},
+        {**fields, **{name: Field(Anything(), about=_NOT_EVALUATED) for name in unsupported}},
         rules=rules,
         misspelt=misspelt or {},
         advice=advice or {},
@@ -71,6 +72,7 @@ def needs(code: Code, what: str, name: str, example: str, *reported: str) -> Dem
 def some(code: Code, message: str, way_out: str) -> Demand:
     """A list with at least one entry."""
 
+    @constraint(minItems=1)
     def rule(node: Node, to: Checking) -> None:
         if not list(node):
             to.report(code, message, node, help=way_out)

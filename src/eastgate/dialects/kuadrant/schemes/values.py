@@ -111,6 +111,9 @@ _VALUE_FROM: Record[Settings] = record(
 )
 
 
+_WRITTEN_OUT: Field[Settings] = Field(Anything(), about="The value, written out: of any type.")
+
+
 def _one_value(*names: str, renamed: tuple[str, ...]) -> Demand:
     one = exactly_one(codes.VALUE, "a value", names, renamed)
 
@@ -131,13 +134,13 @@ def value(style: Style, what: str, extra: dict[str, Field[Settings]] | None = No
             "selector": "write valueFrom: {authJSON: ..}",
             "expression": "write valueFrom: {authJSON: ..}; expressions stand beside `authentication`",
         }
-        fields = {**(extra or {}), "value": Field(Anything()), "valueFrom": Field(_VALUE_FROM)}
+        fields = {**(extra or {}), "value": _WRITTEN_OUT, "valueFrom": Field(_VALUE_FROM)}
         rule = _one_value("value", "valueFrom", renamed=tuple(renamed))
         return record(what, fields, rule, renamed=renamed, advice={"authJSON": "write valueFrom: {authJSON: ..}"})
     renamed = {"valueFrom": "write selector: .."}
     fields = {
         **(extra or {}),
-        "value": Field(Anything()),
+        "value": _WRITTEN_OUT,
         "selector": Field(SELECTED),
         "expression": Field(Text("a CEL expression", cel_value)),
     }
