@@ -79,7 +79,7 @@ def _record(shape: Record[Any], around: Around) -> Schema:
         | ({"required": required} if required else {})
         | {KEEP_UNKNOWN: True}
         | _closed(shape, len(required))
-        | _without_nulls(shape)
+        | _without(shape)
     )
 
 
@@ -87,11 +87,15 @@ def _property(of: Field[Any], around: Around) -> Schema:
     return structural(of.shape, sentence(of), around) | ({} if of.required else _NULLABLE)
 
 
-def _without_nulls(shape: Record[Any]) -> Schema:
-    """No optional field is null. Of a null an API server checks the type alone: so `not: {}` is true of it only."""
+def _without(shape: Record[Any]) -> Schema:
+    """No refused field, and no optional field that is null.
+
+    Of a null an API server checks the type alone: so `not: {}` is true of it only.
+    """
+    refused = [{"required": [name]} for name, of in shape.fields.items() if of.refused]
     optional = [name for name, of in shape.fields.items() if not of.required and not isinstance(of.shape, Anything)]
     nulls = [{"required": [name], "properties": {name: {"not": {}}}} for name in optional]
-    return {"not": {"anyOf": nulls}} if nulls else {}
+    return {"not": {"anyOf": [*refused, *nulls]}} if refused or nulls else {}
 
 
 def _closed(shape: Record[Any], required: int) -> Schema:

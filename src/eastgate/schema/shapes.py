@@ -123,6 +123,7 @@ class Field(Generic[C]):
     missing: Code = codes.MISSING_FIELD
     help: str | None = None  # what to write where the field is missing, or has no value
     about: str | None = None  # what it means: for CustomResourceDefinitions, editors and pages
+    refused: bool = False  # whether it is known, and an error whatever its value: a rule says so
 
 
 @dataclass(frozen=True, slots=True)

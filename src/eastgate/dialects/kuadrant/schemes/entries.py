@@ -68,7 +68,8 @@ def entry(
 def section(style: Style, what: str, item: Record[Settings], *rules: Demand) -> Field[Settings]:
     """A list of entries with names, or a mapping by name."""
     if style is Style.OLD:
-        return Field(ListOf(item, f"a list of {what}", _all_of(unique_names(what), *rules), served=_SERVED))
+        unique = constraint(list_type="map", list_keys=["name"])
+        return Field(ListOf(item, f"a list of {what}", unique(_all_of(unique_names(what), *rules)), served=_SERVED))
     return Field(MapOf(item, f"a mapping of {what} by name", _all_of(_named_keys, *rules), served=_SERVED))
 
 

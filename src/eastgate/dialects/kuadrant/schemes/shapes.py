@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.authorizations import authorizations
-from eastgate.dialects.kuadrant.schemes.checking import Checking, record, some
+from eastgate.dialects.kuadrant.schemes.checking import NOT_EVALUATED, Checking, record, some
 from eastgate.dialects.kuadrant.schemes.conditions import NAMED_PATTERNS, WHEN, no_dangling_references
 from eastgate.dialects.kuadrant.schemes.identities import identities
 from eastgate.dialects.kuadrant.schemes.metadata import metadata
@@ -15,7 +15,7 @@ from eastgate.dialects.kuadrant.schemes.responses import denials, new_response, 
 from eastgate.dialects.kuadrant.schemes.styles import Style, in_one_style
 from eastgate.dialects.kuadrant.schemes.unsupported import report_unsupported
 from eastgate.dialects.kuadrant.validation import host
-from eastgate.schema import Anything, Field, ListOf, Record, Text, check
+from eastgate.schema import Anything, Cel, Field, ListOf, Record, Text, check, constraint
 from eastgate.settings import Settings
 from eastgate.sources.node import Node
 
@@ -97,6 +97,16 @@ def _in_either_style(about: str) -> Field[Settings]:
     return Field(Anything(), about=about)
 
 
+@constraint(
+    Cel(
+        "!has(self.authentication) || !(has(self.identity) || has(self.denyWith))",
+        "`identity` and `denyWith` are words of v1beta1, and `authentication` is one of v1beta2",
+    )
+)
+def _words_of_one_style(scheme: Node, to: Checking) -> None:
+    in_one_style(scheme, to)
+
+
 _OLD, _NEW = _STYLES[Style.OLD].fields, _STYLES[Style.NEW].fields
 _SERVED: Record[Settings] = Record(
     "an auth scheme",
@@ -111,7 +121,9 @@ _SERVED: Record[Settings] = Record(
         "authorization": _in_either_style("What must be so, ALL of it: a list, or a mapping by name."),
         "response": _in_either_style("What the service, or a denied client, is told: a list, or a mapping."),
         "denyWith": _said(_OLD["denyWith"], "As in v1beta1: what a denied client is told."),
+        **{name: Field(Anything(), about=NOT_EVALUATED, refused=True) for name in _UNSUPPORTED},
     },
+    rules=(_words_of_one_style,),
     about="How callers to some hosts are recognized and authorized, as in Authorino's AuthConfig.",
 )
 SCHEME: Record[Settings] = Record("an auth scheme", _AnyField(), rules=(_in_its_style,), served=_SERVED)

@@ -11,7 +11,7 @@ from eastgate.dialects.kuadrant.schemes.checking import Checking, Demand, exactl
 from eastgate.dialects.kuadrant.schemes.expressions import cel_value
 from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.gjson import is_template, path_problem
-from eastgate.schema import Anything, Field, Flag, ListOf, MapOf, Record, Text, Whole, quoted
+from eastgate.schema import Anything, Field, Flag, ListOf, MapOf, Record, Text, Whole, constraint, quoted
 from eastgate.settings import Settings
 from eastgate.sources.node import Node
 
@@ -173,6 +173,7 @@ def named_values(
 # URLs
 
 
+@constraint(pattern="^[Hh][Tt][Tt][Pp][Ss]?://[^{ ]+$")
 def _url(node: Node, to: Checking) -> None:
     if "{" in node.text:
         message = "this URL cannot be asked: selectors are not replaced in it"
