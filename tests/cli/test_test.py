@@ -102,6 +102,13 @@ def test_errors_in_manifests_fail_every_case(cli: Cli) -> None:
     assert result.stdout.endswith("0 passed, 3 failed\n")
 
 
+def test_a_file_that_is_not_there_has_no_place_in_it(cli: Cli) -> None:
+    Path("m.yaml").unlink()
+    result = cli("test", "t.yaml")
+    assert result.exit_code == 1
+    assert "(None)" not in result.stdout
+
+
 def test_a_rejected_policy_can_be_expected(cli: Cli) -> None:
     Path("m.yaml").write_text(POLICY.replace("ALLOW", "PERMIT"))
     table = (

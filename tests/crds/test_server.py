@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import subprocess
 import sys
 import time
@@ -70,8 +71,8 @@ def answer(server: ApiServer, manifest: Schema) -> str | None:
 def server(api_server: ApiServer) -> Iterator[ApiServer]:
     api_server.apply(*all_versions())
     names = {one.manifest.get("metadata", {}).get("namespace") for one in samples()} - {"default", None}
-    for name in sorted(name for name in names if isinstance(name, str) and dns_label_problem(name) is None):
-        api_server.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    valid = sorted(name for name in names if isinstance(name, str) and dns_label_problem(name) is None)
+    api_server.apply(*({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in valid))
     yield api_server
     api_server.kubectl("delete", "crd", *(one["metadata"]["name"] for one in definitions()))
 
@@ -115,3 +116,118 @@ def test_the_server_decides_as_eastgate_does(server: ApiServer, mode: MeshMode) 
 def is_of_its_metadata(sample: Sample) -> bool:
     """The model does not check names and labels, which a server does."""
     return bool(sample.errors) and all(excuse(error, sample) == GONE["metadata"] for error in sample.errors)
+
+
+def fields_of(schema: Schema, path: str) -> Iterator[tuple[str, Schema]]:
+    """Each field of a schema, by the path that `kubectl explain` takes."""
+    for name, inner in schema.get("properties", {}).items():
+        yield f"{path}.{name}", inner
+        for entry in (inner, inner.get("items", {}), inner.get("additionalProperties", {})):
+            yield from fields_of(entry, f"{path}.{name}")
+
+
+def type_of(schema: Schema) -> str:
+    """What `kubectl explain` should call a type."""
+    if "items" in schema:
+        return f"[]{type_of(schema['items'])}"
+    if "additionalProperties" in schema:
+        return f"map[string]{type_of(schema['additionalProperties'])}"
+    return str(schema.get("type", "Object")).replace("object", "Object")
+
+
+@pytest.mark.parametrize("one", definitions(), ids=lambda one: str(one["spec"]["names"]["kind"]))
+def test_kubectl_explains_every_field(server: ApiServer, one: Schema) -> None:
+    plural, version = one["spec"]["names"]["plural"], one["spec"]["versions"][0]
+    spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    options = f"--api-version={one['spec']['group']}/{version['name']}"
+    assert "<no description>" not in server.kubectl("explain", f"{plural}.spec", options)
+    listed = server.kubectl("explain", f"{plural}.spec", options, "--recursive").splitlines()
+    shown = {tuple(line.split()[:2]) for line in listed}
+    missing = [
+        path
+        for path, schema in fields_of(spec, "spec")
+        if (path.rpartition(".")[2], f"<{type_of(schema)}>") not in shown
+    ]
+    assert missing == []
+
+
+CONDITIONS = [
+    {
+        "type": "Accepted",
+        "status": status,
+        "reason": reason,
+        "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+    for status, reason in (("True", "Accepted"), ("False", "TargetNotFound"))
+]
+
+
+def test_columns_show_every_target_and_what_is_wrong_with_any(server: ApiServer) -> None:
+    targets = [{"group": "", "kind": "Service", "name": name} for name in ("reviews", "ratings")]
+    policy = copy.deepcopy(_CANARY) | {"metadata": {"name": "two", "namespace": "default"}}
+    policy["spec"] = {"action": "ALLOW", "targetRefs": targets}
+    server.apply(policy)
+    kind = "authorizationpolicies.gateway.networking.x-k8s.io"
+    try:
+        shown = server.kubectl("get", kind, "two", "--no-headers")
+        assert "reviews" in shown
+        assert "ratings" in shown
+        ancestors = [
+            {"ancestorRef": target, "controllerName": "eastgate.dev/test", "conditions": [condition]}
+            for target, condition in zip(targets, CONDITIONS, strict=True)
+        ]
+        status = json.dumps({"status": {"ancestors": ancestors}})
+        server.kubectl("patch", kind, "two", "--subresource=status", "--type=merge", "-p", status)
+        assert "TargetNotFound" in server.kubectl("get", kind, "two", "--no-headers")
+        assert "eastgate.dev/test" in server.kubectl("get", kind, "two", "--no-headers", "-o", "wide")
+        assert "two" in server.kubectl("get", "authzpol", "--no-headers")
+        assert "/two" in server.kubectl("get", "eastgate", "-o", "name")
+    finally:
+        server.kubectl("delete", kind, "two")
+
+
+def test_the_largest_policy_on_tools_is_taken(server: ApiServer) -> None:
+    """No object that the schema allows is too expensive to be checked."""
+    tools = [f"{'b' * 253}/{number:0128}" for number in range(256)]
+    rules = [
+        {
+            "name": f"rule-{number}",
+            "source": {"type": "ServiceAccount", "serviceAccount": {"name": "agent"}},
+            "authorization": {"type": "InlineTools", "tools": tools},
+        }
+        for number in range(10)
+    ]
+    policy: Schema = {
+        "apiVersion": "agentic.prototype.x-k8s.io/v0alpha0",
+        "kind": "XAccessPolicy",
+        "metadata": {"name": "largest", "namespace": "default"},
+        "spec": {
+            "targetRefs": [{"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "gateway"}],
+            "rules": rules,
+        },
+    }
+    assert answer(server, policy) is None
+
+
+def test_the_largest_auth_policy_is_taken(server: ApiServer) -> None:
+    schemes = [
+        {"hosts": [f"h{number}.s{scheme}.example.com" for number in range(24)], "identity": [_API_KEY]}
+        for scheme in range(32)
+    ]
+    policy: Schema = {
+        "apiVersion": "apim.kuadrant.io/v1alpha1",
+        "kind": "AuthPolicy",
+        "metadata": {"name": "largest", "namespace": "default"},
+        "spec": {
+            "targetRef": {"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "gateway"},
+            "authSchemes": schemes,
+        },
+    }
+    assert answer(server, policy) is None
+
+
+_API_KEY: Schema = {
+    "name": "keys",
+    "apiKey": {"selector": {"matchLabels": {f"l{n}.example.com/a": "b" for n in range(64)}}},
+}

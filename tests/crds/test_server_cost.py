@@ -59,6 +59,8 @@ def test_the_estimate_is_the_servers(schema: Schema, api_server: ApiServer) -> N
         properties[f"rule{number}"], expected[number] = multiplied(rule)
     if not expected:
         pytest.skip("there is no rule")
-    told = api_server.kubectl("create", "--dry-run=server", "-f", "-", stdin=json.dumps(definition(properties)), fails=True)
+    told = api_server.kubectl(
+        "create", "--dry-run=server", "-f", "-", stdin=json.dumps(definition(properties)), fails=True
+    )
     found = re.findall(r"\[rule(\d+)\]\.items\.x-kubernetes-validations.*?budget by factor of ([\d.]+)x", told)
     assert {int(number): pytest.approx(float(factor) * ONE_RULE, abs=6) for number, factor in found} == expected

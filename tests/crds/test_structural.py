@@ -11,7 +11,7 @@ import pytest
 import re2
 
 from eastgate.analysis.kinds import matches_kind, word_of
-from eastgate.crds import admission_policies, definitions, editor_schemas
+from eastgate.crds import Webhook, admission_policies, definitions, editor_schemas
 from eastgate.crds.kinds import readable
 from eastgate.dialects import DIALECTS, accesspolicy, kuadrant
 from eastgate.settings import MeshMode
@@ -106,7 +106,7 @@ def test_one_version_is_stored_and_superseded_ones_need_a_converter() -> None:
         assert [version["storage"] for version in versions].count(True) == 1
         assert all(version["served"] is not version.get("deprecated", False) for version in versions)
         assert "conversion" not in one["spec"]
-    converted = definitions(("eastgate", "webhook"))
+    converted = definitions(Webhook("eastgate", "webhook"))
     assert all(version["served"] for one in converted for version in one["spec"]["versions"])
     assert [one["spec"]["names"]["kind"] for one in converted if "conversion" in one["spec"]] == ["AuthorizationPolicy"]
 

@@ -3,8 +3,8 @@
 An API server drops fields that a schema does not name, and a policy with a line less is another policy: a selector
 without its misspelt `matchExpression` selects everything. So no field is dropped: records keep what they do not know,
 and are closed by counting. For every set of optional fields there is an alternative that demands these fields and
-allows no more properties than that; an unknown one would be one too many. (Records with many optional fields, which only
-an auth scheme has, are not closed. What they do not know is kept, and Eastgate rejects it where it reads it.)
+allows no more properties than that; an unknown one would be one too many. (Records with many optional fields, which
+only an auth scheme has, are not closed. What they do not know is kept, and Eastgate rejects it where it reads it.)
 
 It also drops a null that a schema does not allow, before any rule sees it, and a source that is null would then be no
 source, which is anybody. So every optional field is nullable, and a null is refused where it stands.
@@ -15,7 +15,21 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-from eastgate.schema import Anything, Cel, Choice, Constraint, Field, Flag, ListOf, MapOf, Record, Shape, Text, Whole, enumerated
+from eastgate.schema import (
+    Anything,
+    Cel,
+    Choice,
+    Constraint,
+    Field,
+    Flag,
+    ListOf,
+    MapOf,
+    Record,
+    Shape,
+    Text,
+    Whole,
+    enumerated,
+)
 from eastgate.schema.patterns import any_case, whole
 
 __all__ = ["KEEP_UNKNOWN", "Schema", "rules_of", "sentence", "structural"]
@@ -54,7 +68,9 @@ def _schema(shape: Shape[Any], around: Around) -> Schema:
             return {"type": "array"} | most | {"items": structural(shape.item, _what(shape.item), around)}
         case MapOf():
             most = {"maxProperties": shape.served} if shape.served else {}
-            return {"type": "object"} | most | {"additionalProperties": structural(shape.value, around=around) | _NULLABLE}
+            return (
+                {"type": "object"} | most | {"additionalProperties": structural(shape.value, around=around) | _NULLABLE}
+            )
         case Record():
             return _record(shape, around)
         case Anything():
@@ -129,7 +145,9 @@ def _demands(shape: Shape[Any]) -> Schema:
     for rule in rules_of(shape):
         schema |= rule.schema
     cel = [one for rule in rules_of(shape) for one in rule.cel if not one.mesh]
-    if isinstance(shape, MapOf) and (shape.served or "maxProperties" in schema):  # otherwise its cost would have no limit
+    if isinstance(shape, MapOf) and (
+        shape.served or "maxProperties" in schema
+    ):  # otherwise its cost would have no limit
         cel.append(_NO_NULL_VALUES)
     if cel:
         schema["x-kubernetes-validations"] = [{"rule": one.rule, "message": one.message} for one in cel]

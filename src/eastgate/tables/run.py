@@ -119,14 +119,17 @@ def _keys(table: Table) -> KnownKeys | None:
 def _unusable(table: Table, manifests: Manifests, run: Run) -> str | None:
     """Why a table cannot be decided: errors in its manifests other than those that it expects."""
     expected = {one.policy for one in table.rejects}
-    allowed = {id(error) for document, errors in manifests.rejected if expected & _names_of(document) for error in errors}
+    allowed = {
+        id(error) for document, errors in manifests.rejected if expected & _names_of(document) for error in errors
+    }
     surprising = [error for error in manifests.reporter.errors if id(error) not in allowed]
     if not surprising:
         return (
             None if not allowed or not table.cases else "its manifests have errors, as it expects: nothing is decided"
         )
     run.diagnostics.extend(error for error in surprising if error not in run.diagnostics)
-    return f"its manifests have errors: {surprising[0].message} ({surprising[0].span})"
+    where = f" ({surprising[0].span})" if surprising[0].span is not None else ""
+    return f"its manifests have errors: {surprising[0].message}{where}"
 
 
 def _decide(table: Table, case: Case, authority: Authority, coverage: Coverage | None) -> Result:

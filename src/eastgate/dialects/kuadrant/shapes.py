@@ -79,7 +79,7 @@ _RESOURCE: Record[Settings] = resource(
             ),
             "authSchemes": Field(
                 ListOf(SCHEME, "a list of auth schemes", validation.one_scheme_for_a_host, served=32),
-                about="How callers are recognized and authorized, by the host of the request; one scheme for each host.",
+                about="How callers are recognized and authorized: one scheme for each host of requests.",
             ),
         },
         rules=(validation.some_scheme,),
