@@ -5,6 +5,8 @@ Both are held against every policy in the tree. What an API server cannot know i
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from eastgate.crds import admission_policies, definitions
@@ -14,7 +16,7 @@ from eastgate.schema import codes
 from eastgate.settings import MeshMode
 from eastgate.sources.node import Node
 from tests.crds.api_server import refusals, used_rules
-from tests.crds.corpus import Sample, samples
+from tests.crds.corpus import ROOT, Sample, samples
 
 # Why an API server may take what Eastgate rejects. docs/crds.md has the same list.
 GONE = {
@@ -107,6 +109,18 @@ def test_every_excuse_is_needed(why: str) -> None:
         if not refusals(sample.manifest, sample.mode)
     ]
     assert needed
+
+
+def test_every_exception_is_in_the_documentation() -> None:
+    page = (ROOT / "docs" / "crds.md").read_text(encoding="utf-8")
+    told = {f"EG{number}" for number in re.findall(r"EG(\d{4})", page)}
+    told |= {
+        f"EG{number}"
+        for first, last in re.findall(r"EG(\d{4}) to EG(\d{4})", page)
+        for number in range(int(first), int(last) + 1)
+    }
+    taken = [sample for sample in samples() if sample.errors and not refusals(sample.manifest, sample.mode)]
+    assert {error.code.id for sample in taken for error in sample.errors} - told == set()
 
 
 def all_rules() -> set[str]:
