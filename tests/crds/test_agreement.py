@@ -120,7 +120,8 @@ def test_every_exception_is_in_the_documentation() -> None:
         for number in range(int(first), int(last) + 1)
     }
     taken = [sample for sample in samples() if sample.errors and not refusals(sample.manifest, sample.mode)]
-    assert {error.code.id for sample in taken for error in sample.errors} - told == set()
+    errors = [error for sample in taken for error in sample.errors if excuse(error, sample) != GONE["metadata"]]
+    assert {error.code.id for error in errors} - told == set()
 
 
 def all_rules() -> set[str]:
