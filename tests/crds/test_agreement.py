@@ -46,7 +46,7 @@ def _excuse(error: Diagnostic, sample: Sample) -> str | None:
     if error.code is not codes.BAD_MODE and _is_in(error, node.get("metadata")):
         return "metadata"
     if sample.manifest["apiVersion"].startswith(f"{KUADRANT}/"):
-        schemes = list(node.nearest("spec", "authSchemes") or ())
+        schemes = list(node.nearest("spec", "authSchemes"))
         if error.code.id in _BY_CODE:
             return _BY_CODE[error.code.id]
         if any(_is_in(error, scheme.get(name)) for scheme in schemes for name in _EITHER_STYLE):

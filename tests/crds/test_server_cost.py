@@ -6,9 +6,9 @@ is put into a list of as many entries as make it a little too expensive.
 
 from __future__ import annotations
 
-import copy
 import json
 import re
+from typing import Any
 
 import pytest
 
@@ -21,19 +21,21 @@ pytestmark = pytest.mark.apiserver
 _PLURAL, _GROUP = "costs", "measured.test"
 
 
-def without_rules(schema: Schema) -> Schema:
+def without_rules(schema: Any) -> Any:
     """The same sizes, and nothing that costs."""
-    if isinstance(schema, list):
-        return [without_rules(inner) for inner in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return {name: without_rules(inner) for name, inner in schema.items() if name != "x-kubernetes-validations"}
+    match schema:
+        case list():
+            return [without_rules(inner) for inner in schema]
+        case dict():
+            return {name: without_rules(inner) for name, inner in schema.items() if name != "x-kubernetes-validations"}
+        case _:
+            return schema
 
 
 def multiplied(rule: Rule) -> tuple[Schema, int]:
     """The list that makes a rule too expensive, and how expensive the model says that it is."""
     times = ONE_RULE * 5 // 4 // rule.cost
-    item = without_rules(copy.deepcopy(rule.schema)) | {"x-kubernetes-validations": [{"rule": rule.text}]}
+    item = without_rules(rule.schema) | {"x-kubernetes-validations": [{"rule": rule.text}]}
     return {"type": "array", "maxItems": times, "items": item}, times * rule.cost
 
 
