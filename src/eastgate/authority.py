@@ -65,6 +65,8 @@ class Manifests:
                 self.objects.append(declared)
             elif not found.errors:
                 self.unused += 1
+            if found.errors:
+                self.rejected.append((document, found.errors))
         self.reporter.found.extend(self._news(found))
 
     def settle(self) -> None:

@@ -102,6 +102,13 @@ def test_errors_in_manifests_fail_every_case(cli: Cli) -> None:
     assert result.stdout.endswith("0 passed, 3 failed\n")
 
 
+def test_a_file_that_is_not_there_has_no_place_in_it(cli: Cli) -> None:
+    Path("m.yaml").unlink()
+    result = cli("test", "t.yaml")
+    assert result.exit_code == 1
+    assert "(None)" not in result.stdout
+
+
 def test_a_rejected_policy_can_be_expected(cli: Cli) -> None:
     Path("m.yaml").write_text(POLICY.replace("ALLOW", "PERMIT"))
     table = (
@@ -114,6 +121,25 @@ def test_a_rejected_policy_can_be_expected(cli: Cli) -> None:
     assert "expected AuthorizationPolicy/default/allow-a to be rejected with EG2001" in cli("test", "t.yaml").stdout
     Path("m.yaml").write_text(POLICY)
     assert "to be rejected, it was not" in cli("test", "t.yaml").stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "manifest", "code"),
+    [
+        ("XBackend/default/a", "agentic.prototype.x-k8s.io/v0alpha0, spec: {mcp: {port: 80}}", "EG3024"),
+        ("Service/default/a", "v1, spec: {selector: {app: 1}}", "EG1104"),
+        ("Namespace/a", "v1, spec: {}", "EG1104"),
+        ("HTTPRoute/default/a", "gateway.networking.k8s.io/v1, spec: {rules: no}", "EG1101"),
+        ("Server/default/a", "policy.linkerd.io/v1beta3, spec: {}", "EG1203"),
+    ],
+)
+def test_any_kind_can_be_expected_to_be_rejected(cli: Cli, name: str, manifest: str, code: str) -> None:
+    kind = name.partition("/")[0]
+    Path("m.yaml").write_text(f"{{apiVersion: {manifest}, kind: {kind}, metadata: {{name: a, labels: {{b: 1}}}}}}\n")
+    rejects = f"  rejects:\n  - {{policy: {name}, code: {code}}}\n"
+    Path("t.yaml").write_text(TABLE[: TABLE.index("  cases:")] + rejects)
+    result = cli("test", "t.yaml")
+    assert result.stdout == "1 passed, 0 failed\n", result.stdout + result.stderr
 
 
 @pytest.mark.parametrize(

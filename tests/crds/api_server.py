@@ -1,5 +1,7 @@
 """As much of an API server as a policy meets: nulls and unknown fields dropped, the schema, CEL, admission policies.
 
+A real one is asked whether this is right (`test_server`).
+
 Written from the documentation of CustomResourceDefinitions and on the reference implementation of JSON Schema, with
 RE2 for patterns and the CEL team's own core for rules. It shares nothing with the checks of the product.
 """
@@ -35,6 +37,22 @@ def holds(rule: str, variable: str, value: object) -> bool:
     return answer is True
 
 
+def _type(validator: Any, kind: str, instance: object, schema: Schema) -> Iterator[ValidationError]:
+    if instance is None and schema.get("nullable"):
+        return
+    yield from Draft7Validator.VALIDATORS["type"](validator, kind, instance, schema)
+
+
+def _not_of_null(keyword: str) -> Any:
+    """Of a null an API server checks the type and the choices, and nothing else."""
+
+    def check(validator: Any, value: Any, instance: object, schema: Schema) -> Iterator[ValidationError]:
+        if instance is not None:
+            yield from Draft7Validator.VALIDATORS[keyword](validator, value, instance, schema)
+
+    return check
+
+
 def _pattern(_validator: Any, pattern: str, instance: object, _schema: Schema) -> Iterator[ValidationError]:
     if isinstance(instance, str) and re2.search(pattern, instance) is None:
         yield ValidationError(f"{instance!r} does not match {pattern!r}")
@@ -43,7 +61,7 @@ def _pattern(_validator: Any, pattern: str, instance: object, _schema: Schema) -
 def _rules(
     _validator: Any, rules: list[dict[str, str]], instance: object, _schema: Schema
 ) -> Iterator[ValidationError]:
-    for rule in rules:
+    for rule in rules if instance is not None else ():
         if not holds(rule["rule"], "self", instance):
             yield ValidationError(rule["message"])
 
@@ -59,7 +77,13 @@ def _list_type(_validator: Any, kind: str, instance: object, schema: Schema) -> 
 
 _Validator = extend(  # type: ignore[no-untyped-call]
     Draft7Validator,
-    {"pattern": _pattern, "x-kubernetes-validations": _rules, "x-kubernetes-list-type": _list_type},
+    {
+        "type": _type,
+        "pattern": _pattern,
+        "x-kubernetes-validations": _rules,
+        "x-kubernetes-list-type": _list_type,
+        **{keyword: _not_of_null(keyword) for keyword in ("allOf", "anyOf", "not")},
+    },
 )
 
 
@@ -75,11 +99,15 @@ def served() -> dict[tuple[str, str], Schema]:
     }
 
 
-def without_nulls(value: object) -> object:
-    """An API server drops null where a schema does not allow it by name; ours never does."""
-    if isinstance(value, dict):
-        return {key: without_nulls(one) for key, one in value.items() if one is not None}
-    return [without_nulls(one) for one in value] if isinstance(value, list) else value
+def without_nulls(value: object, schema: Schema) -> object:
+    """An API server drops a null where the schema knows the field and does not allow null."""
+    if isinstance(value, list):
+        return [without_nulls(one, schema.get("items", {})) for one in value]
+    if not isinstance(value, dict):
+        return value
+    known = {key: schema.get("properties", {}).get(key, schema.get("additionalProperties")) for key in value}
+    dropped = {key for key, of in known.items() if value[key] is None and of is not None and not of.get("nullable")}
+    return {key: without_nulls(one, known[key] or {}) for key, one in value.items() if key not in dropped}
 
 
 def pruned(value: object, schema: Schema) -> object:
@@ -118,7 +146,7 @@ def refusals(manifest: Schema, mode: MeshMode) -> list[str]:
     """Why an API server refuses to take an object; nothing where it takes it."""
     kind = (str(manifest["apiVersion"]), str(manifest["kind"]))
     schema = served()[kind]
-    stored = pruned(without_nulls(manifest), schema)
+    stored = pruned(without_nulls(manifest, schema), schema)
     found = schema_errors(schema, stored)
     if not found:  # admission policies see only what the schema has let through
         found += [one["message"] for one in _admission(mode)[kind] if not holds(one["expression"], "object", stored)]

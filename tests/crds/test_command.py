@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 
@@ -77,6 +78,21 @@ def test_a_converter_serves_the_superseded_version() -> None:
         "name": "convert",
         "path": "/convert",
     }
+
+
+def test_a_converter_is_known_by_its_ca(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\n")
+    ca = ["--conversion-ca", str(tmp_path / "ca.pem")]
+    (one,) = yaml.safe_load_all(
+        crds("--kind", "AuthorizationPolicy", "--conversion-webhook", "mesh/convert", *ca).stdout
+    )
+    bundle = one["spec"]["conversion"]["webhook"]["clientConfig"]["caBundle"]
+    assert base64.b64decode(bundle) == b"-----BEGIN CERTIFICATE-----\n"
+    assert "is for a --conversion-webhook" in crds(*ca).stderr
+    (tmp_path / "ca.pem").write_text("-----BEGIN PRIVATE KEY-----\n")
+    for path in ("ca.pem", "nowhere.pem"):
+        refused = crds("--conversion-webhook", "mesh/convert", "--conversion-ca", str(tmp_path / path))
+        assert refused.exit_code == 2
 
 
 @pytest.mark.parametrize("written", ["convert", "mesh/", "/convert", "a/b/c"])

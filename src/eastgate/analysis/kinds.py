@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from eastgate.dialects import DIALECTS
+from eastgate.dialects.short_names import SHORT_NAMES
 from eastgate.world import CONTROLLER_KINDS, ROUTE_KINDS
 
 __all__ = ["GROUPS", "POLICY_KINDS", "Word", "matches_kind", "word_of"]
@@ -24,6 +25,7 @@ _SHORT = {
     "ds": "daemonset",
     "rs": "replicaset",
     "cj": "cronjob",
+    **{short: kind.lower() for kind, short in SHORT_NAMES.items()},
 }
 POLICY_KINDS = {kind.kind.lower(): kind.kind for dialect in DIALECTS for kind in dialect.kinds}
 

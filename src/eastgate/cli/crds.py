@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,21 +12,30 @@ from eastgate.cli.output import emit, emit_json, say
 from eastgate.printable import json_text, printable
 from eastgate.settings import MeshMode
 
-if TYPE_CHECKING:  # what is made here takes a while to import, and no other command needs it
-    from eastgate.crds import Webhook
-
 __all__ = ["crds"]
 
 _ONE_LINE = 10_000  # a rule that is cut into lines is hard to read, and to find
 
 
-def _webhook(_context: click.Context, _option: click.Parameter, value: str | None) -> Webhook | None:
+def _service(_context: click.Context, _option: click.Parameter, value: str | None) -> tuple[str, str] | None:
     if value is None:
         return None
     namespace, slash, name = value.partition("/")
     if not namespace or not slash or not name or "/" in name:
         raise click.BadParameter("write <namespace>/<name> of the Service that converts")
     return namespace, name
+
+
+def _certificates(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    if value is None:
+        return None
+    try:
+        text = Path(value).read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.BadParameter(printable(f"{value} cannot be read: {error}")) from None
+    if not text.lstrip().startswith("-----BEGIN CERTIFICATE-----"):
+        raise click.BadParameter(printable(f"{value} does not begin with a certificate (PEM)"))
+    return text
 
 
 @click.command(epilog="Exits with 0, or with 2 if there is no such kind.")
@@ -39,8 +48,14 @@ def _webhook(_context: click.Context, _option: click.Parameter, value: str | Non
 @click.option(
     "--conversion-webhook",
     metavar="NAMESPACE/NAME",
-    callback=_webhook,
+    callback=_service,
     help="The Service that converts between versions: serves superseded versions too.",
+)
+@click.option(
+    "--conversion-ca",
+    metavar="FILE",
+    callback=_certificates,
+    help="The certificates (PEM) of the CA that signs for that Service; without it, those that the API server trusts.",
 )
 @click.option("--kind", "kinds", multiple=True, help="Only this kind; may be repeated.")
 @click.option("--dir", "folder", type=click.Path(file_okay=False), help="Write a file for each into this folder.")
@@ -48,7 +63,8 @@ def _webhook(_context: click.Context, _option: click.Parameter, value: str | Non
 def crds(
     admission: str | None,
     json_schema: bool,
-    conversion_webhook: Webhook | None,
+    conversion_webhook: tuple[str, str] | None,
+    conversion_ca: str | None,
     kinds: tuple[str, ...],
     folder: str | None,
     output: str,
@@ -59,9 +75,11 @@ def crds(
     if json_schema:
         _editor_schemas(kinds, folder)
         return
-    from eastgate.crds import admission_policies, definitions
+    if conversion_ca is not None and conversion_webhook is None:
+        raise click.UsageError("--conversion-ca is for a --conversion-webhook")
+    from eastgate.crds import Webhook, admission_policies, definitions
 
-    made = definitions(conversion_webhook)
+    made = definitions(Webhook(*conversion_webhook, conversion_ca) if conversion_webhook else None)
     names = {one["spec"]["names"]["kind"]: one["metadata"]["name"] for one in made}
     wanted = {names[kind] for kind in _known(kinds, names)}
     if admission is not None:

@@ -1,6 +1,6 @@
 """ValidatingAdmissionPolicies: what a CustomResourceDefinition cannot say.
 
-That is the draft's “VAP Validation” list, which depends on the mesh, and annotations, which a schema cannot reach.
+That is the draft's “VAP Validation” list, which depends on the mesh, and metadata, which a schema cannot reach.
 """
 
 from __future__ import annotations
@@ -28,7 +28,11 @@ def admission_policies(mode: MeshMode) -> list[Schema]:
 def _policy(of: Definition, version: Version, mode: MeshMode) -> Iterator[Schema]:
     validations = [
         {"expression": rule, "message": message, "reason": "Invalid"}
-        for rule, message in (*_of_the_mesh(version.shape, mode), *_annotations(version.shape))
+        for rule, message in (
+            *_of_the_mesh(version.shape, mode),
+            *_of_the_whole(version.shape),
+            *_annotations(version.shape),
+        )
     ]
     if not validations:
         return
@@ -62,6 +66,13 @@ def _of_the_mesh(shape: Record[Any], mode: MeshMode) -> Iterator[tuple[str, str]
         for one in rule.cel:
             if mode in one.mesh:
                 yield re.sub(r"\bself\b", "object.spec", one.rule), one.message
+
+
+def _of_the_whole(shape: Record[Any]) -> Iterator[tuple[str, str]]:
+    """Demands that compare the spec with the metadata, of which a definition sees only the name."""
+    for rule in rules_of(shape):
+        for one in rule.cel:
+            yield re.sub(r"\bself\b", "object", one.rule), one.message
 
 
 def _annotations(shape: Record[Any]) -> Iterator[tuple[str, str]]:

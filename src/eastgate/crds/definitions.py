@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+from dataclasses import dataclass
 from typing import Any
 
 from eastgate.crds.kinds import SERVED, Column, Definition, Version
 from eastgate.crds.openapi import Schema, structural
+from eastgate.dialects.short_names import SHORT_NAMES
 from eastgate.schema import Record
 
 __all__ = ["Webhook", "definitions"]
 
 POLICY_LABEL = "gateway.networking.k8s.io/policy"
 
-Webhook = tuple[str, str]  # namespace and name of the Service that converts between versions
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """The Service that converts between versions, and the certificates (PEM) of the CA that it is known by."""
+
+    namespace: str
+    name: str
+    ca: str | None = None
 
 
 def definitions(webhook: Webhook | None = None) -> list[Schema]:
@@ -34,7 +44,7 @@ def _definition(one: Definition, webhook: Webhook | None) -> Schema:
                 "listKind": f"{one.kind}List",
                 "plural": one.plural,
                 "singular": one.kind.lower(),
-                "shortNames": list(one.short_names),
+                "shortNames": [SHORT_NAMES[one.kind]],
                 "categories": ["eastgate"],
             },
             "versions": [_version(one, version, webhook) for version in one.versions],
@@ -82,11 +92,11 @@ def _column(column: Column) -> Schema:
 
 
 def _conversion(webhook: Webhook) -> Schema:
-    namespace, name = webhook
-    service = {"namespace": namespace, "name": name, "path": "/convert"}
+    service = {"namespace": webhook.namespace, "name": webhook.name, "path": "/convert"}
+    trusted = {"caBundle": b64encode(webhook.ca.encode()).decode()} if webhook.ca else {}
     return {
         "conversion": {
             "strategy": "Webhook",
-            "webhook": {"clientConfig": {"service": service}, "conversionReviewVersions": ["v1"]},
+            "webhook": {"clientConfig": {"service": service} | trusted, "conversionReviewVersions": ["v1"]},
         }
     }

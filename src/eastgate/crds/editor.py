@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from eastgate.crds.kinds import Readable, readable
-from eastgate.crds.openapi import Schema, rules_of, sentence, takes_any_field
+from eastgate.crds.openapi import Schema, rules_of, sentence
 from eastgate.schema import Anything, Choice, Flag, ListOf, MapOf, Record, Shape, Text, Whole
 from eastgate.schema.patterns import any_case, whole
 
@@ -104,7 +104,7 @@ def _choice(shape: Choice) -> Schema:
 
 
 def _record(shape: Record[Any]) -> Schema:
-    if takes_any_field(shape):
+    if shape.served is not None:
         return {"type": "object"}
     properties = {}
     for name, of in shape.fields.items():

@@ -50,7 +50,6 @@ class Definition:
     group: str
     kind: str
     plural: str
-    short_names: tuple[str, ...]
     versions: tuple[Version, ...]
     status: Schema
     attachment: str | None = None
@@ -58,14 +57,13 @@ class Definition:
 
 
 _AGE = Column("Age", ".metadata.creationTimestamp", "date")
-_ACCEPTED = Column("Accepted", '.status.ancestors[*].conditions[?(@.type=="Accepted")].status')
 _ACTION = Column("Action", ".spec.action")
 _LEVEL = Column("Level", ".spec.enforcementLevel", priority=1)
-_TARGETS = (
-    Column("Target", ".spec.targetRefs[*].kind"),
-    Column("Target Name", ".spec.targetRefs[*].name", priority=1),
-)
-_ONE_TARGET = (Column("Target", ".spec.targetRefs.kind"), Column("Target Name", ".spec.targetRefs.name", priority=1))
+_TARGETS = Column("Targets", ".spec.targetRefs")
+# A column shows the first thing that its path leads to. So this one leads only to what is wrong, with whatever target.
+_PROBLEM = Column("Problem", '.status.ancestors[*].conditions[?(@.status!="True")].reason')
+_CONTROLLER = Column("Controller", ".status.ancestors[*].controllerName", priority=1)
+_ATTACHED = (_CONTROLLER, _PROBLEM, _AGE)
 _INHERITED = "Inherited"
 
 SERVED: tuple[Definition, ...] = (
@@ -73,13 +71,12 @@ SERVED: tuple[Definition, ...] = (
         gep3779.GROUP,
         "AuthorizationPolicy",
         "authorizationpolicies",
-        ("authzpol",),
         (
-            Version("v1alpha2", gep_shapes.V1ALPHA2, (*_TARGETS, _ACTION, _LEVEL, _ACCEPTED, _AGE)),
+            Version("v1alpha2", gep_shapes.V1ALPHA2, (_TARGETS, _ACTION, _LEVEL, *_ATTACHED)),
             Version(
                 "v1alpha1",
                 gep_shapes.V1ALPHA1_ONE_TARGET,
-                (*_ONE_TARGET, _ACTION, _ACCEPTED, _AGE),
+                (_TARGETS, _ACTION, *_ATTACHED),
                 superseded=f"write {gep3779.GROUP}/v1alpha2",
             ),
         ),
@@ -90,8 +87,7 @@ SERVED: tuple[Definition, ...] = (
         gep3779.GROUP,
         "XAuthorizationPolicy",
         "xauthorizationpolicies",
-        ("xauthzpol",),
-        (Version("v1alpha1", gep_shapes.X_V1ALPHA1, (*_TARGETS, _ACTION, _LEVEL, _ACCEPTED, _AGE)),),
+        (Version("v1alpha1", gep_shapes.X_V1ALPHA1, (_TARGETS, _ACTION, _LEVEL, *_ATTACHED)),),
         POLICY_STATUS,
         attachment=_INHERITED,
     ),
@@ -99,7 +95,6 @@ SERVED: tuple[Definition, ...] = (
         gep3779.CLUSTER_GROUP,
         "ClusterAuthorizationPolicy",
         "clusterauthorizationpolicies",
-        ("cauthzpol",),
         (
             Version(
                 "v1alpha1",
@@ -121,8 +116,7 @@ SERVED: tuple[Definition, ...] = (
         PROTOTYPE_GROUP,
         "XAccessPolicy",
         "xaccesspolicies",
-        ("xap",),
-        (Version("v0alpha0", access_shapes.V0ALPHA0, (*_TARGETS, _ACTION, _ACCEPTED, _AGE)),),
+        (Version("v0alpha0", access_shapes.V0ALPHA0, (_TARGETS, _ACTION, *_ATTACHED)),),
         POLICY_STATUS,
         attachment=_INHERITED,
     ),
@@ -130,7 +124,6 @@ SERVED: tuple[Definition, ...] = (
         PROTOTYPE_GROUP,
         "XBackend",
         "xbackends",
-        ("xbe",),
         (
             Version(
                 "v0alpha0",
@@ -149,7 +142,6 @@ SERVED: tuple[Definition, ...] = (
         kuadrant.GROUP,
         "AuthPolicy",
         "authpolicies",
-        ("ap",),
         (
             Version(
                 "v1alpha1",

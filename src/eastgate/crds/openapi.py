@@ -3,7 +3,11 @@
 An API server drops fields that a schema does not name, and a policy with a line less is another policy: a selector
 without its misspelt `matchExpression` selects everything. So no field is dropped: records keep what they do not know,
 and are closed by counting. For every set of optional fields there is an alternative that demands these fields and
-allows no more properties than that; an unknown one would be one too many.
+allows no more properties than that; an unknown one would be one too many. (Records with many optional fields, which
+only an auth scheme has, are not closed. What they do not know is kept, and Eastgate rejects it where it reads it.)
+
+It also drops a null that a schema does not allow, before any rule sees it, and a source that is null would then be no
+source, which is anybody. So every optional field is nullable, and a null is refused where it stands.
 """
 
 from __future__ import annotations
@@ -11,24 +15,44 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-from eastgate.schema import Anything, Choice, Constraint, Field, Flag, ListOf, MapOf, Record, Shape, Text, Whole
+from eastgate.schema import (
+    Anything,
+    Cel,
+    Choice,
+    Constraint,
+    Field,
+    Flag,
+    ListOf,
+    MapOf,
+    Record,
+    Shape,
+    Text,
+    Whole,
+    enumerated,
+)
 from eastgate.schema.patterns import any_case, whole
 
-__all__ = ["KEEP_UNKNOWN", "Schema", "rules_of", "sentence", "structural", "takes_any_field"]
+__all__ = ["KEEP_UNKNOWN", "Schema", "rules_of", "sentence", "structural"]
 
 Schema = dict[str, Any]
+Around = tuple[Record[Any], ...]
 
 KEEP_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
 _LARGEST_INT32 = 2**31 - 1
+_MOST_COUNTED = 6  # optional fields: the alternatives double with each
+_NULLABLE: Schema = {"nullable": True}
+_NO_NULL_VALUES = Cel("self.all(key, dyn(self[key]) != null)", "a key has a value: write '' if it is to be empty")
 
 
-def structural(shape: Shape[Any], about: str | None = None) -> Schema:
-    """The schema of a shape, and of all that is in it."""
+def structural(shape: Shape[Any], about: str | None = None, around: Around = ()) -> Schema:
+    """The schema of a shape, and of all that is in it. `around` are the records that it is in."""
     described = {"description": about} if about else {}
-    return described | _schema(shape) | _demands(shape)
+    if isinstance(shape, Record) and shape.served is not None:
+        shape = shape.served
+    return described | _schema(shape, around) | _demands(shape)
 
 
-def _schema(shape: Shape[Any]) -> Schema:
+def _schema(shape: Shape[Any], around: Around) -> Schema:
     match shape:
         case Text():
             return {"type": "string"} | ({"maxLength": shape.served} if shape.served else {})
@@ -41,11 +65,14 @@ def _schema(shape: Shape[Any]) -> Schema:
             return {"type": "boolean"}
         case ListOf():
             most = {"maxItems": shape.served} if shape.served else {}
-            return {"type": "array"} | most | {"items": structural(shape.item, _what(shape.item))}
+            return {"type": "array"} | most | {"items": structural(shape.item, _what(shape.item), around)}
         case MapOf():
-            return {"type": "object", "additionalProperties": structural(shape.value)}
+            most = {"maxProperties": shape.served} if shape.served else {}
+            return (
+                {"type": "object"} | most | {"additionalProperties": structural(shape.value, around=around) | _NULLABLE}
+            )
         case Record():
-            return _record(shape)
+            return _record(shape, around)
         case Anything():
             return {KEEP_UNKNOWN: True}
 
@@ -56,30 +83,43 @@ def _choice(shape: Choice) -> Schema:
     return {"maxLength": max(map(len, shape.options)), "pattern": whole(any_case(*shape.options))}
 
 
-def _record(shape: Record[Any]) -> Schema:
-    if takes_any_field(shape):
+def _record(shape: Record[Any], around: Around) -> Schema:
+    if any(shape is one for one in around):  # conditions in conditions: a schema ends somewhere
         return {"type": "object", KEEP_UNKNOWN: True}
     required = [name for name, of in shape.fields.items() if of.required]
     return (
         {
             "type": "object",
-            "properties": {name: structural(of.shape, sentence(of)) for name, of in shape.fields.items()},
+            "properties": {name: _property(of, (*around, shape)) for name, of in shape.fields.items()},
         }
         | ({"required": required} if required else {})
         | {KEEP_UNKNOWN: True}
         | _closed(shape, len(required))
+        | _without(shape)
     )
 
 
-def takes_any_field(shape: Record[Any]) -> bool:
-    """Whether a record leaves it to its rules which fields there are. Then even one without a name is one."""
-    return "" in shape.fields
+def _property(of: Field[Any], around: Around) -> Schema:
+    return structural(of.shape, sentence(of), around) | ({} if of.required else _NULLABLE)
+
+
+def _without(shape: Record[Any]) -> Schema:
+    """No refused field, and no optional field that is null.
+
+    Of a null an API server checks the type alone: so `not: {}` is true of it only.
+    """
+    refused = [{"required": [name]} for name, of in shape.fields.items() if of.refused]
+    optional = [name for name, of in shape.fields.items() if not of.required and not isinstance(of.shape, Anything)]
+    nulls = [{"required": [name], "properties": {name: {"not": {}}}} for name in optional]
+    return {"not": {"anyOf": [*refused, *nulls]}} if refused or nulls else {}
 
 
 def _closed(shape: Record[Any], required: int) -> Schema:
     optional = [name for name, of in shape.fields.items() if not of.required]
     if not optional:
         return {"maxProperties": required}
+    if len(optional) > _MOST_COUNTED:
+        return {}
     alternatives = [
         ({"required": list(written)} if written else {}) | {"maxProperties": required + len(written)}
         for count in range(len(optional) + 1)
@@ -105,6 +145,10 @@ def _demands(shape: Shape[Any]) -> Schema:
     for rule in rules_of(shape):
         schema |= rule.schema
     cel = [one for rule in rules_of(shape) for one in rule.cel if not one.mesh]
+    if isinstance(shape, MapOf) and (
+        shape.served or "maxProperties" in schema
+    ):  # otherwise its cost would have no limit
+        cel.append(_NO_NULL_VALUES)
     if cel:
         schema["x-kubernetes-validations"] = [{"rule": one.rule, "message": one.message} for one in cel]
     return schema
@@ -118,5 +162,9 @@ def sentence(of: Field[Any]) -> str | None:
 def _what(shape: Shape[Any]) -> str | None:
     if isinstance(shape, Record) and shape.about:
         return shape.about
-    words = None if isinstance(shape, Choice | Anything) else shape.what
-    return f"{words[0].upper()}{words[1:]}." if words else None
+    match shape:
+        case Choice():
+            return f"{enumerated(shape.options, 'or')}."
+        case Anything():
+            return None
+    return f"{shape.what[0].upper()}{shape.what[1:]}."

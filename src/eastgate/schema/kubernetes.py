@@ -153,7 +153,7 @@ def _label_keys(node: Node, to: Check[C]) -> None:
             _bad_label_key(key, problem, node.key_span(key), to)
 
 
-@constraint(maxLength=317, pattern=whole(LABEL_KEY), allOf=[{"pattern": whole(LABEL_KEY_LENGTHS)}])
+@constraint(maxLength=317, pattern=whole(LABEL_KEY), anyOf=[{"pattern": whole(LABEL_KEY_LENGTHS)}])
 def _label_key(node: Node, to: Check[C]) -> None:
     problem = label_key_problem(node.text)
     if problem is not None:

@@ -100,12 +100,13 @@ class ListOf(Generic[C]):
 
 @dataclass(frozen=True, slots=True)
 class MapOf(Generic[C]):
-    """A mapping with free keys, some of which may have a shape of their own."""
+    """A mapping with free keys, some of which may have a shape of their own. `served` is as in `ListOf`."""
 
     value: Shape[C]
     what: str = "a mapping"
     rule: Callable[[Node, Check[C]], None] | None = None
     known: Mapping[str, Shape[C]] = field(default_factory=dict)
+    served: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +123,7 @@ class Field(Generic[C]):
     missing: Code = codes.MISSING_FIELD
     help: str | None = None  # what to write where the field is missing, or has no value
     about: str | None = None  # what it means: for CustomResourceDefinitions, editors and pages
+    refused: bool = False  # whether it is known, and an error whatever its value: a rule says so
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,8 @@ class Record(Generic[C]):
 
     `misspelt` names fields that people write for one that exists, and `advice` what to tell them where the right
     name alone would not help; `foreign` names fields that do not belong here at all, with a code and a sentence
-    saying why. `otherwise` is what to tell people about any other field. `about` is what it means.
+    saying why. `otherwise` is what to tell people about any other field. `about` is what it means. `served` is what an
+    API server is told of it, where the fields depend on each other.
     """
 
     what: str
@@ -141,6 +144,7 @@ class Record(Generic[C]):
     foreign: Mapping[str, tuple[Code, str]] = field(default_factory=dict)
     otherwise: str | None = None
     about: str | None = None
+    served: Record[C] | None = None
 
 
 Shape = Text[C] | Whole | Choice | Flag | ListOf[C] | MapOf[C] | Anything | Record[C]

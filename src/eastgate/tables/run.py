@@ -119,14 +119,17 @@ def _keys(table: Table) -> KnownKeys | None:
 def _unusable(table: Table, manifests: Manifests, run: Run) -> str | None:
     """Why a table cannot be decided: errors in its manifests other than those that it expects."""
     expected = {one.policy for one in table.rejects}
-    allowed = {id(error) for document, errors in manifests.rejected if _name(document) in expected for error in errors}
+    allowed = {
+        id(error) for document, errors in manifests.rejected if expected & _names_of(document) for error in errors
+    }
     surprising = [error for error in manifests.reporter.errors if id(error) not in allowed]
     if not surprising:
         return (
             None if not allowed or not table.cases else "its manifests have errors, as it expects: nothing is decided"
         )
     run.diagnostics.extend(error for error in surprising if error not in run.diagnostics)
-    return f"its manifests have errors: {surprising[0].message} ({surprising[0].span})"
+    where = f" ({surprising[0].span})" if surprising[0].span is not None else ""
+    return f"its manifests have errors: {surprising[0].message}{where}"
 
 
 def _decide(table: Table, case: Case, authority: Authority, coverage: Coverage | None) -> Result:
@@ -168,7 +171,7 @@ def _rejections(table: Table, manifests: Manifests) -> list[Result]:
 
 
 def _rejection_problem(one: Rejection, manifests: Manifests) -> str | None:
-    found = [errors for document, errors in manifests.rejected if _name(document) == one.policy]
+    found = [errors for document, errors in manifests.rejected if one.policy in _names_of(document)]
     if not found:
         return f"expected {one.policy} to be rejected, it was not"
     codes = {error.code.id for error in found[0]}
@@ -177,8 +180,7 @@ def _rejection_problem(one: Rejection, manifests: Manifests) -> str | None:
     return None
 
 
-def _name(document: Document) -> str:
-    """Kind/namespace/name, or Kind/name where no namespace is written for a cluster-scoped kind."""
-    cluster_scoped = document.namespace is None and document.kind.startswith("Cluster")
-    parts = (document.kind, None if cluster_scoped else document.namespace or "default", document.name)
-    return "/".join(part for part in parts if part is not None)
+def _names_of(document: Document) -> set[str]:
+    """What `rejects` may call an object: Kind/namespace/name, and Kind/name where no namespace is written."""
+    name = f"{document.kind}/{document.namespace or 'default'}/{document.name}"
+    return {name} if document.namespace else {name, f"{document.kind}/{document.name}"}

@@ -186,7 +186,12 @@ def _old_authorization(types: tuple[str, ...]) -> Record[Subject]:
             about="Which of the members says what is allowed.",
         ),
         "tools": Field(
-            ListOf(Text("a tool", tools.tool, served=512), "a list of tools", validation.no_duplicates, served=256),
+            ListOf(
+                Text("a tool", tools.tool, served=tools.LONGEST_SERVED),
+                "a list of tools",
+                validation.no_duplicates,
+                served=256,
+            ),
             help="write tools: [..]; an empty list names no tool",
             about="Names of tools, compared exactly; [] names none. On a Gateway backend/tool names one backend's.",
         ),

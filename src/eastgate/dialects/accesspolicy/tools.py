@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from eastgate.dialects.accesspolicy import codes
 from eastgate.dialects.accesspolicy.validation import Checking, inside
 from eastgate.schema import Cel, constraint, quoted
-from eastgate.schema.patterns import DNS_SUBDOMAIN
 from eastgate.sources.node import Node
 from eastgate.world.names import dns_subdomain_problem
 
-__all__ = ["fit_the_target", "param", "tool"]
+__all__ = ["LONGEST_SERVED", "fit_the_target", "param", "tool"]
 
+LONGEST_SERVED = 253 + 1 + 128  # for an API server: a backend, a slash, and the longest name that MCP advises
 _LONGEST_PARAM = 20
 
 
@@ -51,14 +51,16 @@ _PARAM_HELP = (
 )
 
 
-_IS_QUALIFIED = f"name.matches(r'^{DNS_SUBDOMAIN}/.') && name.matches('^[^/]{{1,253}}/')"
+# A DNS name before the first slash. An API server counts the length of an expression as its cost, for every tool: so
+# this one is short, with `\b` for “next to a letter or digit”.
+_IS_QUALIFIED = r"name.matches(r'^\b([-a-z\d]|\b\.\b){1,253}\b/.')"
 _NAMED_TOOLS = "!has(rule.authorization) || !has(rule.authorization.tools) || rule.authorization.tools"
 
 
 @constraint(
     Cel(
         "!self.targetRefs.exists(ref, ref.kind == 'Gateway') || "
-        f"self.rules.all(rule, {_NAMED_TOOLS}.all(name, !name.contains('/') || ({_IS_QUALIFIED})))",
+        f"self.rules.all(rule, {_NAMED_TOOLS}.all(name, !name.contains('/') || {_IS_QUALIFIED}))",
         "on a Gateway a tool is named by its name, or as <backend>/<tool>",
     )
 )

@@ -146,7 +146,7 @@ def prefix(node: Node, to: Checking) -> None:
         to.report(codes.AUTHORIZER, message, node, help="write a path such as /check, or leave it out")
 
 
-@constraint(maxLength=_LONGEST_PATH, pattern=whole(_PREFIX.pattern), allOf=[{"pattern": "^/"}])
+@constraint(maxLength=_LONGEST_PATH, pattern=whole(_PREFIX.pattern), anyOf=[{"pattern": "^/"}])
 def backend_path(node: Node, to: Checking) -> None:
     """Where a Backend speaks MCP."""
     if not node.text.startswith("/") or not _PREFIX.fullmatch(node.text) or len(node.text) > _LONGEST_PATH:

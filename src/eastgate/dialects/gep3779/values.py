@@ -13,7 +13,7 @@ from eastgate.dialects.gep3779.validation import Checking
 from eastgate.policy.paths import path_problem
 from eastgate.policy.spiffe import service_account_id, spiffe_problem
 from eastgate.schema import constraint, quoted
-from eastgate.schema.patterns import DNS_LABEL, DNS_SUBDOMAIN, SPIFFE_ID, whole
+from eastgate.schema.patterns import DNS_LABEL, DNS_SUBDOMAIN, NOT_COMPARABLE, SPIFFE_ID, path_with_wildcard, whole
 from eastgate.sources.node import Node
 from eastgate.world.names import dns_label_problem, dns_subdomain_problem
 
@@ -33,13 +33,13 @@ _ACCOUNT = rf"{DNS_LABEL}/({DNS_SUBDOMAIN}|\*)"
 _LENGTHS = [{"pattern": "(^|/)[^/]{1,253}$"}]
 
 
-@constraint(maxLength=317, pattern=whole(f"{_ACCOUNT}|{DNS_SUBDOMAIN}"), allOf=_LENGTHS)
+@constraint(maxLength=317, pattern=whole(f"{_ACCOUNT}|{DNS_SUBDOMAIN}"), anyOf=_LENGTHS)
 def service_account(node: Node, to: Checking) -> None:
     """`<namespace>/<name>`, `<namespace>/*` or `<name>`."""
     _service_account(node, to, bare=None)
 
 
-@constraint(maxLength=317, pattern=whole(_ACCOUNT), allOf=_LENGTHS)
+@constraint(maxLength=317, pattern=whole(_ACCOUNT), anyOf=_LENGTHS)
 def service_account_anywhere(node: Node, to: Checking) -> None:
     """In a cluster policy: `<namespace>/<name>` or `<namespace>/*`."""
     _service_account(node, to, bare=codes.BARE_SERVICE_ACCOUNT)
@@ -91,7 +91,7 @@ def _account_way_out(text: str) -> str | None:
     return f"write {user[1]}/{user[2]}" if user else None
 
 
-@constraint(maxLength=317, pattern=whole(f"{DNS_LABEL}/{DNS_SUBDOMAIN}"), allOf=_LENGTHS)
+@constraint(maxLength=317, pattern=whole(f"{DNS_LABEL}/{DNS_SUBDOMAIN}"), anyOf=_LENGTHS)
 def service_account_v1alpha1(node: Node, to: Checking) -> None:
     """In the Provisional draft: `<namespace>/<name>` and nothing else."""
     namespace, slash, name = node.text.rpartition("/")
@@ -151,12 +151,7 @@ def account_name(node: Node, to: Checking) -> None:
         )
 
 
-# No request has it: empty and dot segments, encoded slashes, what need not be encoded.
-_NOT_COMPARABLE = r"//|/\.\.?(/|$|;|%3[bB])|%(2[dDeEfF]|3[0-9]|4[1-9a-fA-F]|5[0-9aAcCfF]|6[1-9a-fA-F]|7[0-9aAeE])"
-_NOT_IN_PATHS = r"*?#\\\x00-\x1f\x7f-\x9f"
-
-
-@constraint(pattern=rf"^(/[^{_NOT_IN_PATHS}]*\*?|\*[^{_NOT_IN_PATHS}]*)$", not_={"pattern": _NOT_COMPARABLE})
+@constraint(pattern=path_with_wildcard(), not_={"pattern": NOT_COMPARABLE})
 def path(node: Node, to: Checking) -> None:
     """Exact, or one `*` at its end or its start; in any spelling that a request may have."""
     problem = _path_problem(node.text)

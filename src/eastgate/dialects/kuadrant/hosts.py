@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable
 from eastgate.policy import ALWAYS, And, Is, Not, OneOf, Or, Predicate, Suffix
 from eastgate.policy.attributes import HOST, SNI, Attribute
 
-__all__ = ["ANY", "host_problem", "is_inside", "matches", "nearest", "selects"]
+__all__ = ["ANY", "HOST_PATTERN", "host_problem", "is_inside", "matches", "nearest", "selects"]
 
 ANY = "*"
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_HOST = re.compile(rf"(\*\.)?{_LABEL}(\.{_LABEL})*")
+HOST_PATTERN = rf"(\*\.)?{_LABEL}(\.{_LABEL})*"
+_HOST = re.compile(HOST_PATTERN)
 
 
 def host_problem(host: str) -> tuple[str, str] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from eastgate.dialects.kuadrant import validation
 from eastgate.dialects.kuadrant.schemes import SCHEME
 from eastgate.schema import Field, ListOf, Record, Text
@@ -15,10 +17,28 @@ _TARGET_HELP = "write targetRef: {group: gateway.networking.k8s.io, kind: HTTPRo
 _target: Record[Settings] = Record(
     "a target reference",
     {
-        "group": Field(Text("a group"), required=True, help="write group: gateway.networking.k8s.io"),
-        "kind": Field(Text("HTTPRoute or Gateway"), required=True, help="write kind: HTTPRoute, or kind: Gateway"),
-        "name": Field(dns_subdomain("a name"), required=True, help="write name: <the target's name>"),
-        "namespace": Field(Text("a namespace")),
+        "group": Field(
+            Text("a group", served=253),
+            required=True,
+            help="write group: gateway.networking.k8s.io",
+            about="The group of the target: gateway.networking.k8s.io.",
+        ),
+        "kind": Field(
+            Text("HTTPRoute or Gateway", served=63),
+            required=True,
+            help="write kind: HTTPRoute, or kind: Gateway",
+            about="HTTPRoute or Gateway.",
+        ),
+        "name": Field(
+            dns_subdomain("a name"),
+            required=True,
+            help="write name: <the target's name>",
+            about="The name of the target.",
+        ),
+        "namespace": Field(
+            Text("a namespace", served=63),
+            about="The namespace of the target, which is that of the policy, so that it need not be written.",
+        ),
     },
     rules=(validation.target,),
     foreign={"sectionName": (UNKNOWN_FIELD, "remove it: a policy targets all of a route or of a Gateway")},
@@ -26,23 +46,41 @@ _target: Record[Settings] = Record(
 _rule: Record[Settings] = Record(
     "a rule",
     {
-        "hosts": Field(ListOf(Text("a host", validation.host), "a list of hosts", validation.not_empty("hosts"))),
-        "methods": Field(
-            ListOf(Text("a method", validation.method), "a list of methods", validation.not_empty("methods"))
+        "hosts": Field(
+            ListOf(Text("a host", validation.host), "a list of hosts", validation.not_empty("hosts")),
+            about="Hosts of requests, ANY of them: a DNS name, `*.` and a DNS name, or `*`. Without it, any host.",
         ),
-        "paths": Field(ListOf(Text("a path", validation.path), "a list of paths", validation.not_empty("paths"))),
+        "methods": Field(
+            ListOf(Text("a method", validation.method), "a list of methods", validation.not_empty("methods")),
+            about="Methods of requests in capitals, ANY of them; `*` is any. Without it, any method.",
+        ),
+        "paths": Field(
+            ListOf(Text("a path", validation.path), "a list of paths", validation.not_empty("paths")),
+            about="Paths of requests, ANY of them, perhaps with a `*` at one end. Without it, any path.",
+        ),
     },
     misspelt={"host": "hosts", "hostnames": "hosts", "method": "methods", "path": "paths"},
     advice=dict.fromkeys(("to", "operation"), "write `hosts`, `methods` and `paths` in the rule itself"),
 )
-AUTH_POLICY: Record[Settings] = resource(
+_RESOURCE: Record[Settings] = resource(
     "AuthPolicy",
     Record(
         "spec",
         {
-            "targetRef": Field(_target, required=True, help=_TARGET_HELP),
-            "rules": Field(ListOf(_rule, "a list of rules")),
-            "authSchemes": Field(ListOf(SCHEME, "a list of auth schemes", validation.one_scheme_for_a_host)),
+            "targetRef": Field(
+                _target,
+                required=True,
+                help=_TARGET_HELP,
+                about="The HTTPRoute or the Gateway whose requests the policy is about.",
+            ),
+            "rules": Field(
+                ListOf(_rule, "a list of rules"),
+                about="The requests that must be authorized: those that ANY of the rules selects. Without it, all.",
+            ),
+            "authSchemes": Field(
+                ListOf(SCHEME, "a list of auth schemes", validation.one_scheme_for_a_host, served=32),
+                about="How callers are recognized and authorized: one scheme for each host of requests.",
+            ),
         },
         rules=(validation.some_scheme,),
         misspelt={"targetRefs": "targetRef", "authScheme": "authSchemes", "rule": "rules"},
@@ -51,4 +89,6 @@ AUTH_POLICY: Record[Settings] = resource(
             "when": "write conditions in an auth scheme: authSchemes: [{when: [..]}]",
         },
     ),
+    about="Requests to a route or to a Gateway that must pass an auth scheme.",
 )
+AUTH_POLICY: Record[Settings] = replace(_RESOURCE, rules=(validation.own_namespace,))

@@ -6,13 +6,13 @@ What can be said only beside the target is in `examine`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.kuadrant import codes
-from eastgate.dialects.kuadrant.hosts import host_problem
+from eastgate.dialects.kuadrant.hosts import HOST_PATTERN, host_problem
 from eastgate.policy.paths import control_character, path_problem
-from eastgate.schema import Check, quoted
+from eastgate.schema import Cel, Check, Constraint, constraint, quoted
+from eastgate.schema.patterns import NOT_COMPARABLE, path_with_wildcard, whole
 from eastgate.settings import Settings
 from eastgate.sources.node import Node
 from eastgate.world import GATEWAY_GROUP
@@ -24,6 +24,10 @@ Checking = Check[Settings]
 _KINDS = ("HTTPRoute", "Gateway")
 
 
+@constraint(
+    Cel(f"self.group == '{GATEWAY_GROUP}'", f"the only supported group is {GATEWAY_GROUP}"),
+    Cel(f"self.kind in {list(_KINDS)}", "the only supported kinds are HTTPRoute and Gateway"),
+)
 def target(ref: Node, to: Checking) -> None:
     """The group and the kinds that may be targeted."""
     group, kind = ref["group"], ref["kind"]
@@ -37,6 +41,13 @@ def target(ref: Node, to: Checking) -> None:
         to.report(codes.TARGET_KIND, message, kind, help=way_out)
 
 
+@constraint(
+    Cel(
+        "!('namespace' in dyn(self.spec.targetRef)) || "
+        "dyn(self.spec.targetRef)['namespace'] == dyn(self.metadata)['namespace']",
+        "only local objects can be referred to: the target is in the namespace of the policy",
+    )
+)
 def own_namespace(document: Node, to: Checking) -> None:
     """The target is in the policy's own namespace."""
     target_ref = document["spec"].get("targetRef")
@@ -50,9 +61,10 @@ def own_namespace(document: Node, to: Checking) -> None:
         to.report(codes.OTHER_NAMESPACE, message, written, help="remove it, or move the policy to its target")
 
 
-def not_empty(field: str) -> Callable[[Node, Checking], None]:
+def not_empty(field: str) -> Constraint:
     """A list that is written has something in it."""
 
+    @constraint(minItems=1)
     def rule(node: Node, to: Checking) -> None:
         if not list(node):
             message = f"`{field}` is empty"
@@ -61,6 +73,7 @@ def not_empty(field: str) -> Callable[[Node, Checking], None]:
     return rule
 
 
+@constraint(pattern=whole(rf"\*|{HOST_PATTERN}"))
 def host(node: Node, to: Checking) -> None:
     """A host, perhaps with a wildcard."""
     problem = host_problem(node.text)
@@ -72,6 +85,7 @@ def host(node: Node, to: Checking) -> None:
 _METHOD = re.compile(r"[A-Z0-9!#$%&'+.^_`|~-]+")
 
 
+@constraint(pattern=whole(rf"\*|{_METHOD.pattern}"))
 def method(node: Node, to: Checking) -> None:
     """A method, in capitals as requests have it."""
     text = node.text
@@ -80,6 +94,7 @@ def method(node: Node, to: Checking) -> None:
         to.report(codes.METHOD, f"{quoted(text)} is not a method", node, help=way_out)
 
 
+@constraint(pattern=path_with_wildcard(spaces=False), not_={"pattern": NOT_COMPARABLE})
 def path(node: Node, to: Checking) -> None:
     """A path, in the form in which requests are compared: in another one it would select nothing."""
     problem = _path_problem(node.text)
@@ -110,6 +125,12 @@ def some_scheme(spec: Node, to: Checking) -> None:
         to.report(codes.NO_SCHEME, message, schemes or spec, help="write authSchemes: [{hosts: [..], identity: [..]}]")
 
 
+@constraint(
+    Cel(
+        "self.all(scheme, scheme.hosts.all(host, self.exists_one(other, host in other.hosts)))",
+        "a host has one auth scheme",
+    )
+)
 def one_scheme_for_a_host(schemes: Node, to: Checking) -> None:
     """Two schemes with one host leave open which of them decides."""
     seen: dict[str, int] = {}

@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping
 
 from eastgate.diagnostics import Code
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.schema import Anything, Check, Field, Record, enumerated, quoted
+from eastgate.schema import Anything, Check, Field, Record, constraint, enumerated, quoted
 from eastgate.settings import Settings
 from eastgate.sources.node import Node
 
-__all__ = ["Checking", "Demand", "exactly_one", "named", "needs", "record", "some", "unique_names"]
+__all__ = ["NOT_EVALUATED", "Checking", "Demand", "exactly_one", "named", "needs", "record", "some", "unique_names"]
 
 Checking = Check[Settings]
 Demand = Callable[[Node, Checking], None]
+NOT_EVALUATED = "Authorino has it. Eastgate does not evaluate it, and rejects it."
 
 
 def record(
@@ -33,7 +34,7 @@ def record(
     taken = ", ".join(f"`{name}`" for name in fields)
     return Record(
         what,
-        {**fields, **{name: Field(Anything()) for name in unsupported}},
+        {**fields, **{name: Field(Anything(), about=NOT_EVALUATED, refused=True) for name in unsupported}},
         rules=rules,
         misspelt=misspelt or {},
         advice=advice or {},
@@ -61,6 +62,7 @@ def exactly_one(code: Code, what: str, names: tuple[str, ...], reported: tuple[s
 def needs(code: Code, what: str, name: str, example: str, *reported: str) -> Demand:
     """A field that must be there, unless something in its place is reported already."""
 
+    @constraint(oneOf=[{"required": [name]}])
     def rule(node: Node, to: Checking) -> None:
         if not any(key in node for key in (name, *reported)):
             to.report(code, f"{what} needs `{name}`", node, help=f"write {name}: {example}")
@@ -71,6 +73,7 @@ def needs(code: Code, what: str, name: str, example: str, *reported: str) -> Dem
 def some(code: Code, message: str, way_out: str) -> Demand:
     """A list with at least one entry."""
 
+    @constraint(minItems=1)
     def rule(node: Node, to: Checking) -> None:
         if not list(node):
             to.report(code, message, node, help=way_out)

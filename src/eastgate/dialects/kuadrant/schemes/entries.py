@@ -9,12 +9,13 @@ from eastgate.dialects.kuadrant.schemes.checking import Checking, Demand, exactl
 from eastgate.dialects.kuadrant.schemes.conditions import WHEN
 from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.dialects.kuadrant.schemes.values import KEPT_SECONDS, value
-from eastgate.schema import Field, Flag, ListOf, MapOf, Record, Text, Whole
+from eastgate.schema import Field, Flag, ListOf, MapOf, Record, Text, Whole, constraint
 from eastgate.settings import Settings
 from eastgate.sources.node import Node
 
 __all__ = ["entry", "section"]
 
+_SERVED = 32  # entries of a section that an API server takes
 _PRIORITY = Whole(-(2**31), 2**31 - 1, what="a priority")
 
 
@@ -50,7 +51,8 @@ def entry(
 
     `renamed` are methods of the other style, and `moved` its other fields, each with what to write instead.
     """
-    one = exactly_one(codes.ONE_METHOD, what, tuple(methods), (*unsupported, *(renamed or {})))
+    demand = exactly_one(codes.ONE_METHOD, what, tuple(methods), (*unsupported, *(renamed or {})))
+    one = constraint(oneOf=[{"required": [name]} for name in methods])(demand)
     by_key = {"name": "remove it: here the key of an entry is its name"} if style is Style.NEW else {}
     return record(
         what,
@@ -66,8 +68,9 @@ def entry(
 def section(style: Style, what: str, item: Record[Settings], *rules: Demand) -> Field[Settings]:
     """A list of entries with names, or a mapping by name."""
     if style is Style.OLD:
-        return Field(ListOf(item, f"a list of {what}", _all_of(unique_names(what), *rules)))
-    return Field(MapOf(item, f"a mapping of {what} by name", _all_of(_named_keys, *rules)))
+        unique = constraint(list_type="map", list_keys=["name"])
+        return Field(ListOf(item, f"a list of {what}", unique(_all_of(unique_names(what), *rules)), served=_SERVED))
+    return Field(MapOf(item, f"a mapping of {what} by name", _all_of(_named_keys, *rules), served=_SERVED))
 
 
 def _all_of(*demands: Demand) -> Demand:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.checking import Checking, exactly_one, needs, record, some
 from eastgate.dialects.kuadrant.schemes.credentials import credentials
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.dialects.kuadrant.schemes.values import LONGEST_KEPT, SELECTED, URL, named_values
-from eastgate.schema import Field, Flag, ListOf, Record, Text, Whole, quoted
+from eastgate.schema import Cel, Field, Flag, ListOf, Record, Text, Whole, constraint, quoted
 from eastgate.schema.kubernetes import dns_subdomain, label_selector, selector_of
 from eastgate.settings import Settings
 from eastgate.sources.node import Node
@@ -45,6 +47,14 @@ def _selects_some(node: Node, to: Checking) -> None:
         to.report(codes.SECRETS, message, selector or labels or node, help=_EXAMPLE)
 
 
+def _some_label(fields: Iterable[str]) -> Cel:
+    """The same for an API server."""
+    parts = ["self.selector.matchLabels", "self.selector.matchExpressions"]
+    by_labels = "!has(self.selector) || " + " || ".join(f"has({part}) && size({part}) > 0" for part in parts)
+    plain = " && (!has(self.labelSelectors) || size(self.labelSelectors) > 0)" if "labelSelectors" in fields else ""
+    return Cel(f"({by_labels}){plain}", "every Secret of the namespace would be selected")
+
+
 def _secrets(style: Style, what: str, unsupported: tuple[str, ...] = ()) -> Field[Settings]:
     fields: dict[str, Field[Settings]] = {"selector": Field(_SELECTOR, help=_EXAMPLE)}
     renamed: dict[str, str] = {}
@@ -53,7 +63,8 @@ def _secrets(style: Style, what: str, unsupported: tuple[str, ...] = ()) -> Fiel
         fields["labelSelectors"] = Field(labels, help="write labelSelectors: {<label>: <value>}")
     else:
         renamed["labelSelectors"] = _EXAMPLE
-    one = exactly_one(codes.SECRETS, what, tuple(fields), tuple(renamed))
+    demand = exactly_one(codes.SECRETS, what, tuple(fields), tuple(renamed))
+    one = constraint(_some_label(fields), oneOf=[{"required": [name]} for name in fields])(demand)
     return Field(
         record(
             what,

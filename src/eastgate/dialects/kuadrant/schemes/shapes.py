@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.authorizations import authorizations
-from eastgate.dialects.kuadrant.schemes.checking import Checking, record, some
+from eastgate.dialects.kuadrant.schemes.checking import NOT_EVALUATED, Checking, record, some
 from eastgate.dialects.kuadrant.schemes.conditions import NAMED_PATTERNS, WHEN, no_dangling_references
 from eastgate.dialects.kuadrant.schemes.identities import identities
 from eastgate.dialects.kuadrant.schemes.metadata import metadata
@@ -14,7 +15,7 @@ from eastgate.dialects.kuadrant.schemes.responses import denials, new_response, 
 from eastgate.dialects.kuadrant.schemes.styles import Style, in_one_style
 from eastgate.dialects.kuadrant.schemes.unsupported import report_unsupported
 from eastgate.dialects.kuadrant.validation import host
-from eastgate.schema import Anything, Field, ListOf, Record, Text, check
+from eastgate.schema import Anything, Cel, Field, ListOf, Record, Text, check, constraint
 from eastgate.settings import Settings
 from eastgate.sources.node import Node
 
@@ -23,9 +24,15 @@ __all__ = ["SCHEME"]
 _HOSTS_HELP = "write hosts: [<a host>]"
 _SOME_HOST = some(codes.NO_HOST, "a scheme is for at least one host", _HOSTS_HELP)
 _HOSTS: Field[Settings] = Field(
-    ListOf(Text("a host", host), "a list of hosts", _SOME_HOST), required=True, help=_HOSTS_HELP
+    ListOf(Text("a host", host, served=255), "a list of hosts", _SOME_HOST, served=24),
+    required=True,
+    help=_HOSTS_HELP,
+    about="The hosts that the scheme is for: a DNS name, `*.` and a DNS name, or `*`.",
 )
-_COMMON = {"hosts": _HOSTS, "patterns": Field(NAMED_PATTERNS), "when": WHEN}
+_PATTERNS: Field[Settings] = Field(
+    NAMED_PATTERNS, about="Sets of conditions by name, for `patternRef` elsewhere in the scheme."
+)
+_COMMON = {"hosts": _HOSTS, "patterns": _PATTERNS, "when": WHEN}
 _UNSUPPORTED = ("callbacks", "notify")
 _MISSPELT = {"host": "hosts", "conditions": "when", "pattern": "patterns", "namedPatterns": "patterns"}
 
@@ -81,4 +88,42 @@ class _AnyField(Mapping[str, Field[Settings]]):
         return len(list(iter(self)))
 
 
-SCHEME: Record[Settings] = Record("an auth scheme", _AnyField(), rules=(_in_its_style,))
+def _said(of: Field[Settings], about: str) -> Field[Settings]:
+    return replace(of, about=about)
+
+
+def _in_either_style(about: str) -> Field[Settings]:
+    """A section that is a list in one style, and a mapping in the other: no schema has a type for that."""
+    return Field(Anything(), about=about)
+
+
+@constraint(
+    Cel(
+        "!has(self.authentication) || !(has(self.identity) || has(self.denyWith))",
+        "`identity` and `denyWith` are words of v1beta1, and `authentication` is one of v1beta2",
+    )
+)
+def _words_of_one_style(scheme: Node, to: Checking) -> None:
+    in_one_style(scheme, to)
+
+
+_OLD, _NEW = _STYLES[Style.OLD].fields, _STYLES[Style.NEW].fields
+_SERVED: Record[Settings] = Record(
+    "an auth scheme",
+    {
+        **_COMMON,
+        "when": _said(WHEN, "Conditions of the whole scheme: where they do not hold, the request is let in."),
+        "identity": _said(_OLD["identity"], "As in v1beta1: the ways to recognize a caller, of which ANY is enough."),
+        "authentication": _said(
+            _NEW["authentication"], "As in v1beta2: the ways to recognize a caller by name, of which ANY is enough."
+        ),
+        "metadata": _in_either_style("What is fetched before the authorization: a list, or a mapping by name."),
+        "authorization": _in_either_style("What must be so, ALL of it: a list, or a mapping by name."),
+        "response": _in_either_style("What the service, or a denied client, is told: a list, or a mapping."),
+        "denyWith": _said(_OLD["denyWith"], "As in v1beta1: what a denied client is told."),
+        **{name: Field(Anything(), about=NOT_EVALUATED, refused=True) for name in _UNSUPPORTED},
+    },
+    rules=(_words_of_one_style,),
+    about="How callers to some hosts are recognized and authorized, as in Authorino's AuthConfig.",
+)
+SCHEME: Record[Settings] = Record("an auth scheme", _AnyField(), rules=(_in_its_style,), served=_SERVED)

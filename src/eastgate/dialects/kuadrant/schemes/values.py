@@ -11,7 +11,7 @@ from eastgate.dialects.kuadrant.schemes.checking import Checking, Demand, exactl
 from eastgate.dialects.kuadrant.schemes.expressions import cel_value
 from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.gjson import is_template, path_problem
-from eastgate.schema import Anything, Field, Flag, ListOf, MapOf, Record, Text, Whole, quoted
+from eastgate.schema import Anything, Field, Flag, ListOf, MapOf, Record, Text, Whole, constraint, quoted
 from eastgate.settings import Settings
 from eastgate.sources.node import Node
 
@@ -111,6 +111,9 @@ _VALUE_FROM: Record[Settings] = record(
 )
 
 
+_WRITTEN_OUT: Field[Settings] = Field(Anything(), about="The value, written out: of any type.")
+
+
 def _one_value(*names: str, renamed: tuple[str, ...]) -> Demand:
     one = exactly_one(codes.VALUE, "a value", names, renamed)
 
@@ -131,13 +134,13 @@ def value(style: Style, what: str, extra: dict[str, Field[Settings]] | None = No
             "selector": "write valueFrom: {authJSON: ..}",
             "expression": "write valueFrom: {authJSON: ..}; expressions stand beside `authentication`",
         }
-        fields = {**(extra or {}), "value": Field(Anything()), "valueFrom": Field(_VALUE_FROM)}
+        fields = {**(extra or {}), "value": _WRITTEN_OUT, "valueFrom": Field(_VALUE_FROM)}
         rule = _one_value("value", "valueFrom", renamed=tuple(renamed))
         return record(what, fields, rule, renamed=renamed, advice={"authJSON": "write valueFrom: {authJSON: ..}"})
     renamed = {"valueFrom": "write selector: .."}
     fields = {
         **(extra or {}),
-        "value": Field(Anything()),
+        "value": _WRITTEN_OUT,
         "selector": Field(SELECTED),
         "expression": Field(Text("a CEL expression", cel_value)),
     }
@@ -170,6 +173,7 @@ def named_values(
 # URLs
 
 
+@constraint(pattern="^[Hh][Tt][Tt][Pp][Ss]?://[^{ ]+$")
 def _url(node: Node, to: Checking) -> None:
     if "{" in node.text:
         message = "this URL cannot be asked: selectors are not replaced in it"
