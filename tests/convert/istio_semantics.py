@@ -167,7 +167,7 @@ def _path(path: str | None) -> str | None:
 # What Istio refuses to take in
 
 _SOURCE = {"principals", "notPrincipals", "namespaces", "notNamespaces"}
-_OPERATION = {"hosts", "ports", "methods", "paths"}
+_OPERATION = {"hosts", "notHosts", "ports", "methods", "paths"}
 _ACTIONS = {"ALLOW": False, "DENY": True, "CUSTOM": True}
 
 
