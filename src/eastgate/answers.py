@@ -24,7 +24,7 @@ from eastgate.world import Secret, Selector, World
 if TYPE_CHECKING:
     from eastgate.tokens import KeySource
 
-__all__ = ["with_answers"]
+__all__ = ["with_answers", "with_token"]
 
 
 def with_answers(
@@ -56,7 +56,7 @@ def with_answers(
         scheme = schemes[name]
         if request.refused_path and _looks_at_paths(scheme):
             return Ruling(False, Refusal.BAD_REQUEST, "its path has an encoded slash or backslash")
-        asked = _with_token(facts, scheme, question.token)
+        asked = with_token(facts, scheme, question.token)
         judged = evaluate(scheme, asked, services)
         if judged.is_undecided:  # a question never gives the URL scheme: both must be allowed
             completed = [evaluate(scheme, replace(asked, scheme=one), services) for one in ("http", "https")]
@@ -141,7 +141,7 @@ def _looks_at_paths(part: object) -> bool:
     return any(_looks_at_paths(getattr(part, one.name)) for one in fields(part) if one.name not in ("span", "name"))
 
 
-def _with_token(facts: RequestFacts, scheme: Scheme, token: str | None) -> RequestFacts:
+def with_token(facts: RequestFacts, scheme: Scheme, token: str | None) -> RequestFacts:
     """The request with a token wherever the scheme looks for one."""
     places = {one.credentials for one in scheme.identities if isinstance(one.method, Jwt | TokenReview | Introspection)}
     for place in places if token is not None else ():

@@ -1,0 +1,121 @@
+"""Every AuthPolicy row of the conformance suite, decided by a real Authorino too: alike, or by a ruling that it names."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from eastgate.authconfig.secrecy import MASK
+from tests.authorino.requests import Answered, Issuers, answered, check_request, is_known, with_real_token
+from tests.authorino.rows import Evaluated, Recorder, Row
+from tests.authorino.running import Authorino, Manifest
+from tests.tokens.issuer import running
+
+pytestmark = pytest.mark.authorino
+
+STRICTER = re.compile(r"ruling (45|46|53)\b")
+"""Where Eastgate is stricter on purpose."""
+
+
+@pytest.fixture(scope="module")
+def authorino() -> Iterator[Authorino]:
+    folder = Path(tempfile.mkdtemp(prefix="authorino"))
+    with Authorino(folder) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def issuers() -> Iterator[Issuers]:
+    with running() as server:
+        yield Issuers(server)
+
+
+@dataclass(frozen=True)
+class Replay:
+    """An evaluation, and the AuthConfig that stands for its scheme."""
+
+    row: Row
+    evaluated: Evaluated
+    key: str
+
+
+def secrets_of(row: Row) -> list[Manifest]:
+    """The Secrets of a table."""
+    plain = row.table.objects.plain() if row.table.objects is not None else []
+    return [one for one in plain if isinstance(one, dict) and one["kind"] == "Secret"]  # type: ignore[union-attr]
+
+
+def set_up(rows: list[Row], recorder: Recorder, authorino: Authorino, issuers: Issuers) -> list[Replay]:
+    """Create a namespace for each table and an AuthConfig for each scheme that is evaluated."""
+    keys: dict[int, str] = {}
+    namespaces: set[str] = set()
+    refused: list[str] = []
+    replays: list[Replay] = []
+    numbers: dict[int, int] = {}
+    for row in rows:
+        number = numbers.setdefault(id(row.table), len(numbers))
+        for one in row.evaluated:
+            namespace = f"table-{number}-{one.scheme.namespace}"
+            if namespace not in namespaces:
+                namespaces.add(namespace)
+                own = [each for each in secrets_of(row) if each["metadata"].get("namespace") == one.scheme.namespace]
+                moved = [{**each, "metadata": {**each["metadata"], "namespace": namespace}} for each in own]
+                authorino.create_namespace(namespace, moved)
+            if id(one.scheme) not in keys:
+                name = f"scheme-{len(keys)}"
+                keys[id(one.scheme)] = f"{name}.test"
+                spec = {**issuers.in_place(recorder.spec(one.scheme), row.table.jwks), "hosts": [f"{name}.test"]}
+                problem = authorino.create_config(namespace, name, spec)
+                if problem:
+                    refused.append(f"{row.name}: {problem}")
+            replays.append(Replay(row, one, keys[id(one.scheme)]))
+    refused += [f"{name}: {problem}" for name, problem in authorino.wait_for_configs().items()]
+    assert refused == [], "\n".join(refused)
+    return replays
+
+
+def same_headers(ours: Evaluated, theirs: Answered) -> bool:
+    """Whether the client, or the service behind, gets the same headers; but for the words of a reason, and secrets."""
+    judged = ours.judgement
+    headers = judged.response_headers.items() if judged.allowed else judged.headers
+    mine = sorted((name, value) for name, value in headers if name.lower() != "x-ext-auth-reason")
+    told = sorted((name, value) for name, value in theirs.headers if name.lower() != "x-ext-auth-reason")
+    return mine == told or any(MASK in value for _, value in mine)
+
+
+def test_every_row_is_decided_alike_or_by_a_ruling(
+    authorino: Authorino, issuers: Issuers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = Recorder(monkeypatch)
+    rows = list(recorder.rows())
+    counts: Counter[str] = Counter(rows=len(rows))
+    asked = [row for row in rows if row.evaluated]
+    counts["decided before a scheme is asked"] = len(rows) - len(asked)
+    wrong: list[str] = []
+    for replay in set_up(asked, recorder, authorino, issuers):
+        ours = replay.evaluated
+        if not is_known(ours.facts) or ours.judgement.is_undecided:
+            counts["about something unknown"] += 1
+            continue
+        request = check_request(with_real_token(ours.facts, ours.scheme), replay.key)
+        theirs = answered(authorino.check(request))
+        judged = ours.judgement
+        cites = replay.row.case.cites or ""
+        if judged.status == theirs.status and same_headers(ours, theirs):
+            counts["equal"] += 1
+        elif not judged.allowed and STRICTER.search(cites):
+            counts["stricter by a ruling"] += 1
+        else:
+            counts["different"] += 1
+            wrong.append(
+                f"{replay.row.case.span}: {replay.row.name}\n  ours {judged.status} {judged.reason} {judged.headers} "
+                f"{dict(judged.response_headers)}\n  Authorino {theirs}"
+            )
+    print("".join(f"\n{number:6} {what}" for what, number in counts.items()))
+    assert wrong == [], "\n".join(wrong)
