@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= auto
 
-.PHONY: demo test fuzz spire bench lint fmt docs clean
+.PHONY: demo test fuzz spire apiserver bench lint fmt docs clean
 
 $(READY): pyproject.toml src/eastgate/_version.py
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -35,6 +35,9 @@ fuzz: $(READY)  ## look for differences between the engine and real Envoys; FUZZ
 
 spire: $(READY)  ## the Workload API of a real SPIRE, which is built first; needs go and gcc
 	@$(BIN)/python -m pytest -m spire tests/identity
+
+apiserver: $(READY)  ## the definitions on a real Kubernetes API server, which is built first; needs go
+	@$(BIN)/python -m pytest -m apiserver tests
 
 bench: $(READY)  ## against real peers, in one run; BENCH_ARGS=--quick for a short one
 	@$(BIN)/python -m bench $(BENCH_ARGS)

@@ -32,7 +32,7 @@ from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.settings import Settings
 from eastgate.sources.reader import read_text
 from tests.identity.handshakes import connect
-from tests.identity.spire import Spire, programs
+from tests.identity.spire import Spire
 
 WEB, DB = "spiffe://cluster.local/ns/shop/sa/web", "spiffe://cluster.local/ns/shop/sa/db"
 NAME = "web.shop.serviceaccount.identity.linkerd.cluster.local"
@@ -43,10 +43,9 @@ pytestmark = pytest.mark.spire
 
 @pytest.fixture(scope="module")
 def spire() -> Iterator[Spire]:
-    built = programs()
     folder = Path(tempfile.mkdtemp(prefix="spire"))
     try:
-        with Spire(built, folder, "cluster.local") as running:
+        with Spire(folder, "cluster.local") as running:
             bundle = folder / "partner.pem"
             bundle.write_text(PARTNER.bundles.pem("partner.example"))
             running.ask("bundle", "set", "-id", "spiffe://partner.example", "-path", str(bundle))

@@ -1,0 +1,12 @@
+"""Real programs of others to test against: built once from pinned Go modules, and run on loopback.
+
+`find` returns where a program is. It looks in `$KUBEBUILDER_ASSETS` first, then in the user's cache
+(`$XDG_CACHE_HOME/eastgate/programs`, outside of the checkout), and builds what is in neither. The folders of `go` hold
+the module lists: `go.mod` says which versions, `go.sum` what their content is.
+"""
+
+from tests.programs.api_server import ApiServer
+from tests.programs.building import find
+from tests.programs.processes import Processes, free_port
+
+__all__ = ["ApiServer", "Processes", "find", "free_port"]

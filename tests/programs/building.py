@@ -1,0 +1,94 @@
+"""Find a program, or build it from the modules that `go/<folder>` pins."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+_LISTS = Path(__file__).with_name("go")
+_SECONDS = 2400
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A main package of a module that `folder` pins. `with_c` ones need a C compiler; of some any version will do."""
+
+    folder: str
+    package: str
+    linker_flags: str = "-s -w"
+    with_c: bool = False
+    any_version: bool = False
+
+
+def _kubernetes(name: str, *, any_version: bool = False) -> Program:
+    """A program of Kubernetes, which learns its version from the linker and would otherwise call itself v0.0.0."""
+    version = {"gitVersion": "v1.35.4", "gitMajor": "1", "gitMinor": "35"}
+    linked = (f"-X k8s.io/component-base/version.{name}={value}" for name, value in version.items())
+    flags = " ".join(("-s -w", *linked))
+    return Program("kubernetes", f"k8s.io/kubernetes/cmd/{name}", flags, any_version=any_version)
+
+
+PROGRAMS: Mapping[str, Program] = {
+    "authorino": Program("authorino", "github.com/kuadrant/authorino"),
+    "etcd": Program("etcd", "go.etcd.io/etcd/server/v3", any_version=True),
+    "kube-apiserver": _kubernetes("kube-apiserver"),
+    "kubectl": _kubernetes("kubectl", any_version=True),
+    "opa": Program("opa", "github.com/open-policy-agent/opa"),
+    "spire-agent": Program("spire", "github.com/spiffe/spire/cmd/spire-agent", with_c=True),
+    "spire-server": Program("spire", "github.com/spiffe/spire/cmd/spire-server", with_c=True),
+}
+
+
+def find(name: str) -> Path:
+    """Return the path of a program, which is built if need be. Fails the test where that is not possible."""
+    program = PROGRAMS[name]
+    assets = os.environ.get("KUBEBUILDER_ASSETS")
+    given = shutil.which(name, path=assets) if assets else None
+    if given is None and program.any_version:
+        given = shutil.which(name)
+    return Path(given) if given else _cached(name, program)
+
+
+def _cached(name: str, program: Program) -> Path:
+    """Return the program of the cache; what it is built from is part of the name of its folder."""
+    lists = _LISTS / program.folder
+    pins = b"".join((lists / file).read_bytes() for file in ("go.mod", "go.sum")) + repr(program).encode()
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eastgate" / "programs"
+    folder = cache / f"{name}-{hashlib.sha256(pins).hexdigest()[:12]}"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            _build(name, program, folder)
+    return path
+
+
+def _build(name: str, program: Program, folder: Path) -> None:
+    needed = ("go", "gcc") if program.with_c else ("go",)
+    missing = [tool for tool in needed if shutil.which(tool) is None]
+    if missing:
+        pytest.fail(f"building {name} needs {' and '.join(missing)}")
+    source = folder / "source"
+    shutil.rmtree(source, ignore_errors=True)
+    shutil.copytree(_LISTS / program.folder, source)
+    flags = ("-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", program.linker_flags)
+    command = ["nice", "-n", "19", "go", "build", *flags, "-o", f"built/{name}", program.package]
+    environment = {**os.environ, "GOTOOLCHAIN": "local", "GOFLAGS": "", "CGO_ENABLED": str(int(program.with_c))}
+    try:
+        subprocess.run(
+            command, cwd=source, env=environment, capture_output=True, text=True, check=True, timeout=_SECONDS
+        )
+    except subprocess.CalledProcessError as error:
+        pytest.fail(f"{name} cannot be built here: {error.stderr[-400:]}")
+    except subprocess.TimeoutExpired:
+        pytest.fail(f"{name} cannot be built here in {_SECONDS} seconds")
+    (source / "built" / name).rename(folder / name)

@@ -1,0 +1,76 @@
+"""Processes of a test: started with a log each, waited for, and stopped by their id."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+START_SECONDS = 120
+_STOP_SECONDS = 15
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    return port
+
+
+class Processes:
+    """What runs in one folder, which holds the logs. All of it is stopped at the end, the last started first."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._running: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start everything, and wait until it is ready."""
+
+    def run(self, command: Sequence[str | Path], environment: Mapping[str, str] | None = None) -> None:
+        """Start a program in the background."""
+        with (self.folder / f"{Path(command[0]).name}.log").open("ab") as log:
+            variables = {**os.environ, **(environment or {})}
+            self._running.append(subprocess.Popen(command, stdout=log, stderr=log, env=variables))
+
+    def wait_until(self, is_ready: Callable[[], bool]) -> None:
+        """Wait for something that a program does; fails with the logs when one of them ends or it takes too long."""
+        end = time.monotonic() + START_SECONDS
+        while not is_ready():
+            is_dead = any(process.poll() is not None for process in self._running)
+            assert not is_dead, f"a program ended:\n{self.logs()}"
+            assert time.monotonic() < end, f"not ready within {START_SECONDS} seconds:\n{self.logs()}"
+            time.sleep(0.1)
+
+    def logs(self) -> str:
+        """Return the ends of all logs."""
+        return "\n".join(f"{path.name}: {path.read_text()[-2000:]}" for path in sorted(self.folder.glob("*.log")))
+
+    def stop(self) -> None:
+        """Stop all of them."""
+        while self._running:
+            process = self._running.pop()
+            process.terminate()
+            try:
+                process.wait(timeout=_STOP_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
