@@ -56,7 +56,11 @@ def with_answers(
         scheme = schemes[name]
         if request.refused_path and _looks_at_paths(scheme):
             return Ruling(False, Refusal.BAD_REQUEST, "its path has an encoded slash or backslash")
-        judged = evaluate(scheme, _with_token(facts, scheme, question.token), services)
+        asked = _with_token(facts, scheme, question.token)
+        judged = evaluate(scheme, asked, services)
+        if judged.is_undecided:  # a question never gives the URL scheme: both must be allowed
+            completed = [evaluate(scheme, replace(asked, scheme=one), services) for one in ("http", "https")]
+            judged = next((one for one in completed if not one.allowed), completed[0])
         return Ruling(judged.allowed, judged.status, judged.reason, judged)
 
     return Request(request.values, _Answers(request.answers, frozenset(schemes), answer), request.assumed)
@@ -92,12 +96,14 @@ def _facts(request: Request, question: Question) -> RequestFacts:
         host=question.host or _text(request, HOST),
         method=_text(request, METHOD),
         path=_path(request, question),
+        protocol=question.http_protocol or "HTTP/1.1",
         headers={name: ",".join(every) for name, every in header_values(headers).items()}
         if headers is not None
         else UNKNOWN,
         principal=_peer(request, IDENTITY),
         address=_peer(request, ADDRESS),
         certificate=question.certificate or (None if request.get(IDENTITY) is None else UNKNOWN),
+        size=None,
         claims=question.claims,
     )
 

@@ -102,6 +102,8 @@ class Question:
     mcp_method: str | None = None
     tool: str | None = None
     source_ip: str | None = None
+    http_protocol: str | None = None
+    """As proxies write it: HTTP/1.0, HTTP/1.1, HTTP/2 or HTTP/3; HTTP/1.1 where it is left out."""
     claims: Mapping[str, object] | None = None
     token: str | None = field(default=None, repr=False)
     certificate: str | None = field(default=None, repr=False)
@@ -318,6 +320,8 @@ def _not_declared(kind: str, key: str, declared: Mapping[str, object]) -> Questi
 
 # What
 
+_PROTOCOLS = ("HTTP/1.0", "HTTP/1.1", "HTTP/2", "HTTP/3")
+
 
 def _http(question: Question) -> Values:
     values: Values = {}
@@ -326,6 +330,9 @@ def _http(question: Question) -> Values:
         values[AUTHORITY] = question.host
         if not is_host(question.host):
             values[BAD_HOST] = question.host
+    if question.http_protocol is not None and question.http_protocol not in _PROTOCOLS:
+        message = f"`{question.http_protocol}` is not a version of HTTP"
+        raise QuestionError(BAD_ATTRIBUTE, message, f"write one of {', '.join(_PROTOCOLS)}")
     if question.method is not None:
         values[METHOD] = question.method
     if question.path is not None:

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from eastgate.diagnostics import Reporter
 from eastgate.dialects.base import reader
 from eastgate.dialects.kuadrant import meaning, shapes, validation
+from eastgate.dialects.kuadrant.model import Policy
+from eastgate.dialects.kuadrant.nulls import without_nulls
+from eastgate.settings import Settings
+from eastgate.sources import Document
+from eastgate.sources.node import Node
 
 __all__ = ["read"]
 
 _SHAPE = replace(shapes.AUTH_POLICY, rules=(*shapes.AUTH_POLICY.rules, validation.own_namespace))
 
-read = reader(_SHAPE, lambda settings: settings, meaning.auth_policy)
+_read = reader(_SHAPE, lambda settings: settings, meaning.auth_policy)
+
+
+def read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Policy | None:
+    """The policy of a document, where nothing is wrong with it."""
+    return _read(document, without_nulls(root), settings, reporter)
