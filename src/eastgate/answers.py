@@ -15,7 +15,7 @@ from urllib.parse import quote
 from eastgate.authconfig.facts import RequestFacts, Services
 from eastgate.authconfig.model import Credentials, Introspection, Jwt, Scheme, SubjectAccess, TokenReview, Where
 from eastgate.policy import Answer, AskAll, Layer, Refusal, Request, Ruling
-from eastgate.policy.attributes import ADDRESS, HANDED_PATH, HOST, IDENTITY, METHOD, PATH, UNKNOWN, Attribute, Unknown
+from eastgate.policy.attributes import ADDRESS, AUTHORITY, IDENTITY, METHOD, TARGET, UNKNOWN, Attribute, Unknown
 from eastgate.policy.fields import header_values
 from eastgate.questions import Question
 from eastgate.settings import Settings
@@ -93,9 +93,9 @@ def _facts(request: Request, question: Question) -> RequestFacts:
     headers = question.headers
     return RequestFacts(
         time=time.time(),
-        host=question.host or _text(request, HOST),
+        host=_text(request, AUTHORITY),
         method=_text(request, METHOD),
-        path=_path(request, question),
+        path=_text(request, TARGET),
         protocol=question.http_protocol or "HTTP/1.1",
         headers={name: ",".join(every) for name, every in header_values(headers).items()}
         if headers is not None
@@ -106,13 +106,6 @@ def _facts(request: Request, question: Question) -> RequestFacts:
         size=None,
         claims=question.claims,
     )
-
-
-def _path(request: Request, question: Question) -> str | Unknown:
-    """The path as a proxy passes it on: normalised, and with its query."""
-    path = _text(request, HANDED_PATH if request.respelled_path else PATH)
-    query = (question.path or "").partition("#")[0].partition("?")[2]
-    return f"{path}?{query}" if query and path is not UNKNOWN else path
 
 
 def _text(request: Request, attribute: Attribute) -> str | Unknown:

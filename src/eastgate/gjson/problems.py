@@ -136,21 +136,13 @@ def _modifier(path: str, depth: int) -> str | None:
         hint = f"did you mean @{near[0]}?" if near else f'write "\\@{name}" for a key of that name'
         raise _Problem(f"there is no modifier @{name}; {hint}")
     name, argument, rest = found
-    if name == "dig":
-        _dig(argument, depth)
-    elif name in _CHOICES:
+    if name in _CHOICES:
         _choice(name, argument)
     elif name in _FIELDS and argument:
         _fields(name, argument)
     if name == "replace" and not argument:
         raise _Problem('@replace takes {"old":...,"new":...}')
     return _after(rest, f"@{name}")
-
-
-def _dig(argument: str, depth: int) -> None:
-    if not argument:
-        raise _Problem("@dig takes a path")
-    _check(argument, depth + 1)
 
 
 def _choice(name: str, argument: str) -> None:
