@@ -88,7 +88,8 @@ def check_request(facts: RequestFacts, key: str | None = None) -> CheckRequest:
     http.scheme = "http" if facts.scheme is UNKNOWN else str(facts.scheme)
     http.protocol = str(facts.protocol)
     pseudo = {":authority": http.host, ":method": http.method, ":path": http.path, ":scheme": http.scheme}
-    for name, value in {**pseudo, **facts.headers}.items():
+    plain = {name: value for name, value in facts.headers.items() if name != "host"}  # which Envoy has as :authority
+    for name, value in {**pseudo, **plain}.items():
         http.headers[name] = value
     if isinstance(facts.principal, str):
         attributes.source.principal = facts.principal

@@ -23,6 +23,7 @@ from tests.programs.processes import START_SECONDS
 
 PROGRAMS = ("authorino", "etcd", "kube-apiserver", "kubectl")
 _MODULE = "github.com/kuadrant/authorino"
+NOT_FOUND = 5  # of gRPC
 _API = "/apis/authorino.kuadrant.io/v1beta3"
 
 Manifest = dict[str, Any]
@@ -54,25 +55,40 @@ class Authorino(ApiServer):
         self.kubectl("apply", "--server-side", "-f", str(definition()))
         self._tls = ssl.create_default_context(cafile=self.certificate)
         self._tls.check_hostname = False
-        self.run([find("authorino"), "server", "--log-level", "error"], {"KUBECONFIG": str(self.kubeconfig)})
         self._channel = grpc.insecure_channel("127.0.0.1:50051")
-        self.wait_until(lambda: self._answers(CheckRequest()))
+        self._run_authorino()
 
     def stop(self) -> None:
         super().stop()
         if hasattr(self, "_channel"):
             self._channel.close()
 
-    def _answers(self, request: CheckRequest) -> bool:
+    def _run_authorino(self) -> None:
+        self.run([find("authorino"), "server", "--log-level", "error"], {"KUBECONFIG": str(self.kubeconfig)})
+        self.wait_until(lambda: self._answer(CheckRequest()) is not None)
+
+    def _answer(self, request: CheckRequest) -> CheckResponse | None:
         try:
-            self.check(request)
+            return self.check(request)
         except grpc.RpcError:
-            return False
-        return True
+            return None
 
     def check(self, request: CheckRequest) -> CheckResponse:
-        """Ask what Envoy would ask."""
+        """Ask what Envoy would ask. Raises grpc.RpcError where Authorino dies of it."""
         return AuthorizationStub(self._channel).Check(request, timeout=30)
+
+    def revive(self, keys: Iterable[str]) -> None:
+        """Start Authorino again after it has died, and wait until it knows the AuthConfigs of these hosts again."""
+        self.wait_for_end()
+        self._run_authorino()
+        for key in keys:
+            request = CheckRequest()
+            request.attributes.request.http.host = key
+            self.wait_until(lambda request=request: not self._is_unknown(request))
+
+    def _is_unknown(self, request: CheckRequest) -> bool:
+        answer = self._answer(request)
+        return answer is None or answer.status.code == NOT_FOUND
 
     def post(self, path: str, manifest: Manifest) -> tuple[int, Manifest]:
         """Create an object."""

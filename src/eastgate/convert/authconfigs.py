@@ -75,7 +75,16 @@ def _response(response: Manifest) -> Manifest:
     success = _object(response.get("success"))
     if "filters" in success:
         success["dynamicMetadata"] = success.pop("filters")
-    return {**response, "success": success} if success else response
+    told = {place: {name: _plain(_object(one)) for name, one in _object(each).items()} for place, each in success.items()}
+    return {**response, "success": told} if told else response
+
+
+def _plain(entry: Manifest) -> Manifest:
+    """A plain value that is written out, as an expression: of any other, Authorino tells how Go stores it."""
+    plain = _object(entry.get("plain"))
+    if "value" not in plain:
+        return entry
+    return {**entry, "plain": {"expression": json.dumps(plain["value"], ensure_ascii=False)}}
 
 
 # From v1beta1
