@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +15,7 @@ from eastgate.authconfig.facts import RequestFacts, Services
 from eastgate.authconfig.judgement import Judgement
 from eastgate.authconfig.model import Scheme
 from eastgate.convert.authconfigs import auth_config
+from eastgate.decisions import Decision
 from eastgate.dialects.kuadrant import meaning
 from eastgate.settings import Settings
 from eastgate.sources.node import Node
@@ -38,10 +40,24 @@ class Row:
     table: Table
     case: Case
     evaluated: tuple[Evaluated, ...]
+    decision: Decision
 
     @property
     def name(self) -> str:
         return f"{self.table.name}: {self.case.name}"
+
+    @property
+    def objects(self) -> list[dict[str, Any]]:
+        """The manifests of the table."""
+        plain = self.table.objects.plain() if self.table.objects is not None else []
+        return [one for one in plain if isinstance(one, dict)] if isinstance(plain, list) else []
+
+    def secrets(self, namespace: str) -> list[dict[str, Any]]:
+        """The Secrets of a namespace, to be put into another."""
+        own = [
+            one for one in self.objects if one["kind"] == "Secret" and one["metadata"].get("namespace") == namespace
+        ]
+        return [{**one, "metadata": {n: v for n, v in one["metadata"].items() if n != "namespace"}} for one in own]
 
 
 @dataclass
@@ -64,9 +80,11 @@ class Recorder:
                 recorded.append(tuple(self._pending))
                 self._pending.clear()
 
-            run_tables([table], on_case=keep)
-            for case, evaluated in zip(table.cases, recorded, strict=True):
-                yield Row(table, case, _completed(evaluated))
+            results = run_tables([table], on_case=keep).results
+            for case, evaluated, result in zip(table.cases, recorded, results[len(results) - len(recorded) :], strict=True):
+                assert result.passed, result.problem
+                assert result.decision is not None
+                yield Row(table, case, _completed(evaluated), result.decision)
 
     def spec(self, scheme: Scheme) -> dict[str, Any]:
         """The AuthConfig for a scheme."""
@@ -88,6 +106,13 @@ class Recorder:
 
         self.patch.setattr(meaning, "read_scheme", reading)
         self.patch.setattr(evaluating, "evaluate", evaluated)
+
+
+def in_namespace(spec: dict[str, Any], old: str, new: str) -> dict[str, Any]:
+    """The AuthConfig as it is where its Secrets have moved to another namespace."""
+    compared = '"selector": "auth.identity.metadata.namespace", "operator": "eq", "value": '
+    moved: dict[str, Any] = json.loads(json.dumps(spec).replace(f'{compared}"{old}"', f'{compared}"{new}"'))
+    return moved
 
 
 def _completed(evaluated: tuple[Evaluated, ...]) -> tuple[Evaluated, ...]:

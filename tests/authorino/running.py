@@ -82,9 +82,7 @@ class Authorino(ApiServer):
         self.wait_for_end()
         self._run_authorino()
         for key in keys:
-            request = CheckRequest()
-            request.attributes.request.http.host = key
-            self.wait_until(lambda request=request: not self._is_unknown(request))
+            self.wait_until(lambda request=_about(key): not self._is_unknown(request))
 
     def _is_unknown(self, request: CheckRequest) -> bool:
         answer = self._answer(request)
@@ -100,7 +98,7 @@ class Authorino(ApiServer):
         assert status in (201, 409)
         for one in objects:
             status, answer = self.post(f"/api/v1/namespaces/{name}/secrets", one)
-            assert status == 201, answer
+            assert status in (201, 409), answer
 
     def create_config(self, namespace: str, name: str, spec: Manifest) -> str | None:
         """Create an AuthConfig, and return why the server refuses it."""
@@ -125,10 +123,13 @@ class Authorino(ApiServer):
             assert time.monotonic() < end, states
             time.sleep(0.2)
 
-    def delete_configs(self, namespace: str) -> None:
-        """Delete the AuthConfigs of a namespace."""
-        status, answer = self._call("DELETE", f"{_API}/namespaces/{namespace}/authconfigs")
-        assert status == 200, answer
+    def delete_configs(self, namespaces: Iterable[str], hosts: Iterable[str]) -> None:
+        """Delete the AuthConfigs of some namespaces, and wait until nothing answers for their hosts."""
+        for namespace in namespaces:
+            status, answer = self._call("DELETE", f"{_API}/namespaces/{namespace}/authconfigs")
+            assert status == 200, answer
+        for host in hosts:
+            self.wait_until(lambda request=_about(host): self._is_unknown(request))
 
     def _call(self, method: str, path: str, body: Manifest | None = None) -> tuple[int, Manifest]:
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
@@ -142,10 +143,16 @@ class Authorino(ApiServer):
                 return error.code, json.load(error)
 
 
+def _about(host: str) -> CheckRequest:
+    request = CheckRequest()
+    request.attributes.request.http.host = host
+    return request
+
+
 def _state(config: Manifest) -> str | None:
     """Empty for one that is ready, None for one that has no status yet."""
     conditions = {one["type"]: one for one in config.get("status", {}).get("conditions", ())}
     ready = conditions.get("Ready")
-    if ready is None or ready["reason"] == "Unknown" or "Available" not in conditions:
+    if ready is None or ready["reason"] in ("Unknown", "Reconciling") or "Available" not in conditions:
         return None
     return "" if ready["status"] == "True" else f"{ready['reason']}: {ready.get('message')}"

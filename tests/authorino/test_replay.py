@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
-import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import grpc
 import pytest
 
 from eastgate.authconfig.secrecy import MASK
 from tests.authorino.requests import Answered, Issuers, answered, check_request, is_known, with_real_token
-from tests.authorino.rows import Evaluated, Recorder, Row
-from tests.authorino.running import Authorino, Manifest
-from tests.tokens.issuer import running
+from tests.authorino.rows import Evaluated, Recorder, Row, in_namespace
+from tests.authorino.running import Authorino
 
 pytestmark = pytest.mark.authorino
 
@@ -27,19 +22,6 @@ OTHERWISE = re.compile(r"ruling (50|53)\b")
 """Where Eastgate decides what Authorino does not: Rego as OPA has it, and every algorithm for keys at a URL."""
 
 
-@pytest.fixture(scope="module")
-def authorino() -> Iterator[Authorino]:
-    folder = Path(tempfile.mkdtemp(prefix="authorino"))
-    with Authorino(folder) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def issuers() -> Iterator[Issuers]:
-    with running() as server:
-        yield Issuers(server)
-
-
 @dataclass(frozen=True)
 class Replay:
     """An evaluation, and the AuthConfig that stands for its scheme."""
@@ -47,12 +29,6 @@ class Replay:
     row: Row
     evaluated: Evaluated
     key: str
-
-
-def secrets_of(row: Row) -> list[Manifest]:
-    """The Secrets of a table."""
-    plain = row.table.objects.plain() if row.table.objects is not None else []
-    return [one for one in plain if isinstance(one, dict) and one["kind"] == "Secret"]  # type: ignore[union-attr]
 
 
 def set_up(
@@ -70,9 +46,7 @@ def set_up(
             namespace = f"table-{number}-{one.scheme.namespace}"
             if namespace not in namespaces:
                 namespaces.add(namespace)
-                own = [each for each in secrets_of(row) if each["metadata"].get("namespace") == one.scheme.namespace]
-                moved = [{**each, "metadata": {**each["metadata"], "namespace": namespace}} for each in own]
-                authorino.create_namespace(namespace, moved)
+                authorino.create_namespace(namespace, row.secrets(one.scheme.namespace))
             if id(one.scheme) not in keys:
                 name = f"scheme-{len(keys)}"
                 keys[id(one.scheme)] = f"{name}.test"
@@ -85,13 +59,6 @@ def set_up(
     assert refused == [], "\n".join(refused)
     unready = authorino.wait_for_configs()
     return replays, {f"{name.rpartition('/')[2]}.test": problem for name, problem in unready.items()}
-
-
-def in_namespace(spec: Manifest, old: str, new: str) -> Manifest:
-    """The AuthConfig as it is where its Secrets have moved to another namespace."""
-    compared = '"selector": "auth.identity.metadata.namespace", "operator": "eq", "value": '
-    moved: Manifest = json.loads(json.dumps(spec).replace(f'{compared}"{old}"', f'{compared}"{new}"'))
-    return moved
 
 
 def same_headers(ours: Evaluated, theirs: Answered) -> bool:

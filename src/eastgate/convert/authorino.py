@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from eastgate.authconfig.model import Scheme
 from eastgate.convert import codes
 from eastgate.convert.authconfigs import API_VERSION, auth_config
-from eastgate.convert.authorino_checks import reasons_to_keep, with_token_checks
+from eastgate.convert.authorino_checks import lose_what_differs, reasons_to_keep, with_token_checks
 from eastgate.convert.istio_rules import lose_paths
 from eastgate.convert.model import Assumption, Item, Job, Manifest, metadata_of
 from eastgate.dialects.kuadrant import Policy
@@ -46,6 +46,8 @@ def to_authorino(items: Sequence[Item], job: Job) -> None:
         if _convertible(item, policy, policies, gateways, job) and _has_hosts_alone(item, policy, taken, job):
             taken[policy] = [host for hosts, _ in _schemes(policy, job.world) for host, _ in hosts]
             chosen.append((item, policy, gateways))
+            for scheme in policy.schemes:
+                lose_what_differs(scheme, job)
     for item, policy, gateways in chosen:
         foreign = [host for other, hosts in taken.items() if other is not policy for host in hosts]
         for gateway in gateways:
@@ -234,10 +236,11 @@ def _hosts(rule: HttpRule, hosts: Sequence[str], gateway: Gateway, job: Job) -> 
     any port behind a whole name; so these are named, too. Where a route takes every host, nothing is safe but to ask
     about all of them.
     """
-    if job.assumes(Assumption.ISTIO_HOSTS):
-        return list(hosts)
-    patterns = [host for host in hosts if host.startswith("*")]
     _, catches_all = _served(gateway, job.world)
+    dotted = [f"{host}." for host in hosts] if catches_all else []  # another route takes what is written so
+    if job.assumes(Assumption.ISTIO_HOSTS):
+        return [*hosts, *dotted]
+    patterns = [host for host in hosts if host.startswith("*")]
     if patterns and catches_all:
         span = dict(zip(rule.hosts or (), rule.host_spans, strict=False)).get(patterns[0], rule.span)
         unsafe = f"`{patterns[0]}` does not match a Host header with a port, and a route takes every host"
@@ -245,7 +248,7 @@ def _hosts(rule: HttpRule, hosts: Sequence[str], gateway: Gateway, job: Job) -> 
         way_out = "let the Gateway strip ports, and say so: --assume istio-hosts; or write the hosts one by one"
         job.lose(codes.HOST_PORTS, message, span, help=way_out)
         return []
-    return _with_ports(hosts, gateway, job.world)
+    return _with_ports([*hosts, *dotted], gateway, job.world)
 
 
 def _with_ports(hosts: Sequence[str], gateway: Gateway, world: World) -> list[str]:

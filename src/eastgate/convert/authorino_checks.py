@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
+from eastgate.answers import looks_at_paths
 from eastgate.authconfig.guards import erring_guards
-from eastgate.authconfig.model import Identity, Jwt, Scheme
+from eastgate.authconfig.model import Identity, Jwt, Rego, Scheme
 from eastgate.convert import codes
+from eastgate.convert.istio_rules import lose_paths
 from eastgate.convert.model import Job, Manifest
 from eastgate.diagnostics import Code
 from eastgate.places import Span
 from eastgate.sources import Plain
 
-__all__ = ["reasons_to_keep", "with_token_checks"]
+__all__ = ["lose_what_differs", "reasons_to_keep", "with_token_checks"]
 
 _CHECKED = ("iss", "aud")
 _MARK = "eastgate_identity"
+_FUNCTION = re.compile(r"^\s*(default\s+)?[A-Za-z_]\w*\(", re.MULTILINE)
 
 
 def with_token_checks(spec: Manifest, scheme: Scheme) -> Manifest:
@@ -59,6 +63,21 @@ def _patterns(identity: Identity) -> list[Plain]:
         anyone: list[Plain] = [{"selector": "auth.identity.aud", "operator": "incl", "value": one} for one in audiences]
         patterns.append({"any": anyone})
     return patterns
+
+
+def lose_what_differs(scheme: Scheme, job: Job) -> None:
+    """Report where an AuthConfig is narrower than the scheme, and where it relies on the paths of the mesh."""
+    if looks_at_paths(scheme):
+        lose_paths(job, scheme.span)
+    for identity in sorted(scheme.identities, key=lambda each: each.priority)[:-1]:
+        if _patterns(identity):
+            message = f"a token of another issuer or audience than {identity.name} has is denied"
+            way_out = "let each issuer have a host of its own, if tokens of several are meant"
+            job.lose(codes.NEXT_IDENTITY, message, identity.span, help=way_out)
+    for each in scheme.authorizations:
+        if isinstance(each.rule, Rego) and _FUNCTION.search(each.rule.module):
+            message = f"Authorino does not load the Rego of {each.name}, which defines functions"
+            job.lose(codes.REGO_FUNCTION, message, each.span, help="write what the function does into the rules")
 
 
 def reasons_to_keep(scheme: Scheme, job: Job) -> Iterator[tuple[Code, str, Span | None, str]]:

@@ -179,6 +179,19 @@ CHECKED_CLAIM = Code(
     "properties. One named `iss` or `aud` would be compared instead. The policy is not converted.",
     Severity.WARNING,
 )
+NEXT_IDENTITY = Code(
+    "EG7210",
+    "a token of another issuer or audience goes no further",
+    "Where a token has another issuer or audience, an AuthPolicy goes on to the next identity of the scheme. Authorino "
+    "has recognized the caller by then, and denies.",
+    Severity.WARNING,
+)
+REGO_FUNCTION = Code(
+    "EG7211",
+    "Rego with functions",
+    "Authorino does not load an AuthConfig whose Rego defines functions. Until it does, everything is denied (404).",
+    Severity.WARNING,
+)
 
 # AccessPolicy
 
