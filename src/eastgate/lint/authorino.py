@@ -1,16 +1,16 @@
-"""Where Authorino would skip what is denied here: conditions of an auth scheme that may err."""
+"""What Authorino makes of conditions: it skips what is denied here where one errs, and takes sets in `any` apart."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eastgate.authconfig.guards import erring_guards
+from eastgate.authconfig.guards import erring_guards, sets_apart
 from eastgate.authconfig.model import Pattern, Predicate
 from eastgate.lint import codes
 from eastgate.lint.ground import Ground, KuadrantPolicy, subject_of
 from eastgate.lint.model import Finding
 
-__all__ = ["erring_conditions"]
+__all__ = ["erring_conditions", "sets_in_any"]
 
 
 def erring_conditions(ground: Ground) -> Iterator[Finding]:
@@ -22,6 +22,16 @@ def erring_conditions(ground: Ground) -> Iterator[Finding]:
         for scheme in policy.schemes:
             for condition, why in erring_guards(scheme):
                 yield _told(policy, condition, why, compat=compat)
+
+
+def sets_in_any(ground: Ground) -> Iterator[Finding]:
+    """Every named set of patterns of which one is enough, because it stands in `any`."""
+    for policy in ground.policies:
+        if isinstance(policy, KuadrantPolicy):
+            for span in dict.fromkeys(span for scheme in policy.schemes for span in sets_apart(scheme)):
+                message = "one of the patterns of this set is enough here, not all of them"
+                subjects = (str(policy.ref), subject_of(policy.target))
+                yield Finding(codes.SET_IN_ANY, message, span, "write all: [{patternRef: ..}] if all are meant", subjects)
 
 
 def _told(policy: KuadrantPolicy, condition: Pattern | Predicate, why: str, *, compat: bool) -> Finding:
