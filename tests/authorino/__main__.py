@@ -18,10 +18,21 @@ def main() -> None:
     unshare = shutil.which("unshare")
     if unshare is None:
         sys.exit("running Authorino by itself needs unshare, of util-linux")
-    tests = [sys.executable, "-m", "pytest", "-m", "authorino", "-s", "-p", "no:xdist", "tests/authorino", *sys.argv[1:]]
+    tests = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-m",
+        "authorino",
+        "-s",
+        "-p",
+        "no:xdist",
+        "tests/authorino",
+        *sys.argv[1:],
+    ]
     script = 'ip link set lo up && exec "$@"'
     own_user = [] if os.geteuid() == 0 else ["--map-root-user"]
-    os.execv(unshare, [unshare, *own_user, "--net", "sh", "-c", script, "sh", *tests])
+    os.execv(unshare, [unshare, *own_user, "--net", "sh", "-c", script, "sh", *tests])  # noqa: S606 - of the system
 
 
 if __name__ == "__main__":

@@ -54,9 +54,7 @@ class Row:
 
     def secrets(self, namespace: str) -> list[dict[str, Any]]:
         """The Secrets of a namespace, to be put into another."""
-        own = [
-            one for one in self.objects if one["kind"] == "Secret" and one["metadata"].get("namespace") == namespace
-        ]
+        own = [one for one in self.objects if one["kind"] == "Secret" and one["metadata"].get("namespace") == namespace]
         return [{**one, "metadata": {n: v for n, v in one["metadata"].items() if n != "namespace"}} for one in own]
 
 
@@ -81,7 +79,9 @@ class Recorder:
                 self._pending.clear()
 
             results = run_tables([table], on_case=keep).results
-            for case, evaluated, result in zip(table.cases, recorded, results[len(results) - len(recorded) :], strict=True):
+            for case, evaluated, result in zip(
+                table.cases, recorded, results[len(results) - len(recorded) :], strict=True
+            ):
                 assert result.passed, result.problem
                 assert result.decision is not None
                 yield Row(table, case, _completed(evaluated), result.decision)

@@ -8,8 +8,10 @@ import socket
 import ssl
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from tests.programs.processes import START_SECONDS
 
 PROGRAMS = ("authorino", "etcd", "kube-apiserver", "kubectl")
 _MODULE = "github.com/kuadrant/authorino"
-NOT_FOUND = 5  # of gRPC
+_NOT_FOUND = 5  # of gRPC
 _API = "/apis/authorino.kuadrant.io/v1beta3"
 
 Manifest = dict[str, Any]
@@ -82,11 +84,15 @@ class Authorino(ApiServer):
         self.wait_for_end()
         self._run_authorino()
         for key in keys:
-            self.wait_until(lambda request=_about(key): not self._is_unknown(request))
+            self.wait_until(partial(self._is_known, key))
 
-    def _is_unknown(self, request: CheckRequest) -> bool:
-        answer = self._answer(request)
-        return answer is None or answer.status.code == NOT_FOUND
+    def _is_known(self, host: str) -> bool:
+        answer = self._answer(_about(host))
+        return answer is not None and answer.status.code != _NOT_FOUND
+
+    def _is_unknown(self, host: str) -> bool:
+        answer = self._answer(_about(host))
+        return answer is not None and answer.status.code == _NOT_FOUND
 
     def post(self, path: str, manifest: Manifest) -> tuple[int, Manifest]:
         """Create an object."""
@@ -117,7 +123,9 @@ class Authorino(ApiServer):
         end = time.monotonic() + START_SECONDS
         while True:
             _, listed = self._call("GET", f"{_API}/authconfigs")
-            states = {f"{one['metadata']['namespace']}/{one['metadata']['name']}": _state(one) for one in listed["items"]}
+            states = {
+                f"{one['metadata']['namespace']}/{one['metadata']['name']}": _state(one) for one in listed["items"]
+            }
             if all(state is not None for state in states.values()):
                 return {name: state for name, state in states.items() if state}
             assert time.monotonic() < end, states
@@ -129,7 +137,7 @@ class Authorino(ApiServer):
             status, answer = self._call("DELETE", f"{_API}/namespaces/{namespace}/authconfigs")
             assert status == 200, answer
         for host in hosts:
-            self.wait_until(lambda request=_about(host): self._is_unknown(request))
+            self.wait_until(partial(self._is_unknown, host))
 
     def _call(self, method: str, path: str, body: Manifest | None = None) -> tuple[int, Manifest]:
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}

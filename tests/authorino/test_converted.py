@@ -34,7 +34,8 @@ def gateways(row: Row) -> list[str]:
     (route,) = [
         one
         for one in row.objects
-        if one["kind"] == "HTTPRoute" and name == f"{one['metadata'].get('namespace', 'default')}/{one['metadata']['name']}"
+        if one["kind"] == "HTTPRoute"
+        and name == f"{one['metadata'].get('namespace', 'default')}/{one['metadata']['name']}"
     ]
     own = name.partition("/")[0]
     return [f"{parent.get('namespace', own)}/{parent['name']}" for parent in route["spec"].get("parentRefs", ())]
@@ -44,7 +45,8 @@ def is_tls(row: Row, gateway: str) -> bool:
     (found,) = [
         one
         for one in row.objects
-        if one["kind"] == "Gateway" and f"{one['metadata'].get('namespace', 'default')}/{one['metadata']['name']}" == gateway
+        if one["kind"] == "Gateway"
+        and f"{one['metadata'].get('namespace', 'default')}/{one['metadata']['name']}" == gateway
     ]
     return any(listener["protocol"] in ("HTTPS", "TLS") for listener in found["spec"]["listeners"])
 

@@ -1,4 +1,4 @@
-"""Every AuthPolicy row of the conformance suite, decided by a real Authorino too: alike, or by a ruling that it names."""
+"""Every AuthPolicy row of the conformance suite, decided by a real Authorino: alike, or by a ruling that it names."""
 
 from __future__ import annotations
 

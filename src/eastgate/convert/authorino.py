@@ -2,8 +2,8 @@
 
 All rules become operations of one policy in the Gateway's namespace, with authorino for a provider; each auth scheme
 becomes an AuthConfig there, `<namespace>-<name>-<number>`. Authorino finds an AuthConfig by the host of a request,
-whichever policy sent it there. So what a policy selects and has no scheme for is denied by a policy of its own, where an
-AuthConfig of another policy could answer for it.
+whichever policy sent it there. So what a policy selects and has no scheme for is denied by a policy of its own, where
+an AuthConfig of another policy could answer for it.
 """
 
 from __future__ import annotations
@@ -135,18 +135,14 @@ def _write(
     kind = "AuthorizationPolicy.security.istio.io"
     several = [one for one in gateways if one.namespace == gateway.namespace]
     name = stem if len(several) == 1 else f"{stem}-{gateway.name}"
-    target: Manifest = {
-        "targetRefs": [{"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": gateway.name}]
-    }
+    target: Manifest = {"targetRefs": [{"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": gateway.name}]}
     asking: Manifest = {"action": "CUSTOM", "provider": {"name": _PROVIDER}}
     asked: list[Plain] = list(_rules(policy, gateway, job))
     denied: list[Plain] = list(_denied(policy, gateway, foreign, job))
     for suffix, action, rules in (("", asking, asked), ("-without-scheme", {"action": "DENY"}, denied)):
         if not rules:
             continue
-        metadata = metadata_of(
-            item.document, job.name(kind, gateway.namespace, f"{name}{suffix}"), gateway.namespace
-        )
+        metadata = metadata_of(item.document, job.name(kind, gateway.namespace, f"{name}{suffix}"), gateway.namespace)
         job.write(
             item.document,
             {

@@ -147,8 +147,8 @@ SHARED_HOST = Code(
     "EG7205",
     "two schemes for one host",
     "Every AuthPolicy that selects a request must allow it, and of its schemes the one with the closest host decides. "
-    "Authorino asks one AuthConfig, and of two whose hosts overlap (*.example.com is taken for example.com as well) the "
-    "one that it has read first. The policy is not converted.",
+    "Authorino asks one AuthConfig, and of two whose hosts overlap (*.example.com is taken for example.com as well) "
+    "the one that it has read first. The policy is not converted.",
     Severity.WARNING,
 )
 OTHER_ROUTES = Code(
@@ -175,8 +175,8 @@ METADATA_STATUS = Code(
 CHECKED_CLAIM = Code(
     "EG7209",
     "a property in place of a claim that is compared",
-    "Issuer and audience of a token are compared by an authorization of the AuthConfig, which sees the identity with its "
-    "properties. One named `iss` or `aud` would be compared instead. The policy is not converted.",
+    "Issuer and audience of a token are compared by an authorization of the AuthConfig, which sees the identity with "
+    "its properties. One named `iss` or `aud` would be compared instead. The policy is not converted.",
     Severity.WARNING,
 )
 NEXT_IDENTITY = Code(

@@ -31,7 +31,9 @@ def sets_in_any(ground: Ground) -> Iterator[Finding]:
             for span in dict.fromkeys(span for scheme in policy.schemes for span in sets_apart(scheme)):
                 message = "one of the patterns of this set is enough here, not all of them"
                 subjects = (str(policy.ref), subject_of(policy.target))
-                yield Finding(codes.SET_IN_ANY, message, span, "write all: [{patternRef: ..}] if all are meant", subjects)
+                yield Finding(
+                    codes.SET_IN_ANY, message, span, "write all: [{patternRef: ..}] if all are meant", subjects
+                )
 
 
 def _told(policy: KuadrantPolicy, condition: Pattern | Predicate, why: str, *, compat: bool) -> Finding:

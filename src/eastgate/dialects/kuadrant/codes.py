@@ -53,6 +53,6 @@ CONFLICTED = Code(
 TWO_LISTS = Code(
     "EG5014",
     "both `authSchemes` and `authScheme`",
-    "A policy has a list of auth schemes, or one scheme for all of its hosts. With both, two schemes could decide about "
-    "one host.",
+    "A policy has a list of auth schemes, or one scheme for all of its hosts. With both, two schemes could decide "
+    "about one host.",
 )
