@@ -79,7 +79,7 @@ def with_real_token(facts: RequestFacts, scheme: Scheme, *, complete: bool = Fal
 
 def check_request(facts: RequestFacts, key: str | None = None) -> CheckRequest:
     """What Envoy asks about a request. `key` is the host under which the AuthConfig is looked up."""
-    assert not isinstance(facts.headers, type(UNKNOWN))
+    assert facts.headers is not UNKNOWN
     request = CheckRequest()
     attributes = request.attributes
     attributes.request.time.FromNanoseconds(int(facts.time * 1e9))

@@ -17,6 +17,7 @@ from eastgate.authconfig.model import Scheme
 from eastgate.convert.authconfigs import auth_config
 from eastgate.decisions import Decision
 from eastgate.dialects.kuadrant import meaning
+from eastgate.dialects.kuadrant.schemes import read_scheme
 from eastgate.settings import Settings
 from eastgate.sources.node import Node
 from eastgate.tables import Case, Table, read_tables, run_tables
@@ -93,7 +94,7 @@ class Recorder:
         return auth_config(plain)
 
     def _listen(self) -> None:
-        read_scheme, evaluate = meaning.read_scheme, evaluating.evaluate
+        evaluate = evaluating.evaluate
 
         def reading(node: Node, namespace: str) -> Scheme:
             self.nodes[node.span] = node

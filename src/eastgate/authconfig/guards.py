@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eastgate.authconfig.conditions import regex_problem
+from eastgate.authconfig.gates import Guarded
 from eastgate.authconfig.model import All, AnyOf, Condition, Operator, Pattern, PatternRules, Predicate, Scheme
 from eastgate.places import Span
 
@@ -39,7 +40,7 @@ def _apart(condition: Condition) -> Iterator[Span]:
 
 
 def _guards(scheme: Scheme) -> Iterator[Condition]:
-    steps = (*scheme.identities, *scheme.metadata, *scheme.authorizations, *scheme.responses)
+    steps: tuple[Guarded, ...] = (*scheme.identities, *scheme.metadata, *scheme.authorizations, *scheme.responses)
     for when in (scheme.when, *(one.when for one in steps)):
         if when is not None:
             yield when

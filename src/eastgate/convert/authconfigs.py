@@ -75,7 +75,7 @@ def _response(response: Manifest) -> Manifest:
     success = _object(response.get("success"))
     if "filters" in success:
         success["dynamicMetadata"] = success.pop("filters")
-    told = {
+    told: Manifest = {
         place: {name: _plain(_object(one)) for name, one in _object(each).items()} for place, each in success.items()
     }
     return {**response, "success": told} if told else response

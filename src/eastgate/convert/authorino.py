@@ -304,7 +304,7 @@ def _auth_configs(item: Item, policy: Policy, gateway: Gateway, stem: str, job: 
             job.lose(codes.SECRETS, message, secret, help=way_out)
         plain = node.plain()
         assert isinstance(plain, dict)  # noqa: S101 - a scheme is a mapping
-        spec = {"hosts": [host for host, _ in hosts], **with_token_checks(auth_config(plain), scheme)}
+        spec: Manifest = {"hosts": [host for host, _ in hosts], **with_token_checks(auth_config(plain), scheme)}
         manifest: Manifest = {
             "apiVersion": API_VERSION,
             "kind": "AuthConfig",

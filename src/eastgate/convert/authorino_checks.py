@@ -67,7 +67,7 @@ def _patterns(identity: Identity) -> list[Plain]:
 
 def lose_what_differs(scheme: Scheme, job: Job) -> None:
     """Report where an AuthConfig is narrower than the scheme, and where it relies on the paths of the mesh."""
-    if looks_at_paths(scheme):
+    if looks_at_paths(scheme) and scheme.span is not None:
         lose_paths(job, scheme.span)
     for identity in sorted(scheme.identities, key=lambda each: each.priority)[:-1]:
         if _patterns(identity):
