@@ -183,22 +183,24 @@ class _Resolver:
         return f"{name}#{self._fresh}"
 
     def _declared(self, body: Body, scope: Mapping[str, str]) -> dict[str, str]:
-        """The scope of a body: what `some` and `:=` declare is new in all of it."""
+        """The scope of a body: what `some` and `:=` declare is new in all of it, and used after that only."""
         names: list[str] = []
+        above: set[str] = set()
         for literal in body:
+            early = above & set(_declares(literal))
+            if early:
+                raise Problem(f"the variable {min(early)} is used before it is declared")
+            above |= variables(literal)
             plain = literal.literal if isinstance(literal, With) else literal
-            match plain:
-                case Some(declared):
-                    names += declared
-                case SomeIn(key, value, _):
-                    names += [name for term in (key, value) if term is not None for name in sorted(variables(term))]
-                case Assign(target, _):
-                    if not _is_pattern(target):
-                        raise Problem("the target of `:=` must be a variable, or an array or object of them")
-                    names += sorted(variables(target))
+            if isinstance(plain, Assign) and not _is_pattern(plain.target):
+                raise Problem("the target of `:=` must be a variable, or an array or object of them")
+            names += _declares(literal)
         assigned = [name for name in names if not _is_wildcard(name)]
         twice = {name for name in assigned if assigned.count(name) > 1}
         once = {name for one in body if isinstance(one, Some) for name in one.names}
+        unused = once - {name for one in body for name in _mentioned(one)}
+        if unused:
+            raise Problem(f"the variable {min(unused)} is declared and not used")
         if twice - once:
             raise Problem(f"the variable {min(twice - once)} is declared twice")
         return {**scope, **{name: self._new(name) for name in assigned}}
@@ -226,6 +228,11 @@ class _Resolver:
                 return SomeIn(keyed, self._term(value, scope), self._term(source, scope))
             case Every(key, value, source, body):
                 names = {one.name: self._new(one.name) for one in (key, value) if one is not None}
+                unused = {name for name in names if not _is_wildcard(name)} - {
+                    name for one in body for name in _mentioned(one)
+                }
+                if unused:
+                    raise Problem(f"the variable {min(unused)} is declared and not used")
                 inner, _ = self._body(body, {**scope, **names})
                 keyed_by = None if key is None else Var(names[key.name])
                 return Every(keyed_by, Var(names[value.name]), self._term(source, scope), inner)
@@ -289,6 +296,23 @@ class _Resolver:
             raise Problem(f"the function {name} takes {expected} arguments, not {len(arguments)}")
         call = Call(name, arguments)
         return call if name in self._arities else self._checked(call)
+
+
+def _declares(literal: Literal) -> list[str]:
+    """The names that a literal declares."""
+    match literal.literal if isinstance(literal, With) else literal:
+        case Some(names):
+            return list(names)
+        case SomeIn(key, value, _):
+            return [name for term in (key, value) if term is not None for name in sorted(variables(term))]
+        case Assign(target, _):
+            return sorted(variables(target))
+    return []
+
+
+def _mentioned(literal: Literal) -> set[str]:
+    """The names in a literal and in the bodies inside it."""
+    return variables(literal).union(*(_all_variables(closure) for closure in closures(literal)))
 
 
 def _is_wildcard(name: str) -> bool:

@@ -260,6 +260,8 @@ class _Parser:
         outer, self._in_ends = self._in_ends, False
         while not self._is(end):
             if self._skip(";"):
+                if self._is(end):
+                    raise self._problem(f"a condition must stand between `;` and {end!r}")
                 continue
             if literals and not (self._now.fresh or self._tokens[self._at - 1].text == ";"):
                 raise self._problem(f"{self._now.text!r} cannot stand here")
