@@ -45,7 +45,8 @@ def test_a_good_certificate_is_recognized_by_its_subject() -> None:
         issued("alice", authority()).pem,
         issued("alice", authority(), usages=[SERVER, CLIENT]).pem,
         issued("bob", usages=[CLIENT]).pem + issued("alice", authority(), usages=[CLIENT]).pem,
-        "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n" + issued("alice", authority(), usages=[CLIENT]).pem,
+        "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+        + issued("alice", authority(), usages=[CLIENT]).pem,
     ],
     ids=["as Envoy encodes it", "no purpose given", "two purposes", "behind another's", "behind nonsense"],
 )

@@ -1,4 +1,4 @@
-"""Record what Authorino's languages answer, for the tests that run without them: `python -m tests.expressions.record`."""
+"""Record what Authorino's languages answer, for tests that run without them: `python -m tests.expressions.record`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,12 @@ INPUT: dict[str, object] = {
     "method": "GET",
     "roles": ["dev", "admin"],
     "user": {
-        **{"name": "alice", "age": 20, "banned": False, "nothing": None, "phone": "18abc", "tags": ["x", "y"]},
+        "name": "alice",
+        "age": 20,
+        "banned": False,
+        "nothing": None,
+        "phone": "18abc",
+        "tags": ["x", "y"],
         "city": "Z\u00fcrich",
     },
     "matrix": [[1, 2], [3, 4]],
@@ -34,10 +39,23 @@ DOCUMENT: dict[str, object] = {
     },
     "auth": {
         "identity": {
-            **{"sub": "john", "n": 42, "f": 1.5, "big": 1e21, "neg": -3, "zero": 0, "t": True, "nul": None, "empty": ""},
-            **{"groups": ["admin", "dev"], "nums": [1, 2, 3], "objs": [{"a": 1}, {"a": 2, "b": "x"}]},
-            **{"o": {"k": "v", "n": {"m": 1}}, "s": "h\u00e9llo w\u00f6rld", "mixed": [1, "a", True, None]},
-            **{"date": "2026-01-02T03:04:05Z", "dur": "1h"},
+            "sub": "john",
+            "n": 42,
+            "f": 1.5,
+            "big": 1e21,
+            "neg": -3,
+            "zero": 0,
+            "t": True,
+            "nul": None,
+            "empty": "",
+            "groups": ["admin", "dev"],
+            "nums": [1, 2, 3],
+            "objs": [{"a": 1}, {"a": 2, "b": "x"}],
+            "o": {"k": "v", "n": {"m": 1}},
+            "s": "h\u00e9llo w\u00f6rld",
+            "mixed": [1, "a", True, None],
+            "date": "2026-01-02T03:04:05Z",
+            "dur": "1h",
         }
     },
     "source": {"address": "10.0.0.1"},
@@ -78,7 +96,9 @@ def calls(upstream: Upstream) -> None:
             rows += ([call, answer["bindings"]["x"][f"r{at}"]] for at, call in enumerate(each))
         else:  # one of them cannot be written as JSON
             for call in each:
-                one = upstream.rego(f"package p\n{rego_calls.HEAD}r = [x | x := {call}]", "x = data.p.r", rego_calls.INPUT)
+                one = upstream.rego(
+                    f"package p\n{rego_calls.HEAD}r = [x | x := {call}]", "x = data.p.r", rego_calls.INPUT
+                )
                 rows += [[call, one["bindings"]["x"]]] if "bindings" in one else []
     head = {"answers of": "OPA v1.4.0, as Authorino v0.27.0 has it"}
     REGO_CALLS.write_text(_object({**head, "rows": _lines(((None, row) for row in rows), "[]")}), encoding="utf-8")

@@ -15,12 +15,38 @@ _VALUES: Final[dict[str, list[object]]] = {
     "boolean": [True, False],
     "number": [0, 1, -1, 2, 3, 10, 16, 255, 0.5, -2.5, 1.5, 0.1, 0.2, 100.0, 1e-7, 1700000000123456789, 1e21],
     "string": [
-        *("", "a", "abc", "A", "\u00c4\u00d6", "\u00df", "\u65e5\u672c", "\U0001f600a", " x ", "\n tab\t", "a,b", "a.b.c"),
+        *(
+            "",
+            "a",
+            "abc",
+            "A",
+            "\u00c4\u00d6",
+            "\u00df",
+            "\u65e5\u672c",
+            "\U0001f600a",
+            " x ",
+            "\n tab\t",
+            "a,b",
+            "a.b.c",
+        ),
         *("18", "18abc", "0x1F", " 12 ", "1e5", "-3", "0.5", "1_000", "Inf", "NaN", "true", "null", "%41%2F", "%zz"),
         *("a b+c%20&d=1", "YWJj", "YWI=", "YWI", "-_8", "aGVsbG8gd29ybGQ=", "1.2.3", "1.2.3-rc1", "1.10.0", "v1.2.3"),
         *("2026-01-02T03:04:05Z", "2026-01-02T03:04:05.5+02:00", "2026-02-30T00:00:00Z", "1h2m3s", "-1.5h", "3x", "0"),
         *("10.0.0.0/8", "10.1.0.0/16", "10.1.2.3", "::1", "fe80::/10", "::ffff:10.0.0.1", "10.0.0.0/33", "^a.*c$", "("),
-        *("[a-z]+", "a*", "*.com", "x.com", "**", "a?c", '{"a": [1, 2.50]}', "[1,2", "deadbeef", "xyz", "%s=%d", "%v %v"),
+        *(
+            "[a-z]+",
+            "a*",
+            "*.com",
+            "x.com",
+            "**",
+            "a?c",
+            '{"a": [1, 2.50]}',
+            "[1,2",
+            "deadbeef",
+            "xyz",
+            "%s=%d",
+            "%v %v",
+        ),
         *("UTC", "America/New_York", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhIn0.YWJj", "<&>"),
     ],
     "array": [
@@ -35,8 +61,20 @@ _VALUES: Final[dict[str, list[object]]] = {
 }
 _POOL: Final = [(kind, value) for kind, values in _VALUES.items() for value in values]
 _SIGNS: Final = {
-    **{"plus": "+", "minus": "-", "mul": "*", "div": "/", "rem": "%", "and": "&", "or": "|", "internal.member_2": "in"},
-    **{"equal": "==", "neq": "!=", "lt": "<", "lte": "<=", "gt": ">", "gte": ">="},
+    "plus": "+",
+    "minus": "-",
+    "mul": "*",
+    "div": "/",
+    "rem": "%",
+    "and": "&",
+    "or": "|",
+    "internal.member_2": "in",
+    "equal": "==",
+    "neq": "!=",
+    "lt": "<",
+    "lte": "<=",
+    "gt": ">",
+    "gte": ">=",
 }
 _MOST: Final = 30
 _SMALL: Final = {"numbers.range"}  # OPA would make arrays of any size
@@ -69,9 +107,7 @@ def _calls(name: str) -> list[str]:
         fitting = [[at for at in one if isinstance(_POOL[at][1], int) and abs(_POOL[at][1]) < 300] for one in fitting]  # type: ignore[arg-type]
     every = list(itertools.islice(itertools.product(*fitting), 20_000))
     chosen = every if len(every) <= 3 * _MOST else chance.sample(every, _MOST)
-    others = [] if name in _SMALL else [
-        tuple(chance.randrange(len(_POOL)) for _ in fitting) for _ in range(_MOST // 5)
-    ]
+    others = [] if name in _SMALL else [tuple(chance.randrange(len(_POOL)) for _ in fitting) for _ in range(_MOST // 5)]
     return [_call(name, arguments) for arguments in dict.fromkeys([*chosen, *others])]
 
 

@@ -14,7 +14,7 @@ _MODULES = json.loads(REGO_MODULES.read_text(encoding="utf-8"))["rows"]
 _NO_ANSWER = ({"no answer": "refused"}, {"no answer": "error"})
 _NOW = 1_700_000_000 * 10**9
 # What OPA takes and is refused here
-_REFUSED = ("p.q = 1", 'print("x"', 'trace("x")', '"a": 2}')
+_REFUSED = ("p.q = 1", '"a": 2}')
 
 
 def allowed(module: str) -> object:

@@ -40,7 +40,7 @@ __all__ = ["Budget", "NoAnswer", "evaluated"]
 
 Bindings: TypeAlias = Mapping[str, Value]
 
-MAX_STEPS: Final = 250_000
+MAX_STEPS: Final = 100_000
 
 
 class NoAnswer(Exception):  # noqa: N818 - an answer of sorts, which denies
@@ -172,22 +172,30 @@ class _Run:
                     yield from self._matched(target, value, bound)
             case Some():
                 yield bindings
-            case SomeIn(key, value_term, source):
-                for collection, bound in self._values(source, bindings):
-                    for name, value in _entries(collection):
-                        self.budget.spend()
-                        for inner in [bound] if key is None else self._matched(key, name, bound):
-                            yield from self._matched(value_term, value, inner)
+            case SomeIn():
+                yield from self._some_in(literal, bindings)
             case Every():
                 yield from self._every(literal, bindings)
             case Not(inner_literal):
-                before = self.budget.errors
-                if next(self._holds(inner_literal, bindings), None) is None:
-                    if self.budget.errors > before:
-                        raise NoAnswer("a function errs in a `not`, which would make it hold")
+                if not self._ever_holds(inner_literal, bindings):
                     yield bindings
             case With(inner_literal, changes):
                 yield from self._with(inner_literal, changes, bindings)
+
+    def _some_in(self, some: SomeIn, bindings: Bindings) -> Iterator[Bindings]:
+        for collection, bound in self._values(some.source, bindings):
+            for name, value in _entries(collection):
+                self.budget.spend()
+                for inner in [bound] if some.key is None else self._matched(some.key, name, bound):
+                    yield from self._matched(some.value, value, inner)
+
+    def _ever_holds(self, literal: Literal, bindings: Bindings) -> bool:
+        before = self.budget.errors
+        if next(self._holds(literal, bindings), None) is not None:
+            return True
+        if self.budget.errors > before:
+            raise NoAnswer("a function errs in a `not`, which would make it hold")
+        return False
 
     def _every(self, every: Every, bindings: Bindings) -> Iterator[Bindings]:
         for collection, bound in self._values(every.source, bindings):
@@ -231,16 +239,23 @@ class _Run:
                 for values, bound in self._all_values(arguments, bindings):
                     yield from ((value, bound) for value in self._called(name, values))
             case Array(items):
-                yield from self._all_values(items, bindings)
+                yield from ((self._made(values), bound) for values, bound in self._all_values(items, bindings))
             case SetOf(items):
-                yield from ((Set(values), bound) for values, bound in self._all_values(items, bindings))
+                yield from ((self._made(Set(values)), bound) for values, bound in self._all_values(items, bindings))
             case ObjectOf(pairs):
-                flat = tuple(part for pair in pairs for part in pair)
-                for values, bound in self._all_values(flat, bindings):
-                    pairs_ = zip(values[::2], values[1::2], strict=True)
-                    yield self._object(pairs_), bound
+                yield from self._objects(pairs, bindings)
             case Collect():
-                yield self._collected(term, bindings), bindings
+                yield self._made(self._collected(term, bindings)), bindings
+
+    def _objects(self, pairs: tuple[tuple[Term, Term], ...], bindings: Bindings) -> Iterator[tuple[Value, Bindings]]:
+        flat = tuple(part for pair in pairs for part in pair)
+        for values, bound in self._all_values(flat, bindings):
+            yield self._made(self._object(zip(values[::2], values[1::2], strict=True))), bound
+
+    def _made(self, value: Value) -> Value:
+        """The value, which costs as many steps as it has parts: what is in it twice is walked through twice."""
+        self.budget.spend(_weight(value, self.budget.left))
+        return value
 
     def _variable(self, name: str, bindings: Bindings) -> tuple[Value] | None:
         if name in bindings:
@@ -270,7 +285,7 @@ class _Run:
             yield self.now
         else:
             try:
-                yield FUNCTIONS[name](*values)
+                yield self._made(FUNCTIONS[name](*values))
             except Failed:
                 self.budget.errors += 1
 
@@ -368,6 +383,22 @@ class _Run:
             items = tuple(one[0] for one in found if one is not None)
             if len(items) == len(pairs):
                 yield from self._matched_all(tuple(term for _, term in pairs), items, bound)
+
+
+def _weight(value: Value, most: int) -> int:
+    """How many parts a value has, counted no further than needed."""
+    left, found = [value], 0
+    while left and found <= most:
+        part = left.pop()
+        found += 1
+        match part:
+            case str():
+                found += len(part) >> 6
+            case tuple() | Set():
+                left += part
+            case Object():
+                left += [item for pair in part.items() for item in pair]
+    return found
 
 
 def _entries(value: Value) -> Iterator[tuple[Value, Value]]:

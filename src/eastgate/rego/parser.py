@@ -421,7 +421,7 @@ class _Parser:
         match token.kind, token.text:
             case "number", text:
                 return Scalar(self._number(text))
-            case ("text" | "raw"), _:
+            case (("text" | "raw"), _):
                 return Scalar(self._text(token))
             case "name", "true" | "false":
                 return Scalar(token.text == "true")

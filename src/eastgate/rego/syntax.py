@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias, Union
+from typing import TypeAlias
 
 from eastgate.rego.values import Value
 
@@ -102,7 +102,7 @@ class Collect:
     body: Body
 
 
-Term: TypeAlias = Union[Scalar, Var, Ref, Call, Array, SetOf, ObjectOf, Collect]
+Term: TypeAlias = Scalar | Var | Ref | Call | Array | SetOf | ObjectOf | Collect
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class With:
     changes: tuple[tuple[tuple[str, ...], Term], ...]
 
 
-Literal: TypeAlias = Union[Is, Unify, Assign, Some, SomeIn, Every, Not, With]
+Literal: TypeAlias = Is | Unify | Assign | Some | SomeIn | Every | Not | With
 Body: TypeAlias = tuple[Literal, ...]
 
 

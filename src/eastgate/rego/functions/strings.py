@@ -200,7 +200,9 @@ def format_int(value: Number, base: Number) -> Value:
     return format(int(value), kind)
 
 
-_VERB: Final = re.compile(r"%(?:%|(?P<flags>[-+# 0]*)(?P<width>[0-9]*)(?P<dot>\.(?P<digits>[0-9]*))?(?P<verb>.)?)", re.S)
+_VERB: Final = re.compile(
+    r"%(?:%|(?P<flags>[-+# 0]*)(?P<width>[0-9]*)(?P<dot>\.(?P<digits>[0-9]*))?(?P<verb>.)?)", re.S
+)
 
 
 @function("sprintf", "string", "array", result="string")
@@ -241,6 +243,12 @@ def _filled(verb: str | None, digits: str | None, value: Value) -> str:
         case "f" if isinstance(value, Decimal):
             return f"{float(value):.{int(digits or 0) if digits is not None else 6}f}"
     raise Bounded("it has a template that is not supported")
+
+
+@function("trace", "string", result="boolean")
+def trace(text: str) -> Value:  # noqa: ARG001 - nobody listens
+    """True."""
+    return True
 
 
 @function("strings.replace_n", "object", "string", result="string")
@@ -322,9 +330,7 @@ def regex_find_n(pattern: str, text: str, most: Number) -> Value:
 @function("regex.find_all_string_submatch_n", "string", "string", "number", result="array")
 def regex_find_all(pattern: str, text: str, most: Number) -> Value:
     """The first matches, each with its groups."""
-    return tuple(
-        tuple(one or "" for one in (found[0], *found.groups())) for found in _first(pattern, text, most)
-    )
+    return tuple(tuple(one or "" for one in (found[0], *found.groups())) for found in _first(pattern, text, most))
 
 
 @function("regex.split", "string", "string", result="array")

@@ -128,7 +128,12 @@ def _introspection(style: Style) -> Field[Settings]:
     return Field(
         record(
             what,
-            {mine: Field(URL), "tokenTypeHint": Field(Text("a hint")), "credentialsRef": _CLIENT_CREDENTIALS, **timeout},
+            {
+                mine: Field(URL),
+                "tokenTypeHint": Field(Text("a hint")),
+                "credentialsRef": _CLIENT_CREDENTIALS,
+                **timeout,
+            },
             needs(codes.URL, what, mine, "<the URL of the introspection endpoint>", other),
             renamed={other: f"write {mine}: .."},
             misspelt={"url": mine},
