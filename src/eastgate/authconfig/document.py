@@ -27,7 +27,12 @@ _EXACT: Final = 2**53  # integers up to here are float64 as they are
 _LARGEST: Final = 10**308
 _ANY_ID: Final = "7309453671953248000"  # a proxy gives every request a number, at random
 _HTTP: Final = ("context", "request", "http")
-_PARTS: Final = ("identity", "metadata", "authorization", "response")  # in this order, and each only with something in it
+_PARTS: Final = (
+    "identity",
+    "metadata",
+    "authorization",
+    "response",
+)  # in this order, and each only with something in it
 _HTTP_MEMBERS: Final = ("id", "method", "headers", "path", "host", "scheme", "size", "protocol", "body")
 _REQUEST_MEMBERS: Final = (
     *("id", "time", "protocol", "scheme", "host", "method", "path", "url_path", "query", "headers", "referer"),

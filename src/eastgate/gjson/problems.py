@@ -59,7 +59,7 @@ def _component(path: str, depth: int) -> str | None:
     """Check the first component; what follows it, or None at the end."""
     match path[:1]:
         case "@":
-            return _modifier(path, depth)
+            return _modifier(path)
         case "!" if len(path) > 1:
             return _literal(path)
         case "[" | "{" if len(path) > 1:
@@ -128,7 +128,7 @@ def _query(path: str, depth: int) -> str | None:
     return _after(path[end + query.every :], "a query")
 
 
-def _modifier(path: str, depth: int) -> str | None:
+def _modifier(path: str) -> str | None:
     found = modifier_at(path)
     if found is None:
         name = path[1 : end_of_name(path)]

@@ -34,7 +34,7 @@ def query_matches(query: Query, value: Value, budget: Budget) -> bool:
 
 
 def is_true(value: Value) -> bool:
-    """What `~` before an operand makes of a value, and what a modifier's argument means where yes or no is asked for."""
+    """What `~` before an operand makes of a value, and what the argument of a modifier that asks yes or no means."""
     match value.kind:
         case Kind.TRUE:
             return True

@@ -38,8 +38,10 @@ func main() {
 		if err := json.Unmarshal(line, &asked); err != nil {
 			panic(err)
 		}
-		if err := out.Encode(answered(asked)); err != nil {
-			panic(err)
+		if err := out.Encode(answered(asked)); err != nil { // a number such as +5, which OPA makes and JSON has not
+			if err := out.Encode(answer{"error": "cannot be written"}); err != nil {
+				panic(err)
+			}
 		}
 	}
 }
