@@ -15,7 +15,7 @@ from urllib.parse import quote
 from eastgate.authconfig.facts import RequestFacts, Services
 from eastgate.authconfig.model import Credentials, Introspection, Jwt, Scheme, SubjectAccess, TokenReview, Where
 from eastgate.policy import Answer, AskAll, Layer, Refusal, Request, Ruling
-from eastgate.policy.attributes import ADDRESS, HANDED_PATH, HOST, IDENTITY, METHOD, PATH, UNKNOWN, Attribute, Unknown
+from eastgate.policy.attributes import ADDRESS, AUTHORITY, IDENTITY, METHOD, TARGET, UNKNOWN, Attribute, Unknown
 from eastgate.policy.fields import header_values
 from eastgate.questions import Question
 from eastgate.settings import Settings
@@ -24,7 +24,7 @@ from eastgate.world import Secret, Selector, World
 if TYPE_CHECKING:
     from eastgate.tokens import KeySource
 
-__all__ = ["with_answers"]
+__all__ = ["looks_at_paths", "with_answers", "with_token"]
 
 
 def with_answers(
@@ -54,9 +54,13 @@ def with_answers(
         from eastgate.authconfig.evaluate import evaluate  # few questions need it
 
         scheme = schemes[name]
-        if request.refused_path and _looks_at_paths(scheme):
+        if request.refused_path and looks_at_paths(scheme):
             return Ruling(False, Refusal.BAD_REQUEST, "its path has an encoded slash or backslash")
-        judged = evaluate(scheme, _with_token(facts, scheme, question.token), services)
+        asked = with_token(facts, scheme, question.token)
+        judged = evaluate(scheme, asked, services)
+        if judged.is_undecided:  # a question never gives the URL scheme: both must be allowed
+            completed = [evaluate(scheme, replace(asked, scheme=one), services) for one in ("http", "https")]
+            judged = next((one for one in completed if not one.allowed), completed[0])
         return Ruling(judged.allowed, judged.status, judged.reason, judged)
 
     return Request(request.values, _Answers(request.answers, frozenset(schemes), answer), request.assumed)
@@ -89,24 +93,19 @@ def _facts(request: Request, question: Question) -> RequestFacts:
     headers = question.headers
     return RequestFacts(
         time=time.time(),
-        host=question.host or _text(request, HOST),
+        host=_text(request, AUTHORITY),
         method=_text(request, METHOD),
-        path=_path(request, question),
+        path=_text(request, TARGET),
+        protocol=question.http_protocol or "HTTP/1.1",
         headers={name: ",".join(every) for name, every in header_values(headers).items()}
         if headers is not None
         else UNKNOWN,
         principal=_peer(request, IDENTITY),
         address=_peer(request, ADDRESS),
         certificate=question.certificate or (None if request.get(IDENTITY) is None else UNKNOWN),
+        size=None,
         claims=question.claims,
     )
-
-
-def _path(request: Request, question: Question) -> str | Unknown:
-    """The path as a proxy passes it on: normalised, and with its query."""
-    path = _text(request, HANDED_PATH if request.respelled_path else PATH)
-    query = (question.path or "").partition("#")[0].partition("?")[2]
-    return f"{path}?{query}" if query and path is not UNKNOWN else path
 
 
 def _text(request: Request, attribute: Attribute) -> str | Unknown:
@@ -120,22 +119,22 @@ def _peer(request: Request, attribute: Attribute) -> str | Unknown | None:
     return found if found is None or found is UNKNOWN else str(found)
 
 
-def _looks_at_paths(part: object) -> bool:
+def looks_at_paths(part: object) -> bool:
     """Whether any expression in a scheme may look at the path. To ask the API server about no resource is to do so."""
     if isinstance(part, str):
         return "path" in part
     if isinstance(part, Mapping):
-        return any(_looks_at_paths(one) for one in part.values())
+        return any(looks_at_paths(one) for one in part.values())
     if isinstance(part, tuple):
-        return any(_looks_at_paths(one) for one in part)
+        return any(looks_at_paths(one) for one in part)
     if isinstance(part, SubjectAccess) and part.resource is None:
         return True
     if not is_dataclass(part):
         return False
-    return any(_looks_at_paths(getattr(part, one.name)) for one in fields(part) if one.name not in ("span", "name"))
+    return any(looks_at_paths(getattr(part, one.name)) for one in fields(part) if one.name not in ("span", "name"))
 
 
-def _with_token(facts: RequestFacts, scheme: Scheme, token: str | None) -> RequestFacts:
+def with_token(facts: RequestFacts, scheme: Scheme, token: str | None) -> RequestFacts:
     """The request with a token wherever the scheme looks for one."""
     places = {one.credentials for one in scheme.identities if isinstance(one.method, Jwt | TokenReview | Introspection)}
     for place in places if token is not None else ():

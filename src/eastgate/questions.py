@@ -16,6 +16,7 @@ from eastgate.journey import through_gateway, through_route
 from eastgate.policy import Known, Layer, Request, known
 from eastgate.policy.attributes import (
     ADDRESS,
+    AUTHORITY,
     BACKEND,
     BAD_HOST,
     HANDED_PATH,
@@ -26,16 +27,19 @@ from eastgate.policy.attributes import (
     MESH_NAME,
     METHOD,
     PATH,
+    PATHS,
     PORT,
     SERVICE,
     SNI,
     SOURCE_WORKLOAD,
+    TARGET,
+    URL_PATH,
     Attribute,
     claim,
     header,
     query,
 )
-from eastgate.policy.fields import Headers, header_values, query_values
+from eastgate.policy.fields import Headers, header_values, query_of, query_values
 from eastgate.policy.hosts import comparable_host, is_host
 from eastgate.policy.paths import comparable_path, handed_path, is_respelled
 from eastgate.settings import Settings
@@ -98,6 +102,8 @@ class Question:
     mcp_method: str | None = None
     tool: str | None = None
     source_ip: str | None = None
+    http_protocol: str | None = None
+    """As proxies write it: HTTP/1.0, HTTP/1.1, HTTP/2 or HTTP/3; HTTP/1.1 where it is left out."""
     claims: Mapping[str, object] | None = None
     token: str | None = field(default=None, repr=False)
     certificate: str | None = field(default=None, repr=False)
@@ -314,20 +320,27 @@ def _not_declared(kind: str, key: str, declared: Mapping[str, object]) -> Questi
 
 # What
 
+_PROTOCOLS = ("HTTP/1.0", "HTTP/1.1", "HTTP/2", "HTTP/3")
+
 
 def _http(question: Question) -> Values:
     values: Values = {}
     if question.host is not None:
         values[HOST] = comparable_host(question.host)
+        values[AUTHORITY] = question.host
         if not is_host(question.host):
             values[BAD_HOST] = question.host
+    if question.http_protocol is not None and question.http_protocol not in _PROTOCOLS:
+        message = f"`{question.http_protocol}` is not a version of HTTP"
+        raise QuestionError(BAD_ATTRIBUTE, message, f"write one of {', '.join(_PROTOCOLS)}")
     if question.method is not None:
         values[METHOD] = question.method
     if question.path is not None:
         if not question.path.startswith("/") and question.path != "*":
             raise QuestionError(BAD_ATTRIBUTE, f"`{question.path}` is not a path", f"write /{question.path}")
-        values[PATH] = comparable_path(question.path)
-        if is_respelled(handed := handed_path(question.path)):
+        handed = handed_path(question.path)
+        values |= {PATH: comparable_path(question.path), URL_PATH: handed, TARGET: handed + query_of(question.path)}
+        if is_respelled(handed):
             values[HANDED_PATH] = handed
         values.update({query(name): known(every) for name, every in query_values(question.path).items()})
     if question.sni is not None:
@@ -349,5 +362,5 @@ def _tokens(question: Question) -> Values:
         if question.tool is not None or values[MCP_METHOD] not in _WITH_NAME:
             values[MCP_TOOL] = question.tool
         if question.is_bare_message:
-            values |= {METHOD: "POST", PATH: "/"}
+            values |= {METHOD: "POST", **dict.fromkeys(PATHS, "/")}
     return values

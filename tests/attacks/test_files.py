@@ -12,13 +12,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 import eastgate
-from eastgate.authconfig.authorization import rego_process
-from eastgate.authconfig.authorization.rego_process import RegoEngine, RegoFailure
-from eastgate.authconfig.context import Patience
 from eastgate.authority import read_manifests
 from eastgate.cli import main
 from eastgate.diagnostics import Reporter
 from eastgate.mesh.local.watching import _look
+from eastgate.rego import Budget, NoAnswer, Program, evaluate, program
 from eastgate.sources import Bounds, around, limits, read_nodes
 from eastgate.sources.files import load
 from tests.attacks.files import NOT_FILES, SHADOW, TEXTS, pod
@@ -301,41 +299,31 @@ def test_a_file_that_may_not_be_read_is_an_error(folder: Path, monkeypatch: pyte
 # Rego
 
 
-BOMB = 'package a\nallow { regex.match("(a+)+$", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab") }\n'
+BOMBS = (
+    "allow { count([1 | numbers.range(1, 3000)[_]; numbers.range(1, 3000)[_]; numbers.range(1, 3000)[_]]) > 0 }",
+    "allow { count(numbers.range(1, 1000000000)) > 0 }",
+    "\n".join(["a0 = [1]", *(f"a{n} = [a{n - 1}, a{n - 1}]" for n in range(1, 41)), "allow { a40 == a40 }"]),
+    "\n".join(['a0 = "xxxxxxxx"', *(f'a{n} = concat("", [a{n - 1}, a{n - 1}])' for n in range(1, 41)), "allow = true"]),
+    'allow { replace(input.text, "", input.text) != "" }',
+    "f0(x) = x\n" + "\n".join(f"f{n}(x) = [f{n - 1}(x), f{n - 1}(x)]" for n in range(1, 31)) + "\nallow { f30(1) }",
+    "allow { " + "; ".join(f"input.list[x{n}]" for n in range(20)) + "; false }",
+)
 
 
-def test_the_start_of_the_engine_is_no_time_for_a_bomb(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rego_process, "START", 3600.0)
-    engine, said = RegoEngine(timeout=1), list[str]()
-
-    def ask() -> None:
-        try:
-            engine.ask(BOMB, "allow = data.a.allow", {})
-        except RegoFailure as failure:
-            said.append(str(failure))
-
-    asking = threading.Thread(target=ask, daemon=True)
-    asking.start()
-    asking.join(120)
-    assert said == ["it takes longer than 1 s"]
-    engine.close()
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_bomb_has_no_answer(bomb: str) -> None:
+    found = program(bomb)
+    assert isinstance(found, Program)
+    with pytest.raises(NoAnswer):
+        evaluate(found, {"text": "x" * 4000, "list": list(range(50))}, 0)
 
 
-def test_all_rego_of_a_policy_has_one_time_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine, patience = RegoEngine(timeout=30), Patience()
-    engine.ask("package a\nallow = true\n", "allow = data.a.allow", {}, patience)
-    assert patience.spent > 0
-    patience.spent = 30
-    with pytest.raises(RegoFailure, match="longer than 30 s"):
-        engine.ask("package a\nallow = true\n", "allow = data.a.allow", {}, patience)
-    engine.close()
-
-
-def test_what_took_too_long_is_not_tried_again_at_the_next_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine = RegoEngine(timeout=1)
-    with pytest.raises(RegoFailure, match="longer"):
-        engine.ask(BOMB, "allow = data.a.allow", {})
-    monkeypatch.setattr(rego_process, "_Worker", None)  # which would be needed
-    with pytest.raises(RegoFailure, match="longer"):
-        engine.ask(BOMB, "allow = data.a.allow", {})
-    engine.close()
+def test_all_rego_of_a_policy_has_one_budget_together() -> None:
+    found, budget = program("allow = true"), Budget()
+    assert isinstance(found, Program)
+    before = budget.left
+    assert evaluate(found, {}, 0, budget) == {"allow": True}
+    assert budget.left < before
+    budget.left = 0
+    with pytest.raises(NoAnswer):
+        evaluate(found, {}, 0, budget)

@@ -47,7 +47,8 @@ def test_a_key_is_good_if_a_selected_secret_holds_it(held: Secret, key: str, acc
         ("auth.identity.metadata.labels.app eq shop", True),
         ("auth.identity.metadata.namespace eq shop", True),
         ("auth.identity.data.username.@base64:decode eq the-hidden-name", True),
-        ("auth.identity.data.api_key.@base64:decode eq k3y-of-alice", False),
+        ("auth.identity.data.api_key.@base64:decode eq k3y-of-alice", True),
+        ("auth.identity.type eq Opaque", True),
     ],
 )
 def test_the_identity_is_the_secret(condition: str, holds: bool) -> None:

@@ -44,9 +44,11 @@ def test_a_good_certificate_is_recognized_by_its_subject() -> None:
         quote(issued("alice", authority(), usages=[CLIENT]).pem, safe=""),
         issued("alice", authority()).pem,
         issued("alice", authority(), usages=[SERVER, CLIENT]).pem,
-        issued("alice", MIDDLE, usages=[CLIENT]).pem + MIDDLE.pem,
+        issued("bob", usages=[CLIENT]).pem + issued("alice", authority(), usages=[CLIENT]).pem,
+        "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+        + issued("alice", authority(), usages=[CLIENT]).pem,
     ],
-    ids=["as Envoy encodes it", "no purpose given", "two purposes", "with its chain"],
+    ids=["as Envoy encodes it", "no purpose given", "two purposes", "behind another's", "behind nonsense"],
 )
 def test_these_are_good_too(pem: str) -> None:
     assert asked(pem).allowed
@@ -76,13 +78,15 @@ def broken(holder: Holder) -> str:
         issued("alice", SERVERS_ONLY, usages=[CLIENT]).pem + SERVERS_ONLY.pem,
         issued("alice", MIDDLE, usages=[CLIENT]).pem,
         broken(issued("alice", authority(), usages=[CLIENT])),
-        issued("bob", authority(), usages=[CLIENT]).pem + issued("alice", authority(), usages=[CLIENT]).pem,
+        issued("alice", authority(), usages=[CLIENT]).pem + issued("bob", usages=[CLIENT]).pem,
+        issued("alice", MIDDLE, usages=[CLIENT]).pem + MIDDLE.pem,
+        MIDDLE.pem + issued("alice", MIDDLE, usages=[CLIENT]).pem,
         issued("alice", authority(), usages=[CLIENT]).pem * 100,
     ],
     ids=[
         *("none", "empty", "nonsense", "no certificate", "self-signed", "a stranger's", "of the authority's name"),
         *("for servers", "expired", "not yet valid", "critical extension", "signed by a leaf", "by one for servers"),
-        *("chain missing", "tampered with", "another's behind it", "endless"),
+        *("chain missing", "tampered with", "another's behind it", "with its chain", "behind its chain", "endless"),
     ],
 )
 def test_these_are_not(pem: str | None) -> None:
@@ -90,11 +94,11 @@ def test_these_are_not(pem: str | None) -> None:
     assert not found.allowed
 
 
-def test_authorities_come_from_either_entry_and_only_the_first_of_a_bundle_counts() -> None:
+def test_authorities_come_from_either_entry_and_only_the_last_of_a_bundle_counts() -> None:
     pem = issued("alice", authority(), usages=[CLIENT]).pem
     assert asked(pem, secret("root", None, ca_crt=authority().pem)).allowed
-    assert asked(pem, secret("root", None, tls_crt=authority().pem + authority("stranger").pem)).allowed
-    assert not asked(pem, secret("root", None, tls_crt=authority("stranger").pem + authority().pem)).allowed
+    assert asked(pem, secret("root", None, tls_crt=authority("stranger").pem + authority().pem)).allowed
+    assert not asked(pem, secret("root", None, tls_crt=authority().pem + authority("stranger").pem)).allowed
     assert not asked(pem, secret("root", None, labels={}, tls_crt=authority().pem)).allowed
     assert not asked(pem, secret("root", None, tls_crt="nonsense")).allowed
     assert not asked(pem, secret("root", None, tls_crt=issued("alice", usages=[CLIENT]).pem)).allowed

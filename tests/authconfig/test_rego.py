@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from eastgate.authconfig.authorization.rego_process import RegoEngine
 from eastgate.authconfig.evaluate import evaluate
 from eastgate.authconfig.facts import RequestFacts, Services
 from eastgate.authconfig.judgement import Judgement
@@ -18,11 +15,9 @@ from eastgate.policy.attributes import UNKNOWN
 from tests.authconfig.schemes import request, scheme, trail
 
 
-@pytest.fixture(scope="module")
-def services() -> Iterator[Services]:
-    engine = RegoEngine(timeout=3)
-    yield Services(rego=engine)
-    engine.close()
+@pytest.fixture
+def services() -> Services:
+    return Services()
 
 
 def asked(module: str, services: Services, facts: RequestFacts | None = None, **more: Any) -> Judgement:
@@ -39,7 +34,6 @@ def asked(module: str, services: Services, facts: RequestFacts | None = None, **
         ('allow { input.request.method == "PUT" }', False),
         ('allow if input.request.method == "GET"', True),
         ('package other\nimport rego.v1\nallow if { input.request.method == "GET" }', True),
-        ('# about\npackage other; allow { input.request.method == "GET" }', True),
         ('import future.keywords.in\nallow { "ops" in input.metadata.groups }', True),
         ('allow { some i; input.metadata.groups[i] == "ops" }', True),
         ('allow { input.metadata.groups[_] == "nope" }', False),
@@ -56,6 +50,18 @@ def asked(module: str, services: Services, facts: RequestFacts | None = None, **
         ("allow { input.metadata.n + 1 == 2 }", True),
         ('allow { input.request.method + 1 == "x" }', False),
         ('allow { startswith(input.request.path, "/orders"); lower("A") == "a" }', True),
+        ('deny[m] { m := "x" }\nallow { not "x" in deny }', False),
+        ("deny[m] { m := 1 }\nallow { deny != set() }", True),
+        ("allow if true else := true if false", True),
+        ('allow { regex.match("(a+)+$", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab") }', False),
+        ('allow { to_number("abc") > 1 }\nallow { input.request.method == "GET" }', True),
+        ('allow { to_number("18abc") == 18 }', False),
+        ('allow { lower("\u212a") == "k" }', True),
+        ('allow { "A\u00c4" == upper("a\u00e4") }', True),
+        ('allow { input.metadata.groups[_] != "dev" }', True),
+        ('allow { walk(input, [path, value]); value == "ops"; path[count(path) - 1] == 1 }', True),
+        ('allow { input.metadata.n > "0" }', False),
+        ('allow { net.cidr_contains("10.0.0.0/8", "10.1.2.3") }', True),
     ],
 )
 def test_allow_must_be_exactly_true(services: Services, module: str, allowed: bool) -> None:
@@ -71,8 +77,6 @@ def test_allow_must_be_exactly_true(services: Services, module: str, allowed: bo
         "allow }",
         "allow { not user }",
         "allow { inptu.x == 1 }",
-        'deny[m] { m := "x" }\nallow { not "x" in deny }',
-        "deny[m] { m := 1 }\nallow { deny != set() }",
         "import rego.v1\nallow if not v1",
         "import future.keywords.in\nallow { not user }",
         "import future.keywords.every\nimport future.keywords.if\nallow if { not user }",
@@ -84,15 +88,18 @@ def test_allow_must_be_exactly_true(services: Services, module: str, allowed: bo
         "allow { count([x | x := input.a[_]]) >= 0; not x }",
         "allow { some user; not user.x }\nuser = 1",
         "default allow = true",
+        '# about\npackage other; allow { input.request.method == "GET" }',
+        '# about\npackage other\nallow { input.request.method == "GET" }',
+        "allow { true } # of the package\nallow { false }",
+        'allow { 1 == "1" }',
+        'allow { count(input.x) == "1" }',
+        "allow { startswith(input.x, 1) }",
+        "allow { opa.runtime().env.A }",
         "default allow = false\nallow { true }",
         "allow { nosuchfunction(1) }",
         'allow { http.send({"method": "get", "url": "http://127.0.0.1"}) }',
         'allow { not http.send({"method": "get", "url": "http://127.0.0.1"}) }',
-        'allow { not to_number("abc") }',
-        "allow { not 1 / 0 }",
         "allow { p }\np { q }\nq { p }",
-        "allow { true }\nallow = false { true }",
-        "allow if true else := true if false",
         "allow { true } # " + "x" * 70_000,
         "{" * 1000,
         "allow { \x00 }",
@@ -104,6 +111,28 @@ def test_what_cannot_be_understood_denies_and_its_author_can_know(services: Serv
     assert rego_problem(module)
 
 
+@pytest.mark.parametrize(
+    "module",
+    [
+        'allow { not to_number("abc") }',
+        "allow { not 1 / 0 }",
+        'bad { to_number("abc") > 1 }\nother { bad }\nallow { not bad }',
+        "allow { true }\nallow = false { true }",
+        "allow { true }\nx = 1 { true }\nx = 2 { true }",
+        'x["a"] = 1 { true }\nx["a"] = 2 { true }\nallow { true }',
+    ],
+)
+def test_an_error_that_would_make_a_not_hold_and_two_values_deny(services: Services, module: str) -> None:
+    found = asked(module, services)
+    assert (found.allowed, trail(found)[-1]) == (False, ("rego", "error"))
+
+
+def test_the_name_of_a_function_that_is_not_supported_is_told() -> None:
+    assert rego_problem('allow { http.send({"method": "get", "url": "http://a"}).status_code == 200 }') == (
+        "the built-in function http.send is not supported"
+    )
+
+
 def test_a_good_module_has_no_problem() -> None:
     assert rego_problem('package x\nallow { input.request.method == "GET" }') is None
 
@@ -113,25 +142,13 @@ def test_a_good_module_has_no_problem() -> None:
     [
         "allow { count([1 | numbers.range(1, 3000)[_]; numbers.range(1, 3000)[_]; numbers.range(1, 3000)[_]]) > 0 }",
         "allow { count(numbers.range(1, 1000000000)) > 0 }",
-        'allow { regex.match("(a+)+$", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab") }',
     ],
 )
 def test_a_bomb_ends_soon_and_denies_and_the_next_question_is_answered(services: Services, bomb: str) -> None:
     assert asked("allow { true }", services).allowed
-    before = time.perf_counter()
     found = asked(bomb, services)
-    assert time.perf_counter() - before < 15
     assert (found.allowed, trail(found)[-1]) == (False, ("rego", "error"))
     assert asked("allow { true }", services).allowed
-
-
-def test_a_module_has_nothing_of_our_environment(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("A_PASSWORD", "planted")
-    engine = RegoEngine()
-    try:
-        assert not asked('allow { opa.runtime().env.A_PASSWORD == "planted" }', Services(rego=engine)).allowed
-    finally:
-        engine.close()
 
 
 def test_all_values_are_kept_for_later_steps(services: Services) -> None:
@@ -156,17 +173,3 @@ def test_all_values_are_kept_for_later_steps(services: Services) -> None:
 )
 def test_what_a_module_may_look_at_must_be_known(services: Services, module: str, verdict: str) -> None:
     assert trail(asked(module, services, request(headers=UNKNOWN)))[-1] == ("rego", verdict)
-
-
-def test_letter_cases_that_the_engine_does_not_know_deny(services: Services) -> None:
-    module = 'allow { lower(input.request.headers.x) != "x" }'
-    assert asked(module, services, request(headers={"x": "A"})).allowed
-    assert trail(asked(module, services, request(headers={"x": "\u212a"})))[-1] == ("rego", "error")
-    assert asked(module, services, request(headers={"x": "A", "y": "\u212a"})).allowed
-
-
-def test_the_engine_is_not_loaded_for_schemes_without_rego() -> None:
-    import sys
-
-    evaluate(scheme(), request(), Services())
-    assert "regopy" not in sys.modules

@@ -100,7 +100,6 @@ def test_what_looks_at_the_unknown_is_unknown(condition: Condition, expected: st
         ("source.principal", "the source identity"),
         ("source.address", "the source address"),
         ("source.port", "the source port"),
-        ("source.certificate", "the client certificate"),
         ("context.source.certificate", "the client certificate"),
         ("context.source.address.Address", "the source address"),
         ("destination.principal", "the destination"),

@@ -32,13 +32,10 @@ WIDE = {"a": [{"b": at, "c": {"d": [at] * 5}} for at in range(10000)]}
 BOMBS: dict[str, tuple[object, str]] = {
     "multipaths double": ([1], "|".join(["[@this,@this]"] * 290)),
     "escapes double": ('"', "|".join(["@tostr"] * 500)),
-    "dig multiplies": (_nested(90), "|".join(["@dig:@this"] * 300)),
-    "dig in dig": (_nested(90), "@dig:" * 600 + "a"),
     "deep data printed": (_nested(100_000), "@this"),
     "deep data walked": (_nested(100_000), ".".join(["0"] * 2000)),
     "deep data flattened": (_nested(100_000), '@flatten:{"deep":true}'),
     "shared data printed": (_shared(40), "@this"),
-    "shared data dug": (_shared(40), "@dig:a"),
     "shared data collected": (_shared(40), ".".join(["#"] * 90)),
     "queries nested": (_nested(90), "#(" * 1300 + ")" * 1300),
     "multipaths nested": (_nested(90), "[" * 2000 + "]" * 2000),
@@ -94,7 +91,7 @@ DATA = st.recursive(
 )
 _SYNTAX = r"""
 a b * ? # \ . . | 0 1 " ' : , ( ) [ ] { } #( )# #(a== == != < >= % !% ~true ~* ! !true !"x" !1 !{"a":[1]} @ .. \. \* é
-@this @reverse @ugly @pretty @valid @flatten @join @keys @values @tostr @fromstr @group @dig:a @dig:@this @strip
+@this @reverse @ugly @pretty @valid @flatten @join @keys @values @tostr @fromstr @group @strip
 @case:upper @case:lower @base64:encode @base64:decode @extract @extract:{"sep":"a","pos":1} @extract:{"pos":9}
 @replace:{"old":"a","new":"\""} @flatten:{"deep":true} @join:{"preserve":true} @pretty:{"width":3,"sortKeys":true}
 [a,b] {a,"x":b} {"deep" :true}

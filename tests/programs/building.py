@@ -38,6 +38,7 @@ def _kubernetes(name: str) -> Program:
 
 PROGRAMS: Mapping[str, Program] = {
     "authorino": Program("authorino", "github.com/kuadrant/authorino"),
+    "expressions": Program("expressions", "."),
     "etcd": Program("etcd", "go.etcd.io/etcd/server/v3", any_version=True),
     "kube-apiserver": _kubernetes("kube-apiserver"),
     "kubectl": _kubernetes("kubectl"),
@@ -60,7 +61,7 @@ def find(name: str) -> Path:
 def _cached(name: str, program: Program) -> Path:
     """Return the program of the cache; what it is built from is part of the name of its folder."""
     lists = _LISTS / program.folder
-    pins = b"".join((lists / file).read_bytes() for file in ("go.mod", "go.sum")) + repr(program).encode()
+    pins = b"".join(file.read_bytes() for file in sorted(lists.iterdir())) + repr(program).encode()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "eastgate" / "programs"
     folder = cache / f"{name}-{hashlib.sha256(pins).hexdigest()[:12]}"
     folder.mkdir(parents=True, exist_ok=True)

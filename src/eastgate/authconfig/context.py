@@ -8,15 +8,9 @@ from eastgate.authconfig.document import Document
 from eastgate.authconfig.facts import RequestFacts, Services
 from eastgate.authconfig.model import Scheme
 from eastgate.authconfig.secrecy import Secrets
+from eastgate.rego import Budget
 
-__all__ = ["Evaluation", "Patience"]
-
-
-@dataclass(slots=True)
-class Patience:
-    """How long the Rego of one scheme has taken on one request, all of its modules together."""
-
-    spent: float = 0.0
+__all__ = ["Evaluation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,4 +22,5 @@ class Evaluation:
     services: Services
     document: Document
     secrets: Secrets
-    patience: Patience = field(default_factory=Patience)
+    patience: Budget = field(default_factory=Budget)
+    """The steps that all Rego of the scheme may take together."""

@@ -1,7 +1,7 @@
 """Where a caller's credential is in a request: one place per identity, exactly as the scheme says.
 
-A credential that is there twice is not taken at all: the service behind may read the other one. Nothing is decoded,
-since Authorino does not, and a prefix in the Authorization header is compared with its letter case.
+Of several of one name the first counts, as in Authorino. Parameters of a query are URL-decoded, headers and cookies
+are not, and a prefix in the Authorization header is compared with its letter case.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final
+from urllib.parse import unquote_plus
 
 from eastgate.authconfig.facts import RequestFacts
 from eastgate.authconfig.findings import NotKnown, Refused
@@ -21,6 +22,9 @@ __all__ = ["all_credentials", "credential", "described", "masked_headers", "mask
 
 _SECRET_HEADERS: Final = ("authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-auth-token")
 _SECRET_PARAMETERS: Final = ("access_token", "api_key", "apikey")
+_MALFORMED: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_PARAMETER: Final = re.compile(r"([?&][^=&#]*=)[^&#]*")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def credential(credentials: Credentials, request: RequestFacts) -> str | Refused | NotKnown:
@@ -35,13 +39,8 @@ def credential(credentials: Credentials, request: RequestFacts) -> str | Refused
         if request.headers is UNKNOWN:
             return NotKnown("the headers")
         found = _in_headers(request.headers, credentials)
-    match [text for text in found if text]:
-        case [text]:
-            return text
-        case []:
-            return Refused(f"There is no credential in {described(credentials)}.")
-        case _:
-            return Refused(f"There is more than one credential in {described(credentials)}.")
+    first = next(iter(found), "")
+    return first or Refused(f"There is no credential in {described(credentials)}.")
 
 
 def described(credentials: Credentials) -> str:
@@ -72,9 +71,12 @@ def _in_headers(headers: Mapping[str, str], credentials: Credentials) -> list[st
 
 
 def _in_query(path: str, key: str) -> list[str]:
-    _, _, query = path.partition("#")[0].partition("?")
-    prefix = f"{key}="
-    return [part.removeprefix(prefix) for part in query.split("&") if part.startswith(prefix)]
+    """All values of a parameter, decoded as Go's net/url does: what is not well-formed is not there."""
+    before, _, query = path.partition("#")[0].partition("?")
+    if _MALFORMED.search(before) or _CONTROL.search(path):
+        return []
+    parts = (part.partition("=") for part in query.split("&") if ";" not in part and not _MALFORMED.search(part))
+    return [unquote_plus(value) for name, _, value in parts if unquote_plus(name) == key]
 
 
 # For masking
@@ -110,13 +112,9 @@ def _secret_headers(places: tuple[Credentials, ...]) -> frozenset[str]:
 
 def masked_path(path: str, places: tuple[Credentials, ...]) -> str:
     """The path without credentials in its query."""
-    if "?" not in path:
-        return path
-    return _secret_parameters(places).sub(rf"\g<1>{MASK}", path)
+    secret = {*_SECRET_PARAMETERS, *(place.key for place in places if place.where is Where.QUERY)}
 
+    def masked(part: re.Match[str]) -> str:
+        return f"{part[1]}{MASK}" if unquote_plus(part[1][1:-1]) in secret else part[0]
 
-@lru_cache(maxsize=256)
-def _secret_parameters(places: tuple[Credentials, ...]) -> re.Pattern[str]:
-    keys = (place.key for place in places if place.where is Where.QUERY)
-    names = "|".join(re.escape(name) for name in (*_SECRET_PARAMETERS, *keys))
-    return re.compile(rf"([?&](?:{names})=)[^&#]*")
+    return _PARAMETER.sub(masked, path) if "?" in path else path

@@ -15,16 +15,33 @@ from urllib.parse import unquote_to_bytes
 from eastgate.authconfig.credentials import masked_headers, masked_path
 from eastgate.authconfig.facts import RequestFacts
 from eastgate.authconfig.model import Credentials
-from eastgate.authconfig.paths import Path
+from eastgate.authconfig.paths import NAMES, Path
 from eastgate.authconfig.secrecy import MASK
 from eastgate.policy.attributes import UNKNOWN
 
-__all__ = ["Document", "document_of"]
+__all__ = ["Document", "InOrder", "document_of"]
 
 Object: TypeAlias = dict[str, object]
 
+_EXACT: Final = 2**53  # integers up to here are float64 as they are
+_LARGEST: Final = 10**308
+_ANY_ID: Final = "7309453671953248000"  # a proxy gives every request a number, at random
 _HTTP: Final = ("context", "request", "http")
-_PARTS: Final = ("metadata", "authorization", "response")
+_PARTS: Final = (
+    "identity",
+    "metadata",
+    "authorization",
+    "response",
+)  # in this order, and each only with something in it
+_HTTP_MEMBERS: Final = ("id", "method", "headers", "path", "host", "scheme", "size", "protocol", "body")
+_REQUEST_MEMBERS: Final = (
+    *("id", "time", "protocol", "scheme", "host", "method", "path", "url_path", "query", "headers", "referer"),
+    *("user_agent", "size", "body", "grpc", "context_extensions"),
+)
+
+
+class InOrder(dict[str, object]):
+    """An object whose members Authorino writes in the order of a type of Go; those of all others are sorted."""
 
 
 class Document:
@@ -40,18 +57,15 @@ class Document:
 
     def copied(self) -> Document:
         """Another one that learns on its own."""
-        plain, masked = ({**each, "auth": dict(_object(each["auth"]))} for each in (self.plain, self.masked))
-        return Document(plain, masked, dict(self.unknown), dict(self.hidden))
+        return Document(dict(self.plain), dict(self.masked), dict(self.unknown), dict(self.hidden))
 
     def learn(self, part: str, name: str | None, value: object, masked: object) -> None:
         """Put what a step found under `auth`: the identity as it is, the others by the name of the step."""
         path: Path = ("auth", part) if name is None else ("auth", part, name)
         for document, found in ((self.plain, value), (self.masked, masked)):
-            place = _object(document["auth"])
-            if name is None:
-                place[part] = found
-            else:
-                _object(place[part])[name] = found
+            auth = _object(document["auth"])
+            auth[part] = _sorted(found if name is None else {**_object(auth.get(part, {})), name: found})
+            document["auth"] = {one: auth[one] for one in _PARTS if auth.get(one) is not None}
         self.unknown.pop(path, None)
         for stale in [each for each in self.hidden if each[: len(path)] == path]:
             del self.hidden[stale]
@@ -61,6 +75,18 @@ class Document:
         """Nobody knows what this step found, or whether it found anything."""
         path: Path = ("auth", part) if name is None else ("auth", part, name)
         self.unknown[path] = why
+
+
+def _sorted(value: object) -> object:
+    """The value as Go writes what it has read: the keys of maps in order, numbers as float64."""
+    if isinstance(value, InOrder):
+        return InOrder((key, _sorted(item)) for key, item in value.items())
+    if isinstance(value, Mapping):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    if isinstance(value, list | tuple):
+        return [_sorted(item) for item in value]
+    is_large = isinstance(value, int) and not isinstance(value, bool) and _EXACT < abs(value) < _LARGEST
+    return float(value) if is_large else value
 
 
 def _object(value: object) -> Object:
@@ -95,57 +121,75 @@ def document_of(request: RequestFacts, credentials: tuple[Credentials, ...]) -> 
     if path != request.path:
         for name in ("path", "query", "url_path"):
             hidden[("request", name)] = "a credential"
-        hidden[(*_HTTP, "path")] = "a credential"
+        for place in ((*_HTTP, "path"), ("request", "headers", ":path"), (*_HTTP, "headers", ":path")):
+            hidden[place] = "a credential"
     if isinstance(request.certificate, str):
-        hidden[("source", "certificate")] = hidden[("context", "source", "certificate")] = "the client certificate"
-        for source in (_object(masked["source"]), _object(_object(masked["context"])["source"])):
-            source["certificate"] = MASK
+        hidden[("context", "source", "certificate")] = "the client certificate"
+        _object(_object(masked["context"])["source"])["certificate"] = MASK
     return Document(plain, masked, unknown, hidden)
 
 
 def _document(request: RequestFacts, headers: object, path: object, unknown: dict[Path, str]) -> Object:
-    """Members that are empty or unknown are left out, as Go's `omitempty` does; the unknown are noted."""
+    """Members that are empty or unknown are left out, as Go's `omitempty` does; the unknown are noted.
+
+    They stand in the order of Authorino's types, which a selector with a wildcard can tell.
+    """
     time = {"seconds": int(request.time), "nanos": int(request.time % 1 * 1e9)}
-    names: tuple[tuple[str, object, str], ...] = (
-        ("protocol", request.protocol, "the protocol"),
-        ("scheme", request.scheme, "the scheme"),
-        ("host", request.host, "the host"),
-        ("method", request.method, "the method"),
-        ("path", path, "the path"),
-        ("headers", headers, "the headers"),
-        ("size", request.size, "the size"),
-        ("body", request.body, "the body"),
-    )
-    http: Object = {}
-    for name, value, called in names:
+    sent = _headers(request, headers, path, unknown)
+    given: dict[str, tuple[object, str]] = {
+        "id": (_ANY_ID, ""),
+        "protocol": (request.protocol, "the protocol"),
+        "scheme": (request.scheme, "the scheme"),
+        "host": (request.host, "the host"),
+        "method": (request.method, "the method"),
+        "path": (path, "the path"),
+        "size": (request.size, "the size"),
+        "body": (request.body, "the body"),
+    }
+    known: Object = {"headers": sent, "time": time}
+    for name, (value, called) in given.items():
         if value is UNKNOWN:
             unknown[("request", name)] = unknown[(*_HTTP, name)] = called
-        elif value or name == "headers":  # of which a proxy always sends some
-            http[name] = dict(value) if isinstance(value, Mapping) else value
-    _note_derived(path, headers, unknown)
-    known = {**http, **_from_path(path, unknown), **_from_headers(headers), "time": time}
+        elif value:
+            known[name] = value
+    http = {name: known[name] for name in _HTTP_MEMBERS if name in known}
+    known |= {**_from_path(path, unknown), **_from_headers(headers, unknown), **_grpc(headers, path, unknown)}
     if request.extensions:
-        known["context_extensions"] = dict(request.extensions)
+        known["context_extensions"] = _sorted(dict(request.extensions))
     source, envoy_source = _peer(request, unknown)
-    context: Object = {"request": {"time": time, "http": {**http, **_id(headers)}}, "source": envoy_source}
-    document: Object = {"context": context, "request": known, "source": source, "destination": {}}
+    context: Object = {"source": envoy_source, "destination": {}, "request": {"time": time, "http": http}}
+    asked = {name: known[name] for name in _REQUEST_MEMBERS if name in known}
+    document: Object = {"context": context, "metadata": {}, "request": asked, "source": source, "destination": {}}
     _elsewhere(request, document, context, unknown)
-    document["auth"] = {part: {} for part in _PARTS}
+    document["auth"] = {}
     return document
 
 
-def _note_derived(path: object, headers: object, unknown: dict[Path, str]) -> None:
-    if path is UNKNOWN:
-        unknown[("request", "url_path")] = unknown[("request", "query")] = "the path"
-    if headers is UNKNOWN:
-        for name in ("referer", "user_agent", "id"):
-            unknown[("request", name)] = "the headers"
-        unknown[(*_HTTP, "id")] = "the headers"
+def _headers(request: RequestFacts, headers: object, path: object, unknown: dict[Path, str]) -> Object:
+    """The headers as a proxy hands them on: with what HTTP/1 has in its first line, and the host among them."""
+    sent: Object = {}
+    places = (("request", "headers"), (*_HTTP, "headers"))
+    if isinstance(headers, Mapping):
+        sent.update((name, value) for name, value in headers.items() if name != "host")
+    else:
+        unknown.update(((*place, NAMES), "the headers") for place in places)
+    for name, value, called in (
+        (":authority", request.host, "the host"),
+        (":method", request.method, "the method"),
+        (":path", path, "the path"),
+        (":scheme", request.scheme, "the scheme"),
+    ):
+        if value is UNKNOWN:
+            unknown.update(((*place, name), called) for place in places)
+        else:
+            sent[name] = value
+    return {name: sent[name] for name in sorted(sent)}
 
 
 def _from_path(path: object, unknown: dict[Path, str]) -> Object:
     """The path without its query, decoded, and the query. What Go reads as something else than a path is unknown."""
     if not isinstance(path, str):
+        unknown[("request", "url_path")] = unknown[("request", "query")] = "the path"
         return {}
     before, _, query = path.partition("#")[0].partition("?")
     derived: Object = {"query": query} if query else {}
@@ -159,20 +203,30 @@ def _from_path(path: object, unknown: dict[Path, str]) -> Object:
     return derived
 
 
-def _from_headers(headers: object) -> Object:
+def _from_headers(headers: object, unknown: dict[Path, str]) -> Object:
     if not isinstance(headers, Mapping):
+        unknown |= {("request", name): "the headers" for name in ("referer", "user_agent")}
         return {}
     named = {"referer": headers.get("referer"), "user_agent": headers.get("user-agent")}
-    return {name: value for name, value in named.items() if value} | _id(headers)
+    return {name: value for name, value in named.items() if value}
 
 
-def _id(headers: object) -> Object:
-    found = headers.get("x-request-id") if isinstance(headers, Mapping) else None
-    return {"id": found} if found else {}
+def _grpc(headers: object, path: object, unknown: dict[Path, str]) -> Object:
+    """Service and method of a call of gRPC, whose path has two names."""
+    if not isinstance(headers, Mapping):
+        unknown[("request", "grpc")] = "the headers"
+        return {}
+    if not headers.get("content-type", "").startswith("application/grpc"):
+        return {}
+    derived = _from_path(path, place := {})
+    if place:
+        unknown[("request", "grpc")] = "the path"
+    names = str(derived.get("url_path", "")).split("/")
+    return {"grpc": {"service": names[1], "method": names[2]}} if len(names) == 3 and all(names[1:]) else {}
 
 
 def _peer(request: RequestFacts, unknown: dict[Path, str]) -> tuple[Object, Object]:
-    """The source, as the document has it and as Envoy has it."""
+    """The source, as the document has it and as Envoy has it: the certificate is in the second one alone."""
     source: Object = {}
     for name, value, called in (
         ("address", request.address, "the source address"),
@@ -181,16 +235,17 @@ def _peer(request: RequestFacts, unknown: dict[Path, str]) -> tuple[Object, Obje
         ("certificate", request.certificate, "the client certificate"),
     ):
         if value is UNKNOWN:
-            unknown[("source", name)] = called
+            if name != "certificate":
+                unknown[("source", name)] = called
             unknown.setdefault(("context", "source", "address" if name == "port" else name), called)
         elif value:
             source[name] = value
-    envoy: Object = {name: source[name] for name in ("principal", "certificate") if name in source}
     socket: Object = {"address": source["address"]} if "address" in source else {}
     if "port" in source:
         socket["PortSpecifier"] = {"PortValue": source["port"]}
-    if socket:
-        envoy["address"] = {"Address": {"SocketAddress": socket}}
+    envoy: Object = {"address": {"Address": {"SocketAddress": socket}}} if socket else {}
+    envoy |= {name: source[name] for name in ("principal", "certificate") if name in source}
+    source.pop("certificate", None)
     return source, envoy
 
 
@@ -198,10 +253,10 @@ def _elsewhere(request: RequestFacts, document: Object, context: Object, unknown
     if request.destination is UNKNOWN:
         unknown[("destination",)] = unknown[("context", "destination")] = "the destination"
     else:
-        document["destination"] = context["destination"] = dict(request.destination)
+        document["destination"] = context["destination"] = _object(_sorted(request.destination))
     if request.metadata is UNKNOWN:
         unknown[("metadata",)] = unknown[("context", "metadata_context")] = "the proxy's metadata"
     elif request.metadata:
-        document["metadata"] = context["metadata_context"] = dict(request.metadata)
+        document["metadata"] = context["metadata_context"] = _object(_sorted(request.metadata))
     if request.extensions:
-        context["context_extensions"] = dict(request.extensions)
+        context["context_extensions"] = _sorted(request.extensions)

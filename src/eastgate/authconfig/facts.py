@@ -10,7 +10,6 @@ from eastgate.policy.attributes import UNKNOWN, Unknown
 from eastgate.world import Secret, Selector
 
 if TYPE_CHECKING:
-    from eastgate.authconfig.authorization.rego_process import RegoEngine
     from eastgate.authconfig.caching import AnswerCache
     from eastgate.authconfig.model import Credentials
     from eastgate.tokens import KeySource
@@ -119,8 +118,6 @@ class Services:
     reviewer: Reviewer | None = None
     fetcher: Fetcher | None = None
     cache: AnswerCache | None = None
-    rego: RegoEngine | None = None
-    """Evaluates Rego; without one, the one that all schemes of this process share."""
     leeway: float = 30
     """Seconds by which the clocks of token issuers may be off."""
     authorino_compat: bool = False

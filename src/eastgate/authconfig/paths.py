@@ -10,11 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-__all__ = ["Path", "is_plain", "lead", "pruned", "rego_mentions", "template_mentions", "touched"]
+__all__ = ["NAMES", "Path", "is_plain", "lead", "pruned", "rego_mentions", "template_mentions", "touched"]
 
 Path: TypeAlias = tuple[str, ...]
+
+NAMES: Final = "*"
+"""In a place: every name that does not begin with a colon, as those of the first line of HTTP/1 do among headers."""
 
 _NAME = re.compile(r"([\w:/-]+)(?:[.|]|$)", re.ASCII)
 _INPUT = re.compile(r"(?<![\w.])input((?:\.[A-Za-z_]\w*|\[\"[^\"\\]*\"\])*)", re.ASCII)
@@ -68,10 +71,13 @@ def touched(mentions: Iterable[Path], places: Mapping[Path, str]) -> str | None:
         return None
     for mention in mentions:
         for place, name in places.items():
-            shorter = min(len(mention), len(place))
-            if mention[:shorter] == place[:shorter]:
+            if all(map(_meets, mention, place)):
                 return name
     return None
+
+
+def _meets(mentioned: str, place: str) -> bool:
+    return mentioned == place or (place == NAMES and not mentioned.startswith(":"))
 
 
 def pruned(document: Mapping[str, object], mentions: Iterable[Path]) -> dict[str, object]:

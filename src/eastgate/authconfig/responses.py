@@ -54,7 +54,7 @@ def challenges(identities: Iterable[Identity]) -> list[tuple[str, str]]:
 def _scheme(identity: Identity) -> str:
     match identity.method:
         case X509():
-            return "Basic"  # as Authorino has it
+            return "Certificate"  # as Authorino has it
         case Plain(selector):
             return selector
         case _:
@@ -69,20 +69,18 @@ def customized(
     denial: Denial, status: int, message: str, headers: list[tuple[str, str]], evaluation: Evaluation
 ) -> tuple[int, str, tuple[tuple[str, str], ...], str]:
     """Status, message, headers and body of a denial, as the scheme wants them. Its headers replace the challenges."""
-    if denial.message is not None:
-        message = _text(denial.message, evaluation)
-    message = _one_line(evaluation.secrets.said(message))
-    body = "" if denial.body is None else evaluation.secrets.said(_text(denial.body, evaluation))
+    message = evaluation.secrets.said(message) if denial.message is None else _text(denial.message, evaluation)
+    message = _one_line(message)
+    body = "" if denial.body is None else _text(denial.body, evaluation)
     if denial.headers:
         headers = [(each.name, _one_line(_text(each.value, evaluation))) for each in denial.headers]
-    masked = [(name, evaluation.secrets.said(value)) for name, value in headers]
-    return denial.code or status, message, (*masked, (REASON_HEADER, message)), body
+    return denial.code or status, message, (*headers, (REASON_HEADER, message)), body
 
 
 def _text(value: Value, evaluation: Evaluation) -> str:
     """The value, or nothing where it cannot be had: a denial stays one."""
     found = resolve(value, evaluation.document)
-    return stringified(found.masked) if isinstance(found, Found) else ""
+    return stringified(evaluation.secrets.answered(found.masked)) if isinstance(found, Found) else ""
 
 
 def _one_line(text: str) -> str:

@@ -110,8 +110,10 @@ def _call(call: Call, scope: Mapping[str, _Size]) -> tuple[int, _Size]:
     steps = 1 + sum(steps for steps, _ in measured)
     result = _SCALAR if call.scalar else _largest((*sizes, _CONVERTED))
     match call.function, sizes:
-        case "_&&_" | "_||_" | "!_" | "_?_:_", _:
+        case "_&&_" | "_||_" | "!_", _:
             pass
+        case "_?_:_", [_, one, other]:
+            result = _largest((one, other))
         case "_[_]", [container, _]:
             result = container.of_one
         case "_+_", [left, right] if not call.scalar:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -16,11 +17,12 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from eastgate.cel import upstream
+from eastgate.cel.as_go import declarations, rewritten
 from eastgate.cel.cost import MAX_STEPS, _measure, _Size
 from eastgate.cel.expression import _unreadable
 from eastgate.cel.problems import CelProblem, translate
 from eastgate.cel.runtime import CelEvaluationError, in_plain_words
-from eastgate.cel.syntax import Call, Field, ListOf, Literal, Local, Loop, Node, Record, _children
+from eastgate.cel.syntax import Call, Field, ListOf, Literal, Local, Loop, Node, Record, _children, walk
 from eastgate.cel.variables import Variables
 
 __all__ = ["DocumentExpression", "Path", "compile_document_cel"]
@@ -33,6 +35,8 @@ MAX_TEXT: Final = 4 << 20
 MAX_VALUE: Final = 1 << 16
 """Characters of one text of a document that an expression looks at."""
 MAX_DEPTH: Final = 64
+_UNSAFE: Final = 2**53  # integers from here on are texts in JSON, since not all readers know them
+_EXPONENT: Final = 1e21  # numbers from here on are written with one
 
 _ASSUMED: Final = _Size(96)  # of a list or text, for the bound of steps; the core itself ends loops at 10,000 turns
 _TEXT: Final = 4096
@@ -78,6 +82,8 @@ def compile_document_cel(text: str, roots: tuple[str, ...] = ROOTS) -> DocumentE
         if rejected.message == upstream.TOO_DEEP:
             return CelProblem("the expression is nested too deeply", 0, len(text), "32 levels are allowed")
         return _with_roots(translate(rejected.message, text, Variables()), roots)
+    if any(_is_unclear_format(node) for node in walk(tree)):
+        return CelProblem("the template of `format` must be written out, without `%e`", 0, len(text))
     steps, _ = _measure(tree, dict.fromkeys(roots, _ASSUMED))
     if steps > MAX_STEPS:
         message = f"the expression can take {steps:,} steps, and {MAX_STEPS:,} are allowed"
@@ -85,6 +91,16 @@ def compile_document_cel(text: str, roots: tuple[str, ...] = ROOTS) -> DocumentE
     if _most_text(tree, {}) > MAX_TEXT:
         return CelProblem(f"the expression can make a text of more than {MAX_TEXT:,} characters", 0, len(text))
     return DocumentExpression(text, frozenset(_mentions(tree, roots)), compiled.return_type().name(), compiled)
+
+
+def _is_unclear_format(node: Node) -> bool:
+    """Whether the core may write numbers otherwise than CEL in Go."""
+    match node:
+        case Call("format", (Literal(str(text)), _)):
+            return re.search(r"%[.0-9]*e", text.replace("%%", "")) is not None
+        case Call("format"):
+            return True
+    return False
 
 
 def _with_roots(problem: CelProblem, roots: tuple[str, ...]) -> CelProblem:
@@ -97,10 +113,12 @@ def _with_roots(problem: CelProblem, roots: tuple[str, ...]) -> CelProblem:
 def _checked(text: str, roots: tuple[str, ...]) -> tuple[Any, Node]:
     from cel.expr import checked_pb2  # type: ignore[import-untyped]
 
-    compiled = _environment(roots).compile(text)
+    environment = _environment(roots)
+    compiled = environment.compile(text)
     checked = upstream._unpacked(compiled, checked_pb2.CheckedExpr())
     reader = upstream._Reader(Variables(), checked.source_info.positions, checked.type_map)
-    return compiled, reader.read(checked.expr, frozenset())
+    tree = reader.read(checked.expr, frozenset())
+    return (environment.deserialize(upstream._packed(checked)) if rewritten(checked) else compiled), tree
 
 
 @lru_cache(maxsize=16)
@@ -108,7 +126,7 @@ def _environment(roots: tuple[str, ...]) -> Any:
     from cel_expr_python import cel  # type: ignore[import-untyped]
     from cel_expr_python.ext import ext_optional, ext_strings  # type: ignore[import-untyped]
 
-    extensions = [ext_strings.ExtStrings(), ext_optional.ExtOptional()]
+    extensions = [ext_strings.ExtStrings(), ext_optional.ExtOptional(), cel.CelExtension("go", declarations(cel))]
     return cel.NewEnv(variables=dict.fromkeys(roots, cel.Type.DYN), extensions=extensions)
 
 
@@ -194,10 +212,14 @@ def _whole(text: str, where: str) -> str:
 
 def _plain(value: object) -> object:
     match value:
-        case None | bool() | str() | int() | float():
+        case None | bool() | str():
             return value
-        case dict():
-            return {str(_plain(key)): _plain(item) for key, item in value.items()}
+        case int():
+            return value if abs(value) < _UNSAFE else str(value)
+        case float() if math.isfinite(value):
+            return int(value) if value.is_integer() and abs(value) < _EXPONENT else value
+        case dict() if all(isinstance(key, str) for key in value):
+            return {key: _plain(value[key]) for key in sorted(value)}
         case list() | tuple():
             return [_plain(item) for item in value]
         case bytes() | bytearray():

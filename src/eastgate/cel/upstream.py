@@ -225,7 +225,7 @@ class _Reader:
         )
 
     def _spelled(self, path: str, key: str) -> str:
-        spelled = self._variables.maps[path](key).key
+        spelled = self._variables.maps[path](key).key or key.lower()
         self.respelled = self.respelled or spelled != key
         return spelled
 

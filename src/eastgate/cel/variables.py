@@ -24,10 +24,10 @@ class Kind(enum.Enum):
 class Variables:
     """The variables of one dialect. Compared by identity: a dialect has one, and its CEL environment is kept.
 
-    A map, such as `request.headers`, gives the attribute of a name; its key is how the name is spelled there, so
-    that `request.headers["X-User"]` and `request.headers["x-user"]` are one header. A map is always there,
-    perhaps empty, and can only be asked for a name that stands in the expression: which other entries a request
-    has, nobody who asks a question offline could know.
+    A map, such as `request.headers`, gives the attribute of a name; its key is how the name is spelled there (in lower
+    case, where it has none), so that `request.headers["X-User"]` and `request.headers["x-user"]` are one header. A map
+    is always there, perhaps empty, and can only be asked for a name that stands in the expression: which other entries
+    a request has, nobody who asks a question offline could know.
     """
 
     texts: Mapping[str, Attribute] = field(default_factory=dict)

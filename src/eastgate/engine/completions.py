@@ -31,7 +31,7 @@ from eastgate.policy import (
     Request,
     Suffix,
 )
-from eastgate.policy.attributes import ADDRESS, PATH, PORT, Attribute
+from eastgate.policy.attributes import ADDRESS, PATHS, PORT, Attribute
 from eastgate.policy.paths import is_refused
 
 __all__ = ["Completion", "complete"]
@@ -162,7 +162,7 @@ def _representatives(attribute: Attribute, matchers: list[Matcher]) -> list[Know
         found: list[Known] = list(_addresses(m for m in matchers if isinstance(m, InNetwork)))
         return found if attribute == ADDRESS else [None, *found]  # every caller has an address
     texts = _texts(matchers)
-    if attribute == PATH:  # a path that is refused whatever the policy is says nothing about the policy
+    if attribute in PATHS:  # a path that is refused whatever the policy is says nothing about the policy
         texts = (text for text in texts if not is_refused(text))
     return list(dict.fromkeys([_OTHER, None, *texts]))
 

@@ -40,7 +40,7 @@ from eastgate.policy import (
     mentions,
     rules_of,
 )
-from eastgate.policy.attributes import PATH, PORT, UNKNOWN
+from eastgate.policy.attributes import PATHS, PORT, UNKNOWN
 from eastgate.policy.paths import is_sensitive
 
 __all__ = ["Undetermined", "deciding_atoms", "judge", "judge_stage", "pick_chain", "truth"]
@@ -90,7 +90,7 @@ def judge(layer: Layer, request: Request) -> Outcome:
         return Outcome(False, layer.name, REFUSED_HOST, None, Refusal.BAD_REQUEST)
     if request.refused_path:
         chain = _pick_blindly(layer, request, _is_about_path)
-        if chain is None or PATH in chain.looks_at:
+        if chain is None or not PATHS.isdisjoint(chain.looks_at):
             return Outcome(False, layer.name, None, None, Refusal.BAD_REQUEST)
     elif request.respelled_path and any(map(is_sensitive, deciding_atoms(layer))):
         chain = _pick_blindly(layer, request, is_sensitive)
@@ -143,7 +143,7 @@ def _reads_http(layer: Layer, request: Request) -> bool:
 
 
 def _is_about_path(atom: Is | Computed) -> bool:
-    return PATH in mentions(atom)
+    return not PATHS.isdisjoint(mentions(atom))
 
 
 def _pick_blindly(layer: Layer, request: Request, asks: Callable[[Is | Computed], bool]) -> Chain | None:

@@ -45,7 +45,7 @@ from eastgate.policy import (
     mentions,
     rules_of,
 )
-from eastgate.policy.attributes import ADDRESS, BAD_HOST, HANDED_PATH, PATH, PORT, Attribute
+from eastgate.policy.attributes import ADDRESS, BAD_HOST, HANDED_PATH, PATH, PATHS, PORT, Attribute
 from eastgate.policy.paths import is_sensitive
 
 __all__ = ["decide", "holds"]
@@ -81,7 +81,7 @@ def _layer(layer: Layer, request: Request) -> Outcome:
             chain = case.chain
             break
     looked_at = [rule.when for stage in chain.stages if not isinstance(stage, Observe) for rule in rules_of(stage)]
-    if ambiguous and any(PATH in mentions(predicate) for predicate in looked_at):
+    if ambiguous and any(PATHS & mentions(predicate) for predicate in looked_at):
         return refused
     if respelled and any(is_sensitive(atom) for predicate in looked_at for atom in atoms(predicate)):
         return refused
@@ -142,7 +142,7 @@ def _whatever_the_path(predicate: Predicate, request: Request, ambiguous: bool) 
         case Not(part):
             return {not held for held in _whatever_the_path(part, request, ambiguous)}
         case _:
-            open_ = PATH in mentions(predicate) if ambiguous else is_sensitive(predicate)
+            open_ = bool(PATHS & mentions(predicate)) if ambiguous else is_sensitive(predicate)
             return {True, False} if open_ else {holds(predicate, request)}
 
 
@@ -267,7 +267,7 @@ def _domain(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
     middles = ("", "\x00", "\x00/\x00", account)
     mixed = {start + middle + end for start in starts for middle in middles for end in ends}
     texts = sorted(exact | mixed)
-    if attribute == PATH:  # a path that is refused whatever the policy is says nothing about the policy
+    if attribute in PATHS:  # a path that is refused whatever the policy is says nothing about the policy
         texts = [text for text in texts if not _is_ambiguous(text)]
     return [None, "\x00", *texts]
 

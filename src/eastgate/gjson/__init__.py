@@ -5,7 +5,7 @@ select from the same document written by Go's encoding/json; Authorino's modifie
 Whether a pattern matches decides who gets in, so the oddities of the original are kept. Selections are bounded:
 past a bound, `TooMuch` is raised and the caller fails closed.
 
-Differences from the original, which is version 1.20.0:
+Differences from the original, which is version 1.14.0, as Authorino has it:
 
 - Where it would take very long or panic (a negative `pos` of `@extract`), `TooMuch` is raised. A pattern that it
   gives up on as too complex, and takes for no match, is matched here.

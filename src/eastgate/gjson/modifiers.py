@@ -1,4 +1,4 @@
-"""The modifiers of gjson itself: `@reverse`, `@keys` and so on. `@dig` walks paths, so it is in `search`.
+"""The modifiers of gjson itself: `@reverse`, `@keys` and so on.
 
 Each takes a value and the text of its argument, and gives a value or JSON text.
 """

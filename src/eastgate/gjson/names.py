@@ -6,7 +6,6 @@ from typing import Final
 
 GJSON_MODIFIERS: Final = frozenset(
     (
-        "dig",
         "flatten",
         "fromstr",
         "group",

@@ -6,7 +6,7 @@ key of an object. Results are cached because the rest of a path is read anew for
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from eastgate.gjson.jsontext import end_of_argument, end_of_block, unescaped
@@ -50,13 +50,16 @@ class SubPath:
 def object_step(path: str) -> Step:
     """The first component, where it meets an object."""
     part: list[str] = []
-    wild = False
+    wild = escaped = False
     at = 0
     while at < len(path):
         character = path[at]
         if character in "|.":
-            return _followed("".join(part), path, at, wild=wild, pipes=True)
+            step = _followed("".join(part), path, at, wild=wild, pipes=True)
+            # After an escaped name, gjson looks for the key "" before it goes on with what a dot pipes.
+            return replace(step, rest="") if escaped and character == "." and step.pipe is not None else step
         if character == "\\":
+            escaped = True
             at += 1
             part.append(path[at : at + 1])
         else:
@@ -106,9 +109,7 @@ def _followed(
 
 
 def _starts_anew(path: str) -> bool:
-    if path[0] == "@":
-        return path[1 : end_of_name(path)] in MODIFIER_NAMES
-    return path[0] in "[{"
+    return path[0] in "@[{"
 
 
 def end_of_name(path: str) -> int:
@@ -270,10 +271,8 @@ def modifier_at(path: str) -> tuple[str, str, str] | None:
     if rest[:1] and rest[0] in '{["':
         end = end_of_argument(rest, 0)
         return name, rest[:end], rest[end:]
-    at = 0
-    while at < len(rest) and rest[at] != "|":
-        at = end_of_argument(rest, at) if rest[at] in '{["(' else at + 1
-    return name, rest[:at], rest[at:]
+    argument, pipe, rest = rest.partition("|")
+    return name, argument, pipe + rest
 
 
 @lru_cache(maxsize=_CACHED)

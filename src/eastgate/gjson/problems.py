@@ -59,7 +59,7 @@ def _component(path: str, depth: int) -> str | None:
     """Check the first component; what follows it, or None at the end."""
     match path[:1]:
         case "@":
-            return _modifier(path, depth)
+            return _modifier(path)
         case "!" if len(path) > 1:
             return _literal(path)
         case "[" | "{" if len(path) > 1:
@@ -128,7 +128,7 @@ def _query(path: str, depth: int) -> str | None:
     return _after(path[end + query.every :], "a query")
 
 
-def _modifier(path: str, depth: int) -> str | None:
+def _modifier(path: str) -> str | None:
     found = modifier_at(path)
     if found is None:
         name = path[1 : end_of_name(path)]
@@ -136,21 +136,13 @@ def _modifier(path: str, depth: int) -> str | None:
         hint = f"did you mean @{near[0]}?" if near else f'write "\\@{name}" for a key of that name'
         raise _Problem(f"there is no modifier @{name}; {hint}")
     name, argument, rest = found
-    if name == "dig":
-        _dig(argument, depth)
-    elif name in _CHOICES:
+    if name in _CHOICES:
         _choice(name, argument)
     elif name in _FIELDS and argument:
         _fields(name, argument)
     if name == "replace" and not argument:
         raise _Problem('@replace takes {"old":...,"new":...}')
     return _after(rest, f"@{name}")
-
-
-def _dig(argument: str, depth: int) -> None:
-    if not argument:
-        raise _Problem("@dig takes a path")
-    _check(argument, depth + 1)
 
 
 def _choice(name: str, argument: str) -> None:

@@ -12,15 +12,13 @@ from eastgate.gjson.values import Kind, Value
 
 _Comparable = TypeVar("_Comparable", str, float)
 
-TILDES: Final = ("~true", "~false", "~null", "~*")
+TILDES: Final = ("~true", "~false")
 
 
 def query_matches(query: Query, value: Value, budget: Budget) -> bool:
     """Whether the value at the query's path compares as asked. Without a comparison it only has to exist."""
     if query.operand.startswith("~"):
-        if query.operand not in TILDES:
-            return False
-        return query.operator == "" or _boolean(_converted(value, query.operand), query.operator, "true")
+        return query.operator == "" or _boolean(is_true(value), query.operator, query.operand[1:])
     if not value.exists:
         return False
     if query.operator == "":
@@ -36,7 +34,7 @@ def query_matches(query: Query, value: Value, budget: Budget) -> bool:
 
 
 def is_true(value: Value) -> bool:
-    """What `~true` makes of a value, and what a modifier's argument means where yes or no is asked for."""
+    """What `~` before an operand makes of a value, and what the argument of a modifier that asks yes or no means."""
     match value.kind:
         case Kind.TRUE:
             return True
@@ -45,28 +43,6 @@ def is_true(value: Value) -> bool:
         case Kind.NUMBER:
             return value.number != 0
     return False
-
-
-def _is_false(value: Value) -> bool:
-    match value.kind:
-        case Kind.NULL | Kind.FALSE:
-            return True
-        case Kind.STRING:
-            return value.string.lower() in ("0", "f", "false")
-        case Kind.NUMBER:
-            return value.number == 0
-    return False
-
-
-def _converted(value: Value, tilde: str) -> bool:
-    match tilde:
-        case "~*":
-            return value.exists
-        case "~null":
-            return value.kind is Kind.NULL
-        case "~true":
-            return is_true(value)
-    return _is_false(value)
 
 
 def _string(text: str, query: Query, budget: Budget) -> bool:

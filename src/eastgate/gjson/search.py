@@ -63,8 +63,6 @@ def _modified(value: Value, path: str, budget: Budget) -> tuple[Value, str] | No
     if found is None:
         return None
     name, argument, rest = found
-    if name == "dig":
-        return _dug(value, argument, budget), rest
     result = MODIFIERS[name](value, argument, budget)
     return (parsed(budget.afford(result), budget) if isinstance(result, str) else result), rest
 
@@ -87,24 +85,6 @@ def _name(part: SubPath) -> str:
     if not part.name:
         return quoted(last_name(part.path))
     return part.name if part.name[0] == '"' and is_json(part.name) else quoted(part.name)
-
-
-def _dug(value: Value, path: str, budget: Budget) -> Value:
-    """`@dig:path`: what the path leads to from here and from every value within, outermost first."""
-    pieces = Pieces(budget)
-
-    def dig(parent: Value) -> None:
-        budget.enter()
-        found = find(parent, path, budget)
-        if found.exists:
-            pieces.add(found.raw)
-        children = parent.elements() if parent.kind is Kind.ARRAY else (item for _, item in parent.members())
-        for child in children:
-            dig(child)
-        budget.leave()
-
-    dig(TextValue(value.kind, value.raw, budget) if isinstance(value, TextValue) else value)
-    return TextValue(Kind.ARRAY, pieces.enclosed("[]"), budget)
 
 
 class _Walk:

@@ -13,6 +13,7 @@ from typing import Final
 
 __all__ = [
     "ADDRESS",
+    "AUTHORITY",
     "BACKEND",
     "BAD_HOST",
     "FORWARDED_ADDRESS",
@@ -25,12 +26,15 @@ __all__ = [
     "MESH_NAME",
     "METHOD",
     "PATH",
+    "PATHS",
     "PORT",
     "SERVICE",
     "SNI",
     "SOURCE_WORKLOAD",
+    "TARGET",
     "TIME",
     "UNKNOWN",
+    "URL_PATH",
     "Attribute",
     "Unknown",
     "claim",
@@ -104,6 +108,11 @@ METHOD: Final = Attribute("method", needs_http=True)
 PATH: Final = Attribute("path", needs_http=True)
 BAD_HOST: Final = Attribute("bad host", needs_http=True)  # what stands in the place of a host, and is none
 HANDED_PATH: Final = Attribute("path as handed on", needs_http=True)  # where its spelling is not the canonical one
+# What expressions see, which is what a proxy hands on
+AUTHORITY: Final = Attribute("host with its port", needs_http=True)
+TARGET: Final = Attribute("path with its query", needs_http=True)
+URL_PATH: Final = Attribute("path without its query", needs_http=True)
+PATHS: Final = frozenset({PATH, TARGET, URL_PATH})
 TIME: Final = Attribute("time")  # of the request, as RFC 3339
 GRPC_METHOD: Final = Attribute("gRPC method", needs_http=True)
 MCP_METHOD: Final = Attribute("MCP method", needs_http=True)

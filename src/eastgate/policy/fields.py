@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 from urllib.parse import parse_qsl
 
-__all__ = ["BLANKS", "Headers", "each_header", "header_values", "query_values"]
+__all__ = ["BLANKS", "Headers", "each_header", "header_values", "query_of", "query_values"]
 
 BLANKS = " \t"  # around the value of a header they are not part of it
 Headers: TypeAlias = Mapping[str, str | Sequence[str]]
@@ -34,9 +34,14 @@ def header_values(headers: Headers) -> dict[str, tuple[str, ...]]:
     return {name: values for name, values in found.items() if name not in named - _NOT_NAMED}
 
 
+def query_of(target: str) -> str:
+    """The query behind a path, with its question mark; nothing where there is none."""
+    return "".join(target.partition("#")[0].partition("?")[1:])
+
+
 def query_values(target: str) -> dict[str, tuple[str, ...]]:
     """All values of each parameter of the query behind a path."""
     found: dict[str, tuple[str, ...]] = {}
-    for name, value in parse_qsl(target.partition("#")[0].partition("?")[2], keep_blank_values=True):
+    for name, value in parse_qsl(query_of(target)[1:], keep_blank_values=True):
         found[name] = (*found.get(name, ()), value)
     return found

@@ -93,6 +93,7 @@ def _case(node: Node, index: int, external: dict[str, str]) -> Case:
         mcp_method=_text(mcp, "method"),
         tool=_text(mcp, "tool"),
         source_ip=_text(node, "sourceIP"),
+        http_protocol=_text(http, "protocol"),
         claims=_plain(node, "claims"),
         external_auth=external,
     )

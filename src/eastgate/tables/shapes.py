@@ -33,7 +33,13 @@ _case: Record[None] = Record(
         "http": Field(
             Record(
                 "http",
-                {"method": Field(_text), "path": Field(_text), "host": Field(_text), "headers": Field(_headers)},
+                {
+                    "method": Field(_text),
+                    "path": Field(_text),
+                    "host": Field(_text),
+                    "headers": Field(_headers),
+                    "protocol": Field(_text),
+                },
             )
         ),
         "sni": Field(_text),

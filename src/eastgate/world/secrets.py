@@ -24,6 +24,7 @@ class Secret:
     labels: Mapping[str, str] = field(default_factory=dict, hash=False)
     annotations: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
     data: Mapping[str, bytes] = field(default_factory=dict, hash=False, repr=False)
+    type: str = "Opaque"
     span: Span | None = field(default=None, compare=False)
 
     @property
@@ -46,6 +47,7 @@ def read_secret(root: Section, namespace: str, name: str, span: Span | None) -> 
         labels=metadata.strings("labels"),
         annotations=metadata.strings("annotations"),
         data={**dict(_data(root)), **dict(_string_data(root))},
+        type=root.text("type") or "Opaque",
         span=span,
     )
 

@@ -7,6 +7,7 @@ from textwrap import indent
 
 from eastgate.authconfig.model import Scheme
 from eastgate.diagnostics import Diagnostic, Reporter
+from eastgate.dialects.kuadrant.nulls import without_nulls
 from eastgate.dialects.kuadrant.schemes import SCHEME, read_scheme
 from eastgate.schema import Check, check
 from eastgate.settings import Settings
@@ -226,7 +227,7 @@ def node(text: str, name: str = "policy.yaml") -> Node:
     assert reading.reporter.found == []
     (document,) = reading.documents
     assert document.node is not None
-    return document.node["spec"]
+    return without_nulls(document.node)["spec"]
 
 
 def judge(text: str) -> tuple[Scheme | None, list[Diagnostic]]:

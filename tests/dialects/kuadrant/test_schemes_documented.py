@@ -71,11 +71,6 @@ REFUSED = {
         "identity: [{name: k, apiKey: {selector: {matchLabels: {a: b}}, allNamespaces: true}}]",
         "authentication: {k: {apiKey: {selector: {matchLabels: {a: b}}, allNamespaces: true}}}",
     ),
-    "observability": (
-        codes.METRICS,
-        "identity: [{name: k, anonymous: {}, metrics: true}]",
-        "authentication: {k: {anonymous: {}, metrics: true}}",
-    ),
 }
 
 

@@ -37,28 +37,24 @@ def by_api_key(keys: ApiKeys, credentials: Credentials, evaluation: Evaluation) 
     if owner is None:
         return Refused("The API key is not one of the accepted ones.")
     evaluation.secrets.proven(*(value.decode("utf-8", "replace") for value in owner.data.values()))
-    data: dict[str, object] = {
-        name: base64.b64encode(value).decode() for name, value in owner.data.items() if name != KEY
-    }
-    # The key itself is not in the document: nothing needs to compare it again.
-    hidden: dict[str, object] = dict.fromkeys((*data, KEY), MASK)
-    return Found(_as_object(owner, data), _as_object(owner, hidden), f"The API key is that of Secret {owner.name}.")
+    reason = f"The API key is that of Secret {owner.name}."
+    return Found(_as_object(owner), _as_object(owner, masked=True), reason)
 
 
 def _order(secret: Secret) -> tuple[str, str]:
     return secret.namespace, secret.name
 
 
-def _as_object(secret: Secret, data: dict[str, object]) -> dict[str, object]:
+def _as_object(secret: Secret, *, masked: bool = False) -> dict[str, object]:
+    """The Secret as an API server gives it, as far as its manifest tells."""
     metadata: dict[str, object] = {"name": secret.name}
     if secret.namespace:
         metadata["namespace"] = secret.namespace
     if secret.labels:
         metadata["labels"] = dict(secret.labels)
-    if secret.annotations:
-        # What kubectl keeps there is the whole Secret again.
-        kept = {
-            name: text for name, text in secret.annotations.items() if not name.endswith("last-applied-configuration")
+    if secret.annotations:  # in one of which kubectl keeps the whole Secret again
+        metadata["annotations"] = {
+            name: MASK if masked and name.endswith(_WHOLE) else text for name, text in secret.annotations.items()
         }
-        metadata["annotations"] = kept
-    return {"metadata": metadata, "data": data}
+    data = {name: MASK if masked else base64.b64encode(value).decode() for name, value in secret.data.items()}
+    return {"metadata": metadata, "data": data, "type": secret.type}

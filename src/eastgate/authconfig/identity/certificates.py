@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["by_certificate"]
 
 MAX_CHAIN = 8
-_PEM_END = "-----END CERTIFICATE-----"
+_PEM_BEGIN, _PEM_END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 
 
 def by_certificate(authorities: X509, evaluation: Evaluation) -> Finding:
@@ -35,8 +35,8 @@ def by_certificate(authorities: X509, evaluation: Evaluation) -> Finding:
         secrets = list(evaluation.services.secrets(evaluation.scheme.namespace, authorities.secrets))
     except Unavailable as problem:
         return Broken(f"The Secrets with the authorities cannot be read: {problem}.")
-    presented = _certificates(pem if "-----BEGIN CERTIFICATE" in pem else unquote(pem))
-    if not presented:
+    client = _certificate(pem if "-----BEGIN CERTIFICATE" in pem else unquote(pem))
+    if client is None:
         return Refused("The client certificate cannot be read.")
     trusted = [authority for authority in map(_authority, secrets) if authority is not None]
     if not trusted:
@@ -44,31 +44,31 @@ def by_certificate(authorities: X509, evaluation: Evaluation) -> Finding:
     from cryptography.x509.verification import VerificationError
 
     try:
-        _verifier(trusted, evaluation.request.time).verify(presented[0], presented[1:])
+        _verifier(trusted, evaluation.request.time).verify(client, [])
     except VerificationError as problem:
         return Refused(f"The client certificate is not good: {_said(problem)}.")
     except Exception:  # whatever the library stumbles over in it, it is not a good certificate
         return Refused("The client certificate is not good.")
-    subject = _subject(presented[0].subject)
+    subject = _subject(client.subject)
     return Found(subject, subject, "The client certificate is good.")
 
 
-def _certificates(pem: str) -> list[Certificate]:
-    from cryptography.x509 import load_pem_x509_certificates
+def _certificate(pem: str) -> Certificate | None:
+    """The last certificate of a PEM text: the one that Authorino takes."""
+    from cryptography.x509 import load_pem_x509_certificate
 
     if len(pem) > 1 << 17 or pem.count(_PEM_END) > MAX_CHAIN:
-        return []
+        return None
     try:
-        return load_pem_x509_certificates(pem.encode())
+        return load_pem_x509_certificate(pem[pem.rfind(_PEM_BEGIN) :].encode())
     except Exception:  # of many kinds, for bytes that are no certificate
-        return []
+        return None
 
 
 def _authority(secret: Secret) -> Certificate | None:
-    """The first certificate of `tls.crt`, else of `ca.crt`: what follows it are those who vouch for it in turn."""
+    """The certificate of `tls.crt`, else of `ca.crt`."""
     held = secret.data.get("tls.crt", secret.data.get("ca.crt"))
-    certificates = _certificates(held.decode("utf-8", "replace")) if held else []
-    return certificates[0] if certificates else None
+    return _certificate(held.decode("utf-8", "replace")) if held else None
 
 
 def _verifier(trusted: Iterable[Certificate], now: float) -> ClientVerifier:

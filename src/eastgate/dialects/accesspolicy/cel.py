@@ -8,22 +8,30 @@ from eastgate.cel import CelProblem, Expression, Variables, compile_cel
 from eastgate.dialects.accesspolicy import codes
 from eastgate.dialects.accesspolicy.validation import Checking, Subject
 from eastgate.places import Span
-from eastgate.policy.attributes import HOST, MCP_TOOL, METHOD, PATH, TIME, header
+from eastgate.policy.attributes import AUTHORITY, MCP_TOOL, METHOD, TARGET, TIME, URL_PATH, Attribute, header
 from eastgate.schema import Field, Record, Text
 from eastgate.sources.node import Node
 
 __all__ = ["CEL", "cel_expression", "compiled"]
 
-_VARIABLES = Variables(
+_PSEUDO_HEADERS = {":authority": AUTHORITY, ":method": METHOD, ":path": TARGET, "host": AUTHORITY}
+
+
+def _header(name: str) -> Attribute:
+    """A header as Envoy has it: what HTTP/1 has in its first line is among them, and so is the host."""
+    return _PSEUDO_HEADERS.get(name.lower()) or header(name)
+
+
+_VARIABLES = Variables(  # as Envoy hands them to expressions
     texts={
         "request.mcp.tool_name": MCP_TOOL,
-        "request.path": PATH,
-        "request.url_path": PATH,
+        "request.path": TARGET,
+        "request.url_path": URL_PATH,
         "request.method": METHOD,
-        "request.host": HOST,
+        "request.host": AUTHORITY,
     },
     times={"request.time": TIME},
-    maps={"request.headers": header},
+    maps={"request.headers": _header},
 )
 _EXAMPLE = "write a condition such as request.mcp.tool_name == 'search'"
 

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from eastgate.diagnostics import Reporter
 from eastgate.dialects.base import reader
 from eastgate.dialects.kuadrant import meaning, shapes
+from eastgate.dialects.kuadrant.model import Policy
+from eastgate.dialects.kuadrant.nulls import without_nulls
+from eastgate.settings import Settings
+from eastgate.sources import Document
+from eastgate.sources.node import Node
 
 __all__ = ["read"]
 
-read = reader(shapes.AUTH_POLICY, lambda settings: settings, meaning.auth_policy)
+_read = reader(shapes.AUTH_POLICY, lambda settings: settings, meaning.auth_policy)
+
+
+def read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Policy | None:
+    """The policy of a document, where nothing is wrong with it."""
+    return _read(document, without_nulls(root), settings, reporter)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from eastgate.dialects.kuadrant import validation
-from eastgate.dialects.kuadrant.schemes import SCHEME
+from eastgate.dialects.kuadrant.schemes import LONE_SCHEME, SCHEME
 from eastgate.schema import Field, ListOf, Record, Text
 from eastgate.schema.codes import UNKNOWN_FIELD
 from eastgate.schema.kubernetes import dns_subdomain, resource
@@ -81,9 +81,13 @@ _RESOURCE: Record[Settings] = resource(
                 ListOf(SCHEME, "a list of auth schemes", validation.one_scheme_for_a_host, served=32),
                 about="How callers are recognized and authorized: one scheme for each host of requests.",
             ),
+            "authScheme": Field(
+                LONE_SCHEME,
+                about="The one scheme of a policy, in place of `authSchemes`: for all hosts where it names none.",
+            ),
         },
-        rules=(validation.some_scheme,),
-        misspelt={"targetRefs": "targetRef", "authScheme": "authSchemes", "rule": "rules"},
+        rules=(validation.some_scheme, validation.one_word_for_schemes),
+        misspelt={"targetRefs": "targetRef", "rule": "rules"},
         advice={
             "hosts": "write the hosts in the rules: rules: [{hosts: [..]}]",
             "when": "write conditions in an auth scheme: authSchemes: [{when: [..]}]",

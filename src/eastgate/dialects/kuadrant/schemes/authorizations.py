@@ -8,7 +8,7 @@ from eastgate.dialects.kuadrant.schemes.conditions import RULES
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.expressions import rego_module
 from eastgate.dialects.kuadrant.schemes.styles import Style
-from eastgate.dialects.kuadrant.schemes.values import value
+from eastgate.dialects.kuadrant.schemes.values import TIMEOUT, value
 from eastgate.schema import Choice, Field, Flag, ListOf, Record, Text, quoted
 from eastgate.settings import Settings
 from eastgate.sources.node import Node
@@ -64,7 +64,10 @@ def _review(style: Style) -> Field[Settings]:
 
     def subject(node: Node, to: Checking) -> None:
         groups = node.get("groups")
-        if "user" not in node and "authorizationGroups" not in node and (groups is None or not list(groups)):
+        if groups is not None and groups.value == []:
+            way_out = "write the groups, or leave `groups` out"
+            to.report(codes.SUBJECT, "there is no group in the list", groups, help=way_out)
+        elif "user" not in node and "authorizationGroups" not in node and groups is None:
             message = f"{what} needs `user` or `groups`"
             to.report(codes.SUBJECT, message, node, help=f"write user: {selected}")
 
@@ -80,6 +83,7 @@ def _review(style: Style) -> Field[Settings]:
                 "user": Field(value(style, "user"), help=f"write user: {selected}"),
                 "groups": Field(ListOf(Text("a group", _group), "a list of groups")),
                 "resourceAttributes": Field(attributes),
+                **({} if style is Style.OLD else {"timeout": TIMEOUT}),
             },
             subject,
             unsupported=("authorizationGroups",),

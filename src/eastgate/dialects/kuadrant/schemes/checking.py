@@ -46,6 +46,7 @@ def record(
 def exactly_one(code: Code, what: str, names: tuple[str, ...], reported: tuple[str, ...] = ()) -> Demand:
     """One of several fields; those that are reported already count, and are not spoken of again."""
 
+    @constraint(oneOf=[{"required": [name]} for name in names])
     def rule(node: Node, to: Checking) -> None:
         written = [key for key, value in node.items() if key in names and value.value is not None]
         others = [key for key in reported if key in node]

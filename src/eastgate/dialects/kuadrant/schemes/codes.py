@@ -87,8 +87,8 @@ HTTP_CALL = Code(
 )
 ISSUER = Code(
     "EG5120",
-    "token without an issuer",
-    "The keys that sign tokens are found at their issuer, or at the URL of a key set.",
+    "not exactly one issuer of tokens",
+    "The keys that sign tokens are found at their issuer, or at the URL of a key set. Of both, Authorino refuses one.",
 )
 SUBJECT = Code("EG5121", "review without a subject", "The API server is asked about a user, about groups, or both.")
 NAME = Code(
@@ -128,9 +128,4 @@ CALLBACKS = Code(
     "EG5136",
     "callbacks are not made",
     "Authorino can call other services once it has decided. Eastgate decides, and calls nobody afterwards.",
-)
-METRICS = Code(
-    "EG5137",
-    "metrics of one entry",
-    "Authorino can keep metrics of a single entry. Eastgate does not, and says so rather than ignoring a line.",
 )

@@ -9,7 +9,7 @@ from eastgate.dialects.kuadrant.schemes.checking import Checking, exactly_one, n
 from eastgate.dialects.kuadrant.schemes.credentials import credentials
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.styles import Style
-from eastgate.dialects.kuadrant.schemes.values import LONGEST_KEPT, SELECTED, URL, named_values
+from eastgate.dialects.kuadrant.schemes.values import LONGEST_KEPT, SELECTED, TIMEOUT, URL, named_values
 from eastgate.schema import Cel, Field, Flag, ListOf, Record, Text, Whole, constraint, quoted
 from eastgate.schema.kubernetes import dns_subdomain, label_selector, selector_of
 from eastgate.settings import Settings
@@ -121,15 +121,10 @@ _OIDC: Shape = record(
 )
 
 
-def _some_issuer(node: Node, to: Checking) -> None:
-    if "issuerUrl" not in node and "jwksUrl" not in node and "endpoint" not in node:
-        to.report(codes.ISSUER, "jwt needs `issuerUrl` or `jwksUrl`", node, help="write issuerUrl: <its URL>")
-
-
 _JWT: Shape = record(
     "jwt",
-    {"issuerUrl": Field(URL), "jwksUrl": Field(URL), "ttl": _KEYS_KEPT, "audiences": _AUDIENCES},
-    _some_issuer,
+    {"issuerUrl": Field(URL), "jwksUrl": Field(URL), "ttl": _KEYS_KEPT, "audiences": _AUDIENCES, "timeout": TIMEOUT},
+    exactly_one(codes.ISSUER, "jwt", ("issuerUrl", "jwksUrl"), ("endpoint",)),
     renamed={"endpoint": "write issuerUrl: .."},
     misspelt={"issuer": "issuerUrl", "jwksUri": "jwksUrl", "audience": "audiences", "aud": "audiences"},
     advice={"audience": "write audiences: [..]", "aud": "write audiences: [..]"},
@@ -140,10 +135,16 @@ def _introspection(style: Style) -> Field[Settings]:
     old, new = "tokenIntrospectionUrl", "endpoint"
     mine, other = (old, new) if style is Style.OLD else (new, old)
     what = style.pick("oauth2", "oauth2Introspection")
+    timeout = {} if style is Style.OLD else {"timeout": TIMEOUT}
     return Field(
         record(
             what,
-            {mine: Field(URL), "tokenTypeHint": Field(Text("a hint")), "credentialsRef": _CLIENT_CREDENTIALS},
+            {
+                mine: Field(URL),
+                "tokenTypeHint": Field(Text("a hint")),
+                "credentialsRef": _CLIENT_CREDENTIALS,
+                **timeout,
+            },
             needs(codes.URL, what, mine, "<the URL of the introspection endpoint>", other),
             renamed={other: f"write {mine}: .."},
             misspelt={"url": mine},
@@ -151,7 +152,10 @@ def _introspection(style: Style) -> Field[Settings]:
     )
 
 
-_REVIEW: Shape = record("a review of tokens", {"audiences": _AUDIENCES}, misspelt={"audience": "audiences"})
+def _review(**more: Field[Settings]) -> Shape:
+    return record("a review of tokens", {"audiences": _AUDIENCES, **more}, misspelt={"audience": "audiences"})
+
+
 _NOTHING: Field[Settings] = Field(record("anonymous", {}), help="write anonymous: {}")
 
 
@@ -186,7 +190,7 @@ _OLD: Shape = entry(
         "oidc": Field(_OIDC, help="write oidc: {endpoint: ..}"),
         "apiKey": _secrets(Style.OLD, "apiKey"),
         "mtls": _secrets(Style.OLD, "mtls"),
-        "kubernetes": Field(_REVIEW, help="write kubernetes: {}"),
+        "kubernetes": Field(_review(), help="write kubernetes: {}"),
         "oauth2": _introspection(Style.OLD),
         "plain": _plain(Style.OLD),
         "anonymous": _NOTHING,
@@ -215,7 +219,7 @@ _NEW: Shape = entry(
         "jwt": Field(_JWT, help="write jwt: {issuerUrl: ..}"),
         "apiKey": _secrets(Style.NEW, "apiKey", unsupported=("keySelector",)),
         "x509": _secrets(Style.NEW, "x509", unsupported=("source",)),
-        "kubernetesTokenReview": Field(_REVIEW, help="write kubernetesTokenReview: {}"),
+        "kubernetesTokenReview": Field(_review(timeout=TIMEOUT), help="write kubernetesTokenReview: {}"),
         "oauth2Introspection": _introspection(Style.NEW),
         "plain": _plain(Style.NEW),
         "anonymous": _NOTHING,

@@ -7,7 +7,7 @@ from eastgate.dialects.kuadrant.schemes.checking import Checking, needs, record
 from eastgate.dialects.kuadrant.schemes.credentials import credentials
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.styles import Style
-from eastgate.dialects.kuadrant.schemes.values import TEMPLATE_URL, named_values, value
+from eastgate.dialects.kuadrant.schemes.values import TEMPLATE_URL, TIMEOUT, named_values, value
 from eastgate.schema import Choice, Field, Record, Text, quoted
 from eastgate.schema.kubernetes import dns_subdomain
 from eastgate.settings import Settings
@@ -72,6 +72,7 @@ def _http(style: Style) -> Record[Settings]:
             "headers": Field(named_values(style, "a mapping of headers", headers=True)),
             "sharedSecretRef": Field(_SHARED_SECRET),
             "credentials": Field(credentials(style)),
+            **({} if style is Style.OLD else {"timeout": TIMEOUT}),
         },
         needs(codes.URL, "http", mine, "<a URL>", other, "urlExpression"),
         _one_body,

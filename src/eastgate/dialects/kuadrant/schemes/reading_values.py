@@ -77,6 +77,11 @@ def all_of(conditions: Node | None, patterns: Patterns) -> All | None:
     return All(tuple(_condition(one, patterns) for one in conditions))
 
 
+def _alternatives(node: Node, patterns: Patterns) -> tuple[Condition, ...]:
+    """What a member of `any` contributes. A named set is its patterns one by one, as Authorino flattens it."""
+    return patterns[node["patternRef"].text].parts if "patternRef" in node else (_condition(node, patterns),)
+
+
 def _condition(node: Node, patterns: Patterns) -> Condition:
     if "patternRef" in node:
         return patterns[node["patternRef"].text]
@@ -85,7 +90,9 @@ def _condition(node: Node, patterns: Patterns) -> Condition:
     if "all" in node:
         return All(tuple(_condition(one, patterns) for one in node["all"]))
     if "any" in node:
-        return AnyOf(tuple(_condition(one, patterns) for one in node["any"]))
+        members = [(one, _alternatives(one, patterns)) for one in node["any"]]
+        apart = tuple(one["patternRef"].span for one, parts in members if len(parts) > 1)
+        return AnyOf(tuple(part for _, parts in members for part in parts), apart)
     value = node.get("value")
     operator = Operator(node["operator"].text)
     return Pattern(node["selector"].text, operator, value.text if value is not None else "", node.span)

@@ -16,16 +16,16 @@ from eastgate.dialects.kuadrant.schemes.styles import Style, in_one_style
 from eastgate.dialects.kuadrant.schemes.unsupported import report_unsupported
 from eastgate.dialects.kuadrant.validation import host
 from eastgate.schema import Anything, Cel, Field, ListOf, Record, Text, check, constraint
+from eastgate.schema.codes import MISSING_FIELD
 from eastgate.settings import Settings
 from eastgate.sources.node import Node
 
-__all__ = ["SCHEME"]
+__all__ = ["LONE_SCHEME", "SCHEME"]
 
 _HOSTS_HELP = "write hosts: [<a host>]"
 _SOME_HOST = some(codes.NO_HOST, "a scheme is for at least one host", _HOSTS_HELP)
 _HOSTS: Field[Settings] = Field(
     ListOf(Text("a host", host, served=255), "a list of hosts", _SOME_HOST, served=24),
-    required=True,
     help=_HOSTS_HELP,
     about="The hosts that the scheme is for: a DNS name, `*.` and a DNS name, or `*`.",
 )
@@ -63,6 +63,12 @@ _STYLES: dict[Style, Record[Settings]] = {
         misspelt={**_MISSPELT, "authn": "authentication", "authz": "authorization"},
     ),
 }
+
+
+def _for_hosts(scheme: Node, to: Checking) -> None:
+    """One of several schemes is for some hosts; one alone is for all."""
+    if "hosts" not in scheme:
+        to.report(MISSING_FIELD, "an auth scheme needs `hosts`", scheme, help=_HOSTS_HELP)
 
 
 def _in_its_style(scheme: Node, to: Checking) -> None:
@@ -108,7 +114,7 @@ def _words_of_one_style(scheme: Node, to: Checking) -> None:
 
 
 _OLD, _NEW = _STYLES[Style.OLD].fields, _STYLES[Style.NEW].fields
-_SERVED: Record[Settings] = Record(
+_SERVED_ALONE: Record[Settings] = Record(
     "an auth scheme",
     {
         **_COMMON,
@@ -126,4 +132,6 @@ _SERVED: Record[Settings] = Record(
     rules=(_words_of_one_style,),
     about="How callers to some hosts are recognized and authorized, as in Authorino's AuthConfig.",
 )
-SCHEME: Record[Settings] = Record("an auth scheme", _AnyField(), rules=(_in_its_style,), served=_SERVED)
+_SERVED = replace(_SERVED_ALONE, fields={**_SERVED_ALONE.fields, "hosts": replace(_HOSTS, required=True)})
+LONE_SCHEME: Record[Settings] = Record("an auth scheme", _AnyField(), rules=(_in_its_style,), served=_SERVED_ALONE)
+SCHEME: Record[Settings] = Record("an auth scheme", _AnyField(), rules=(_for_hosts, _in_its_style), served=_SERVED)

@@ -26,9 +26,6 @@ class Feature:
     flag: bool = False
 
 
-_REMOVE_METRICS = Feature(
-    ("metrics",), codes.METRICS, "there are no metrics of one entry", "remove `metrics`", flag=True
-)
 _ALL_NAMESPACES = [
     Feature(
         (method, "allNamespaces"),
@@ -43,7 +40,6 @@ _TELL = "remove it: a decision is told to the proxy, and to nobody else"
 
 FEATURES: dict[str, tuple[Feature, ...]] = {
     "identity": (
-        _REMOVE_METRICS,
         *_ALL_NAMESPACES,
         Feature(
             ("hmac",),
@@ -77,7 +73,6 @@ FEATURES: dict[str, tuple[Feature, ...]] = {
         ),
     ),
     "metadata": (
-        _REMOVE_METRICS,
         Feature(
             ("userInfo",),
             codes.METADATA_UNSUPPORTED,
@@ -104,7 +99,6 @@ FEATURES: dict[str, tuple[Feature, ...]] = {
         ),
     ),
     "authorization": (
-        _REMOVE_METRICS,
         *(
             Feature(
                 (name,),
@@ -134,7 +128,6 @@ FEATURES: dict[str, tuple[Feature, ...]] = {
         ),
     ),
     "response": (
-        _REMOVE_METRICS,
         Feature(
             ("wristband",),
             codes.RESPONSE_UNSUPPORTED,

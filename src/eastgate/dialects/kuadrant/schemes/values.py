@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from eastgate.authconfig.fetching import url_problem
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.checking import Checking, Demand, exactly_one, named, record, unique_names
+from eastgate.dialects.kuadrant.schemes.checking import Checking, exactly_one, named, record, unique_names
 from eastgate.dialects.kuadrant.schemes.expressions import cel_value
 from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.gjson import is_template, path_problem
@@ -21,6 +21,7 @@ __all__ = [
     "PATH",
     "SELECTED",
     "TEMPLATE_URL",
+    "TIMEOUT",
     "URL",
     "header_name",
     "named_values",
@@ -28,6 +29,8 @@ __all__ = [
 ]
 
 LONGEST_KEPT = 31_536_000  # seconds: a year
+TIMEOUT: Field[Settings] = Field(Whole(0, 2**31 - 1, what="a number of milliseconds"))
+"""How long Authorino waits for an answer. It changes no decision."""
 KEPT_SECONDS = Whole(1, LONGEST_KEPT, codes.TTL, "a number of seconds")
 
 
@@ -114,19 +117,6 @@ _VALUE_FROM: Record[Settings] = record(
 _WRITTEN_OUT: Field[Settings] = Field(Anything(), about="The value, written out: of any type.")
 
 
-def _one_value(*names: str, renamed: tuple[str, ...]) -> Demand:
-    one = exactly_one(codes.VALUE, "a value", names, renamed)
-
-    def rule(node: Node, to: Checking) -> None:
-        written = node.get("value")
-        if written is not None and written.value is None:
-            to.report(codes.VALUE, "`value` has no value", written, help='write "" if it is to be empty')
-        else:
-            one(node, to)
-
-    return rule
-
-
 def value(style: Style, what: str, extra: dict[str, Field[Settings]] | None = None) -> Record[Settings]:
     """Something that is written out, selected, or (in the new style) computed."""
     if style is Style.OLD:
@@ -135,7 +125,7 @@ def value(style: Style, what: str, extra: dict[str, Field[Settings]] | None = No
             "expression": "write valueFrom: {authJSON: ..}; expressions stand beside `authentication`",
         }
         fields = {**(extra or {}), "value": _WRITTEN_OUT, "valueFrom": Field(_VALUE_FROM)}
-        rule = _one_value("value", "valueFrom", renamed=tuple(renamed))
+        rule = exactly_one(codes.VALUE, "a value", ("value", "valueFrom"), tuple(renamed))
         return record(what, fields, rule, renamed=renamed, advice={"authJSON": "write valueFrom: {authJSON: ..}"})
     renamed = {"valueFrom": "write selector: .."}
     fields = {
@@ -144,7 +134,7 @@ def value(style: Style, what: str, extra: dict[str, Field[Settings]] | None = No
         "selector": Field(SELECTED),
         "expression": Field(Text("a CEL expression", cel_value)),
     }
-    rule = _one_value("value", "selector", "expression", renamed=tuple(renamed))
+    rule = exactly_one(codes.VALUE, "a value", ("value", "selector", "expression"), tuple(renamed))
     return record(what, fields, rule, renamed=renamed)
 
 

@@ -1,0 +1,192 @@
+"""Where the core, which is CEL in C++, differs from CEL in Go, and what is put into an expression to make up for it.
+
+Hosts of documents, such as Authorino, are written in Go. There a field of a text or number is absent and no error, a
+bool is no number, `substring` may reach the end, and an optional as the answer is what is in it. The checked
+expression is rewritten: operands are wrapped into functions that are declared here and that no author can write.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+__all__ = ["declarations", "rewritten"]
+
+_FIELDS, _ENTRIES, _NUMBER, _SUBSTRING = "@fields", "@entries", "@number", "@substring"
+_SCALAR, _NO_DOUBLE = "@scalar", "@no_double"
+_STRING: Final = 5  # google.api.expr's primitive type
+
+
+def _fields(value: object) -> object:
+    """What has the fields of a value: a text, a number and null have none."""
+    if isinstance(value, dict):
+        return value
+    if value is None or isinstance(value, str | bool | int | float):
+        return {}
+    raise TypeError("it has no fields")
+
+
+def _entries(value: object) -> object:
+    """What has the entries of a value, by index or by key."""
+    return value if isinstance(value, list) else _fields(value)
+
+
+def _number(value: object) -> object:
+    if isinstance(value, bool):
+        raise TypeError("no such overload: a bool is no number")
+    if isinstance(value, str) and value != value.strip():
+        raise ValueError("a number has no blanks around it")
+    return value
+
+
+def _scalar(value: object) -> object:
+    if isinstance(value, list | dict):
+        raise TypeError("a list or a map is written otherwise in each CEL")
+    return value
+
+
+def _no_double(value: object) -> object:
+    if isinstance(value, float):
+        raise TypeError("a double is written otherwise in each CEL")
+    return _scalar(value)
+
+
+def _substring(text: object, start: object, end: object) -> str:
+    if not (isinstance(text, str) and isinstance(start, int) and isinstance(end, int)):
+        raise TypeError("no such overload: substring")
+    if not 0 <= start <= end <= len(text):
+        raise ValueError("substring is out of range")
+    return text[start:end]
+
+
+_IMPLEMENTED: Final[dict[str, tuple[Callable[..., object], int]]] = {
+    _FIELDS: (_fields, 1),
+    _ENTRIES: (_entries, 1),
+    _NUMBER: (_number, 1),
+    _SCALAR: (_scalar, 1),
+    _NO_DOUBLE: (_no_double, 1),
+    _SUBSTRING: (_substring, 3),
+}
+
+
+def only_texts(template: str) -> bool:
+    """Whether a template of `format` has no clause other than `%s`, which writes anything."""
+    return re.search(r"%(?!s)", template.replace("%%", "")) is None
+
+
+def declarations(cel: Any) -> list[Any]:
+    """The functions, for an environment of the core."""
+    return [
+        cel.FunctionDecl(
+            name, [cel.Overload(id=name, return_type=cel.Type.DYN, parameters=[cel.Type.DYN] * count, impl=impl)]
+        )
+        for name, (impl, count) in _IMPLEMENTED.items()
+    ]
+
+
+def rewritten(checked: Any) -> bool:
+    """Put the functions into a checked expression, which is changed; whether there was anything to do."""
+    rewriting = _Rewriting(checked)
+    rewriting.visit(checked.expr)
+    if _is_optional(checked.type_map.get(checked.expr.id)):
+        rewriting.unwrap(checked.expr)
+    return rewriting.changed
+
+
+class _Rewriting:
+    def __init__(self, checked: Any) -> None:
+        self._checked = checked
+        self._last = max((*checked.type_map, *checked.source_info.positions, 0))
+        self.changed = False
+
+    def visit(self, expr: Any) -> None:
+        """Rewrite an expression and all that it is made of."""
+        for child in _children(expr):
+            self.visit(child)
+        if expr.HasField("select_expr") and expr.select_expr.test_only:
+            self._wrap(expr.select_expr.operand, _FIELDS)
+        if expr.HasField("call_expr"):
+            self._call(expr, expr.call_expr)
+
+    def _call(self, expr: Any, call: Any) -> None:
+        if call.function == "_?._":
+            self._wrap(call.args[0], _FIELDS)
+        elif call.function == "_[?_]":
+            self._wrap(call.args[0], _ENTRIES)
+        elif call.function in ("int", "uint", "double") and len(call.args) == 1:
+            self._wrap(call.args[0], _NUMBER)
+        elif call.function == "format":
+            for argument in _listed(call.args[0]):
+                self._wrap(argument, _SCALAR if only_texts(call.target.const_expr.string_value) else _NO_DOUBLE)
+        elif call.function == "substring" and len(call.args) == 2 and call.HasField("target"):
+            arguments = [call.target, *call.args]
+            call.ClearField("target")
+            del call.args[:]
+            call.args.extend(arguments)
+            self._name(expr, call, _SUBSTRING)
+
+    def _wrap(self, operand: Any, function: str) -> None:
+        """Only what may be anything: of what is known to be a map or a number the core says the same."""
+        type_ = self._checked.type_map.get(operand.id)
+        is_text = function == _NUMBER and type_ is not None and type_.primitive == _STRING
+        if not is_text and (type_ is None or type_.WhichOneof("type_kind") != "dyn"):
+            return
+        inner = type(operand)()
+        inner.CopyFrom(operand)
+        operand.Clear()
+        self._last += 1
+        operand.id = self._last
+        self._checked.type_map[operand.id].dyn.SetInParent()
+        operand.call_expr.args.append(inner)
+        self._name(operand, operand.call_expr, function)
+
+    def unwrap(self, expr: Any) -> None:
+        """An optional as the answer is what is in it, and an error where there is nothing."""
+        inner = type(expr)()
+        inner.CopyFrom(expr)
+        expr.Clear()
+        self._last += 1
+        expr.id = self._last
+        self._checked.type_map[expr.id].dyn.SetInParent()
+        expr.call_expr.target.CopyFrom(inner)
+        self._name(expr, expr.call_expr, "value", "optional_value")
+
+    def _name(self, expr: Any, call: Any, function: str, overload: str | None = None) -> None:
+        call.function = function
+        reference = self._checked.reference_map[expr.id]
+        reference.Clear()
+        reference.overload_id.append(overload or function)
+        self.changed = True
+
+
+def _listed(expr: Any) -> Iterator[Any]:
+    """The elements of a list that is written out; of any other the list itself."""
+    if expr.HasField("list_expr"):
+        yield from expr.list_expr.elements
+    else:
+        yield expr
+
+
+def _is_optional(type_: Any) -> bool:
+    return type_ is not None and type_.abstract_type.name == "optional_type"
+
+
+def _children(expr: Any) -> Iterator[Any]:
+    match expr.WhichOneof("expr_kind"):
+        case "select_expr":
+            yield expr.select_expr.operand
+        case "call_expr":
+            if expr.call_expr.HasField("target"):
+                yield expr.call_expr.target
+            yield from expr.call_expr.args
+        case "list_expr":
+            yield from expr.list_expr.elements
+        case "struct_expr":
+            for entry in expr.struct_expr.entries:
+                if entry.HasField("map_key"):
+                    yield entry.map_key
+                yield entry.value
+        case "comprehension_expr":
+            loop = expr.comprehension_expr
+            yield from (loop.iter_range, loop.accu_init, loop.loop_condition, loop.loop_step, loop.result)

@@ -1,0 +1,38 @@
+"""Rego, as OPA evaluates it, for policies that are given as text.
+
+Only what is known to be decided as OPA decides it is supported: the language before version 1 with its later keywords,
+and the built-in functions that have been compared with OPA's. Everything else is a problem of the module, told when
+it is read. An evaluation is bounded in steps and sizes; past a bound there is no answer, which denies.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from eastgate.rego.compiling import Program, compiled
+from eastgate.rego.evaluating import Budget, NoAnswer, evaluated
+from eastgate.rego.parser import parse
+from eastgate.rego.syntax import Problem
+from eastgate.rego.values import from_json, to_json
+
+__all__ = ["Budget", "NoAnswer", "Problem", "Program", "evaluate", "program"]
+
+
+@lru_cache(maxsize=256)
+def program(module: str) -> Program | Problem:
+    """The program of a module without its `package` line, or what is wrong with it."""
+    try:
+        return compiled(parse(module))
+    except Problem as problem:
+        return problem
+    except RecursionError:
+        return Problem("the module is nested too deeply")
+
+
+def evaluate(program: Program, input_: object, now: int, budget: Budget | None = None) -> dict[str, object]:
+    """The values of all rules that have one, as JSON. `now`: nanoseconds since 1970. Raises NoAnswer."""
+    try:
+        values = evaluated(program, from_json(input_), now, budget or Budget())
+        return {name: to_json(value) for name, value in values.items()}
+    except ValueError:
+        raise NoAnswer("its input is no JSON") from None

@@ -1,0 +1,20 @@
+"""All built-in functions by name, with what is known of their types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from eastgate.rego.functions import collections, encodings, numbers, places, strings
+from eastgate.rego.functions.collections import walked
+from eastgate.rego.functions.registry import REGISTERED, Bounded, Failed
+from eastgate.rego.values import Value
+
+__all__ = ["ACCEPTED", "ARITIES", "FUNCTIONS", "RESULTS", "Bounded", "Failed", "walked"]
+
+_DECLARED: Final = (collections, encodings, numbers, places, strings)  # importing them has filled the registry
+
+FUNCTIONS: Final[dict[str, Callable[..., Value]]] = {name: one.call for name, one in REGISTERED.items()}
+ACCEPTED: Final = {name: one.accepts for name, one in REGISTERED.items()}
+RESULTS: Final = {name: one.result for name, one in REGISTERED.items() if one.result is not None}
+ARITIES: Final = {name: len(one.accepts) for name, one in REGISTERED.items()} | {"walk": 1, "time.now_ns": 0}

@@ -1,0 +1,262 @@
+"""Arrays, sets, objects, and types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from functools import reduce
+
+from eastgate.rego.functions.registry import Failed, function, integer, type_of
+from eastgate.rego.values import Object, Set, Value, compare
+
+Items = tuple[Value, ...]
+
+
+def walked(path: Items, value: Value) -> Iterator[Value]:
+    """Every value inside a value, itself first, each with its path: `[path, value]`."""
+    yield (path, value)
+    match value:
+        case tuple():
+            for at, item in enumerate(value):
+                yield from walked((*path, at), item)
+        case Set():
+            for item in value:
+                yield from walked((*path, item), item)
+        case Object():
+            for key, item in value.items():
+                yield from walked((*path, key), item)
+
+
+@function("internal.member_2", "any", "any", result="boolean")
+def member(item: Value, values: Value) -> Value:
+    """`item in values`."""
+    match values:
+        case Set():
+            return item in values
+        case tuple():
+            return any(compare(item, one) == 0 for one in values)
+        case Object():
+            return any(compare(item, one) == 0 for _, one in values.items())
+    return False
+
+
+@function("all", "array|set", result="boolean")
+def all_(values: Items | Set) -> Value:
+    """Whether all are true."""
+    return all(value is True for value in values)
+
+
+@function("any", "array|set", result="boolean")
+def any_(values: Items | Set) -> Value:
+    """Whether one is true."""
+    return any(value is True for value in values)
+
+
+@function("array.concat", "array", "array", result="array")
+def array_concat(first: Items, second: Items) -> Value:
+    """One array after the other."""
+    return first + second
+
+
+@function("array.reverse", "array", result="array")
+def array_reverse(values: Items) -> Value:
+    """From the end to the start."""
+    return values[::-1]
+
+
+@function("array.slice", "array", "number", "number", result="array")
+def array_slice(values: Items, start: int | Decimal, stop: int | Decimal) -> Value:
+    """From a place up to another."""
+    return values[max(integer(start), 0) : max(integer(stop), 0)]
+
+
+@function("and", "set", "set", result="set")
+def and_(left: Set, right: Set) -> Value:
+    """`&`."""
+    return Set(item for item in left if item in right)
+
+
+@function("or", "set", "set", result="set")
+def or_(left: Set, right: Set) -> Value:
+    """`|`."""
+    return Set((*left, *right))
+
+
+@function("set_diff", "set", "set", result="set")
+def set_diff(left: Set, right: Set) -> Value:
+    """What the left set has and the right has not."""
+    return Set(item for item in left if item not in right)
+
+
+def _sets(values: Set) -> list[Set]:
+    found = [item for item in values if isinstance(item, Set)]
+    if len(found) != len(values):
+        raise Failed
+    return found
+
+
+@function("union", "set", result="set")
+def union(values: Set) -> Value:
+    """All items of several sets."""
+    return Set(item for one in _sets(values) for item in one)
+
+
+@function("intersection", "set", result="set")
+def intersection(values: Set) -> Value:
+    """The items that several sets share."""
+    sets = _sets(values)
+    return Set(item for item in sets[0] if all(item in one for one in sets)) if sets else Set(())
+
+
+@function("object.get", "object", "any", "any")
+def object_get(value: Object, key: Value, default: Value) -> Value:
+    """The value of a key, or of a path of keys; else the default."""
+    if not isinstance(key, tuple):
+        found = value.get(key)
+        return default if found is None else found[0]
+    here: Value = value
+    for part in key:
+        step = _step(here, part)
+        if step is None:
+            return default
+        here = step[0]
+    return here
+
+
+def _step(value: Value, key: Value) -> tuple[Value] | None:
+    match value:
+        case Object():
+            return value.get(key)
+        case Set():
+            return (key,) if key in value else None
+        case tuple() if isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(value):
+            return (value[key],)
+    return None
+
+
+@function("object.keys", "object", result="set")
+def object_keys(value: Object) -> Value:
+    """All keys."""
+    return Set(key for key, _ in value.items())
+
+
+def _keys(keys: Items | Set | Object) -> Set:
+    return Set(key for key, _ in keys.items()) if isinstance(keys, Object) else Set(keys)
+
+
+@function("object.remove", "object", "array|set|object", result="object")
+def object_remove(value: Object, keys: Items | Set | Object) -> Value:
+    """Without these keys."""
+    gone = _keys(keys)
+    return Object((key, item) for key, item in value.items() if key not in gone)
+
+
+@function("object.filter", "object", "array|set|object", result="object")
+def object_filter(value: Object, keys: Items | Set | Object) -> Value:
+    """With these keys only."""
+    kept = _keys(keys)
+    return Object((key, item) for key, item in value.items() if key in kept)
+
+
+@function("object.union", "object", "object", result="object")
+def object_union(left: Object, right: Object) -> Object:
+    """Both, all the way down; where both have a value that is no object, the right one's."""
+    found = list(left.items())
+    for key, item in right.items():
+        known = left.get(key)
+        both = isinstance(item, Object) and known is not None and isinstance(known[0], Object)
+        found.append((key, object_union(known[0], item) if both else item))  # type: ignore[index,arg-type]
+    return Object(found)
+
+
+@function("object.union_n", "array", result="object")
+def object_union_n(values: Items) -> Value:
+    """All of them, the last first."""
+    objects = [value for value in values if isinstance(value, Object)]
+    if len(objects) != len(values):
+        raise Failed
+    return reduce(object_union, objects, Object(()))
+
+
+@function("object.subset", "object|set|array", "object|set|array", result="boolean")
+def object_subset(whole: Value, part: Value) -> Value:
+    """Whether all of the second is in the first; of an array, in one piece."""
+    match whole, part:
+        case Object(), Object():
+            return _object_has(whole, part)
+        case Set(), Set():
+            return all(item in whole for item in part)
+        case tuple(), tuple():
+            return any(
+                all(compare(a, b) == 0 for a, b in zip(whole[at:], part, strict=False))
+                for at in range(len(whole) - len(part) + 1)
+            )
+        case tuple(), Set():
+            return all(item in Set(whole) for item in part)
+    raise Failed
+
+
+def _object_has(whole: Object, part: Object) -> bool:
+    for key, item in part.items():
+        known = whole.get(key)
+        if known is None:
+            return False
+        match known[0], item:
+            case Object(), Object():
+                if not _object_has(known[0], item):
+                    return False
+            case (Set(), Set()) | (tuple(), tuple()) | (tuple(), Set()):
+                if not object_subset(known[0], item):
+                    return False
+            case _:
+                if compare(known[0], item):
+                    return False
+    return True
+
+
+@function("graph.reachable", "object", "array|set", result="set")
+def graph_reachable(graph: Object, initial: Items | Set) -> Value:
+    """All keys that edges lead to from the first ones."""
+    left, found = list(initial), list[Value]()
+    while left:
+        key = left.pop()
+        edges = graph.get(key)
+        if edges is None or key in Set(found):
+            continue
+        found.append(key)
+        if isinstance(edges[0], tuple | Set):
+            left += edges[0]
+    return Set(found)
+
+
+@function("type_name", "any", result="string")
+def type_name(value: Value) -> Value:
+    """The name of its type."""
+    return type_of(value)
+
+
+def _declare_tests() -> None:
+    for name in ("array", "boolean", "null", "number", "object", "set", "string"):
+
+        def is_it(value: Value, name: str = name) -> Value:
+            return type_of(value) == name
+
+        function(f"is_{name}", "any", result="boolean")(is_it)
+
+    for name in ("boolean", "null", "object", "string"):
+        function(f"cast_{name}", name)(lambda value: value)
+
+
+_declare_tests()
+
+
+@function("cast_array", "array|set", result="array")
+def cast_array(values: Items | Set) -> Value:
+    """As an array."""
+    return tuple(values)
+
+
+@function("cast_set", "array|set", result="set")
+def cast_set(values: Items | Set) -> Value:
+    """As a set."""
+    return Set(values)

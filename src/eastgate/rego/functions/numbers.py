@@ -1,0 +1,257 @@
+"""Numbers, and what is counted and summed up."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from functools import reduce
+from typing import Final
+
+from eastgate.rego.functions.registry import MAX_ITEMS, Bounded, Failed, function, integer
+from eastgate.rego.values import Object, Set, Value, compare, in_order, number
+
+_EXACT: Final = 2**63
+_BITS: Final = 64  # of the numbers that OPA counts with where they are no integers
+_DIGITS: Final = 22
+
+Number = int | Decimal
+
+
+@function("plus", "number", "number", result="number")
+def plus(left: Number, right: Number) -> Value:
+    """`+`."""
+    return _exact(left + right) if isinstance(left, int) and isinstance(right, int) else _rounded(left, "+", right)
+
+
+@function("minus", "number|set", "number|set")
+def minus(left: Number | Set, right: Number | Set) -> Value:
+    """`-`, of numbers and of sets."""
+    if isinstance(left, Set) and isinstance(right, Set):
+        return Set(item for item in left if item not in right)
+    if isinstance(left, Set) or isinstance(right, Set):
+        raise Failed
+    return _exact(left - right) if isinstance(left, int) and isinstance(right, int) else _rounded(left, "-", right)
+
+
+@function("mul", "number", "number", result="number")
+def mul(left: Number, right: Number) -> Value:
+    """`*`."""
+    return _exact(left * right) if isinstance(left, int) and isinstance(right, int) else _rounded(left, "*", right)
+
+
+@function("div", "number", "number", result="number")
+def div(left: Number, right: Number) -> Value:
+    """`/`."""
+    if right == 0:
+        raise Failed
+    return _rounded(left, "/", right)
+
+
+@function("rem", "number", "number", result="number")
+def rem(left: Number, right: Number) -> Value:
+    """`%`, with the sign of the left side."""
+    if right == 0 or not isinstance(left, int) or not isinstance(right, int):
+        raise Failed
+    return _exact(int(math.copysign(1, left)) * (abs(left) % abs(right)))
+
+
+def _exact(value: int) -> int:
+    if abs(value) >= _EXACT:
+        raise Bounded("it counts with numbers that are too large")
+    return value
+
+
+def _rounded(left: Number, operator: str, right: Number) -> Value:
+    """As OPA counts: with 64 bits, and the fewest digits that mean the result."""
+    one, other = (_in_bits(Fraction(side)) for side in (left, right))
+    if max(abs(one), abs(other)) >= _EXACT:
+        raise Bounded("it counts with numbers that are too large")
+    exact = {"+": one + other, "-": one - other, "*": one * other}.get(operator)
+    return _shortest(_in_bits(one / other if exact is None else exact))
+
+
+def _in_bits(value: Fraction) -> Fraction:
+    """The nearest number with a mantissa of 64 bits; of two the even one."""
+    if value == 0:
+        return value
+    exponent = abs(value.numerator).bit_length() - value.denominator.bit_length() - _BITS
+    scaled = value / Fraction(2) ** exponent
+    while abs(scaled) >= 2**_BITS:
+        exponent, scaled = exponent + 1, scaled / 2
+    while abs(scaled) < 2 ** (_BITS - 1):
+        exponent, scaled = exponent - 1, scaled * 2
+    return round(scaled) * Fraction(2) ** exponent
+
+
+def _shortest(value: Fraction) -> Value:
+    if value.denominator == 1:
+        return _exact(int(value))
+    for digits in range(1, _DIGITS + 1):
+        text = _decimal(value, digits)
+        if _in_bits(Fraction(text)) == value:
+            return number(text)
+    raise Bounded("it makes a number with too many digits")
+
+
+def _decimal(value: Fraction, digits: int) -> Decimal:
+    power = 0
+    size = abs(value)
+    while size >= 10:
+        size, power = size / 10, power + 1
+    while size < 1:
+        size, power = size * 10, power - 1
+    scale = digits - 1 - power
+    return Decimal(round(value * Fraction(10) ** scale)).scaleb(-scale)
+
+
+@function("abs", "number", result="number")
+def abs_(value: Number) -> Value:
+    """Without its sign."""
+    return number(abs(value))
+
+
+@function("ceil", "number", result="number")
+def ceil(value: Number) -> Value:
+    """The next integer above."""
+    return math.ceil(value)
+
+
+@function("floor", "number", result="number")
+def floor(value: Number) -> Value:
+    """The next integer below."""
+    return math.floor(value)
+
+
+@function("round", "number", result="number")
+def round_(value: Number) -> Value:
+    """The nearest integer; halves away from 0."""
+    nearest = math.floor(abs(Fraction(value)) + Fraction(1, 2))
+    return nearest if value >= 0 else -nearest
+
+
+@function("numbers.range", "number", "number", result="array")
+def numbers_range(first: Number, last: Number) -> Value:
+    """All integers from one to the other."""
+    start, end = integer(first), integer(last)
+    if abs(end - start) >= MAX_ITEMS:
+        raise Bounded("it makes a collection that is too large")
+    return tuple(range(start, end + 1)) if start <= end else tuple(range(start, end - 1, -1))
+
+
+def _integers(*values: Number) -> tuple[int, ...]:
+    if not all(isinstance(value, int) for value in values):
+        raise Failed
+    if any(abs(value) >= _EXACT for value in values):
+        raise Bounded("it counts with numbers that are too large")
+    return tuple(map(int, values))
+
+
+@function("bits.and", "number", "number", result="number")
+def bits_and(left: Number, right: Number) -> Value:
+    """Bits that both have."""
+    one, other = _integers(left, right)
+    return one & other
+
+
+@function("bits.or", "number", "number", result="number")
+def bits_or(left: Number, right: Number) -> Value:
+    """Bits that either has."""
+    one, other = _integers(left, right)
+    return one | other
+
+
+@function("bits.xor", "number", "number", result="number")
+def bits_xor(left: Number, right: Number) -> Value:
+    """Bits that one of them has."""
+    one, other = _integers(left, right)
+    return one ^ other
+
+
+@function("bits.negate", "number", result="number")
+def bits_negate(value: Number) -> Value:
+    """The other bits."""
+    return ~_integers(value)[0]
+
+
+@function("count", "string|array|object|set", result="number")
+def count(value: str | tuple[Value, ...] | Object | Set) -> Value:
+    """How many characters, items or keys."""
+    return len(value)
+
+
+def _numbers(values: tuple[Value, ...] | Set) -> list[Number]:
+    found = [value for value in values if isinstance(value, int | Decimal) and not isinstance(value, bool)]
+    if len(found) != len(values):
+        raise Failed
+    return found
+
+
+@function("sum", "array|set", result="number")
+def sum_(values: tuple[Value, ...] | Set) -> Value:
+    """All numbers, added."""
+    return reduce(plus, _numbers(values), 0)
+
+
+@function("product", "array|set", result="number")
+def product(values: tuple[Value, ...] | Set) -> Value:
+    """All numbers, multiplied."""
+    return reduce(mul, _numbers(values), 1)
+
+
+@function("max", "array|set")
+def max_(values: tuple[Value, ...] | Set) -> Value:
+    """The last in order."""
+    if not len(values):
+        raise Failed
+    return in_order(values)[-1]
+
+
+@function("min", "array|set")
+def min_(values: tuple[Value, ...] | Set) -> Value:
+    """The first in order."""
+    if not len(values):
+        raise Failed
+    return in_order(values)[0]
+
+
+@function("sort", "array|set", result="array")
+def sort(values: tuple[Value, ...] | Set) -> Value:
+    """All in order."""
+    return tuple(in_order(values))
+
+
+@function("equal", "any", "any", result="boolean")
+def equal(left: Value, right: Value) -> Value:
+    """`==`."""
+    return compare(left, right) == 0
+
+
+@function("neq", "any", "any", result="boolean")
+def neq(left: Value, right: Value) -> Value:
+    """`!=`."""
+    return compare(left, right) != 0
+
+
+@function("lt", "any", "any", result="boolean")
+def lt(left: Value, right: Value) -> Value:
+    """`<`."""
+    return compare(left, right) < 0
+
+
+@function("lte", "any", "any", result="boolean")
+def lte(left: Value, right: Value) -> Value:
+    """`<=`."""
+    return compare(left, right) <= 0
+
+
+@function("gt", "any", "any", result="boolean")
+def gt(left: Value, right: Value) -> Value:
+    """`>`."""
+    return compare(left, right) > 0
+
+
+@function("gte", "any", "any", result="boolean")
+def gte(left: Value, right: Value) -> Value:
+    """`>=`."""
+    return compare(left, right) >= 0

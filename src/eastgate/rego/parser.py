@@ -1,0 +1,521 @@
+"""Reading a module: Rego as it was before version 1, with its later keywords."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Final
+
+from eastgate.rego.syntax import (
+    Array,
+    Assign,
+    Body,
+    Call,
+    Collect,
+    Every,
+    Is,
+    Literal,
+    Module,
+    Not,
+    ObjectOf,
+    Problem,
+    Ref,
+    Rule,
+    Scalar,
+    SetOf,
+    Some,
+    SomeIn,
+    Term,
+    Unify,
+    Var,
+    With,
+)
+from eastgate.rego.values import number
+
+__all__ = ["parse"]
+
+MAX_DEPTH: Final = 64
+_TOKEN: Final = re.compile(
+    r"""(?P<space>[ \t\r]+|\#[^\n]*)|(?P<newline>\n)|(?P<text>"(?:[^"\\\n]|\\.)*")|(?P<raw>`[^`]*`)
+    |(?P<number>(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_]\w*)
+    |(?P<sign>:=|==|!=|<=|>=|[-=<>+*/%&|.,;:(){}\[\]])""",
+    re.VERBOSE | re.ASCII,
+)
+_RESERVED: Final = frozenset(
+    ("as", "default", "else", "false", "import", "not", "null", "package", "some", "true", "with", "every", "if")
+)
+_COMPARISONS: Final = {"==": "equal", "!=": "neq", "<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
+_LEVELS: Final = (  # loosest first
+    _COMPARISONS,
+    {"|": "or"},
+    {"&": "and"},
+    {"+": "plus", "-": "minus"},
+    {"*": "mul", "/": "div", "%": "rem"},
+)
+_OPENING: Final = ("(", "[", "{")
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+    line: int
+    spaced: bool  # white space stands before it
+    fresh: bool  # it is the first of its line
+
+
+def parse(module: str) -> Module:
+    """The module, without its `package` line. Raises Problem."""
+    return _Parser(tuple(_tokens(module))).module()
+
+
+def _tokens(module: str) -> Iterator[_Token]:
+    at, line, spaced, fresh = 0, 1, True, True
+    while at < len(module):
+        found = _TOKEN.match(module, at)
+        if found is None:
+            raise Problem(f"line {line}: {module[at]!r} cannot stand in a module")
+        at = found.end()
+        kind, text = str(found.lastgroup), found[0]
+        if kind == "newline":
+            line, spaced, fresh = line + 1, True, True
+        elif kind == "space":
+            spaced = True
+        else:
+            yield _Token(kind, text, line, spaced, fresh)
+            line += text.count("\n")
+            spaced = fresh = False
+    yield _Token("end", "", line, True, True)
+
+
+class _Parser:
+    def __init__(self, tokens: tuple[_Token, ...]) -> None:
+        self._tokens = tokens
+        self._at = 0
+        self._depth = 0
+        self._wildcards = 0
+        self._in_ends = False  # `|` ends a term: it is the head of a comprehension
+
+    # Tokens
+
+    @property
+    def _now(self) -> _Token:
+        return self._tokens[self._at]
+
+    def _is(self, *texts: str) -> bool:
+        return self._now.text in texts and self._now.kind in ("sign", "name")
+
+    def _take(self) -> _Token:
+        token = self._now
+        self._at += 1
+        return token
+
+    def _skip(self, *texts: str) -> bool:
+        if self._is(*texts):
+            self._at += 1
+            return True
+        return False
+
+    def _expect(self, text: str) -> _Token:
+        if not self._is(text):
+            raise self._problem(f"{text!r} must stand here, not {self._now.text!r}")
+        return self._take()
+
+    def _problem(self, message: str) -> Problem:
+        return Problem(f"line {self._now.line}: {message}")
+
+    def _name(self) -> str:
+        if self._now.kind != "name" or self._now.text in _RESERVED:
+            raise self._problem(f"a name must stand here, not {self._now.text!r}")
+        return self._take().text
+
+    # Modules
+
+    def module(self) -> Module:
+        """All of it."""
+        imports: dict[str, Ref] = {}
+        rules: list[Rule] = []
+        while self._now.kind != "end":
+            if self._skip(";"):
+                continue
+            if self._is("import"):
+                self._import(imports)
+            else:
+                rules += self._rule()
+            if not (self._now.fresh or self._is(";")):
+                raise self._problem(f"{self._now.text!r} cannot stand here")
+        return Module(tuple(rules), imports)
+
+    def _import(self, imports: dict[str, Ref]) -> None:
+        self._expect("import")
+        head = self._take().text
+        path: list[str] = []
+        while self._skip("."):
+            path.append(self._take().text)
+        while self._is("[") and not self._now.spaced:
+            self._take()
+            path.append(str(self._text(self._take())))
+            self._expect("]")
+        alias = self._name() if self._skip("as") else (path[-1] if path else head)
+        if (head, path[:1]) in (("future", ["keywords"]), ("rego", ["v1"])):
+            return
+        if head not in ("input", "data"):
+            raise self._problem(f"an import begins with input, data, future.keywords or rego.v1, not {head!r}")
+        imports[alias] = Ref(Var(head), tuple(map(Scalar, path)))
+
+    def _rule(self) -> list[Rule]:
+        default = self._skip("default")
+        name = self._name()
+        if self._is("."):
+            raise self._problem("a rule whose name has dots is not supported")
+        arguments = key = value = None
+        listed = False
+        if self._is("(") and not self._now.spaced:
+            self._take()
+            arguments = tuple(self._terms(")"))
+        elif self._is("[") and not self._now.spaced:
+            self._take()
+            key = self._term()
+            self._expect("]")
+            if self._is("[", "."):
+                raise self._problem("a rule whose name has dots is not supported")
+        elif listed := self._skip("contains"):
+            key = self._term()
+        if self._skip("=", ":="):
+            value = self._term()
+        rule = Rule(name, arguments, key, value, (), default=default)
+        if default:
+            if value is None or key is not None:
+                raise self._problem("a default is written `default name = value`")
+            return [rule]
+        found = self._bodies(rule, listed=listed)
+        return [self._with_value(one) for one in found]
+
+    def _with_value(self, rule: Rule) -> Rule:
+        """A rule that is no part of a set is true where nothing else is said."""
+        rest = None if rule.otherwise is None else self._with_value(rule.otherwise)
+        if rule.key is None and rule.value is None:
+            return replace(rule, value=Scalar(True), otherwise=rest)
+        return replace(rule, otherwise=rest)
+
+    def _bodies(self, rule: Rule, *, listed: bool) -> list[Rule]:
+        if self._skip("if"):
+            if rule.key is not None and rule.value is None and not listed:  # `name[key] if` is an object's member
+                rule = replace(rule, value=Scalar(True))
+            body = self._braces() if self._is("{") and self._is_block() else (self._literal(),)
+            return [replace(rule, body=body, otherwise=self._else(rule))]
+        if not self._is("{"):
+            if rule.value is None and rule.key is None:
+                raise self._problem(f"the rule {rule.name} has neither a value nor a body")
+            return [replace(rule, otherwise=self._else(rule))]
+        found = [replace(rule, body=self._braces(), otherwise=self._else(rule))]
+        while self._is("{") and found[-1].otherwise is None:
+            found.append(replace(rule, body=self._braces()))
+        return found
+
+    def _is_block(self) -> bool:
+        """Whether braces hold conditions, and not an object or a set that a condition begins with."""
+        at, depth = self._at, 0
+        while True:
+            token = self._tokens[at]
+            at += 1
+            if token.kind == "end":
+                return True
+            if token.kind == "sign":
+                depth += (token.text in _OPENING) - (token.text in (")", "]", "}"))
+            if depth == 0:
+                break
+        after = self._tokens[at]
+        return after.fresh or after.text in ("else", "}", ";")
+
+    def _else(self, rule: Rule) -> Rule | None:
+        if not self._skip("else"):
+            return None
+        value = self._term() if self._skip("=", ":=") else None
+        rest = replace(rule, value=value, body=(), otherwise=None)
+        if self._skip("if"):
+            body = self._braces() if self._is("{") and self._is_block() else (self._literal(),)
+        elif self._is("{"):
+            body = self._braces()
+        else:
+            body = ()
+        if value is None and not body:
+            raise self._problem("`else` has neither a value nor a body")
+        return replace(rest, body=body, otherwise=self._else(rule))
+
+    # Bodies
+
+    def _braces(self) -> Body:
+        self._expect("{")
+        body = self._body("}")
+        self._expect("}")
+        return body
+
+    def _body(self, end: str) -> Body:
+        literals: list[Literal] = []
+        self._enter()
+        outer, self._in_ends = self._in_ends, False
+        while not self._is(end):
+            if self._skip(";"):
+                if self._is(end):
+                    raise self._problem(f"a condition must stand between `;` and {end!r}")
+                continue
+            if literals and not (self._now.fresh or self._tokens[self._at - 1].text == ";"):
+                raise self._problem(f"{self._now.text!r} cannot stand here")
+            literals.append(self._literal())
+        self._in_ends = outer
+        self._depth -= 1
+        if not literals:
+            raise self._problem("a body has at least one condition")
+        return tuple(literals)
+
+    def _enter(self) -> None:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise self._problem(f"brackets are nested deeper than {MAX_DEPTH} levels")
+
+    def _literal(self) -> Literal:
+        if self._skip("not"):
+            literal: Literal = Not(self._plain_literal())
+        else:
+            literal = self._plain_literal()
+        changes: list[tuple[tuple[str, ...], Term]] = []
+        while self._skip("with"):
+            changes.append(self._change())
+        if not changes:
+            return literal
+        if isinstance(literal, Some | SomeIn | Every):
+            raise self._problem("`with` after `some` or `every` is not supported")
+        return With(literal, tuple(changes))
+
+    def _change(self) -> tuple[tuple[str, ...], Term]:
+        path = [self._take().text]
+        while self._skip("."):
+            path.append(self._take().text)
+        if path[0] != "input":
+            raise self._problem("`with` can change the input, and nothing else")
+        self._expect("as")
+        return tuple(path[1:]), self._term()
+
+    def _plain_literal(self) -> Literal:
+        if self._is("some"):
+            return self._some()
+        if self._is("every"):
+            return self._every()
+        left = self._term()
+        if self._skip(":="):
+            return Assign(left, self._term())
+        if self._skip("="):
+            return Unify(left, self._term())
+        return Is(left)
+
+    def _some(self) -> Literal:
+        self._expect("some")
+        first = self._relation_free()
+        second = self._relation_free() if self._skip(",") else None
+        if self._skip("in"):
+            source = self._term()
+            return SomeIn(None, first, source) if second is None else SomeIn(first, second, source)
+        names = [first, *([] if second is None else [second])]
+        while self._skip(","):
+            names.append(self._relation_free())
+        if not all(isinstance(one, Var) for one in names):
+            raise self._problem("`some` takes variables")
+        return Some(tuple(one.name for one in names if isinstance(one, Var)))
+
+    def _every(self) -> Literal:
+        self._expect("every")
+        first = Var(self._name_or_wildcard())
+        second = Var(self._name_or_wildcard()) if self._skip(",") else None
+        self._expect("in")
+        source = self._level(1)
+        body = self._braces()
+        return Every(None, first, source, body) if second is None else Every(first, second, source, body)
+
+    def _name_or_wildcard(self) -> str:
+        name = self._name()
+        return self._wildcard() if name == "_" else name
+
+    def _wildcard(self) -> str:
+        self._wildcards += 1
+        return f"_{self._wildcards}"
+
+    # Terms
+
+    def _term(self) -> Term:
+        """A term: relations, `in` last."""
+        self._enter()
+        found = self._level(0)
+        if self._is("in"):
+            self._take()
+            found = Call("internal.member_2", (found, self._level(0)))
+        self._depth -= 1
+        return found
+
+    def _relation_free(self) -> Term:
+        return self._level(1)
+
+    def _level(self, level: int) -> Term:
+        if level == len(_LEVELS):
+            return self._unary()
+        found = self._level(level + 1)
+        while self._now.kind == "sign" and self._now.text in _LEVELS[level]:
+            if self._now.text == "|" and self._in_ends:
+                break
+            found = Call(_LEVELS[level][self._take().text], (found, self._level(level + 1)))
+        return found
+
+    def _unary(self) -> Term:
+        if self._is("-"):
+            self._take()
+            if self._now.kind != "number":
+                raise self._problem("only a number can be negative")
+            value = self._number(self._take().text)
+            assert isinstance(value, int | Decimal)  # noqa: S101 - it is a number
+            return Scalar(number(-value))
+        return self._reference(self._operand())
+
+    def _reference(self, head: Term) -> Term:
+        path: list[Term] = []
+        while not self._now.spaced and self._is(".", "[", "("):
+            if self._skip("."):
+                path.append(Scalar(self._take().text if self._now.kind == "name" else self._bad_field()))
+            elif self._skip("["):
+                outer, self._in_ends = self._in_ends, False
+                path.append(self._term())
+                self._in_ends = outer
+                self._expect("]")
+            else:
+                head, path = Call(self._called(head, path), self._arguments()), []
+        return Ref(head, tuple(path)) if path else head
+
+    def _bad_field(self) -> str:
+        raise self._problem(f"{self._now.text!r} is no name of a field")
+
+    def _called(self, head: Term, path: list[Term]) -> str:
+        if not isinstance(head, Var) or not all(isinstance(one, Scalar) and isinstance(one.value, str) for one in path):
+            raise self._problem("only a function can be called")
+        return ".".join([head.name, *(str(one.value) for one in path if isinstance(one, Scalar))])
+
+    def _arguments(self) -> tuple[Term, ...]:
+        self._expect("(")
+        return tuple(self._terms(")"))
+
+    def _terms(self, end: str) -> list[Term]:
+        found: list[Term] = []
+        outer, self._in_ends = self._in_ends, False
+        while not self._skip(end):
+            if found:
+                self._expect(",")
+                if self._skip(end):
+                    break
+            found.append(self._term())
+        self._in_ends = outer
+        return found
+
+    def _operand(self) -> Term:
+        token = self._take()
+        match token.kind, token.text:
+            case "number", text:
+                return Scalar(self._number(text))
+            case (("text" | "raw"), _):
+                return Scalar(self._text(token))
+            case "name", "true" | "false":
+                return Scalar(token.text == "true")
+            case "name", "null":
+                return Scalar(None)
+            case "name", "_":
+                return Var(self._wildcard())
+            case "name", "set" if self._is("(") and self._tokens[self._at + 1].text == ")":
+                self._at += 2
+                return SetOf(())
+            case "name", text if text not in _RESERVED:
+                return Var(text)
+            case "sign", "(":
+                outer, self._in_ends = self._in_ends, False
+                found = self._term()
+                self._in_ends = outer
+                self._expect(")")
+                return found
+            case "sign", "[":
+                return self._collection("]", self._element, lambda items: Array(tuple(items)))
+            case "sign", "{":
+                return self._braced()
+        self._at -= 1
+        raise self._problem(f"{token.text or 'the end'!r} cannot stand here")
+
+    def _number(self, text: str) -> int | Decimal:
+        try:
+            value = number(Decimal(text))
+        except (ArithmeticError, ValueError):
+            raise self._problem(f"{text} is no number") from None
+        assert isinstance(value, int | Decimal)  # noqa: S101 - it is a number
+        return value
+
+    def _text(self, token: _Token) -> str:
+        if token.kind == "raw":
+            return token.text[1:-1]
+        try:
+            return str(json.loads(token.text))
+        except ValueError:
+            raise self._problem(f"{token.text} is no text") from None
+
+    def _element(self) -> Term:
+        return self._term()
+
+    def _collection(self, end: str, item: Callable[[], Term], made: Callable[[list[Term]], Term]) -> Term:
+        """Items, or a comprehension."""
+        self._enter()
+        if self._skip(end):
+            self._depth -= 1
+            return made([])
+        outer, self._in_ends = self._in_ends, True
+        items = [item()]
+        self._in_ends = outer
+        if self._skip("|"):
+            body = self._body(end)
+            self._expect(end)
+            self._depth -= 1
+            return Collect("[" if end == "]" else "{", None, items[0], body)
+        inner, self._in_ends = self._in_ends, False
+        while not self._skip(end):
+            self._expect(",")
+            if self._skip(end):
+                break
+            items.append(item())
+        self._in_ends = inner
+        self._depth -= 1
+        return made(items)
+
+    def _braced(self) -> Term:
+        """An object, a set, or a comprehension of either. `{}` is an object."""
+        if self._skip("}"):
+            return ObjectOf(())
+        start = self._at
+        outer, self._in_ends = self._in_ends, True
+        key = self._term()
+        self._in_ends = outer
+        if not self._skip(":"):
+            self._at = start
+            return self._collection("}", self._element, lambda items: SetOf(tuple(items)))
+        self._in_ends = True
+        value = self._term()
+        self._in_ends = outer
+        if self._skip("|"):
+            body = self._body("}")
+            self._expect("}")
+            return Collect(":", key, value, body)
+        pairs = [(key, value)]
+        inner, self._in_ends = self._in_ends, False
+        while not self._skip("}"):
+            self._expect(",")
+            if self._skip("}"):
+                break
+            key = self._term()
+            self._expect(":")
+            pairs.append((key, self._term()))
+        self._in_ends = inner
+        return ObjectOf(tuple(pairs))

@@ -1,0 +1,1 @@
+"""Expressions beside those of Authorino: its selectors, its CEL and its Rego, recorded and run."""

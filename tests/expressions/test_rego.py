@@ -1,0 +1,62 @@
+"""Rego, as recorded from OPA: the language by modules, the built-in functions by calls."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from eastgate.rego import NoAnswer, Problem, evaluate, program
+from tests.expressions import rego_calls
+from tests.expressions.record import INPUT, REGO_CALLS, REGO_MODULES
+
+_MODULES = json.loads(REGO_MODULES.read_text(encoding="utf-8"))["rows"]
+_NO_ANSWER = ({"no answer": "refused"}, {"no answer": "error"})
+_NOW = 1_700_000_000 * 10**9
+# What OPA takes and is refused here
+_REFUSED = ("p.q = 1", '"a": 2}')
+
+
+def allowed(module: str) -> object:
+    found = program(f"default allow = false\n{module}")
+    if isinstance(found, Problem):
+        return _NO_ANSWER[0]
+    try:
+        return evaluate(found, INPUT, _NOW).get("allow")
+    except NoAnswer:
+        return _NO_ANSWER[1]
+
+
+@pytest.mark.parametrize(("module", "answer"), _MODULES, ids=[row[0] for row in _MODULES])
+def test_a_module_decides_as_in_opa(module: str, answer: object) -> None:
+    ours = allowed(module)
+    if answer in _NO_ANSWER or any(text in module for text in _REFUSED):
+        assert ours in _NO_ANSWER
+    else:
+        assert ours == answer
+
+
+def _plain(value: object) -> object:
+    """Numbers by their value: 1.0 is 1."""
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+@pytest.mark.parametrize("name", rego_calls.CALLS)
+def test_a_built_in_function_gives_what_it_gives_in_opa(name: str) -> None:
+    recorded = dict(json.loads(REGO_CALLS.read_text(encoding="utf-8"))["rows"])
+    compared = 0
+    for call in rego_calls.CALLS[name]:
+        found = program(f"{rego_calls.HEAD}r = [x | x := {call}]")
+        assert not isinstance(found, Problem), f"{call}: {found}"
+        try:
+            ours = evaluate(found, rego_calls.INPUT, _NOW)["r"]
+        except NoAnswer:
+            continue  # which denies
+        if call in recorded:
+            compared += 1
+            assert json.dumps(_plain(ours), sort_keys=True) == json.dumps(_plain(recorded[call]), sort_keys=True), call
+    assert compared
