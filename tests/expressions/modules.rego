@@ -238,3 +238,11 @@ allow { input.method == "GET"; }
 allow { print("x", input.method) }
 ---
 allow { trace("x") }
+---
+allow { [x + 1 | x := input.matrix[_][_]][0] == 2 }
+---
+allow { {x + 1: x | x := input.matrix[_][_]}[3] == 2 }
+---
+allow { [{1} | {2}] == [{1}] }
+---
+allow { [1, {1} | {2}] == [1, {1, 2}] }

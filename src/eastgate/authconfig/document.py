@@ -85,8 +85,9 @@ def _sorted(value: object) -> object:
         return {key: _sorted(value[key]) for key in sorted(value)}
     if isinstance(value, list | tuple):
         return [_sorted(item) for item in value]
-    is_large = isinstance(value, int) and not isinstance(value, bool) and _EXACT < abs(value) < _LARGEST
-    return float(value) if is_large else value
+    if isinstance(value, int) and not isinstance(value, bool) and _EXACT < abs(value) < _LARGEST:
+        return float(value)
+    return value
 
 
 def _object(value: object) -> Object:
@@ -218,8 +219,9 @@ def _grpc(headers: object, path: object, unknown: dict[Path, str]) -> Object:
         return {}
     if not headers.get("content-type", "").startswith("application/grpc"):
         return {}
-    derived = _from_path(path, place := {})
-    if place:
+    unread: dict[Path, str] = {}
+    derived = _from_path(path, unread)
+    if unread:
         unknown[("request", "grpc")] = "the path"
     names = str(derived.get("url_path", "")).split("/")
     return {"grpc": {"service": names[1], "method": names[2]}} if len(names) == 3 and all(names[1:]) else {}

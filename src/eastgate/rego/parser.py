@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Final
@@ -97,7 +97,6 @@ class _Parser:
         self._at = 0
         self._depth = 0
         self._wildcards = 0
-        self._in_ends = False  # `|` ends a term: it is the head of a comprehension
 
     # Tokens
 
@@ -257,7 +256,6 @@ class _Parser:
     def _body(self, end: str) -> Body:
         literals: list[Literal] = []
         self._enter()
-        outer, self._in_ends = self._in_ends, False
         while not self._is(end):
             if self._skip(";"):
                 if self._is(end):
@@ -266,7 +264,6 @@ class _Parser:
             if literals and not (self._now.fresh or self._tokens[self._at - 1].text == ";"):
                 raise self._problem(f"{self._now.text!r} cannot stand here")
             literals.append(self._literal())
-        self._in_ends = outer
         self._depth -= 1
         if not literals:
             raise self._problem("a body has at least one condition")
@@ -314,14 +311,14 @@ class _Parser:
 
     def _some(self) -> Literal:
         self._expect("some")
-        first = self._relation_free()
-        second = self._relation_free() if self._skip(",") else None
+        first = self._level(1)
+        second = self._level(1) if self._skip(",") else None
         if self._skip("in"):
             source = self._term()
             return SomeIn(None, first, source) if second is None else SomeIn(first, second, source)
         names = [first, *([] if second is None else [second])]
         while self._skip(","):
-            names.append(self._relation_free())
+            names.append(self._level(1))
         if not all(isinstance(one, Var) for one in names):
             raise self._problem("`some` takes variables")
         return Some(tuple(one.name for one in names if isinstance(one, Var)))
@@ -345,26 +342,21 @@ class _Parser:
 
     # Terms
 
-    def _term(self) -> Term:
-        """A term: relations, `in` last."""
+    def _term(self, first: Term | None = None) -> Term:
+        """A term: relations, `in` last. `first`: the operand that it begins with has been read."""
         self._enter()
-        found = self._level(0)
+        found = self._level(0, first)
         if self._is("in"):
             self._take()
             found = Call("internal.member_2", (found, self._level(0)))
         self._depth -= 1
         return found
 
-    def _relation_free(self) -> Term:
-        return self._level(1)
-
-    def _level(self, level: int) -> Term:
+    def _level(self, level: int, first: Term | None = None) -> Term:
         if level == len(_LEVELS):
-            return self._unary()
-        found = self._level(level + 1)
+            return self._unary() if first is None else first
+        found = self._level(level + 1, first)
         while self._now.kind == "sign" and self._now.text in _LEVELS[level]:
-            if self._now.text == "|" and self._in_ends:
-                break
             found = Call(_LEVELS[level][self._take().text], (found, self._level(level + 1)))
         return found
 
@@ -384,9 +376,7 @@ class _Parser:
             if self._skip("."):
                 path.append(Scalar(self._take().text if self._now.kind == "name" else self._bad_field()))
             elif self._skip("["):
-                outer, self._in_ends = self._in_ends, False
                 path.append(self._term())
-                self._in_ends = outer
                 self._expect("]")
             else:
                 head, path = Call(self._called(head, path), self._arguments()), []
@@ -406,14 +396,12 @@ class _Parser:
 
     def _terms(self, end: str) -> list[Term]:
         found: list[Term] = []
-        outer, self._in_ends = self._in_ends, False
         while not self._skip(end):
             if found:
                 self._expect(",")
                 if self._skip(end):
                     break
             found.append(self._term())
-        self._in_ends = outer
         return found
 
     def _operand(self) -> Term:
@@ -435,13 +423,11 @@ class _Parser:
             case "name", text if text not in _RESERVED:
                 return Var(text)
             case "sign", "(":
-                outer, self._in_ends = self._in_ends, False
                 found = self._term()
-                self._in_ends = outer
                 self._expect(")")
                 return found
             case "sign", "[":
-                return self._collection("]", self._element, lambda items: Array(tuple(items)))
+                return self._array()
             case "sign", "{":
                 return self._braced()
         self._at -= 1
@@ -463,53 +449,33 @@ class _Parser:
         except ValueError:
             raise self._problem(f"{token.text} is no text") from None
 
-    def _element(self) -> Term:
-        return self._term()
-
-    def _collection(self, end: str, item: Callable[[], Term], made: Callable[[list[Term]], Term]) -> Term:
-        """Items, or a comprehension."""
+    def _array(self) -> Term:
+        """An array, or a comprehension: its head is an operand, since `|` is an operator too."""
         self._enter()
-        if self._skip(end):
+        if self._skip("]"):
             self._depth -= 1
-            return made([])
-        outer, self._in_ends = self._in_ends, True
-        items = [item()]
-        self._in_ends = outer
+            return Array(())
+        first = self._unary()
         if self._skip("|"):
-            body = self._body(end)
-            self._expect(end)
-            self._depth -= 1
-            return Collect("[" if end == "]" else "{", None, items[0], body)
-        inner, self._in_ends = self._in_ends, False
-        while not self._skip(end):
-            self._expect(",")
-            if self._skip(end):
-                break
-            items.append(item())
-        self._in_ends = inner
-        self._depth -= 1
-        return made(items)
+            return Collect("[", None, first, self._rest("]"))
+        return Array(tuple(self._items(self._term(first), "]")))
 
     def _braced(self) -> Term:
         """An object, a set, or a comprehension of either. `{}` is an object."""
+        self._enter()
         if self._skip("}"):
+            self._depth -= 1
             return ObjectOf(())
-        start = self._at
-        outer, self._in_ends = self._in_ends, True
-        key = self._term()
-        self._in_ends = outer
-        if not self._skip(":"):
-            self._at = start
-            return self._collection("}", self._element, lambda items: SetOf(tuple(items)))
-        self._in_ends = True
-        value = self._term()
-        self._in_ends = outer
+        first = self._unary()
         if self._skip("|"):
-            body = self._body("}")
-            self._expect("}")
-            return Collect(":", key, value, body)
-        pairs = [(key, value)]
-        inner, self._in_ends = self._in_ends, False
+            return Collect("{", None, first, self._rest("}"))
+        key = self._term(first)
+        if not self._skip(":"):
+            return SetOf(tuple(self._items(key, "}")))
+        first = self._unary()
+        if self._skip("|"):
+            return Collect(":", key, first, self._rest("}"))
+        pairs = [(key, self._term(first))]
         while not self._skip("}"):
             self._expect(",")
             if self._skip("}"):
@@ -517,5 +483,22 @@ class _Parser:
             key = self._term()
             self._expect(":")
             pairs.append((key, self._term()))
-        self._in_ends = inner
+        self._depth -= 1
         return ObjectOf(tuple(pairs))
+
+    def _rest(self, end: str) -> Body:
+        """The body of a comprehension."""
+        body = self._body(end)
+        self._expect(end)
+        self._depth -= 1
+        return body
+
+    def _items(self, first: Term, end: str) -> list[Term]:
+        items = [first]
+        while not self._skip(end):
+            self._expect(",")
+            if self._skip(end):
+                break
+            items.append(self._term())
+        self._depth -= 1
+        return items

@@ -6,7 +6,7 @@ import json
 from decimal import Decimal
 
 from eastgate.rego.functions.registry import Bounded
-from eastgate.rego.values import Object, Set, Value
+from eastgate.rego.values import Object, Set, Value, magnitude
 
 __all__ = ["marshalled", "shown", "written_number"]
 
@@ -37,7 +37,7 @@ def _quoted(text: str) -> str:
 
 def written_number(value: int | Decimal) -> str:
     """The digits of a number, with an exponent where it is very small."""
-    if abs(value) >= _LARGE:
+    if magnitude(value) >= _LARGE:
         raise Bounded("it writes numbers that are too large")
     if isinstance(value, int):
         return str(value)

@@ -20,6 +20,7 @@ __all__ = [
     "from_json",
     "identity",
     "in_order",
+    "magnitude",
     "number",
     "to_json",
 ]
@@ -75,7 +76,7 @@ class Object:
     def items(self) -> tuple[tuple[Value, Value], ...]:
         """Keys and values, in the order of keys."""
         if self._sorted is None:
-            self._sorted = tuple(sorted(self._items.values(), key=cmp_to_key(lambda a, b: compare(a[0], b[0]))))
+            self._sorted = tuple(sorted(self._items.values(), key=cmp_to_key(_compare_keys)))
         return self._sorted
 
     def __contains__(self, key: Value) -> bool:
@@ -117,6 +118,10 @@ def compare(left: Value, right: Value) -> int:
     return -1 if left < right else 1  # type: ignore[operator]  # both are of one type, which has an order
 
 
+def _compare_keys(left: tuple[Value, Value], right: tuple[Value, Value]) -> int:
+    return compare(left[0], right[0])
+
+
 def _lexical(left: tuple[Value, ...], right: tuple[Value, ...]) -> int:
     for mine, other in zip(left, right, strict=False):
         if order := compare(mine, other):
@@ -127,6 +132,11 @@ def _lexical(left: tuple[Value, ...], right: tuple[Value, ...]) -> int:
 def in_order(values: Iterable[Value]) -> list[Value]:
     """The values, sorted."""
     return sorted(values, key=cmp_to_key(compare))
+
+
+def magnitude(value: int | Decimal) -> int | Decimal:
+    """A number without its sign."""
+    return -value if value < 0 else value
 
 
 def number(value: int | float | Decimal) -> Value:

@@ -165,7 +165,7 @@ def object_union(left: Object, right: Object) -> Object:
     for key, item in right.items():
         known = left.get(key)
         both = isinstance(item, Object) and known is not None and isinstance(known[0], Object)
-        found.append((key, object_union(known[0], item) if both else item))  # type: ignore[index,arg-type]
+        found.append((key, object_union(known[0], item) if both else item))  # type: ignore[index]
     return Object(found)
 
 

@@ -9,7 +9,7 @@ from functools import reduce
 from typing import Final
 
 from eastgate.rego.functions.registry import MAX_ITEMS, Bounded, Failed, function, integer
-from eastgate.rego.values import Object, Set, Value, compare, in_order, number
+from eastgate.rego.values import Object, Set, Value, compare, in_order, magnitude, number
 
 _EXACT: Final = 2**63
 _BITS: Final = 64  # of the numbers that OPA counts with where they are no integers
@@ -108,7 +108,7 @@ def _decimal(value: Fraction, digits: int) -> Decimal:
 @function("abs", "number", result="number")
 def abs_(value: Number) -> Value:
     """Without its sign."""
-    return number(abs(value))
+    return number(magnitude(value))
 
 
 @function("ceil", "number", result="number")
@@ -142,7 +142,7 @@ def numbers_range(first: Number, last: Number) -> Value:
 def _integers(*values: Number) -> tuple[int, ...]:
     if not all(isinstance(value, int) for value in values):
         raise Failed
-    if any(abs(value) >= _EXACT for value in values):
+    if any(magnitude(value) >= _EXACT for value in values):
         raise Bounded("it counts with numbers that are too large")
     return tuple(map(int, values))
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from eastgate.rego.functions.registry import MAX_TEXT, Bounded, Failed, function, integer
 from eastgate.rego.texts import shown, written_number
-from eastgate.rego.values import Object, Set, Value, number
+from eastgate.rego.values import Object, Set, Value, magnitude, number
 
 Items = tuple[Value, ...]
 Number = int | Decimal
@@ -230,7 +230,7 @@ def _filled(verb: str | None, digits: str | None, value: Value) -> str:
     match verb:
         case "s" | "v" if isinstance(value, str):
             return value
-        case "v" if is_number and value and not Decimal("1e-4") <= abs(value) < Decimal("1e21"):  # type: ignore[arg-type]
+        case "v" if isinstance(value, int | Decimal) and is_number and not _is_plain(value):
             raise Bounded("it has a template that is not supported")
         case "v" if is_number:
             return written_number(value)  # type: ignore[arg-type]  # it is a number
@@ -243,6 +243,11 @@ def _filled(verb: str | None, digits: str | None, value: Value) -> str:
         case "f" if isinstance(value, Decimal):
             return f"{float(value):.{int(digits or 0) if digits is not None else 6}f}"
     raise Bounded("it has a template that is not supported")
+
+
+def _is_plain(value: Number) -> bool:
+    """Whether Go writes the number without an exponent."""
+    return value == 0 or Decimal("1e-4") <= magnitude(value) < Decimal("1e21")
 
 
 @function("trace", "string", result="boolean")
