@@ -70,6 +70,7 @@ def command(question: Question) -> str:
         "--host": question.host,
         "--mcp-method": question.mcp_method,
         "--tool": question.tool,
+        "--source-ip": question.source_ip,
     }
     for option, value in options.items():
         if value is not None:
