@@ -1,4 +1,5 @@
-"""Whether a command prints what a page says: the same text, but for times, durations and what the page leaves out."""
+"""Whether a command prints what a page says: the same text, but for times, durations, versions of other
+programs, and what the page leaves out."""
 
 from __future__ import annotations
 
@@ -8,7 +9,12 @@ __all__ = ["is_same", "shortened"]
 
 # The one rule for what differs from run to run. Addresses of a mesh are the page's (see `terminal`), columns in such a
 # text may be wider, and blanks at the end of a line are nobody's business.
-_VARIABLE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z|\b\d+(?:\.\d+)? (?:ms|s|seconds?)\b")
+_VARIABLE = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"  # a time
+    r"|\b\d+(?:\.\d+)? (?:ms|s|seconds?)\b"  # a duration
+    r"|(?<=\"seconds\": )\d+|(?<=\"nanos\": )\d+"  # a time in JSON
+    r"|(?<=curl/)[\d.]+|(?<=\bpid )\d+"
+)
 _COLUMNS = re.compile(r"(?<=\S) {2,}(?=\S)")
 _LOOPBACK = re.compile(r"\b127\.\d+\.\d+\.\d+\b")
 _REST = "…"

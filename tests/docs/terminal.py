@@ -1,7 +1,7 @@
 """A terminal in which the commands of one page are run, one after the other, as a reader would.
 
 It begins in an empty folder; a page that speaks of `examples/` finds a copy of them there. `eastgate up` goes on behind
-the commands that follow, until the page ends. Its addresses are the page's: documents have a mesh at 127.64.0.0/16, and
+the commands that follow, until the page ends or starts another one. Its addresses are the page's: documents have a mesh at 127.64.0.0/16, and
 where that network is taken, commands get the mesh's own addresses and outputs those of the document.
 """
 
@@ -102,10 +102,11 @@ class Terminal:
                 self._mesh.wait()
 
     def _up(self, command: str) -> str:
-        assert self._mesh is None, "a page has one mesh"
+        self.close()
+        self._since = 0
         with self._heard.open("wb") as output:
             self._mesh = subprocess.Popen(
-                ["bash", "-c", f"exec {command}"],
+                ["bash", "-c", f"exec {self._here_and_now(command)}"],
                 cwd=self._here,
                 env=self._environment,
                 stdin=subprocess.DEVNULL,

@@ -53,6 +53,8 @@ SAME = [
     ("a\n\nb", "a\n\nb\n"),
     ("ready, in 259 ms", "ready, in 3 ms"),
     ("at 2026-11-15T10:36:02.769Z", "at 2027-01-01T00:00:00Z"),
+    ('{"seconds": 17, "nanos": 4}', '{"seconds": 1794774001, "nanos": 447209119}'),
+    ("curl/7.88.1", "curl/8.1"),
     ("a   ", "a"),
     ("a\n  …", "a\nb\nc"),
     ("a\n…\nd", "a\nb\nc\nd"),
