@@ -30,7 +30,7 @@ _HERE_DOCUMENT = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A command and its output, which are the lines `first` to `end` (without it) of the page. No command: see above."""
+    """A command and its output, the lines `first` to `end` (without it) of the page. No command: see above."""
 
     command: str | None
     output: str

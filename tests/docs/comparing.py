@@ -1,5 +1,4 @@
-"""Whether a command prints what a page says: the same text, but for times, durations, versions of other
-programs, and what the page leaves out."""
+"""Whether a command prints what a page says: the same text, but for times, durations and what the page leaves out."""
 
 from __future__ import annotations
 

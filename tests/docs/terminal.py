@@ -1,8 +1,8 @@
 """A terminal in which the commands of one page are run, one after the other, as a reader would.
 
 It begins in an empty folder; a page that speaks of `examples/` finds a copy of them there. `eastgate up` goes on behind
-the commands that follow, until the page ends or starts another one. Its addresses are the page's: documents have a mesh at 127.64.0.0/16, and
-where that network is taken, commands get the mesh's own addresses and outputs those of the document.
+the commands that follow, until the page ends or starts another one. Its addresses are the page's: documents have a mesh
+at 127.64.0.0/16, and where that network is taken, commands get the mesh's own addresses and outputs those of the page.
 """
 
 from __future__ import annotations

@@ -158,7 +158,10 @@ http_match = _sometimes(
     {
         "path": st.one_of(
             st.fixed_dictionaries(
-                {"value": st.sampled_from(["/", "/a", "/a/b", "/ab", "/%61"]), "type": st.sampled_from(["Exact", "PathPrefix"])}
+                {
+                    "value": st.sampled_from(["/", "/a", "/a/b", "/ab", "/%61"]),
+                    "type": st.sampled_from(["Exact", "PathPrefix"]),
+                }
             ),
             st.sampled_from([{"type": "RegularExpression", "value": value} for value in ("/a.*", "/a|/ab", "/%61")]),
         ),

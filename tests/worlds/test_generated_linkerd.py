@@ -9,7 +9,18 @@ from eastgate import Settings
 from eastgate.authority import Authority
 from eastgate.engine import reference
 from eastgate.policy import Request
-from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT, SENT_PATH, SERVICE, header
+from eastgate.policy.attributes import (
+    ADDRESS,
+    HOST,
+    IDENTITY,
+    MESH_NAME,
+    METHOD,
+    PATH,
+    PORT,
+    SENT_PATH,
+    SERVICE,
+    header,
+)
 from eastgate.settings import DataPlane
 from tests.worlds import linkerd_generate as generate
 from tests.worlds.linkerd_oracle import ALL_POLICIES, Call, Manifest, Mesh

@@ -19,8 +19,22 @@ from eastgate.lint.readings import assembled
 from eastgate.lint.samples import sources
 from eastgate.lint.solving import GaveUp, witness
 from eastgate.places import Span
-from eastgate.policy import AllowAny, Case, Chain, Computed, Is, Known, Layer, OneOf, PolicyRef, Prefix, Request, Rule
-from eastgate.policy import any_of, atoms
+from eastgate.policy import (
+    AllowAny,
+    Case,
+    Chain,
+    Computed,
+    Is,
+    Known,
+    Layer,
+    OneOf,
+    PolicyRef,
+    Prefix,
+    Request,
+    Rule,
+    any_of,
+    atoms,
+)
 from eastgate.policy.attributes import ADDRESS, HOST, METHOD, PATH, PORT, SENT_PATH, Attribute
 from eastgate.policy.paths import comparable_path
 from eastgate.questions import Question, arrivals
@@ -115,9 +129,7 @@ def _rules(chain: Chain) -> Iterable[Rule]:
     return (rule for stage in chain.stages if isinstance(stage, AllowAny) for rule in stage.rules)
 
 
-def _request(
-    case: Case, other: Case, known: Mapping[Attribute, Known], looked_at: Iterable[Attribute]
-) -> Request:
+def _request(case: Case, other: Case, known: Mapping[Attribute, Known], looked_at: Iterable[Attribute]) -> Request:
     """A request with all that the two cases ask for, and nothing else."""
     values: dict[Attribute, Known] = {**dict.fromkeys(looked_at), METHOD: "GET"}
     for wanted in (*atoms(other.when), *atoms(case.when)):
@@ -175,10 +187,11 @@ def _told(route: PolicyRef, found: _Round, group: Group, ground: Ground, planes:
     taken = _route(found.taken)
     where = f"takes {taken}" if taken is not None else "takes none of the routes"
     message = (
-        f"{route} can be gone round where Linkerd's own proxies decide: {found.method} {found.spelt} {where} there, and "
-        f"is allowed to callers whom this one denies {found.path}"
+        f"{route} can be gone round where Linkerd's own proxies decide: {found.method} {found.spelt} {where} there, "
+        f"and is allowed to callers whom this one denies {found.path}"
     )
-    help_ = f"name the paths of {taken} one by one (type: Exact), or give what is behind {route} a port of its own"
+    wider = taken if taken is not None else "the other routes"
+    help_ = f"name the paths of {wider} one by one (type: Exact), or give what is behind {route} a port of its own"
     question = _question(found, group, ground, planes)
     example = command(question) if question is not None else None
     subjects = (str(route), *((str(taken),) if taken is not None else ()), *group.subjects)

@@ -29,7 +29,7 @@ class PathType(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PathMatch:
-    """A path, as it is written. A prefix is one of whole segments: `/foo` is for `/foo` and `/foo/bar`, not `/foobar`."""
+    """A path as it is written. A prefix is one of whole segments: `/foo` is for `/foo` and `/foo/bar`, not `/food`."""
 
     type: PathType = PathType.PREFIX
     value: str = "/"

@@ -155,8 +155,8 @@ class _Inbound:
             yield Case(ALWAYS, Chain((nothing,), self._readings, f"{port}: none of its routes", port.chosen_by()))
             return
         if kind == "HTTPRoute" and port.probed and self.settings.linkerd_probe_networks and not self._is_open(port):
-            is_probe = And((Is(METHOD, OneOf(frozenset({"GET"}))), Is(self.paths.attribute, OneOf(frozenset(port.probed)))))
-            yield Case(is_probe, self._chain(port, Refusal.FORBIDDEN, probe=True), forgiving=True)
+            asks = (Is(METHOD, OneOf(frozenset({"GET"}))), Is(self.paths.attribute, OneOf(frozenset(port.probed))))
+            yield Case(And(asks), self._chain(port, Refusal.FORBIDDEN, probe=True), forgiving=True)
         yield Case(ALWAYS, self._chain(port, Refusal.FORBIDDEN))
 
     @property
