@@ -86,8 +86,8 @@ class Terminal:
 
     def settled(self) -> str:
         """The same, once nothing more has come for a while; for whoever does not know what to wait for."""
-        length = -1
-        while length != (length := len(self._printed())) or length == self._since:
+        length, ends = -1, time.monotonic() + _LIMIT
+        while length != (length := len(self._printed())) or (length == self._since and time.monotonic() < ends):
             time.sleep(_QUIET)
         return self._printed()[self._since :]
 

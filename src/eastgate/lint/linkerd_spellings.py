@@ -1,6 +1,6 @@
 """Linkerd: routes that another spelling of their path goes round.
 
-Linkerd's proxy compares a path as it is sent, and most applications normalise it: `//admin` and `/public/../admin` take
+Linkerd's proxy compares a path as it is sent, and many applications normalise it: `//admin` and `/public/../admin` take
 another route than `/admin`, or none, and end at the same page. Ours normalise before they compare.
 """
 
@@ -71,11 +71,12 @@ def respelt_routes(ground: Ground) -> Iterator[Finding]:
     """Each route with a request that it denies, and that is allowed where its path is spelt otherwise."""
     told: set[PolicyRef] = set()
     for group in ground.workload_groups:
-        if _inbound(group.program) is None:
+        inbound = _inbound(group.program)
+        if inbound is None or not any(_route(case.chain) for case in inbound.cases):
             continue
         planes = _Planes(*(assembled(group, group.attached, one, ground) for one in _settings(ground.settings)))
         native, ours = _inbound(planes.native), _inbound(planes.ours)
-        if native is None or ours is None or SENT_PATH not in native.selects_by:
+        if native is None or ours is None:
             continue
         for case in ours.cases:
             route = _route(case.chain)
