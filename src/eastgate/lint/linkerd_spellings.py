@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from urllib.parse import urlencode
 
 from eastgate.engine.compiled import Program
 from eastgate.lint import codes, locating
@@ -35,7 +36,7 @@ from eastgate.policy import (
     any_of,
     atoms,
 )
-from eastgate.policy.attributes import ADDRESS, HOST, METHOD, PATH, PORT, SENT_PATH, Attribute
+from eastgate.policy.attributes import ADDRESS, HOST, METHOD, PATH, PORT, SENT_PATH, Attribute, header
 from eastgate.policy.paths import comparable_path
 from eastgate.questions import Question, arrivals
 from eastgate.settings import DataPlane, Settings
@@ -43,6 +44,7 @@ from eastgate.settings import DataPlane, Settings
 __all__ = ["respelt_routes"]
 
 _GUESSES = ("", "x", "1", "/x", "/1")  # with what an expression may go on behind its letters
+_SOME_HOST = "host.example"
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_~/")
 
 
@@ -53,6 +55,8 @@ class _Round:
     port: int
     method: str
     host: str | None
+    headers: Mapping[str, str]
+    query: str
     spelt: str
     path: str
     taken: Chain
@@ -111,11 +115,26 @@ def _way_round(case: Case, native: Layer, ours: Layer) -> _Round | None:
         for path, spelt in _spellings(case, other) if caller is not None else ():
             request = _request(case, other, {PORT: port, PATH: path, SENT_PATH: spelt}, native.selects_by)
             if chains_for(ours, request)[0] is case.chain and chains_for(native, request)[0] is other.chain:
-                method, host = str(request.values[METHOD]), request.get(HOST)
-                named = host if isinstance(host, str) else None
+                host = request.get(HOST)
+                headers, query = (_named(request, kind) for kind in ("header", "query parameter"))
                 assert caller is not None  # noqa: S101 - otherwise nothing is spelt
-                return _Round(port, method, named, spelt, path, other.chain, caller)
+                return _Round(
+                    port=port,
+                    method=str(request.values[METHOD]),
+                    host=host if isinstance(host, str) else None,
+                    headers=headers,
+                    query=urlencode(query),
+                    spelt=spelt,
+                    path=path,
+                    taken=other.chain,
+                    caller=caller,
+                )
     return None
+
+
+def _named(request: Request, kind: str) -> dict[str, str]:
+    """The headers or the query parameters of a request."""
+    return {one.key: value for one, value in request.values.items() if one.name == kind and isinstance(value, str)}
 
 
 def _gain(denying: Chain, allowing: Chain) -> Request | None:
@@ -131,11 +150,16 @@ def _rules(chain: Chain) -> Iterable[Rule]:
 
 
 def _request(case: Case, other: Case, known: Mapping[Attribute, Known], looked_at: Iterable[Attribute]) -> Request:
-    """A request with all that the two cases ask for, and nothing else."""
+    """A request with all that the two cases ask for, and nothing else that some case asks for."""
     values: dict[Attribute, Known] = {**dict.fromkeys(looked_at), METHOD: "GET"}
+    if HOST in values:
+        values[HOST] = _SOME_HOST
     for wanted in (*atoms(other.when), *atoms(case.when)):
         if isinstance(wanted, Is) and isinstance(wanted.matcher, OneOf):
             values[wanted.attribute] = min(wanted.matcher.values, key=str)
+    headers = [attribute for attribute in values if attribute.is_header]
+    if headers and not any(values[one] for one in headers):
+        values[header("accept")] = "*/*"  # a question with a header has no others
     return Request({**values, **known})
 
 
@@ -208,8 +232,11 @@ def _span(route: PolicyRef, ground: Ground) -> Span | None:
 def _question(found: _Round, group: Group, ground: Ground, planes: _Planes) -> Question | None:
     """The question that shows it; None where it is about more than a question of the command line can say."""
     address = found.caller.get(ADDRESS)
+    path = f"{found.spelt}?{found.query}" if found.query else found.spelt
     for source in sources(group, ground):
-        question = Question(source, group.destination, found.port, found.method, found.spelt, found.host)
+        question = Question(
+            source, group.destination, found.port, found.method, path, found.host, headers=found.headers or None
+        )
         for asked in (question, replace(question, source_ip=address)) if isinstance(address, str) else (question,):
             if _is_allowed(asked, planes.native, ground) and not _is_allowed(asked, planes.ours, ground):
                 return asked
