@@ -41,8 +41,9 @@ def _is_list(part: Predicate, attribute: object) -> bool:
 def _is_path(part: Predicate) -> bool:
     if isinstance(part, Or):
         return bool(part.parts) and all(_is_path(one) for one in part.parts)
-    of_path = isinstance(part, Is) and part.attribute in (PATH, SENT_PATH)
-    return of_path and isinstance(part.matcher, OneOf | Prefix | Suffix)
+    if not isinstance(part, Is) or part.attribute not in (PATH, SENT_PATH):
+        return False
+    return isinstance(part.matcher, OneOf | Prefix | Suffix)
 
 
 def _values(part: Predicate) -> str:
