@@ -29,6 +29,7 @@ from eastgate.policy.attributes import (
     PATH,
     PATHS,
     PORT,
+    SENT_PATH,
     SERVICE,
     SNI,
     SOURCE_WORKLOAD,
@@ -41,7 +42,7 @@ from eastgate.policy.attributes import (
 )
 from eastgate.policy.fields import Headers, header_values, query_of, query_values
 from eastgate.policy.hosts import comparable_host, is_host
-from eastgate.policy.paths import comparable_path, handed_path, is_respelled
+from eastgate.policy.paths import comparable_path, handed_path, is_respelled, sent_path
 from eastgate.settings import Settings
 from eastgate.world import (
     Route,
@@ -339,7 +340,8 @@ def _http(question: Question) -> Values:
         if not question.path.startswith("/") and question.path != "*":
             raise QuestionError(BAD_ATTRIBUTE, f"`{question.path}` is not a path", f"write /{question.path}")
         handed = handed_path(question.path)
-        values |= {PATH: comparable_path(question.path), URL_PATH: handed, TARGET: handed + query_of(question.path)}
+        values |= {PATH: comparable_path(question.path), SENT_PATH: sent_path(question.path)}
+        values |= {URL_PATH: handed, TARGET: handed + query_of(question.path)}
         if is_respelled(handed):
             values[HANDED_PATH] = handed
         values.update({query(name): known(every) for name, every in query_values(question.path).items()})
@@ -362,5 +364,5 @@ def _tokens(question: Question) -> Values:
         if question.tool is not None or values[MCP_METHOD] not in _WITH_NAME:
             values[MCP_TOOL] = question.tool
         if question.is_bare_message:
-            values |= {METHOD: "POST", **dict.fromkeys(PATHS, "/")}
+            values |= {METHOD: "POST", SENT_PATH: "/", **dict.fromkeys(PATHS, "/")}
     return values

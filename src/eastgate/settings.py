@@ -14,6 +14,7 @@ from eastgate.diagnostics import Code, did_you_mean
 
 __all__ = [
     "BAD_SETTING",
+    "DataPlane",
     "DenyOnly",
     "InboundPolicy",
     "MeshMode",
@@ -75,6 +76,13 @@ class OpenRequests(StrEnum):
     FINISH = "finish"
 
 
+class DataPlane(StrEnum):
+    """Whose proxies decide: those of the system that a policy is for, where it has its own, or ours."""
+
+    NATIVE = "native"
+    EASTGATE = "eastgate"
+
+
 class InboundPolicy(StrEnum):
     """Linkerd's default policies: what it lets in on a port that nothing else governs."""
 
@@ -110,6 +118,7 @@ class Settings:
     linkerd_probe_networks: Networks = _EVERYWHERE
     authorino_compat: bool = False
     open_requests: OpenRequests = OpenRequests.END
+    data_plane: DataPlane = DataPlane.NATIVE
 
     def __post_init__(self) -> None:
         if self.service_target is ServiceTarget.TRAFFIC and self.mesh_mode is not MeshMode.AMBIENT:
@@ -132,6 +141,10 @@ class Settings:
                 )
             changes[attribute] = _value(name, attribute, value)
         return replace(base or cls(), **changes)  # type: ignore[arg-type] # _value has checked each
+
+    def enforced(self) -> Settings:
+        """The same where our own proxies enforce: what they do is not a matter of choice."""
+        return replace(self, data_plane=DataPlane.EASTGATE)
 
     def mesh_name(self, namespace: str, account: str) -> str:
         """What Linkerd calls a service account; `*` as the account: what it calls all of the namespace.

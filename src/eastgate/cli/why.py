@@ -123,7 +123,8 @@ def _by_files(
 
     local = any((seen.source or "").startswith("127.") for seen in lines)
     networks = (*settings.linkerd_cluster_networks, _MESHES) if local else settings.linkerd_cluster_networks
-    authority = load_authority(files, replace(settings, linkerd_cluster_networks=networks), output, follow=follow)
+    enforced = replace(settings.enforced(), linkerd_cluster_networks=networks)
+    authority = load_authority(files, enforced, output, follow=follow)
     if local:
         itself = (seen for seen in lines if seen.who.startswith(_ITSELF) and seen.source is not None)
         authority.place({seen.workload: str(seen.source).rpartition(":")[0] for seen in itself})

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from eastgate.diagnostics import Code, Diagnostic, Severity, render
 from eastgate.places import Span
+from eastgate.policy.fields import each_header
 from eastgate.printable import printable
 from eastgate.questions import Question
 
@@ -70,8 +71,11 @@ def command(question: Question) -> str:
         "--host": question.host,
         "--mcp-method": question.mcp_method,
         "--tool": question.tool,
+        "--source-ip": question.source_ip,
     }
     for option, value in options.items():
         if value is not None:
             words += [option, str(value)]
+    for name, value in each_header(question.headers or {}):
+        words += ["--header", f"{name}={value}"]
     return shlex.join(words)

@@ -84,7 +84,7 @@ class LocalMesh:
         self._stack = contextlib.AsyncExitStack()
         self._changing = asyncio.Lock()
         self._told: Mapping[tuple[str, int], Closure] = {}
-        self.settings = settings or Settings()
+        self.settings = (settings or Settings()).enforced()
         self.metrics = MeshMetrics((server_metrics := ServerMetrics()).registry)
         self.store, self.tokens = Store(), Tokens()
         self.server = AdsServer(self.store, self.tokens, server_metrics)

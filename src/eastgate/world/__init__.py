@@ -27,7 +27,7 @@ from eastgate.world.labels import Operator, Requirement, Selector
 from eastgate.world.manifest import Manifest
 from eastgate.world.names import dns_label_problem, dns_subdomain_problem, label_key_problem, label_value_problem
 from eastgate.world.objects import NAME_LABEL, Namespace, ObjectId, Service, ServiceAccount, ServicePort, moment
-from eastgate.world.patterns import matches_pattern, pattern_problem
+from eastgate.world.patterns import matches_pattern, pattern_problem, spans_first_match
 from eastgate.world.pods import CONTROLLER_KINDS, ContainerPort, Controller, HttpProbe, Owner, Pod, Workload
 from eastgate.world.routes import (
     GrpcMatch,
@@ -120,6 +120,7 @@ __all__ = [
     "object_id",
     "pattern_problem",
     "service_account_id",
+    "spans_first_match",
     "spiffe_problem",
     "trust_domain_problem",
     "uses",

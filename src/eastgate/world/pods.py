@@ -46,7 +46,7 @@ class ContainerPort:
 
 @dataclass(frozen=True, slots=True)
 class HttpProbe:
-    """A GET by which the kubelet asks whether a container is well; the path is kept as paths are compared.
+    """A GET by which the kubelet asks whether a container is well; the path is kept as it is sent.
 
     A mesh must let it through although the kubelet is nobody in the mesh, or the pod is never ready. `rooted`: it is
     written with the slash at its beginning, which the kubelet supplies and others may miss.

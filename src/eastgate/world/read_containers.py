@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from eastgate.policy.paths import comparable_path
+from eastgate.policy.paths import sent_path
 from eastgate.world import codes
 from eastgate.world.fields import Section
 from eastgate.world.pods import ContainerPort, HttpProbe
@@ -76,7 +76,7 @@ def _probe(probe: Section, ports: tuple[ContainerPort, ...]) -> HttpProbe | None
     number, path = _probed_port(get, ports), get.text("path") or ""
     # The kubelet puts the slash before a path that lacks it, and before none at all.
     rooted = path.startswith("/")
-    return HttpProbe(number, comparable_path(path if rooted else f"/{path}"), rooted or not path) if number else None
+    return HttpProbe(number, sent_path(path if rooted else f"/{path}"), rooted or not path) if number else None
 
 
 def _probed_port(get: Section, ports: tuple[ContainerPort, ...]) -> int | None:
