@@ -15,11 +15,14 @@ from eastgate.cli.options import (
     question_from,
     question_options,
     settings_from,
+    strict_option,
 )
 from eastgate.cli.output import ALLOWED, DENIED, colored, emit_json, fail, say, warn
 from eastgate.decisions import Decision
+from eastgate.diagnostics import Diagnostic
 from eastgate.printable import printable
 from eastgate.questions import QuestionError
+from eastgate.spelling import Spelling
 
 __all__ = ["check", "explain"]
 
@@ -29,12 +32,13 @@ _EXIT = "Exits with 0 if allowed, 1 if denied, 2 if it could not be decided."
 @click.command(epilog=_EXIT)
 @manifest_options
 @question_options
+@strict_option
 @output_option
 def check(output: str, **options: object) -> None:
     """May this source reach that destination?"""
-    decision = _decide(output, options)
+    decision, warnings = _decide(output, options)
     if output == "json":
-        emit_json(decision.to_json())
+        emit_json({**decision.to_json(), "warnings": [one.to_json() for one in warnings]})
     else:
         place = f"  ({decision.span.place})" if decision.span else ""
         verdict = click.style(decision.verdict.upper(), fg="green" if decision.allowed else "red", bold=True)
@@ -45,18 +49,21 @@ def check(output: str, **options: object) -> None:
 @click.command(epilog=_EXIT)
 @manifest_options
 @question_options
+@strict_option
 @output_option
 def explain(output: str, **options: object) -> None:
     """The same as check, with every layer and stage, and a caret under the YAML that decided."""
-    decision = _decide(output, options)
+    decision, warnings = _decide(output, options)
     if output == "json":
-        emit_json({**decision.to_json(), "explanation": explained(decision)})
+        told = {**decision.to_json(), "warnings": [one.to_json() for one in warnings]}
+        emit_json({**told, "explanation": explained(decision)})
     else:
         say(explained(decision, color=colored()))
     sys.exit(ALLOWED if decision.allowed else DENIED)
 
 
-def _decide(output: str, options: dict[str, object]) -> Decision:
+def _decide(output: str, options: dict[str, object]) -> tuple[Decision, list[Diagnostic]]:
+    """The answer, and what is probably wrong with the question."""
     files, more = options["files"], options["more_files"]
     config, written = options["config"], options["settings"]
     assert isinstance(files, tuple) and isinstance(more, tuple) and isinstance(written, tuple)  # noqa: S101, PT018
@@ -66,8 +73,13 @@ def _decide(output: str, options: dict[str, object]) -> Decision:
     authority = load_authority(
         (*files, *more), settings, output, follow=bool(options["follow"]), verbose=bool(options["verbose"]), keys=keys
     )
-    warn(authority.warnings)
+    strict = bool(options["strict"])
+    doubts = [doubt.diagnostic(strict=strict) for doubt in Spelling(authority).doubts(question)]
     try:
-        return authority.decide(question)
+        decision = authority.decide(question)
     except QuestionError as error:
-        fail([error.diagnostic], output)
+        fail([error.diagnostic, *doubts], output)
+    if strict and doubts:
+        fail(doubts, output)
+    warn([*authority.warnings, *doubts])
+    return decision, doubts
