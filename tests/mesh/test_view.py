@@ -14,7 +14,7 @@ from rich.console import Console
 
 from eastgate.authority import load
 from eastgate.diagnostics import Code, Diagnostic
-from eastgate.mesh.events import Broken, Decided, Enforced, Event, Noted, NotEnforced, PartlyEnforced
+from eastgate.mesh.events import Broken, Changes, Decided, Enforced, Event, Noted, NotEnforced, PartlyEnforced
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.mesh.records import observe
 from eastgate.mesh.telling import Teller
@@ -72,11 +72,11 @@ def test_the_latest_calls_stay_in_sight() -> None:
     ("events", "header"),
     [
         ([], "nothing has changed yet"),
-        ([Enforced(21.6, (), ())], "enforced in 22 ms"),
+        ([Enforced(21.6, ())], "enforced in 22 ms"),
         ([BROKEN], "broken: kept the last good policy"),
-        ([BROKEN, Enforced(21.6, (), ())], "enforced in 22 ms"),
-        ([PartlyEnforced(1, (), (), ("a port 80", "b port 80"), ())], "PARTLY enforced: 2 ports are closed"),
-        ([PartlyEnforced(1, (), (), (), ("a",))], "PARTLY enforced: a proxy has not accepted all of it"),
+        ([BROKEN, Enforced(21.6, ())], "enforced in 22 ms"),
+        ([PartlyEnforced(1, (), Changes(), ("a port 80", "b port 80"), ())], "PARTLY enforced: 2 ports are closed"),
+        ([PartlyEnforced(1, (), Changes(), (), ("a",))], "PARTLY enforced: a proxy has not accepted all of it"),
         ([NotEnforced("a", 80, ("p",), "no")], "not enforced at a port 80"),
     ],
 )

@@ -23,7 +23,6 @@ __all__ = ["Handlers", "application_of", "status_of", "workload_to_json"]
 
 _QUEUED = 10_000
 _LONGEST_CALL = 60.0
-_NOT_MADE = ("refused", "timeout", "unreachable", "bad response")
 _ASKED = frozenset(field.name for field in fields(Question)) - {"token", "certificate", "external_auth", "claims"}
 
 
@@ -60,7 +59,7 @@ class Handlers:
     def _told(self, call: Call, explained: bool, color: bool) -> Message:
         decision, called, seen = call.decision, call.called, call.seen
         handshake = seen is not None and seen.level == "handshake"
-        made = seen is not None or not (called.error or "").startswith(_NOT_MADE)
+        made = seen is not None or called.status != 0  # else it is not known whether it was let in
         told: Message = {
             "question": str(call.question),
             "at": call.at,
@@ -84,6 +83,8 @@ class Handlers:
         """What the verdicts alone do not tell."""
         if seen is not None and seen.level == "handshake":
             return "the handshake failed, so that no policy was asked"
+        if seen is None and call.called.status == 0:
+            return f"the proxy logged no decision, so that nobody knows whether it was let in: {call.called.error}"
         workload, _, port = call.at.rpartition(":")
         closure = self._mesh.enforcement.closed.get((workload, int(port)))
         if closure is not None:

@@ -151,8 +151,8 @@ def _places(node: Node, answers: Node | None) -> Iterator[tuple[tuple[str, str],
         "claims": node.nearest("claims"),
         "external_auth": answers,
     }.items():
-        for key in named.keys if named is not None else ():
-            yield (part, key), named.key_span(key)
+        if named is not None:
+            yield from (((part, key), named.key_span(key)) for key in named.keys)
 
 
 def _text(node: Node | None, key: str) -> str | None:
