@@ -35,9 +35,10 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A proxy has decided."""
+    """A proxy has decided. `number` is what `why` knows the decision by."""
 
     seen: Observed
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import asdict, fields
 
 from eastgate.mesh.calls import Call, make_calls
+from eastgate.mesh.codes import NO_NUMBER
 from eastgate.mesh.events import Event
 from eastgate.mesh.local.control import ControlFailed, Handler, Message
 from eastgate.mesh.loglines import observed, record_in
@@ -95,14 +96,25 @@ class Handlers:
         return None
 
     async def why(self, arguments: Message) -> Message:
-        """Explain a line of a proxy's log."""
-        line = str(arguments.get("line", ""))
+        """Explain a line of a proxy's log, or the decision of a number; the last one where neither is given."""
         try:
-            found = why(observed(record_in(line), line), self._mesh.authority)
+            found = why(self._asked_about(arguments.get("line"), arguments.get("number")), self._mesh.authority)
         except QuestionError as error:
             return {"failed": error.diagnostic.to_json()}
         color = bool(arguments.get("color"))
         return {"why": found.to_json(self._explain), "text": found.text(self._explain, color=color)}
+
+    def _asked_about(self, line: object, number: object) -> Observed:
+        if isinstance(line, str):
+            return observed(record_in(line), line)
+        history = self._mesh.history
+        found = history.find(number if isinstance(number, int) else None)
+        if found is None:
+            kept = history.kept
+            way_out = f"there are {kept[0]} to {kept[1]}" if kept else "make a call first"
+            what = f"no decision has the number {number}" if isinstance(number, int) else "nothing was decided yet"
+            raise QuestionError(NO_NUMBER, what, way_out)
+        return found
 
     async def status(self, _arguments: Message) -> Message:
         """Who is there, and what each proxy has."""

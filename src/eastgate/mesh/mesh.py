@@ -23,6 +23,7 @@ from eastgate.mesh.certificates import Certificates
 from eastgate.mesh.closures import Closure
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.events import Changes, Decided, Enforced, Event, Noted, NotEnforced, OnEvent, PartlyEnforced, Ready
+from eastgate.mesh.history import History
 from eastgate.mesh.listening import until_listening
 from eastgate.mesh.local.addresses import Addresses
 from eastgate.mesh.local.guard import Guard
@@ -88,6 +89,7 @@ class LocalMesh:
         self._changing = asyncio.Lock()
         self._told: Mapping[tuple[str, int], Closure] = {}
         self._modes: dict[str, Mode] = {}
+        self.history = History()
         self._unreachable: deque[object] = deque(maxlen=_REMEMBERED)
         self.settings = settings or Settings()
         self.metrics = MeshMetrics((server_metrics := ServerMetrics()).registry)
@@ -296,7 +298,7 @@ class LocalMesh:
         seen = observe(record) if not self._is_told(record) else None
         if seen is not None:
             self.metrics.count(seen)
-            self.tell(Decided(seen))
+            self.tell(Decided(seen, self.history.add(seen)))
 
     def _is_told(self, record: Mapping[str, Any]) -> bool:
         """Whether this is the end of a connection that no application took, which was told of before."""

@@ -44,8 +44,8 @@ class Teller:
         match event:
             case Ready():
                 return {"event": "ready", **asdict(event)}
-            case Decided(seen):
-                return {"event": "decided", **self.seen_to_json(seen)}
+            case Decided(seen, number):
+                return {"event": "decided", "number": number, **self.seen_to_json(seen)}
             case Enforced():
                 return {"event": "enforced", **_enforced_to_json(event)}
             case PartlyEnforced(closed=closed, missing=missing):
@@ -88,8 +88,8 @@ class Teller:
         match event:
             case Ready(workloads, policies, took):
                 return f"ready: {_count(workloads, 'workload')}, {_count(policies, 'policy')}, in {milliseconds(took)}"
-            case Decided(seen):
-                return self._decided(seen)
+            case Decided(seen, number):
+                return self._decided(seen, number)
             case Enforced(took):
                 return printable(f"enforced in {milliseconds(took)}: {'; '.join(_said(event))}")
             case PartlyEnforced(took, closed=closed, missing=missing):
@@ -103,13 +103,13 @@ class Teller:
             case Noted(message):
                 return composed(message)
 
-    def _decided(self, seen: Observed) -> str:
+    def _decided(self, seen: Observed, number: int) -> str:
         decider = self.decider(seen)
         place = f"  ({decider.place})" if decider.place else ""
         verdict = "allow" if seen.allowed else "deny"
         status = f" {seen.status}" if seen.status else ""
         return printable(
-            f"{seen.time[11:23]}  {verdict}{status}  {self.caller(seen)} -> {seen.workload}:{seen.port} "
+            f"{number:>4}  {seen.time[11:23]}  {verdict}{status}  {self.caller(seen)} -> {seen.workload}:{seen.port} "
             f"{described(seen)}  {decider.text}{place}"
         )
 
