@@ -10,7 +10,7 @@ import pytest
 
 from eastgate.authority import load
 from eastgate.mesh.deciders import Deciders, handshake_problem
-from eastgate.mesh.events import Changes, Decided, Enforced, NotEnforced, Noted, PartlyEnforced
+from eastgate.mesh.events import Changes, Decided, Enforced, Noted, NotEnforced, PartlyEnforced
 from eastgate.mesh.modes import Mode
 from eastgate.mesh.records import Observed, observe
 from eastgate.mesh.telling import Repeats, Teller

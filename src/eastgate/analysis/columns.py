@@ -171,7 +171,7 @@ def _pieces(word: str, width: int) -> list[str]:
     for part in re.findall(r"[^/]*/+|[^/]+", word):
         while len(part) > width:
             found.append(part[:width])
-            part = part[width:]  # noqa: PLW2901 - what is left of it
+            part = part[width:]
         found.append(part)
     return found
 

@@ -199,9 +199,7 @@ class LocalMesh:
         self.tell(found)
         return found
 
-    def _changed_modes(
-        self, touched: Collection[str], closed: Collection[str]
-    ) -> dict[str, tuple[Mode | None, Mode]]:
+    def _changed_modes(self, touched: Collection[str], closed: Collection[str]) -> dict[str, tuple[Mode | None, Mode]]:
         """Return the modes that are others than before. Of a workload that is not as it should be nothing is said."""
         before, self._modes = self._modes, {node: mode for node, mode in self._modes.items() if node in self.sites}
         self._modes |= {node: mode_of(self.authority.engine.program(node).layers) for node in touched}

@@ -234,5 +234,7 @@ def workload_table(rows: list[tuple[str, str, str, str, str]], width: int) -> Ta
         if title != "identity" or not narrow:
             table.add_column(title, overflow="fold", justify="right" if title == "policies" else "left")
     for row in rows:
-        table.add_row(*(_cell(one) for title, one in zip(titles, row, strict=True) if title != "identity" or not narrow))
+        table.add_row(
+            *(_cell(one) for title, one in zip(titles, row, strict=True) if title != "identity" or not narrow)
+        )
     return table

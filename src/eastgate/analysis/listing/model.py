@@ -78,8 +78,7 @@ def _cut(grid: list[list[str]], width: int, gap: int) -> list[list[str]]:
     """Leave out what matters least, and cut what is too wide, but no names."""
     for title in _LESS:
         least = [
-            [cell if title in _NAMES else cell[:_CUT] for title, cell in zip(grid[0], row, strict=True)]
-            for row in grid
+            [cell if title in _NAMES else cell[:_CUT] for title, cell in zip(grid[0], row, strict=True)] for row in grid
         ]
         if _width(least, gap) <= width:
             break
