@@ -54,6 +54,7 @@ __all__ = ["LocalMesh", "MeshOptions"]
 
 _START = 60.0  # seconds; many Envoys on a small machine take their time
 _SETTLE = 30.0
+_NO_CHANGES = Changes()
 _REMEMBERED = 100  # connections that no application took
 
 
@@ -157,7 +158,7 @@ class LocalMesh:
     # Changing
 
     async def apply(
-        self, authority: Authority, began: float | None = None, changes: Changes = Changes()
+        self, authority: Authority, began: float | None = None, changes: Changes = _NO_CHANGES
     ) -> Enforced | PartlyEnforced:
         """Enforce this instead; returns when every proxy does. `changes` says what differs, for whoever watches."""
         began = time.monotonic() if began is None else began
@@ -171,7 +172,7 @@ class LocalMesh:
         self,
         change: Callable[[Enforcement], frozenset[str]],
         began: float | None = None,
-        changes: Changes = Changes(),
+        changes: Changes = _NO_CHANGES,
     ) -> Enforced | PartlyEnforced:
         """Enforce a change of some policies; returns when every proxy does. `changes` names them."""
         began = time.monotonic() if began is None else began
