@@ -236,7 +236,7 @@ def _fill(predicate: Predicate, request: Request) -> dict[Attribute, Value] | No
 def _value(attribute: Attribute, matcher: Matcher) -> Value | None:
     match matcher:
         case OneOf(values):
-            return min(values, key=lambda value: (str(type(value)), value), default=None)  # type: ignore[type-var]
+            return min(values, key=lambda value: (str(type(value)), value), default=None)
         case Prefix(text):
             return f"{text}x"
         case Suffix(text):
