@@ -104,11 +104,12 @@ class _Search:
     def _allowed(self) -> Iterator[Question]:
         """Questions that are allowed: with what a rule of each layer asks for, and the rest as nobody names it."""
         ways = [_unique([{}, *islice(self._fills(layer), _MOST_RULES)]) for layer in self._layers]
+        others = self._others()
         for choice in islice(product(*ways), _MOST_TRIES):
             wanted: dict[Attribute, Value] = {}
             for fill in choice:
                 wanted.update(fill)
-            for values in (wanted, {**self._others(), **wanted}):
+            for values in (wanted, {**others, **wanted}):
                 question = self._with(values)
                 if values and (found := self._decide(question)) is not None and found.allowed:
                     yield question
