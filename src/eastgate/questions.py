@@ -6,6 +6,7 @@ arrivals: each is one request at one workload, and the answer is allow only if e
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -40,7 +41,7 @@ from eastgate.policy.attributes import (
     header,
     query,
 )
-from eastgate.policy.fields import Headers, header_values, query_of, query_values
+from eastgate.policy.fields import Headers, each_header, header_values, query_of, query_values
 from eastgate.policy.hosts import comparable_host, is_host
 from eastgate.policy.paths import comparable_path, handed_path, is_respelled, sent_path
 from eastgate.settings import Settings
@@ -116,11 +117,35 @@ class Question:
         http = (self.method, self.path, self.host, self.headers)
         return (self.mcp_method is not None or self.tool is not None) and all(part is None for part in http)
 
+    @property
+    def arguments(self) -> list[str]:
+        """The words of a command line that asks this, but for the manifests, tokens and certificates."""
+        options: list[tuple[str, object]] = [
+            ("--from", self.source),
+            ("--to", self.to),
+            ("--port", self.port),
+            ("--method", self.method),
+            ("--path", self.path),
+            ("--host", self.host),
+            ("--sni", self.sni),
+            *(("--header", f"{name}={value}") for name, value in each_header(self.headers or {})),
+            ("--mcp-method", self.mcp_method),
+            ("--tool", self.tool),
+            ("--source-ip", self.source_ip),
+            *(("--claim", f"{name}={_claim(value)}") for name, value in (self.claims or {}).items()),
+            *(("--external-auth", f"{name}={answer}") for name, answer in self.external_auth.items()),
+        ]
+        return [str(word) for option, value in options if value is not None for word in (option, value)]
+
     def __str__(self) -> str:
         port = f" port {self.port}" if self.port is not None else ""
         http = " ".join(part for part in (self.method, self.host, self.path) if part)
         tool = " ".join(part for part in (self.mcp_method, self.tool) if part)
         return f"{self.source} -> {self.to}{port}" + "".join(f" {part}" for part in (http, tool) if part)
+
+
+def _claim(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -226,3 +226,24 @@ spec: {targetRefs: [{group: "", kind: Service, name: s}], action: DENY, rules: [
     said = one(cluster_of(manifests, meshMode="ambient", serviceTarget="traffic"), "pod", "pod1")
     assert "addressed to the pod:" in said
     assert "addressed to Service default/s:" in said
+
+
+@pytest.mark.parametrize("width", [72, 80, 120])
+@pytest.mark.parametrize(("where", "kind", "name"), CASES)
+def test_a_description_fits_a_terminal_and_says_the_same(where: str, kind: str, name: str, width: int) -> None:
+    [description] = describe(example(where), kind, name, None)
+    lines = description.lines(width=width)
+    assert max(map(len, lines)) <= width
+    assert "".join("".join(lines).split()) != ""
+    assert sorted("".join("".join(lines).split())) == sorted("".join("".join(description.lines()).split()))
+
+
+def test_verdicts_and_actions_have_colors() -> None:
+    [pod] = describe(example("shop"), "pod", "payments", None)
+    shown = "\n".join(pod.lines(color=True, width=80))
+    assert "\033[32mallow\033[0m if POST /v1/charges" in shown
+    assert "\033[31mdeny\033[0m otherwise" in shown
+    assert "no-sandbox  \033[31mDENY\033[0m, network" in shown
+    [policy] = describe(example("shop"), "policy", "no-sandbox", None)
+    assert "\033[31mDENY\033[0m" in "\n".join(policy.lines(color=True))
+    assert "\033" not in "\n".join(policy.lines())

@@ -9,7 +9,7 @@ from eastgate.analysis.describing import describe as described
 from eastgate.cli import complete
 from eastgate.cli.inspecting import cluster_from, namespace_option, split_paths
 from eastgate.cli.options import output_option, reading_options
-from eastgate.cli.output import colored, emit_json, fail, say
+from eastgate.cli.output import colored, emit_json, fail, say, terminal_width
 from eastgate.collection import no_collection
 from eastgate.printable import printable
 from eastgate.questions import QuestionError
@@ -43,7 +43,7 @@ def describe(
         emit_json(told[0] if len(told) == 1 else {"items": told})
     else:
         color = colored()
-        texts = ["\n".join(one.lines(color=color)) for one in found]
+        texts = ["\n".join(one.lines(color=color, width=terminal_width())) for one in found]
         say("\n\n".join(texts) if texts else printable(f"there is no {kind} in the manifests"))
 
 

@@ -10,7 +10,7 @@ from eastgate.analysis.listing import BadSelector, Listing, UnknownKind, as_list
 from eastgate.cli import complete
 from eastgate.cli.inspecting import cluster_from, namespace_option, split_paths
 from eastgate.cli.options import reading_options
-from eastgate.cli.output import UNDECIDED, emit, emit_json, say
+from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, say, terminal_width
 from eastgate.collection import no_collection
 from eastgate.printable import printable
 from eastgate.sources import Document
@@ -74,7 +74,8 @@ def _show(found: Listing, output: str, *, one: bool, headers: bool) -> None:
             for row in found.rows:
                 say(printable(row.full_name))
         case _:
-            for line in found.text(wide=output == "wide", headers=headers):
+            width = terminal_width() if output == "text" else None
+            for line in found.text(wide=output == "wide", headers=headers, width=width, color=colored()):
                 say(line)
 
 

@@ -34,6 +34,7 @@ __all__ = [
     "question_options",
     "reading_options",
     "settings_from",
+    "strict_option",
 ]
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -87,6 +88,10 @@ def reading_options(command: F) -> F:
         click.option("-v", "--verbose", is_flag=True, help="Say what was read and what was left aside."),
     )(command)
 
+
+# One option for whoever wants no answer where there is any doubt, whatever the doubt is about. What it means for a
+# question: names and methods that are probably misspelt (warnings otherwise) are errors.
+strict_option = click.option("--strict", is_flag=True, help="Take warnings about what is asked for errors.")
 
 output_option = click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Form of the answer."

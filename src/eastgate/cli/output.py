@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterable
 from typing import NoReturn, TextIO
@@ -12,7 +13,7 @@ import click
 from eastgate.diagnostics import Diagnostic, render_all
 from eastgate.printable import composed, json_text
 
-__all__ = ["ALLOWED", "DENIED", "UNDECIDED", "colored", "emit", "emit_json", "fail", "say", "warn"]
+__all__ = ["ALLOWED", "DENIED", "UNDECIDED", "colored", "emit", "emit_json", "fail", "say", "terminal_width", "warn"]
 
 ALLOWED, DENIED, UNDECIDED = 0, 1, 2
 
@@ -22,6 +23,11 @@ def colored(stream: TextIO | None = None) -> bool:
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or (stream or sys.stdout).isatty()
+
+
+def terminal_width() -> int | None:
+    """The columns of the terminal that standard output is; None where it is none, and lines are as long as they are."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def say(text: str, *, err: bool = False) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from ipaddress import IPv4Network
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import click
 
@@ -25,6 +26,7 @@ __all__ = ["why"]
 _Explain: TypeAlias = "Callable[[str, Observed], tuple[dict[str, Any], str]]"
 
 CHANGED = 1
+_NUMBER = re.compile(r"#?[0-9]{1,15}", re.ASCII)
 _MESHES = IPv4Network("127.64.0.0/10")
 _ITSELF = "default/localhost"  # how proxies call the rule that lets a workload call itself
 _EXIT = (
@@ -34,12 +36,14 @@ _EXIT = (
 
 
 @click.command(epilog=_EXIT)
-@click.argument("line", required=False, metavar="[LINE|-]")
+@click.argument("line", required=False, metavar="[NUMBER|LINE|-]")
+@click.option("--last", is_flag=True, help="The last decision of the running mesh.")
 @reading_options
 @mesh_option
 @output_option
 def why(
     line: str | None,
+    last: bool,
     files: tuple[str, ...],
     settings: tuple[str, ...],
     config: str | None,
@@ -48,7 +52,12 @@ def why(
     name: str,
     output: str,
 ) -> None:
-    """Explain lines of a proxy's log: by the manifests, or by the running mesh without -f."""
+    """Explain lines of a proxy's log: by the manifests, or by the running mesh without -f.
+
+    NUMBER is that of a decision which `up` shows.
+    """
+    if last or (line is not None and _NUMBER.fullmatch(line)):
+        _by_number(line, last, files, name, output)
     if line in (None, "-") and "-" in files:
         raise click.UsageError("both the lines and the manifests are to come from standard input")
     text = sys.stdin.read() if line in (None, "-") else str(line)
@@ -72,6 +81,21 @@ def why(
     if verbose:
         say(f"explained {len(lines)} line{'' if len(lines) == 1 else 's'}", err=True)
     sys.exit(CHANGED if any(one["holds"] is False for one in told) else 0)
+
+
+def _by_number(line: str | None, last: bool, files: tuple[str, ...], name: str, output: str) -> NoReturn:
+    """Explain a decision that the running mesh remembers, and exit."""
+    if files:
+        raise click.UsageError("decisions have numbers in a running mesh only: leave out -f, or give a line of a log")
+    if last and line is not None:
+        raise click.UsageError(f"either --last or {line}")
+    number = {} if line is None else {"number": int(line.removeprefix("#"))}
+    answer = ask(name, "why", output, color=colored(), **number)
+    if output == "json":
+        emit_json({"lines": [answer["why"]], "leftAside": 0})
+    else:
+        say(answer["text"])
+    sys.exit(CHANGED if answer["why"]["holds"] is False else 0)
 
 
 def _lines(text: str, output: str) -> tuple[list[tuple[str, Observed]], int]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from eastgate.diagnostics import Code, Diagnostic, Severity, render
 from eastgate.places import Span
-from eastgate.policy.fields import each_header
 from eastgate.printable import printable
 from eastgate.questions import Question
 
@@ -63,19 +62,4 @@ class Finding:
 
 def command(question: Question) -> str:
     """The command line that asks a question, but for the manifests."""
-    words = ["eastgate", "check", "--from", question.source, "--to", question.to]
-    options = {
-        "--port": question.port,
-        "--method": question.method,
-        "--path": question.path,
-        "--host": question.host,
-        "--mcp-method": question.mcp_method,
-        "--tool": question.tool,
-        "--source-ip": question.source_ip,
-    }
-    for option, value in options.items():
-        if value is not None:
-            words += [option, str(value)]
-    for name, value in each_header(question.headers or {}):
-        words += ["--header", f"{name}={value}"]
-    return shlex.join(words)
+    return shlex.join(["eastgate", "check", *question.arguments])
