@@ -20,7 +20,7 @@ from eastgate.sources.codes import (
 from eastgate.sources.findings import shown, suggestion
 from eastgate.sources.node import Node, Plain
 
-__all__ = ["Head", "Inherited", "diagnose", "diagnose_type", "first_key", "head", "shallow"]
+__all__ = ["Head", "Inherited", "diagnose", "diagnose_type", "first_key", "head", "meant", "shallow"]
 
 _FIELDS = ("apiVersion", "kind", "metadata")
 _EXAMPLES = {"apiVersion": "apiVersion: v1", "kind": "kind: Pod"}
@@ -78,6 +78,15 @@ def first_key(node: Node) -> Span:
 def _misspelt(node: Node, field: str) -> str | None:
     """The key of a mapping that is a misspelling of a field which is not there."""
     return suggestion(field, (key for key in node.keys if key not in _FIELDS))
+
+
+def meant(node: Node, field: str) -> str | None:
+    """What a mapping says in a field, or in a misspelling of it; empty where that is no string."""
+    key = field if field in node else _misspelt(node, field)
+    if key is None:
+        return None
+    value = node[key].value
+    return value if isinstance(value, str) else ""
 
 
 def diagnose(node: Node, inherited: Inherited | None, reporter: Reporter) -> None:
