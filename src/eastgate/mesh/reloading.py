@@ -33,9 +33,12 @@ _OLDEST = 5.0  # seconds; a file that was changed longer ago was put there by a 
 class ManifestFiles:
     """Files and folders of manifests, and what of them is in force."""
 
-    def __init__(self, paths: Sequence[str | os.PathLike[str]], *, follow: bool = False) -> None:
+    def __init__(
+        self, paths: Sequence[str | os.PathLike[str]], *, follow: bool = False, exclude: Sequence[str] = ()
+    ) -> None:
         self.paths = tuple(paths)
         self._follow = follow
+        self._exclude = tuple(exclude)
         self.in_force = Manifests()
 
     def read(self, settings: Settings) -> Authority:
@@ -52,7 +55,7 @@ class ManifestFiles:
     @property
     def bounds(self) -> Bounds:
         """What reading stays in now: a path that is a link may lead elsewhere later."""
-        return Bounds.of(self.paths, follow=self._follow)
+        return Bounds.of(self.paths, follow=self._follow, exclude=self._exclude)
 
 
 @dataclass(frozen=True, slots=True)

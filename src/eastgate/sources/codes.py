@@ -242,8 +242,8 @@ REMOTE_BASE = Code(
 NOT_BUILT = Code(
     "EG1044",
     "manifests that no kustomization names",
-    "Files below a folder with a kustomization, which no kustomization there names. They are not part of what is built, "
-    "and were not read. Give them with `-f` if they are applied some other way.",
+    "Files below a folder with a kustomization, which no kustomization there names. They are not part of what is "
+    "built, and were not read. Give them with `-f` if they are applied some other way.",
     Severity.INFO,
 )
 HELM_CHART = Code(
@@ -260,8 +260,8 @@ EMPTY_INPUT = Code(
 UNFINISHED_LIST = Code(
     "EG1047",
     "unfinished list",
-    "`metadata.continue` says that the API server has more objects than this list, so that policies may be missing from "
-    "it.",
+    "`metadata.continue` says that the API server has more objects than this list, so that policies may be missing "
+    "from it.",
 )
 SEVERAL_IN_ONE = Code(
     "EG1048",

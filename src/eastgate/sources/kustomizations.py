@@ -7,6 +7,7 @@ plugins, without network, and with limits of time and size. What would have to b
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -132,8 +133,7 @@ def roots(found: Iterable[Kustomization]) -> list[Kustomization]:
         for path in one.names()
         if os.path.realpath(path) != os.path.realpath(one.folder)
     }
-    tops = [one for one in all_of_them if not one.is_component and os.path.realpath(one.folder) not in taken]
-    return tops
+    return [one for one in all_of_them if not one.is_component and os.path.realpath(one.folder) not in taken]
 
 
 def parts(folder: str, follow: bool, reporter: Reporter) -> list[str] | None:
@@ -211,7 +211,7 @@ class Renderer:
             }
             env |= {name.lower(): value for name, value in env.items() if name.endswith("_PROXY")}
             try:
-                process = subprocess.Popen(
+                process = subprocess.Popen(  # noqa: S603 - a program from the PATH, and a path that exists
                     [program, *words, "--", os.path.abspath(folder)],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
@@ -259,10 +259,8 @@ def _output(process: subprocess.Popen[bytes]) -> tuple[bytes, str | None]:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def _reason(written: bytes) -> str:

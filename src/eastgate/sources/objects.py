@@ -16,13 +16,16 @@ from eastgate.sources.plain import PlainDocument
 from eastgate.sources.skimming import may_be_manifest
 from eastgate.sources.text import Text
 
-__all__ = ["Collector", "Matters", "Positioned", "everything"]
+__all__ = ["Collector", "Matters", "Positioned", "Same", "everything", "never_same"]
 
 Positioned = Callable[[str, str], bool]
 """Whether the content of the objects of an `apiVersion` and a `kind` is wanted with positions."""
 
 Matters = Callable[[str, str], bool]
 """Whether objects of an `apiVersion` and a `kind`, of which either may be unknown (empty), can change an answer."""
+
+Same = Callable[[Document, Document], bool]
+"""Whether two documents of one object say the same, as far as anybody asks."""
 
 _NOT_MANIFESTS = re.compile(r"(?:kustomization|Chart|values[^/]*|eastgate)\.ya?ml|Kustomization")
 _KUSTOMIZE = "kustomize.config.k8s.io/"
@@ -34,6 +37,11 @@ def everything(api_version: str, kind: str) -> bool:  # noqa: ARG001 - the signa
     return True
 
 
+def never_same(first: Document, second: Document) -> bool:  # noqa: ARG001 - the signature of `Same`
+    """Say of no object that it may be written twice."""
+    return False
+
+
 class Collector:
     """Adds the objects in the texts of one run to a reading."""
 
@@ -42,6 +50,7 @@ class Collector:
         reading: Reading,
         positioned: Positioned,
         matters: Matters = everything,
+        same: Same = never_same,
         *,
         skim: bool = False,
         namespace: str = "default",
@@ -49,6 +58,7 @@ class Collector:
         self._reading = reading
         self._positioned = positioned
         self._matters = matters
+        self._same = same
         self._namespace = namespace
         self.skims = skim
         self.named = True
@@ -185,7 +195,7 @@ class Collector:
         first = self._reading.seen.setdefault(identity, document)
         if first is document:
             self._reading.documents.append(document)
-        elif self._matters(found.api_version, found.kind) and not _is_same(first, document):
+        elif self._matters(found.api_version, found.kind) and not self._same(first, document):
             self._report_twice(first, document)
 
     def _report_twice(self, first: Document, second: Document) -> None:
@@ -196,13 +206,6 @@ class Collector:
             help_ = f"the first one is in {first.span.file}; choose what to render with -k"
         message = f"{shown(second.kind)} `{shown(where)}` is written twice"
         self._reading.reporter.report(DUPLICATE_OBJECT, message, place, help=help_)
-
-
-def _is_same(first: Document, second: Document) -> bool:
-    """Whether an object that is no policy is written twice in the same words; of an account only the name counts."""
-    if first.data is None or second.data is None:
-        return False
-    return first.data == second.data or (first.group, first.kind) == ("", "ServiceAccount")
 
 
 def _has_objects(node: Node) -> bool:

@@ -22,7 +22,7 @@ from eastgate.sources.inputs import Input, Inputs
 from eastgate.sources.json_plain import read_plain_json
 from eastgate.sources.kustomizations import Renderer, parts, report_missing
 from eastgate.sources.node import Node
-from eastgate.sources.objects import Collector, Matters, Positioned, everything
+from eastgate.sources.objects import Collector, Matters, Positioned, Same, everything, never_same
 from eastgate.sources.roots import LOOKS_LIKE_JSON, chunk_nodes, json_nodes
 from eastgate.sources.skimming import hint, may_be_manifest, type_of
 from eastgate.sources.text import Text, decode
@@ -37,6 +37,7 @@ def read(
     *,
     positioned: Positioned,
     matters: Matters = everything,
+    same: Same = never_same,
     skim: bool = False,
     namespace: str = "default",
     stdin: BinaryIO | None = None,
@@ -47,10 +48,10 @@ def read(
 
     Without `bounds`, reading stays in the paths that are given: a link in a folder that leads elsewhere is an error.
 
-    `positioned(api_version, kind)` says of which objects the content is wanted with positions, `matters` what of
-    objects can change an answer: what is wrong with others is not reported, and with `skim` they are counted and not
-    read at all. `namespace` is that of objects which do not say theirs. `on_file(done, total)` is called after each
-    file.
+    `positioned(api_version, kind)` says of which objects the content is wanted with positions; `matters` which of them
+    can change an answer: what is wrong with others is not reported, and with `skim` they are counted and not read.
+    `same(first, second)` says whether two documents of one object say the same. `namespace` is that of objects which do
+    not say theirs. `on_file(done, total)` is called after each file.
     """
     reading = Reading()
     given = list(paths)
@@ -58,14 +59,17 @@ def read(
     inputs = Inputs(reading.reporter, limits)
     inputs.add_all(given)
     reading.excluded = inputs.excluded
-    collector = Collector(reading, positioned, matters, skim=skim, namespace=namespace)
+    collector = Collector(reading, positioned, matters, same, skim=skim, namespace=namespace)
     rendering = _Rendering(inputs.found, reading.reporter, follow=limits.folders is None)
     with no_collection():
         for done, one in enumerate(inputs.found, 1):
             content = rendering.load(one.name) if one.kustomized else load(one.name, stdin, reading.reporter)
             if content is not None:
                 collector.named = one.named and not one.kustomized
+                before = collector.roots + len(reading.reporter.found)
                 _collect(_shown(one), content, collector, reading.reporter)
+                if one.named and collector.roots + len(reading.reporter.found) == before:
+                    _report_empty(one, reading.reporter)
             if on_file is not None:
                 on_file(done, len(inputs.found))
     return reading
@@ -76,6 +80,13 @@ def _shown(one: Input) -> str:
     if one.kustomized:
         return f"<kustomize build {one.name}>"
     return STDIN_NAME if one.name == STDIN else one.name
+
+
+def _report_empty(one: Input, reporter: Reporter) -> None:
+    what, help_ = f"`{printable(one.name)}`", "leave it out, or write a manifest into it"
+    if one.name == STDIN:
+        what, help_ = "standard input", "see whether the command that should have written it failed"
+    reporter.report(EMPTY_INPUT, f"there is nothing in {what}", help=help_)
 
 
 class _Rendering:
@@ -108,17 +119,19 @@ def read_text(
     return reading
 
 
-def read_objects(nodes: Iterable[Node], *, positioned: Positioned, into: Reading | None = None) -> Reading:
+def read_objects(
+    nodes: Iterable[Node], *, positioned: Positioned, into: Reading | None = None, namespace: str = "default"
+) -> Reading:
     """Make documents of objects that stand inside something else, such as the inline objects of a test."""
     reading = Reading() if into is None else into
-    collector = Collector(reading, positioned)
+    collector = Collector(reading, positioned, namespace=namespace)
     for node in nodes:
         collector.add_node(node, node)
     return reading
 
 
 def _collect(name: str, content: str | bytes, collector: Collector, reporter: Reporter) -> None:
-    before, roots = len(reporter.found), collector.roots
+    before = len(reporter.found)
     text = decode(name, content, reporter)
     if text is None:
         return
@@ -126,10 +139,6 @@ def _collect(name: str, content: str | bytes, collector: Collector, reporter: Re
         for start, end in chunks(text.source.text):
             _collect_yaml(text, start, end, collector, reporter)
     text.raw = b""
-    if collector.named and collector.roots == roots and len(reporter.found) == before:
-        what = "standard input" if name == STDIN_NAME else f"`{printable(name)}`"
-        help_ = "did the command before the pipe fail?" if name == STDIN_NAME else "leave it out, or write a manifest"
-        reporter.report(EMPTY_INPUT, f"{what} is empty", help=help_)
     reporter.found[before:] = sorted(reporter.found[before:], key=_place)
 
 
@@ -158,9 +167,10 @@ def _add_nodes(
     nodes: Iterable[tuple[Node, Stretch]], findings: Reporter, written: str, collector: Collector, reporter: Reporter
 ) -> None:
     """Add what was read with positions. What is wrong with it counts where it counts."""
+    before = len(reporter.found)
     added = [collector.add_node(node, stretch) for node, stretch in nodes]
     if any(added) or (not added and (collector.named or may_be_manifest(written))):
-        reporter.found.extend(findings)
+        reporter.found[before:before] = findings
     elif not added and findings.found:
         first = findings.found[0]
         message = f"left aside, since it has neither `apiVersion` nor `kind`: {first.message}"

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eastgate.authority import Authority, Manifests, read_manifests, sort_documents
+from eastgate.authority import Authority, Manifests, read_documents, read_manifests, sort_documents
 from eastgate.decisions import Decision
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.dialects import reads
 from eastgate.places import Span
 from eastgate.questions import QuestionError
 from eastgate.settings import Settings
-from eastgate.sources import Bounds, Document, files_of, read, read_objects
+from eastgate.sources import Bounds, Document, files_of, read_objects
 from eastgate.tables.coverage import Coverage
 from eastgate.tables.model import Case, Rejection, Table
 from eastgate.tokens import KnownKeys
@@ -100,8 +100,8 @@ def _manifests(table: Table, shared: dict[_Shared, Manifests]) -> Manifests:
             found = read_manifests(table.manifests, table.settings, bounds=table.bounds)
             shared[key] = found if table.manifests else Manifests(table.settings)
         return shared[key]
-    files = read(table.manifests, positioned=reads, bounds=table.bounds)
-    reading = read_objects(table.objects, positioned=reads, into=files)
+    files = read_documents(table.manifests, table.settings, bounds=table.bounds)
+    reading = read_objects(table.objects, positioned=reads, into=files, namespace=table.settings.namespace)
     return sort_documents(reading.documents, table.settings, reading.reporter)
 
 
@@ -180,5 +180,5 @@ def _rejection_problem(one: Rejection, manifests: Manifests) -> str | None:
 def _name(document: Document) -> str:
     """Kind/namespace/name, or Kind/name where no namespace is written for a cluster-scoped kind."""
     cluster_scoped = document.namespace is None and document.kind.startswith("Cluster")
-    parts = (document.kind, None if cluster_scoped else document.namespace or "default", document.name)
+    parts = (document.kind, None if cluster_scoped else document.home, document.name)
     return "/".join(part for part in parts if part is not None)

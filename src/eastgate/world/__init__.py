@@ -22,7 +22,7 @@ from eastgate.world.gateways import (
     RoutesFrom,
 )
 from eastgate.world.interpret import interpret
-from eastgate.world.kinds import WorldObject, object_id, uses
+from eastgate.world.kinds import WorldObject, object_id, uses, uses_kind
 from eastgate.world.labels import Operator, Requirement, Selector
 from eastgate.world.manifest import Manifest
 from eastgate.world.names import dns_label_problem, dns_subdomain_problem, label_key_problem, label_value_problem
@@ -123,4 +123,5 @@ __all__ = [
     "spiffe_problem",
     "trust_domain_problem",
     "uses",
+    "uses_kind",
 ]

@@ -26,9 +26,12 @@ from eastgate.world.secrets import read_secret
 __all__ = ["interpret"]
 
 
-def interpret(manifest: Manifest, reporter: Reporter) -> WorldObject | None:
-    """The object that a manifest declares; None for a kind that is not used, or with errors, which are reported."""
-    identity = object_id(manifest.api_version, manifest.kind, manifest.namespace, manifest.name)
+def interpret(manifest: Manifest, reporter: Reporter, namespace: str = "default") -> WorldObject | None:
+    """The object that a manifest declares; None for a kind that is not used, or with errors, which are reported.
+
+    `namespace` is where it is if it does not say.
+    """
+    identity = object_id(manifest.api_version, manifest.kind, manifest.namespace or namespace, manifest.name)
     if identity is None:
         return None
     before = len(reporter.found)

@@ -10,7 +10,7 @@ from eastgate.world.objects import Namespace, ObjectId, Service, ServiceAccount
 from eastgate.world.pods import CONTROLLER_KINDS, Controller, Pod
 from eastgate.world.secrets import Secret
 
-__all__ = ["WorldObject", "canonical_group", "group_of", "object_id", "uses"]
+__all__ = ["WorldObject", "canonical_group", "group_of", "object_id", "uses", "uses_kind"]
 
 WorldObject: TypeAlias = (
     Namespace
@@ -54,6 +54,11 @@ def canonical_group(group: str, kind: str) -> str | None:
 def uses(api_version: str, kind: str) -> bool:
     """Whether the world reads objects of this kind; their version does not matter."""
     return canonical_group(group_of(api_version), kind) is not None
+
+
+def uses_kind(kind: str) -> bool:
+    """Whether the world reads objects of a kind of this name in some group."""
+    return kind in _KINDS
 
 
 def object_id(api_version: str, kind: str, namespace: str | None, name: str) -> ObjectId | None:

@@ -197,7 +197,7 @@ def _on_routes(cluster: Cluster) -> Counter[PolicyRef]:
 
 
 def _bare(document: Document, targeting: Counter[PolicyRef]) -> Listed:
-    namespace = document.namespace or "default"
+    namespace = document.home
     policies = str(targeting[PolicyRef(document.kind, namespace, document.name, document.group)])
     cells = (namespace, document.name, document.kind, "<none>", "Server", policies, age_of(document))
     return Listed(namespace, document.name, document.kind, document.group, cells, (), labels_of(document), (document,))
