@@ -14,6 +14,7 @@ from eastgate.cli.asking import ask, mesh_option
 from eastgate.cli.options import load_authority, output_option, reading_options, settings_from
 from eastgate.cli.output import colored, emit_json, fail, say, warn
 from eastgate.diagnostics import Diagnostic
+from eastgate.sources import Bounds
 
 if TYPE_CHECKING:
     from eastgate.decisions import Decision

@@ -22,6 +22,7 @@ __all__ = [
     "JSON_SYNTAX",
     "KEY_NOT_STRING",
     "KUSTOMIZATION_NAMED",
+    "KUSTOMIZE_CHOICE",
     "KUSTOMIZE_FAILED",
     "KUSTOMIZE_MISSING",
     "LEADS_OUT",
@@ -273,6 +274,12 @@ KUSTOMIZATION_NAMED = Code(
     "EG1049",
     "kustomization given as a manifest",
     "A kustomization is no manifest. Its folder is given with `-k`, or with `-f`, and is rendered.",
+)
+KUSTOMIZE_CHOICE = Code(
+    "EG1051",
+    "several kustomizations of the same resources",
+    "Kustomizations below a folder build on the same resources, as overlays for several clusters do. Together they are "
+    "applied nowhere: choose one with `-k`, or several with several `-k`.",
 )
 BAD_PATTERN = Code(
     "EG1050",

@@ -10,10 +10,25 @@ from dataclasses import dataclass, field
 from eastgate.diagnostics import Reporter
 from eastgate.printable import printable
 from eastgate.sources.bounds import ANYWHERE, Bounds
-from eastgate.sources.codes import EMPTY_FOLDER, HELM_CHART, KUSTOMIZATION_NAMED, KUSTOMIZE_FAILED, NOT_BUILT
+from eastgate.sources.codes import (
+    EMPTY_FOLDER,
+    HELM_CHART,
+    KUSTOMIZATION_NAMED,
+    KUSTOMIZE_CHOICE,
+    KUSTOMIZE_FAILED,
+    NOT_BUILT,
+)
 from eastgate.sources.exclusion import IGNORE_FILE, Exclusion
 from eastgate.sources.files import STDIN, SUFFIXES, is_readable, report_unreadable, report_way_out
-from eastgate.sources.kustomizations import FILES, Kustomization, Kustomized, is_kustomization, kustomization_in, roots
+from eastgate.sources.kustomizations import (
+    FILES,
+    Kustomization,
+    Kustomized,
+    is_kustomization,
+    kustomization_in,
+    rivals,
+    roots,
+)
 
 __all__ = ["Input", "Inputs", "files_of"]
 
@@ -125,7 +140,13 @@ class Inputs:
 
     def _add_rendered(self) -> None:
         """Add the kustomizations that no other one takes in, and tell of files that belong to none."""
-        for one in roots(self._kustomizations):
+        tops = roots(self._kustomizations)
+        several = rivals(tops)
+        if several:
+            self._report_rivals([one.folder for one in several])
+        for one in tops:
+            if one in several:
+                continue
             self._add(Input(one.folder, kustomized=True), os.path.realpath(one.folder))
         named = {os.path.realpath(path) for one in self._kustomizations for path in one.names()}
         left = [path for path in self._beside if os.path.realpath(path) not in named]
@@ -198,6 +219,11 @@ class Inputs:
                 report_way_out(self.reporter, path)
             elif is_folder or is_readable(path, status, self.reporter):
                 yield path, is_folder, (status.st_dev, status.st_ino)
+
+    def _report_rivals(self, folders: list[str]) -> None:
+        shown = [f"`{printable(folder)}`" for folder in folders]
+        message = f"{' and '.join((', '.join(shown[:-1]), shown[-1]))} are kustomizations of the same resources"
+        self.reporter.report(KUSTOMIZE_CHOICE, message, help=f"choose: -k {printable(folders[0])}")
 
     def _report_chart(self, folder: str) -> None:
         shown = printable(folder)

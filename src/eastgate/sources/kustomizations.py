@@ -34,6 +34,7 @@ __all__ = [
     "kustomization_in",
     "parts",
     "report_missing",
+    "rivals",
     "roots",
 ]
 
@@ -134,6 +135,31 @@ def roots(found: Iterable[Kustomization]) -> list[Kustomization]:
         if os.path.realpath(path) != os.path.realpath(one.folder)
     }
     return [one for one in all_of_them if not one.is_component and os.path.realpath(one.folder) not in taken]
+
+
+def rivals(tops: Iterable[Kustomization]) -> list[Kustomization]:
+    """Return those that build on the same resources, as overlays for several places do: only one can be meant."""
+    takers: dict[str, list[Kustomization]] = {}
+    for top in tops:
+        for path in _taken(top):
+            takers.setdefault(path, []).append(top)
+    shared = {id(one) for several in takers.values() if len(several) > 1 for one in several}
+    return [top for top in tops if id(top) in shared]
+
+
+def _taken(top: Kustomization) -> set[str]:
+    """Return the files and folders that a kustomization takes resources from, by way of others too."""
+    waiting, taken = [top], set[str]()
+    while waiting and len(taken) < _MOST_FOLDERS:
+        here = waiting.pop()
+        for entry in here.parts:
+            path = os.path.realpath(os.path.join(here.folder, entry))
+            inner = kustomization_in(path) if path not in taken and os.path.isdir(path) else None
+            if os.path.exists(path) and not (inner is not None and inner.is_component):
+                taken.add(path)
+            if inner is not None and not inner.is_component:
+                waiting.append(inner)
+    return taken
 
 
 def parts(folder: str, follow: bool, reporter: Reporter) -> list[str] | None:

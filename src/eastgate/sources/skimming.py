@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import product
 
-__all__ = ["hint", "may_be_manifest", "type_of"]
+__all__ = ["hint", "may_be_manifest", "type_of", "types_in"]
 
 _HINT = re.compile(r"""[ ]*["']?([^\s"'#]+)""")
+_HEADS = re.compile(r"""^["']?(apiVersion|kind)["']?[ ]*:[ ]*["']?([^\s"'#]+)""", re.MULTILINE)
 _MANIFEST = re.compile(r"""(?i)\bapi_?version\b|\bkind["']?\s*:|\\[ux]""")
 
 # Any line at the left edge that is no comment, no entry of a list and no marker must be `key:` with a plain key.
@@ -25,6 +28,14 @@ def _hint_of(key: str, chunk: str) -> str:
     at = 0 if chunk.startswith(key) else chunk.find("\n" + key) + 1
     match = _HINT.match(chunk, at + len(key)) if at or chunk.startswith(key) else None
     return match.group(1) if match else ""
+
+
+def types_in(chunk: str) -> Iterator[tuple[str, str]]:
+    """Every `apiVersion` at the left edge of a document, with every `kind` there."""
+    found: dict[str, list[str]] = {"apiVersion": [""], "kind": [""]}
+    for key, value in _HEADS.findall(chunk):
+        found[key].append(value)
+    return product(found["apiVersion"], found["kind"])
 
 
 def may_be_manifest(text: str) -> bool:
