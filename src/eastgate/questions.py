@@ -276,6 +276,10 @@ def _behind(service: Service, port: int | None, world: World) -> Iterator[tuple[
     """Every pod of a Service, on the port that the Service's port leads to; on each, where none is asked about."""
     key = f"{service.namespace}/{service.name}"
     pods = [world.workloads[pod] for pod in world.pods_of(key)]
+    unknown = world.unknown_endpoints(key) if service.takes_endpoints else ()
+    if unknown:
+        message = f"Service {key} leads to {unknown[0]}, which is no pod that a manifest declares"
+        raise QuestionError(NOTHING_BEHIND, message, "give the pods of its EndpointSlices too")
     if not pods:
         raise QuestionError(NOTHING_BEHIND, f"Service {key} selects no pods")
     if port is not None and all(port != one.port for one in service.ports):

@@ -10,7 +10,17 @@ from eastgate.diagnostics import Reporter
 from eastgate.sources.codes import DUPLICATE_OBJECT, FIELD_TYPE, TOO_DEEP, UNFINISHED_LIST
 from eastgate.sources.document import Document, Reading, Stretch
 from eastgate.sources.findings import shown, suggestion
-from eastgate.sources.heads import Head, Inherited, diagnose, diagnose_type, first_key, head, meant, shallow
+from eastgate.sources.heads import (
+    Head,
+    Inherited,
+    diagnose,
+    diagnose_type,
+    first_key,
+    head,
+    meant,
+    shallow,
+    with_generated_name,
+)
 from eastgate.sources.node import Node, Plain
 from eastgate.sources.plain import PlainDocument
 from eastgate.sources.skimming import may_be_manifest
@@ -60,6 +70,7 @@ class Collector:
         self._matters = matters
         self._same = same
         self._namespace = namespace
+        self._named_by_us = 0
         self.skims = skim
         self.named = True
         """Whether somebody gave the text that is being read by name: then it should be manifests."""
@@ -115,7 +126,7 @@ class Collector:
         kind = data.get("kind")
         if isinstance(kind, str) and _is_list(kind, node.value if isinstance(node.value, dict) else {}):
             return self._open_list(node, origin, kind, depth)
-        found = head(data, inherited)
+        found = head(data, inherited) or self._generated(data, inherited)
         if found is None:
             if not self._may_matter(node, inherited):
                 self._skip(node)
@@ -129,6 +140,15 @@ class Collector:
         assert isinstance(plain, dict)  # noqa: S101 - it has a head
         self._add(found, None, plain, origin)
         return self._matters(found.api_version, found.kind)
+
+    def _generated(self, data: dict[str, Plain], inherited: Inherited | None) -> Head | None:
+        """The head of an object that a cluster would name; the name of a policy must be known."""
+        named = with_generated_name(data, self._named_by_us + 1)
+        found = head(named, inherited) if named is not None else None
+        if found is None or self._positioned(found.api_version, found.kind):
+            return None
+        self._named_by_us += 1
+        return found
 
     def _may_matter(self, node: Node, inherited: Inherited | None) -> bool:
         """Whether what has no good head may be an object that matters, or was said to be one."""
