@@ -161,7 +161,7 @@ class Collector:
             return self.named
         if api_version and kind:
             return self._matters(api_version, kind)
-        return "metadata" in node or self._matters(api_version or "", kind or "")
+        return self.named or "metadata" in node or self._matters(api_version or "", kind or "")
 
     def _open_list(self, node: Node, origin: Stretch | Node, kind: str, depth: int) -> bool:
         reporter = self._reading.reporter

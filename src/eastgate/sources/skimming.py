@@ -13,7 +13,7 @@ _HEADS = re.compile(r"""^["']?(apiVersion|kind)["']?[ ]*:[ ]*["']?([^\s"'#]+)"""
 _MANIFEST = re.compile(r"""(?i)\bapi_?version\b|\bkind["']?\s*:|\\[ux]""")
 
 # Any line at the left edge that is no comment, no entry of a list and no marker must be `key:` with a plain key.
-_EDGE = re.compile(r"^(?![ #\n]|- |-$|---$)(?:([A-Za-z][\w-]*):(?=[ ]|$)(.*)|.*)$", re.MULTILINE)
+_EDGE = re.compile(r"^(?![ #\n]|\Z|- |-$|---$)(?:([A-Za-z][\w-]*):(?=[ ]|$)(.*)|.*)$", re.MULTILINE)
 _PLAIN = re.compile(r"[ ]+([A-Za-z0-9][\w./-]*)[ ]*")
 _CONTINUED = re.compile(r"^(?:apiVersion|kind):.*\n[ \t\n]", re.MULTILINE)
 _OTHER_BREAKS = re.compile("[\r\t\x85\u2028\u2029]")
