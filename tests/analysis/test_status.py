@@ -39,7 +39,7 @@ metadata: {{name: q, namespace: 'n'}}
 spec:
   targetRefs: [{{group: gateway.networking.k8s.io, kind: Gateway, name: {gateway}}}]
   action: ExternalAuth
-  externalAuth: {{protocol: GRPC, grpc: {{}}, backendRef: {{name: authz, namespace: {namespace}, port: 9000}}}}
+  externalAuth: {{protocol: GRPC, grpc: {{}}, backendRef: {{name: authz, namespace: '{namespace}', port: 9000}}}}
 """
 
 
@@ -49,7 +49,7 @@ apiVersion: policy.linkerd.io/v1alpha1
 kind: AuthorizationPolicy
 metadata: {{name: q, namespace: 'n'}}
 spec:
-  targetRef: {{group: "{group}", kind: {kind}, name: {name}}}
+  targetRef: {{group: "{group}", kind: {kind}, name: '{name}'}}
   requiredAuthenticationRefs: [{refs}]
 """
 

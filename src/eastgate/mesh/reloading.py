@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from eastgate.authority import Authority, Manifests, read_manifests
-from eastgate.diagnostics import Diagnostic, render_all
+from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.dialects import Policy
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.events import Broken, Noted
@@ -23,6 +23,7 @@ from eastgate.policy import PolicyRef
 from eastgate.printable import printable
 from eastgate.settings import Settings
 from eastgate.sources import Bounds
+from eastgate.sources.kustomizations import parts
 
 __all__ = ["Difference", "ManifestFiles", "Reloading", "difference"]
 
@@ -51,6 +52,12 @@ class ManifestFiles:
     def look(self, settings: Settings) -> Manifests:
         """What is written now, good or not."""
         return read_manifests(self.paths, settings, bounds=self.bounds)
+
+    @property
+    def watched(self) -> tuple[str | os.PathLike[str], ...]:
+        """What to watch: the paths, and the folders that their kustomizations take in from elsewhere."""
+        taken = (folder for path in self.paths for folder in parts(os.fspath(path), self._follow, Reporter()) or ())
+        return tuple(dict.fromkeys((*self.paths, *taken)))
 
     @property
     def bounds(self) -> Bounds:
@@ -126,7 +133,7 @@ class Reloading:
             )
 
         async with contextlib.aclosing(
-            changes(self._files.paths, on_poll=on_poll, bounds=lambda: self._files.bounds)
+            changes(self._files.watched, on_poll=on_poll, bounds=lambda: self._files.bounds)
         ) as telling:
             async for changed in telling:
                 told.put_nowait(changed)

@@ -172,10 +172,11 @@ class Inputs:
         if IGNORE_FILE in entries:
             exclusion = exclusion.within(folder, self.reporter)
         if not self.raw:
-            if _CHART in entries and not exclusion.holds(os.path.join(folder, _CHART), is_folder=False):
-                self._report_chart(folder)
-                return
             in_kustomization |= self._is_kustomized(folder, entries, exclusion)
+            if _CHART in entries and not exclusion.holds(os.path.join(folder, _CHART), is_folder=False):
+                if not in_kustomization:  # or nothing of it is read anyway
+                    self._report_chart(folder)
+                return
         for path, is_folder, found in self._children(folder, entries, exclusion):
             if is_folder:
                 yield from self._walk(path, above | {identity}, exclusion, in_kustomization=in_kustomization)
