@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from eastgate.authority import Manifests, read_manifests
-from eastgate.sources import Bounds, Kustomized, kustomizations
+from eastgate.sources import Bounds, Kustomized, inputs, kustomizations
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: NAME}\n"
 PATCH = "apiVersion: v1\nkind: Pod\nmetadata: {name: base, labels: {tier: front}}\n"
@@ -91,10 +91,11 @@ def test_what_others_take_in_is_not_rendered_by_itself(here: Path) -> None:
     assert not (here / "m/base/called").exists()
 
 
-def test_overlays_of_the_same_base_are_a_choice(here: Path) -> None:
+def test_many_overlays_of_the_same_base_are_a_choice(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     overlay = _kustomization("../base")
     _write(here / "m", {"base/kustomization.yaml": _kustomization("pod.yaml"), "base/pod.yaml": POD})
     _write(here / "m", {f"{name}/kustomization.yaml": overlay for name in ("dev", "prod")})
+    monkeypatch.setattr(inputs, "_MOST_RIVALS", 1)
     (finding,) = read_manifests(["m"]).reporter.errors
     assert (finding.code.id, finding.help) == ("EG1051", "choose: -k m/dev")
     assert "`m/dev` and `m/prod`" in finding.message
@@ -103,6 +104,18 @@ def test_overlays_of_the_same_base_are_a_choice(here: Path) -> None:
     assert _names(read_manifests([Kustomized("m/prod"), Kustomized("m/dev")])) == ["dev", "prod"]
     excluded = read_manifests(["m"], bounds=Bounds.of(["m"], exclude=["dev"]))
     assert (_names(excluded), excluded.excluded) == (["prod"], 1)
+
+
+def test_a_few_overlays_are_rendered_and_must_not_differ(here: Path) -> None:
+    overlay = _kustomization("../base")
+    _write(here / "m", {"base/kustomization.yaml": _kustomization("pod.yaml"), "base/pod.yaml": POD})
+    for name, rendered in (("dev", POD.replace("NAME", "dev")), ("prod", POD.replace("NAME", "prod"))):
+        _write(here / "m", {f"{name}/kustomization.yaml": overlay, f"{name}/rendered": rendered})
+    assert _names(read_manifests(["m"])) == ["dev", "prod"]
+    _write(here / "m", {"dev/rendered": PATCH, "prod/rendered": PATCH.replace("front", "back")})
+    (finding,) = read_manifests(["m"]).reporter.errors
+    help_ = "the first one is in <kustomize build m/dev>; choose what to render with -k"
+    assert (finding.code.id, finding.help) == ("EG1036", help_)
 
 
 def test_files_that_no_kustomization_names_are_told(here: Path) -> None:

@@ -15,7 +15,10 @@ KNATIVE = """\
 apiVersion: serving.knative.dev/v1
 kind: Service
 metadata: {name: hello, namespace: shop}
-spec: {template: {metadata: {labels: {tier: front}}, spec: {serviceAccountName: runner, containers: [{image: x}]}}}
+spec:
+  template:
+    metadata: {labels: {tier: front}}
+    spec: {serviceAccountName: runner, containers: [{image: x, readinessProbe: {httpGet: {path: /}}}]}
 """
 PROMETHEUS = """\
 apiVersion: monitoring.coreos.com/v1

@@ -34,6 +34,7 @@ __all__ = ["Input", "Inputs", "files_of"]
 
 _Identity = tuple[int, int]
 _CHART = "Chart.yaml"
+_MOST_RIVALS = 8  # kustomizations of the same resources that are rendered to see whether they get into each other's way
 _MOST_NAMED = 3  # files that a sentence names
 
 
@@ -142,6 +143,8 @@ class Inputs:
         """Add the kustomizations that no other one takes in, and tell of files that belong to none."""
         tops = roots(self._kustomizations)
         several = rivals(tops)
+        if len(several) <= _MOST_RIVALS:
+            several = []  # rendered they may be different things
         if several:
             self._report_rivals([one.folder for one in several])
         for one in tops:

@@ -42,6 +42,7 @@ FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _GROUP = "kustomize.config.k8s.io"
 _PARTS = ("resources", "bases", "components", "generators", "transformers", "validators")
 _REMOTE = re.compile(r"://|^git@|^git::|^[\w.-]+\.\w+[:/]|\?(?:.*&)?(?:ref|version|submodules|timeout)=")
+_KUBECTL_LOG = re.compile(r'[A-Z]\d{4} [\d:.]+ +\d+ \S+\] ".*?" err="(.*)"')
 _SECONDS = 120
 _MOST_BYTES = 256 * 1024 * 1024
 _MOST_FOLDERS = 1000
@@ -294,6 +295,7 @@ def _reason(written: bytes) -> str:
     wanted = next(
         (line for line in lines if line.lower().startswith("error")), lines[-1] if lines else "no reason given"
     )
+    wanted = _KUBECTL_LOG.sub(r"\1", wanted)
     return printable(wanted.removeprefix("Error:").removeprefix("error:").strip()[:500])
 
 

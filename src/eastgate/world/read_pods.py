@@ -42,16 +42,19 @@ def read_controller(kind: str, root: Section, namespace: str, name: str, span: S
     if not holder.has("template"):
         holder.missing("template")
     template = holder.section("template")
-    pod = _described(template.section("metadata"), template.section("spec"), namespace, name, span)
+    probed = kind != "KnativeService"  # whose proxy asks the container itself
+    pod = _described(template.section("metadata"), template.section("spec"), namespace, name, span, probed=probed)
     if kind == "KnativeService":
         pod = knative_pod(pod, template.section("metadata").text("name"))
     return Controller(kind, pod, _owner(root.section("metadata")), span)
 
 
-def _described(metadata: Section, spec: Section, namespace: str, name: str, span: Span | None) -> Pod:
+def _described(
+    metadata: Section, spec: Section, namespace: str, name: str, span: Span | None, *, probed: bool = True
+) -> Pod:
     """What a pod and the template of one say alike."""
     labels, annotations = metadata.strings("labels"), metadata.strings("annotations")
-    account, containers = _service_account(spec), read_containers(spec)
+    account, containers = _service_account(spec), read_containers(spec, probed=probed)
     return Pod(
         namespace=namespace,
         name=name,
