@@ -46,7 +46,7 @@ ASIDE = {
 }  # fmt: skip
 
 # Files that stop: they may hold a policy, or decide what exists.
-STOPPING = {
+STOPPING: dict[str, tuple[str | bytes, str]] = {
     "policy.yaml": (POLICY.replace("name: p", "nmae: p"), "EG1034"),
     "generated.yaml": (POLICY.replace("name: p", "generateName: p-"), "EG1035"),
     "capitals.yaml": (POLICY.replace("apiVersion", "apiversion"), "EG1032"),

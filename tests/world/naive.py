@@ -136,7 +136,9 @@ class NaiveWorld:
     def _leads_to(self, service: Service, pod: Pod) -> bool:
         """Whether an EndpointSlice of a Service names a pod, or has an address that is only this pod's."""
         slices = [one for one in self.slices if (one.namespace, one.service) == (service.namespace, service.name)]
-        shared = [ip for one in (*self.pods, *self.externals) for ip in set(one.ips)]
+        shared = [ip for one in self.pods for ip in set(one.ips)] + [
+            ip for one in self.externals for ip in set(one.ips)
+        ]
         return any(
             end.pod == f"{pod.namespace}/{pod.name}"
             if end.pod is not None

@@ -64,7 +64,7 @@ def test_a_knative_service_makes_pods_of_its_revision(tmp_path: Path) -> None:
         "serving.knative.dev/configuration": "hello",
         "serving.knative.dev/revision": "hello-00001",
     }
-    assert (workload.service_account, workload.ports_named("user-port")) == ("runner", {8080})
+    assert (workload.service_account, workload.ports_named("user-port")) == ("runner", frozenset({8080}))
     assert workload.ports_named("queue-port") == {8012}
     assert world.services == {}
 
