@@ -5,6 +5,7 @@ Each one that chooses between two readings of a specification has the stricter o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
@@ -107,6 +108,7 @@ class Settings:
     """All settings, with their defaults."""
 
     trust_domain: str = "cluster.local"
+    namespace: str = "default"
     mesh_mode: MeshMode = MeshMode.SIDECAR
     deny_only: DenyOnly = DenyOnly.DENY
     service_target: ServiceTarget = ServiceTarget.WORKLOADS
@@ -186,6 +188,8 @@ def _value(name: str, attribute: str, value: object) -> str | bool | Networks:
         return type(default)(value)
     if isinstance(default, tuple):
         return _read_networks(name, value)
+    if attribute == "namespace" and not re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", value):
+        raise SettingsError(f"setting `{name}` must be the name of a namespace, not `{value}`")
     if not value or not all(c.islower() or c.isdigit() or c in "._-" for c in value) or not value.isascii():
         what = "a trust domain" if attribute == "trust_domain" else "a name"
         raise SettingsError(f"setting `{name}` must be {what} ([a-z0-9._-]+), not `{value}`")

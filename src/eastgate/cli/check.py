@@ -26,6 +26,7 @@ from eastgate.diagnostics import Diagnostic
 from eastgate.outcomes import Examples, examples
 from eastgate.printable import printable
 from eastgate.questions import QuestionError
+from eastgate.sources import Bounds
 from eastgate.spelling import Spelling
 
 __all__ = ["check", "explain"]
@@ -89,13 +90,15 @@ class _More:
 def _decide(output: str, options: dict[str, object]) -> tuple[Decision, _More]:
     files, more = options["files"], options["more_files"]
     config, written = options["config"], options["settings"]
+    exclude = options["exclude"]
+    assert isinstance(exclude, tuple)  # noqa: S101 - click makes it so
     assert isinstance(files, tuple) and isinstance(more, tuple) and isinstance(written, tuple)  # noqa: S101, PT018
     settings = settings_from(written, config if isinstance(config, str) else None, output)
     question = question_from(options, output)
     keys = keys_from(options, output)
-    authority = load_authority(
-        (*files, *more), settings, output, follow=bool(options["follow"]), verbose=bool(options["verbose"]), keys=keys
-    )
+    paths = (*files, *more)
+    bounds = Bounds.of(paths, follow=bool(options["follow"]), exclude=exclude)
+    authority = load_authority(paths, settings, output, bounds=bounds, verbose=bool(options["verbose"]), keys=keys)
     strict = bool(options["strict"])
     doubts = [doubt.diagnostic(strict=strict) for doubt in Spelling(authority).doubts(question)]
     try:

@@ -10,7 +10,7 @@ from typing import NoReturn, TextIO
 
 import click
 
-from eastgate.diagnostics import Diagnostic, render_all
+from eastgate.diagnostics import Diagnostic, Severity, render_all
 from eastgate.printable import composed, json_text
 
 __all__ = ["ALLOWED", "DENIED", "UNDECIDED", "colored", "emit", "emit_json", "fail", "say", "terminal_width", "warn"]
@@ -48,7 +48,7 @@ def emit_json(data: object) -> None:
 
 def warn(diagnostics: Iterable[Diagnostic]) -> None:
     """Diagnostics on standard error."""
-    if found := list(diagnostics):
+    if found := [one for one in diagnostics if one.code.severity is not Severity.INFO]:
         say(render_all(found, color=colored(sys.stderr)) + "\n", err=True)
 
 

@@ -15,6 +15,7 @@ from eastgate.cli.asking import ask, mesh_option
 from eastgate.cli.options import load_authority, output_option, reading_options, settings_from
 from eastgate.cli.output import colored, emit_json, fail, say, warn
 from eastgate.diagnostics import Diagnostic
+from eastgate.sources import Bounds
 
 if TYPE_CHECKING:
     from eastgate.decisions import Decision
@@ -48,6 +49,7 @@ def why(
     settings: tuple[str, ...],
     config: str | None,
     follow: bool,
+    exclude: tuple[str, ...],
     verbose: bool,
     name: str,
     output: str,
@@ -65,7 +67,13 @@ def why(
     lines, aside = _lines(text, output)
     if files:
         observed = [seen for _, seen in lines]
-        explain = _by_files(files, settings_from(settings, config, output), observed, follow, output)
+        explain = _by_files(
+            files,
+            settings_from(settings, config, output),
+            observed,
+            Bounds.of(files, follow=follow, exclude=exclude),
+            output,
+        )
     else:
         explain = _by_mesh(name, output)
     told = []
@@ -134,7 +142,7 @@ def _by_mesh(name: str, output: str) -> _Explain:
 
 
 def _by_files(
-    files: tuple[str, ...], settings: Settings, lines: Sequence[Observed], follow: bool, output: str
+    files: tuple[str, ...], settings: Settings, lines: Sequence[Observed], bounds: Bounds, output: str
 ) -> _Explain:
     """Lines of a mesh on a laptop do not tell where its workloads are.
 
@@ -148,7 +156,7 @@ def _by_files(
     local = any((seen.source or "").startswith("127.") for seen in lines)
     networks = (*settings.linkerd_cluster_networks, _MESHES) if local else settings.linkerd_cluster_networks
     enforced = replace(settings.enforced(), linkerd_cluster_networks=networks)
-    authority = load_authority(files, enforced, output, follow=follow)
+    authority = load_authority(files, enforced, output, bounds=bounds)
     if local:
         itself = (seen for seen in lines if seen.who.startswith(_ITSELF) and seen.source is not None)
         authority.place({seen.workload: str(seen.source).rpartition(":")[0] for seen in itself})

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from eastgate.authority import Authority, Manifests, read_manifests
-from eastgate.diagnostics import Diagnostic, render_all
+from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.dialects import Policy
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.events import Broken, Changes, Noted
@@ -23,6 +23,7 @@ from eastgate.policy import PolicyRef
 from eastgate.printable import printable
 from eastgate.settings import Settings
 from eastgate.sources import Bounds
+from eastgate.sources.kustomizations import parts
 from eastgate.world import ObjectId
 
 __all__ = ["Difference", "ManifestFiles", "Reloading", "difference"]
@@ -34,9 +35,12 @@ _OLDEST = 5.0  # seconds; a file that was changed longer ago was put there by a 
 class ManifestFiles:
     """Files and folders of manifests, and what of them is in force."""
 
-    def __init__(self, paths: Sequence[str | os.PathLike[str]], *, follow: bool = False) -> None:
+    def __init__(
+        self, paths: Sequence[str | os.PathLike[str]], *, follow: bool = False, exclude: Sequence[str] = ()
+    ) -> None:
         self.paths = tuple(paths)
         self._follow = follow
+        self._exclude = tuple(exclude)
         self.in_force = Manifests()
 
     def read(self, settings: Settings) -> Authority:
@@ -51,9 +55,15 @@ class ManifestFiles:
         return read_manifests(self.paths, settings, bounds=self.bounds)
 
     @property
+    def watched(self) -> tuple[str | os.PathLike[str], ...]:
+        """What to watch: the paths, and the folders that their kustomizations take in from elsewhere."""
+        taken = (folder for path in self.paths for folder in parts(os.fspath(path), self._follow, Reporter()) or ())
+        return tuple(dict.fromkeys((*self.paths, *taken)))
+
+    @property
     def bounds(self) -> Bounds:
         """What reading stays in now: a path that is a link may lead elsewhere later."""
-        return Bounds.of(self.paths, follow=self._follow)
+        return Bounds.of(self.paths, follow=self._follow, exclude=self._exclude)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +139,7 @@ class Reloading:
             )
 
         async with contextlib.aclosing(
-            changes(self._files.paths, on_poll=on_poll, bounds=lambda: self._files.bounds)
+            changes(self._files.watched, on_poll=on_poll, bounds=lambda: self._files.bounds)
         ) as telling:
             async for changed in telling:
                 told.put_nowait(changed)

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from eastgate.authority import Authority, Manifests, read_manifests, sort_documents
+from eastgate.authority import Authority, Manifests, read_documents, read_manifests, sort_documents
 from eastgate.decisions import Decision
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.dialects import reads
 from eastgate.places import Span
 from eastgate.questions import QuestionError
 from eastgate.settings import Settings
-from eastgate.sources import Bounds, Document, files_of, read, read_objects
+from eastgate.sources import Bounds, Document, files_of, read_objects
 from eastgate.spelling import Spelling
 from eastgate.tables.coverage import Coverage
 from eastgate.tables.model import Case, Rejection, Table
@@ -125,8 +125,8 @@ def _manifests(table: Table, shared: dict[_Shared, Manifests]) -> Manifests:
             found = read_manifests(table.manifests, table.settings, bounds=table.bounds)
             shared[key] = found if table.manifests else Manifests(table.settings)
         return shared[key]
-    files = read(table.manifests, positioned=reads, bounds=table.bounds)
-    reading = read_objects(table.objects, positioned=reads, into=files)
+    files = read_documents(table.manifests, table.settings, bounds=table.bounds)
+    reading = read_objects(table.objects, positioned=reads, into=files, namespace=table.settings.namespace)
     return sort_documents(reading.documents, table.settings, reading.reporter)
 
 
@@ -207,5 +207,5 @@ def _rejection_problem(one: Rejection, manifests: Manifests) -> str | None:
 
 def _names_of(document: Document) -> set[str]:
     """What `rejects` may call an object: Kind/namespace/name, and Kind/name where no namespace is written."""
-    name = f"{document.kind}/{document.namespace or 'default'}/{document.name}"
+    name = f"{document.kind}/{document.home}/{document.name}"
     return {name} if document.namespace else {name, f"{document.kind}/{document.name}"}
