@@ -15,6 +15,7 @@ from eastgate.authority import ManifestError
 from eastgate.cli.options import settings_from
 from eastgate.cli.output import fail, say, warn
 from eastgate.cli.progress import progress
+from eastgate.cli.unconsidered import handling_of
 from eastgate.sources import Bounds, read
 
 __all__ = ["cluster_from", "namespace_option", "split_paths"]
@@ -41,10 +42,16 @@ def cluster_from(files: Sequence[str | os.PathLike[str]], options: dict[str, obj
         bounds = Bounds.of(files, follow=bool(options["follow"]))
         reading = read(files, positioned=dialects.reads, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
     try:
-        cluster = Cluster.of(reading.documents, settings, reading.reporter)
+        cluster = Cluster.of(
+            reading.documents,
+            settings,
+            reading.reporter,
+            strict=bool(options["strict"]),
+            unread=handling_of(options["unread"]),
+        )
     except ManifestError:
         fail(reading.reporter, output)
     if options["verbose"]:
         say(f"read {len(reading.documents)} objects, {len(cluster.policies)} of them policies", err=True)
-    warn(cluster.authority.warnings)
+    warn([*cluster.authority.warnings, *(error for one in cluster.authority.rejected for error in one.errors)])
     return cluster

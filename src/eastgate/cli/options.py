@@ -17,9 +17,11 @@ from eastgate.cli.output import fail, say
 from eastgate.cli.progress import progress
 from eastgate.config import read_config
 from eastgate.diagnostics import Code, Diagnostic
+from eastgate.printable import printable
 from eastgate.questions import Question
 from eastgate.settings import BAD_SETTING, Settings, SettingsError
 from eastgate.sources import Bounds
+from eastgate.unconsidered import Handling, counted
 
 if TYPE_CHECKING:
     from eastgate.tokens import KeySource
@@ -218,6 +220,8 @@ def load_authority(
     follow: bool = False,
     verbose: bool = False,
     keys: KeySource | None = None,
+    strict: bool = False,
+    unread: Handling = Handling.BY_KIND,
 ) -> Authority:
     """Read the manifests, or say everything that is wrong with them and exit."""
     if not files:
@@ -231,8 +235,10 @@ def load_authority(
             f"left aside {manifests.unused} of kinds that are not used",
             err=True,
         )
+        for line in counted(manifests.unread.found):
+            say(printable(line), err=True)
     try:
-        return Authority(manifests, settings, keys)
+        return Authority(manifests, settings, keys, strict=strict, unread=unread)
     except ManifestError:
         fail(manifests.reporter, output)
 

@@ -13,12 +13,14 @@ import click
 from eastgate.cli.asking import ask, mesh_option
 from eastgate.cli.options import load_authority, output_option, reading_options, settings_from
 from eastgate.cli.output import colored, emit_json, fail, say, warn
+from eastgate.cli.unconsidered import handling_of, unread_option
 from eastgate.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     from eastgate.decisions import Decision
     from eastgate.mesh.records import Observed
     from eastgate.settings import Settings
+    from eastgate.unconsidered import Handling
 
 __all__ = ["why"]
 
@@ -36,6 +38,7 @@ _EXIT = (
 @click.command(epilog=_EXIT)
 @click.argument("line", required=False, metavar="[LINE|-]")
 @reading_options
+@unread_option
 @mesh_option
 @output_option
 def why(
@@ -45,6 +48,7 @@ def why(
     config: str | None,
     follow: bool,
     verbose: bool,
+    unread: str | None,
     name: str,
     output: str,
 ) -> None:
@@ -56,7 +60,8 @@ def why(
     lines, aside = _lines(text, output)
     if files:
         observed = [seen for _, seen in lines]
-        explain = _by_files(files, settings_from(settings, config, output), observed, follow, output)
+        handling = handling_of(unread)
+        explain = _by_files(files, settings_from(settings, config, output), observed, follow, handling, output)
     else:
         explain = _by_mesh(name, output)
     told = []
@@ -110,7 +115,12 @@ def _by_mesh(name: str, output: str) -> _Explain:
 
 
 def _by_files(
-    files: tuple[str, ...], settings: Settings, lines: Sequence[Observed], follow: bool, output: str
+    files: tuple[str, ...],
+    settings: Settings,
+    lines: Sequence[Observed],
+    follow: bool,
+    handling: Handling,
+    output: str,
 ) -> _Explain:
     """Lines of a mesh on a laptop do not tell where its workloads are.
 
@@ -123,14 +133,15 @@ def _by_files(
 
     local = any((seen.source or "").startswith("127.") for seen in lines)
     networks = (*settings.linkerd_cluster_networks, _MESHES) if local else settings.linkerd_cluster_networks
-    authority = load_authority(files, replace(settings, linkerd_cluster_networks=networks), output, follow=follow)
+    known = replace(settings, linkerd_cluster_networks=networks)
+    authority = load_authority(files, known, output, follow=follow, strict=True, unread=handling)
     if local:
         itself = (seen for seen in lines if seen.who.startswith(_ITSELF) and seen.source is not None)
         authority.place({seen.workload: str(seen.source).rpartition(":")[0] for seen in itself})
     warn(authority.warnings)
 
     def rendered(decision: Decision, color: bool) -> str:
-        return explained(decision, color=color)
+        return explained(decision, color=color, unread=handling)
 
     def explain(_line: str, seen: Observed) -> tuple[dict[str, Any], str]:
         try:

@@ -8,6 +8,7 @@ from typing import Generic, Never, Protocol, TypeAlias, TypeVar
 from eastgate.policy import Attachment, PolicyRef
 from eastgate.world import (
     BackendNamed,
+    Everything,
     ExternalsMatching,
     GatewayNamed,
     PodNamed,
@@ -22,7 +23,7 @@ from eastgate.world import (
     World,
 )
 
-__all__ = ["Attachments", "Targeting"]
+__all__ = ["Attachments", "Targeting", "namespace_of"]
 
 
 class Targeting(Protocol):
@@ -75,7 +76,17 @@ class Attachments(Generic[P]):
         return {point for target in targets for point in self._points(target)}
 
     def _points(self, target: Target) -> Iterable[str]:
+        if isinstance(target, Everything):
+            return self._world.select(target) | self._named_in(target.namespace)
         return (str(target),) if isinstance(target, Named) else self._world.select(target)
+
+    def _named_in(self, namespace: str | None) -> set[str]:
+        """The gateways, routes and backends of a namespace, or of all."""
+        world = self._world
+        gateways = (str(GatewayNamed(one.namespace, one.name)) for one in world.gateways.values())
+        routes = (str(RouteNamed(one.namespace, one.name)) for one in world.routes.values())
+        backends = (str(BackendNamed(one.namespace, one.name)) for one in world.backends.values())
+        return {one for one in (*gateways, *routes, *backends) if namespace in (None, namespace_of(one))}
 
     def of(self, workload: Workload) -> tuple[Attachment[P], ...]:
         """What targets a workload, in the order of the policies' names; and then what those refer to."""
@@ -91,6 +102,9 @@ class Attachments(Generic[P]):
     def at(self, point: str) -> tuple[Attachment[P], ...]:
         """What targets a Gateway, a route or a Backend, in the order of the policies' names."""
         found = {order: attachment for _, order, attachment in self._shelves.get(point, _EMPTY).values()}
+        for place in ((namespace_of(point), None), (None, None)):
+            shelf = self._shelves.get(place, _EMPTY).values()
+            found |= {order: attachment for target, order, attachment in shelf if isinstance(target, Everything)}
         return self._with_references(tuple(found[order] for order in sorted(found)))
 
     def _with_references(self, found: tuple[Attachment[P], ...]) -> tuple[Attachment[P], ...]:
@@ -154,8 +168,15 @@ def _place(target: Target) -> _Place:
             return None, pods.anchor
         case PodsOwnedBy(namespace) | PodsOfAccount(namespace) | PodNamed(namespace) | ExternalsMatching(namespace):
             return namespace, None
+        case Everything(namespace):
+            return namespace, None
         case GatewayNamed() | RouteNamed() | BackendNamed():
             return str(target)  # no Service has such a key, so no workload is asked about it
+
+
+def namespace_of(point: str) -> str:
+    """The namespace of a Gateway, a route or a Backend, by the text of its target."""
+    return point.partition(" ")[2].partition("/")[0]
 
 
 def _name(ref: PolicyRef) -> tuple[str, str, str, str]:

@@ -14,6 +14,7 @@ from eastgate.sources import ANYWHERE, Bounds, around, files_of, read_nodes
 from eastgate.sources.node import Node, Plain
 from eastgate.tables.model import Case, Rejection, Table
 from eastgate.tables.shapes import API_VERSION, DECISION_TEST, KIND
+from eastgate.unconsidered import Handling
 
 __all__ = ["read_tables"]
 
@@ -21,11 +22,16 @@ NO_TABLES = Code("EG0302", "no tables", "A run in which nothing is tested must n
 
 
 def read_tables(
-    paths: Iterable[str | PathLike[str]], base: Settings, *, follow: bool = False
+    paths: Iterable[str | PathLike[str]],
+    base: Settings,
+    *,
+    follow: bool = False,
+    unread: Handling = Handling.BY_KIND,
 ) -> tuple[list[Table], Reporter]:
     """Every table in the files and folders, with everything that is wrong with them.
 
-    With `follow`, links that lead out of the folders are followed, and tables may name files anywhere.
+    With `follow`, links that lead out of the folders are followed, and tables may name files anywhere. `unread` holds
+    for tables that do not say it themselves.
     """
     reporter = Reporter()
     tables: list[Table] = []
@@ -35,7 +41,7 @@ def read_tables(
         if any(map(_is_table, roots.nodes)) or Path(file) in given:
             reporter.found.extend(roots.reporter)  # what is wrong beside a table may be a table
         for node in filter(_is_table, roots.nodes):
-            tables.extend(_table(node, Path(file), base, ANYWHERE if follow else around(file), reporter))
+            tables.extend(_table(node, Path(file), base, ANYWHERE if follow else around(file), unread, reporter))
     if not tables and not reporter.errors:
         where = ", ".join(str(path) for path in given)
         reporter.report(NO_TABLES, f"there is no {KIND} in {where}", help=f"write one, of apiVersion {API_VERSION}")
@@ -47,7 +53,9 @@ def _is_table(node: Node) -> bool:
     return kind is not None and kind.value == KIND
 
 
-def _table(node: Node, file: Path, base: Settings, bounds: Bounds, reporter: Reporter) -> Iterator[Table]:
+def _table(
+    node: Node, file: Path, base: Settings, bounds: Bounds, handling: Handling, reporter: Reporter
+) -> Iterator[Table]:
     found = Reporter()
     check(DECISION_TEST, node, Check(found, None))
     reporter.found.extend(found)
@@ -75,6 +83,7 @@ def _table(node: Node, file: Path, base: Settings, bounds: Bounds, reporter: Rep
             for one in spec.get("rejects") or ()
         ),
         bounds=bounds,
+        unread=Handling(said) if (said := _text(spec, "unread")) is not None else handling,
     )
 
 

@@ -9,6 +9,7 @@ from eastgate.world.labels import Selector
 
 __all__ = [
     "BackendNamed",
+    "Everything",
     "ExternalsMatching",
     "GatewayNamed",
     "PodNamed",
@@ -133,6 +134,16 @@ class BackendNamed:
         return f"Backend {self.namespace}/{self.name}"
 
 
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """All that a namespace has, or all that there is: workloads, gateways, routes and backends."""
+
+    namespace: str | None
+
+    def __str__(self) -> str:
+        return f"everything in {self.namespace}" if self.namespace is not None else "everything"
+
+
 Target: TypeAlias = (
     PodsMatching
     | PodsOfService
@@ -144,4 +155,5 @@ Target: TypeAlias = (
     | GatewayNamed
     | RouteNamed
     | BackendNamed
+    | Everything
 )

@@ -1,0 +1,81 @@
+"""Policies that cannot be read: each closes what it targets.
+
+What such a policy says is unknown, so that anything it could have denied is denied where it applies. A question about
+that is not answered at all; proxies close the port.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from eastgate.diagnostics import Diagnostic
+from eastgate.dialects.base import Condition, Dialect, Scene
+from eastgate.dialects.linkerd import GROUP as LINKERD
+from eastgate.places import Span
+from eastgate.policy import And, Attachment, Chain, Deny, Layer, Origin, PolicyRef, Refusal, Rule
+from eastgate.settings import Settings
+from eastgate.sources import Document
+from eastgate.unconsidered.locating import content_of, located, selector_in
+from eastgate.world import Everything, PodsMatching, Target, World
+
+__all__ = ["DIALECT", "Policy", "rejected"]
+
+_REFERRED_TO = ("MeshTLSAuthentication", "NetworkAuthentication")  # they apply where another policy refers to them
+_CLUSTER_SCOPED = "ClusterAuthorizationPolicy"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Policy:
+    """A policy with errors: all that is known is its name, and what it may be about."""
+
+    ref: PolicyRef
+    span: Span
+    targets: tuple[Target, ...]
+    errors: tuple[Diagnostic, ...]
+
+    references: ClassVar[tuple[PolicyRef, ...]] = ()
+    audit: ClassVar[bool] = False
+
+    @property
+    def origins(self) -> Iterator[Origin]:
+        """It has no rules that anybody knows."""
+        return iter(())
+
+
+def rejected(document: Document, errors: Sequence[Diagnostic], *, known: bool) -> Policy:
+    """The policy that a document with errors stands for. `known`: whether its kind is one that is read."""
+    cluster_scoped = document.kind == _CLUSTER_SCOPED
+    namespace = None if cluster_scoped else document.namespace or "default"
+    ref = PolicyRef(document.kind, namespace, document.name, document.group)
+    return Policy(ref, document.span, _targets(document, cluster_scoped, known), tuple(errors))
+
+
+def _targets(document: Document, cluster_scoped: bool, known: bool) -> tuple[Target, ...]:
+    if not known and document.namespace is None:
+        return (Everything(None),)  # it may be of a kind that has no namespace
+    if document.group == LINKERD and document.kind in _REFERRED_TO:
+        return ()
+    if document.group == LINKERD and document.kind == "Server":
+        content = content_of(document)
+        selector = selector_in(content, "podSelector")
+        if selector is not None and "podSelector" in content and "externalWorkloadSelector" not in content:
+            return (PodsMatching(document.namespace or "default", selector),)
+    return located(document, cluster_scoped=cluster_scoped)
+
+
+def _layers(attached: Sequence[Attachment[Policy]], _scene: Scene) -> list[Layer]:
+    policies = {one.policy.ref: one.policy for one in attached}
+    rules = tuple(
+        Rule(And(()), Origin(policy.ref, 0, policy.span, label="which cannot be read")) for policy in policies.values()
+    )
+    return [Layer("unreadable", Chain((Deny("unreadable", rules, Refusal.CLOSED),)))]
+
+
+def _conditions(policy: Policy, _policies: Sequence[Policy], _settings: Settings, _world: World) -> Sequence[Condition]:
+    message = policy.errors[0].message if policy.errors else "it cannot be read"
+    return (Condition("Accepted", "False", "Invalid", message),)
+
+
+DIALECT: Dialect[Policy] = Dialect(name="Rejected", model=Policy, kinds=(), layers=_layers, status=_conditions)
