@@ -16,7 +16,7 @@ from eastgate.dialects import rejected as rejection
 from eastgate.dialects.base import Condition
 from eastgate.engine.compiled import compile_layers
 from eastgate.engine.engine import Engine
-from eastgate.policy import OPEN, AskAll, Attachment, Known, Layer, Request, Stances
+from eastgate.policy import OPEN, AskAll, Attachment, Known, Layer, PolicyRef, Request, Stances
 from eastgate.policy.attributes import Attribute
 from eastgate.questions import (
     NOT_CONSIDERED,
@@ -56,6 +56,7 @@ class Manifests:
     policies: list[Policy] = field(default_factory=list)
     reporter: Reporter = field(default_factory=Reporter)
     rejected: list[tuple[Document, list[Diagnostic]]] = field(default_factory=list)
+    replaced: list[tuple[Document, list[Diagnostic]]] = field(default_factory=list)
     unread: UnreadObjects = field(default_factory=UnreadObjects)
     unused: int = 0
     _documents: dict[Policy, Document] = field(default_factory=dict)
@@ -92,8 +93,22 @@ class Manifests:
     @property
     def strays(self) -> list[Diagnostic]:
         """The errors that are no policy's: without what they are in, nobody knows what exists or is demanded."""
-        theirs = {id(error) for _, errors in self.rejected for error in errors}
+        theirs = {id(error) for _, errors in (*self.rejected, *self.replaced) for error in errors}
         return [error for error in self.reporter.errors if id(error) not in theirs]
+
+    @property
+    def demanded(self) -> list[Policy]:
+        """The policies, and what those with errors come to: each closes what it targets."""
+        return [*self.policies, *(dialects.reject(document, errors) for document, errors in self.rejected)]
+
+    def keep(self, good: Mapping[PolicyRef, Policy]) -> None:
+        """Put policies that were read before in the place of those with errors that have their names."""
+        closing = zip(self.rejected, (dialects.reject(*one).ref for one in self.rejected), strict=True)
+        known = [(one, good[ref]) for one, ref in closing if ref in good]
+        self.policies += [policy for _, policy in known]
+        self._documents |= {policy: document for (document, _), policy in known}
+        self.replaced += [one for one, _ in known]
+        self.rejected = [one for one in self.rejected if not any(one is other for other in self.replaced)]
 
     def _attribute(self) -> None:
         """Reject the policies that have errors which their reader found, and did not give up for."""
@@ -178,9 +193,8 @@ class Authority:
         The settings are those that the manifests were read with; raises SettingsError where others are given. `keys`
         are those of token issuers; without them no token is accepted, and claims stand for one.
         """
-        errors = manifests.reporter.errors if strict else manifests.strays
-        if errors:
-            raise ManifestError(errors)
+        if manifests.reporter.errors if strict else manifests.strays:
+            raise ManifestError(manifests.reporter.errors)
         if settings is not None and settings != manifests.settings:
             raise SettingsError(_differing(manifests.settings, settings))
         self._settings = manifests.settings
@@ -189,9 +203,7 @@ class Authority:
         self.unread_objects = manifests.unread
         self.warnings = [d for d in manifests.reporter if not d.is_error]
         self._world = World.of(manifests.objects)
-        closing = [dialects.reject(document, errors) for document, errors in manifests.rejected]
-        policies = [*manifests.policies, *closing]
-        self._engine: Engine[Policy] = Engine(self._world, policies, self._assemble, self._stances)
+        self._engine: Engine[Policy] = Engine(self._world, manifests.demanded, self._assemble, self._stances)
 
     @property
     def settings(self) -> Settings:

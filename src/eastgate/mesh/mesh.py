@@ -36,6 +36,8 @@ from eastgate.policy.attributes import IDENTITY, MESH_NAME
 from eastgate.policy.spiffe import trust_domain_of
 from eastgate.printable import printable
 from eastgate.settings import Settings
+from eastgate.unconsidered import Callers, Handling, Unconsidered, UnreadObjects, counted
+from eastgate.world import World
 from eastgate.xds.clusters import Address
 from eastgate.xds.server.events import Acked, Rejected
 from eastgate.xds.server.events import Event as ServerEvent
@@ -47,7 +49,7 @@ from eastgate.xds.server.store import Store
 from eastgate.xds.server.tokens import Tokens
 from eastgate.xds.tokens import TokenIdentity
 
-__all__ = ["LocalMesh", "MeshOptions"]
+__all__ = ["LocalMesh", "MeshOptions", "unread_at_workloads"]
 
 _START = 60.0  # seconds; many Envoys on a small machine take their time
 _SETTLE = 30.0
@@ -84,6 +86,7 @@ class LocalMesh:
         self._stack = contextlib.AsyncExitStack()
         self._changing = asyncio.Lock()
         self._told: Mapping[tuple[str, int], Closure] = {}
+        self._left_out: tuple[str, ...] = ()
         self.settings = settings or Settings()
         self.metrics = MeshMetrics((server_metrics := ServerMetrics()).registry)
         self.store, self.tokens = Store(), Tokens()
@@ -129,6 +132,7 @@ class LocalMesh:
         self._stack.callback(self.server.listen(self._heard))
         await self._run(authority, _START)
         self._tell_closures()
+        self.tell_unconsidered(authority.unread_objects)
         self.tell(Ready(len(self.sites), len(authority.policies), (time.monotonic() - began) * 1000))
 
     @property
@@ -178,6 +182,7 @@ class LocalMesh:
     def _enforced(self, began: float, touched: tuple[str, ...], changed: tuple[str, ...]) -> Enforced | PartlyEnforced:
         """Tell what came of a change. It is enforced if every proxy that it concerns has accepted all of it."""
         self._tell_closures()
+        self.tell_unconsidered(self.authority.unread_objects)
         took = (time.monotonic() - began) * 1000
         closed = tuple(one.where for one in self.enforcement.closed.values() if one.workload in touched)
         missing = tuple(name for node in touched for name in self._missing(node))
@@ -295,6 +300,16 @@ class LocalMesh:
                 self.tell(NotEnforced(closure.workload, closure.port, closure.policies, str(closure)))
         self._told = closed
 
+    def tell_unconsidered(self, unread: UnreadObjects) -> None:
+        """Tell what is not read and so not enforced, where that has changed."""
+        self.authority.unread_objects = unread
+        met = unread_at_workloads(self.authority.world, unread).met
+        lines = tuple(counted(one.unread for one in met)) if self.authority.unread is not Handling.IGNORE else ()
+        for line in lines:
+            if line not in self._left_out:
+                self.tell(Noted(printable(line), trouble=True))
+        self._left_out = lines
+
     # Certificates
 
     def _renewed(self, svid: Svid) -> None:
@@ -307,6 +322,11 @@ class LocalMesh:
         if isinstance(change, BundlesChanged):
             for key in self.sites:
                 self.enforcement.put_trust(key, self.certificates.bundles)
+
+
+def unread_at_workloads(world: World, unread: UnreadObjects) -> Unconsidered:
+    """What is not read and could change what is enforced at workloads."""
+    return unread.about(world.workloads, Callers(anybody=True), world)
 
 
 def _foreign_domains(authority: Authority, workloads: Iterable[str]) -> set[str]:
