@@ -107,7 +107,7 @@ def read_policy(document: Document, settings: Settings, reporter: Reporter) -> P
 
 def reject(document: Document, errors: Sequence[Diagnostic]) -> rejected.Policy:
     """What a policy with errors comes to: it closes what it targets."""
-    known = any((group, kind) == (document.group, document.kind) for group, _, kind in _KINDS)
+    known = (document.group, document.version, document.kind) in _KINDS
     return rejected.rejected(document, errors, known=known)
 
 

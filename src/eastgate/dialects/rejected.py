@@ -18,12 +18,13 @@ from eastgate.policy import And, Attachment, Chain, Deny, Layer, Origin, PolicyR
 from eastgate.settings import Settings
 from eastgate.sources import Document
 from eastgate.unconsidered.locating import content_of, located, selector_in
-from eastgate.world import Everything, PodsMatching, Target, World
+from eastgate.world import Everything, PodsMatching, Target, World, dns_label_problem
 
 __all__ = ["DIALECT", "Policy", "rejected"]
 
 _REFERRED_TO = ("MeshTLSAuthentication", "NetworkAuthentication")  # they apply where another policy refers to them
 _CLUSTER_SCOPED = "ClusterAuthorizationPolicy"
+_TARGETS = ("targetRefs", "targetRef", "podSelector", "externalWorkloadSelector", "server", "parentRefs")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,24 +46,41 @@ class Policy:
 
 
 def rejected(document: Document, errors: Sequence[Diagnostic], *, known: bool) -> Policy:
-    """The policy that a document with errors stands for. `known`: whether its kind is one that is read."""
+    """The policy that a document with errors stands for. `known`: whether its kind and version are read."""
     cluster_scoped = document.kind == _CLUSTER_SCOPED
     namespace = None if cluster_scoped else document.namespace or "default"
     ref = PolicyRef(document.kind, namespace, document.name, document.group)
-    return Policy(ref, document.span, _targets(document, cluster_scoped, known), tuple(errors))
+    return Policy(ref, document.span, _targets(document, errors, known), tuple(errors))
 
 
-def _targets(document: Document, cluster_scoped: bool, known: bool) -> tuple[Target, ...]:
-    if not known and document.namespace is None:
-        return (Everything(None),)  # it may be of a kind that has no namespace
+def _targets(document: Document, errors: Sequence[Diagnostic], known: bool) -> tuple[Target, ...]:
+    """What it is about, where that has no errors; otherwise its namespace, or all there is where even that has."""
+    namespace = document.namespace or "default"
+    if document.kind == _CLUSTER_SCOPED:
+        sound = known and not _wrong(document, errors, ("spec", "subject"))
+        return located(document, cluster_scoped=True) if sound else (Everything(None),)
+    if dns_label_problem(namespace) is not None or (not known and document.namespace is None):
+        return (Everything(None),)  # of an unknown kind, it may be one that has no namespace
+    if not known or any(_wrong(document, errors, ("spec", field)) for field in _TARGETS):
+        return (Everything(namespace),)
     if document.group == LINKERD and document.kind in _REFERRED_TO:
         return ()
-    if document.group == LINKERD and document.kind == "Server":
-        content = content_of(document)
+    content = content_of(document)
+    if document.group == LINKERD and document.kind == "Server" and "podSelector" in content:
         selector = selector_in(content, "podSelector")
-        if selector is not None and "podSelector" in content and "externalWorkloadSelector" not in content:
-            return (PodsMatching(document.namespace or "default", selector),)
-    return located(document, cluster_scoped=cluster_scoped)
+        return (PodsMatching(namespace, selector) if selector is not None else Everything(namespace),)
+    return located(document, cluster_scoped=False)
+
+
+def _wrong(document: Document, errors: Sequence[Diagnostic], path: tuple[str, ...]) -> bool:
+    """Whether an error is in a field, or nobody knows where it is. A field begins on the line of its key."""
+    spans = [one.span for one in errors]
+    if None in spans:
+        return True
+    if path[-1] not in content_of(document):
+        return False
+    field = document.locate(*path)
+    return any(span is not None and field.line - 1 <= span.line <= field.end_line for span in spans)
 
 
 def _layers(attached: Sequence[Attachment[Policy]], _scene: Scene) -> list[Layer]:

@@ -22,13 +22,13 @@ from eastgate.world import (
     Selector,
     Target,
 )
+from eastgate.world.gateways import BACKEND_KINDS
 
 __all__ = ["content_of", "located", "referred_to", "selector_in", "unread"]
 
 ISTIO_ROOT = "istio-system"  # policies in there are about all namespaces
 _REF = frozenset({"group", "kind", "name", "namespace", "port", "sectionName", "selector"})
 _ROUTES = frozenset({"GRPCRoute", "HTTPRoute", "TCPRoute", "TLSRoute", "UDPRoute"})
-_BACKENDS = frozenset({"Backend", "XBackend"})
 _FOREIGN = ("io.cilium.", "io.kubernetes.", "reserved:", "cidr:")  # labels of Cilium's own
 
 Content = Mapping[str, object]
@@ -45,10 +45,9 @@ def unread(kind: UnreadKind, document: Document) -> Unread:
 
 def _home(kind: UnreadKind, document: Document) -> str | None:
     """The namespace that an object of this kind stays in; None where it may reach out of it."""
-    namespace = document.namespace or "default"
-    if kind.by in (By.SELECTOR, By.WORKLOAD_SELECTOR) and namespace == ISTIO_ROOT:
+    if kind.by in (By.SELECTOR, By.WORKLOAD_SELECTOR, By.SUBJECT) or "Cluster" in kind.kind:
         return None
-    return None if kind.by is By.SUBJECT or "Cluster" in kind.kind else namespace
+    return document.namespace or "default"
 
 
 def content_of(document: Document) -> Content:
@@ -153,7 +152,7 @@ def _referred(document: Document, ref: Content) -> Iterator[Target]:
             yield GatewayNamed(namespace, name)
         elif kind in _ROUTES:
             yield RouteNamed(namespace, name)
-        elif kind in _BACKENDS:
+        elif kind in BACKEND_KINDS:
             yield BackendNamed(namespace, name)
 
 
@@ -215,19 +214,24 @@ def _by_subject(_document: Document, content: Content) -> Reach:
 def _by_selector(document: Document, content: Content) -> Reach:
     """Istio's: labels, or references; neither in the root namespace is all namespaces. Waypoints serve any of them."""
     if "targetRefs" in content or "targetRef" in content:
-        found = referred_to(document, content)
-        if found is None or any(isinstance(one, GatewayNamed) for one in found):
-            return Reach((Everything(None),))
-        return Reach(found)
+        return Reach(_through_waypoints(document, content))
     return Reach((_labelled(document, content.get("selector"), "matchLabels"),))
 
 
 def _by_workload_selector(document: Document, content: Content) -> Reach:
     """Istio's, for what configures proxies: of callers as well."""
     if "targetRefs" in content:
-        return Reach((Everything(None),), (Everything(None),))
+        found = _through_waypoints(document, content)
+        return Reach(found, found)
     target = _labelled(document, content.get("workloadSelector"), "labels")
     return Reach((target,), (target,))
+
+
+def _through_waypoints(document: Document, content: Content) -> tuple[Target, ...]:
+    found = referred_to(document, content)
+    if found is None:
+        raise _Unreadable
+    return (Everything(None),) if any(isinstance(one, GatewayNamed) for one in found) else found
 
 
 def _labelled(document: Document, selector: object, key: str) -> Target:
