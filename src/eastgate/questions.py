@@ -74,13 +74,13 @@ BAD_ATTRIBUTE = Code(
     "EG0105", "attribute not understood", "An attribute of the question has a value that no request can have."
 )
 POLICY_REJECTED = Code(
-    "EG0110",
+    "EG0120",
     "a policy that targets it cannot be read",
     "What a policy with errors says is unknown, so that nothing can be said of what it targets. Questions about "
     "everything else are answered, and `--strict` answers none.",
 )
 NOT_CONSIDERED = Code(
-    "EG0111",
+    "EG0121",
     "what is not read could change the answer",
     "The manifests have objects of kinds that are not read, and they could turn the answer into another one. With "
     "`--unread warn` the answer is about what was read, and the exit status is 3; with `--unread ignore` they count "

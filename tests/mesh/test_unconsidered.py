@@ -92,6 +92,6 @@ def test_nothing_starts_with_errors_if_that_is_wanted_or_with_what_nobody_can_lo
     status, said = started(tmp_path, BAD, "--strict")
     assert (status, "EG2013" in said) == (2, True)
     status, said = started(tmp_path, KYVERNO)
-    assert (status, "error[EG0111]" in said) == (2, True)
+    assert (status, "error[EG0121]" in said) == (2, True)
     status, said = started(tmp_path, UNREAD, "--unread", "error")
-    assert (status, "error[EG0111]" in said) == (2, True)
+    assert (status, "error[EG0121]" in said) == (2, True)

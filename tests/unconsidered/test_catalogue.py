@@ -44,7 +44,7 @@ def test_an_allow_beside_it_is_never_a_plain_one(kind: UnreadKind, run: Run) -> 
     told = json.loads(result.stdout)
     if kind.by is By.UNKNOWN:
         assert result.exit_code == 2
-        assert told["diagnostics"][0]["code"] == "EG0111"
+        assert told["diagnostics"][0]["code"] == "EG0121"
     else:
         assert result.exit_code == 3
         assert (told["verdict"], told["complete"]) == ("allow", False)

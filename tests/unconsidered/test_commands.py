@@ -103,7 +103,7 @@ def test_unread_says_what_becomes_of_the_answer(unread: str | None, manifest: st
         assert told["unconsidered"]  # silent or not
         assert told["complete"] is (status == 1)
     else:
-        assert (told["verdict"], told["diagnostics"][-1]["code"]) == (None, "EG0111")
+        assert (told["verdict"], told["diagnostics"][-1]["code"]) == (None, "EG0121")
 
 
 def test_describe_says_it_and_ends_with_3(run: Run) -> None:

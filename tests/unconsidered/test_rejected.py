@@ -114,7 +114,7 @@ def test_questions_about_its_targets_have_no_answer_and_others_have_theirs(
         result = run(manifest, "check", *question)
         assert result.exit_code == (2 if name in closed else 0), (name, result.output)
         if name in closed:
-            assert "error[EG0110]: " in result.stderr
+            assert "error[EG0120]: " in result.stderr
             assert "cannot be read, so that nothing can be said of what it targets" in result.stderr
         else:
             assert "not considered: 1 policy about something else cannot be read" in result.stdout
@@ -138,7 +138,7 @@ def test_what_is_no_policy_stops_everything_as_before(run: Run) -> None:
 
 def test_the_diagnostics_of_the_policy_come_with_it(run: Run) -> None:
     told = json.loads(run(policy(CART), "check", *WEB_TO_CART, "-o", "json").stdout)
-    assert [one["code"] for one in told["diagnostics"]] == ["EG0110", "EG2013"]
+    assert [one["code"] for one in told["diagnostics"]] == ["EG0120", "EG2013"]
     assert told["verdict"] is None
 
 
@@ -194,7 +194,7 @@ def test_the_python_api_is_strict_unless_told_otherwise(tmp_path: Path) -> None:
     assert [str(one.ref) for one in authority.rejected] == ["AuthorizationPolicy/shop/bad"]
     with pytest.raises(eastgate.QuestionError) as raised:
         authority.decide(eastgate.Question("sa:shop/web", "pod:shop/cart", port=80))
-    assert [one.code.id for one in raised.value.diagnostics] == ["EG2013", "EG0110"]
+    assert [one.code.id for one in raised.value.diagnostics] == ["EG2013", "EG0120"]
     assert authority.decide(eastgate.Question("sa:shop/web", "pod:shop/web", port=80)).unconsidered.rejected == 1
     assert not authority.enforced(eastgate.Question("sa:shop/web", "pod:shop/cart", port=80)).allowed
 
