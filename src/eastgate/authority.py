@@ -112,16 +112,22 @@ class Manifests:
 
     def _attribute(self) -> None:
         """Reject the policies that have errors which their reader found, and did not give up for."""
-        for error in self.strays:
+        strays = self.strays
+        if not strays:
+            return
+        good: dict[str, list[Policy]] = {}
+        for policy in self._documents:
+            good.setdefault(policy.span.file, []).append(policy)
+        for error in strays:
             span = error.span
             if span is None:
                 continue
-            policy = next((one for one, document in self._documents.items() if document.span.holds(span)), None)
             known = next((errors for document, errors in self.rejected if document.span.holds(span)), None)
+            whose = next((one for one in good.get(span.file, ()) if one.span.holds(span)), None)
             if known is not None:
                 known.append(error)
-            elif policy is not None:
-                self._reject(policy, error)
+            elif whose is not None:
+                self._reject(whose, error)
 
     def _reject(self, policy: Policy, error: Diagnostic) -> None:
         document = self._documents[policy]
@@ -246,7 +252,8 @@ class Authority:
         It cannot where a policy with errors has a say in it, and where `unread` says so of what is not read.
         """
         decisions = self._decisions(question)
-        closed = {id(one): found for one in decisions if (found := self.rejected_at(one.arrival.points))}
+        broken = self.engine.count(rejection.Policy) > 0
+        closed = {id(one): found for one in decisions if broken and (found := self.rejected_at(one.arrival.points))}
         sure = next((one for one in decisions if not one.allowed and id(one) not in closed), None)
         if closed and sure is None:
             raise _undecidable(next(iter(closed.values())))
@@ -272,8 +279,11 @@ class Authority:
         return replace(deciding, ways=tuple(ways.items()), unconsidered=self._unconsidered(question, sorted(points)))
 
     def _unconsidered(self, question: Question, points: Sequence[str]) -> Unconsidered:
+        rejected = self.engine.count(rejection.Policy)
+        if not self.unread_objects.found:
+            return Unconsidered(rejected=rejected)
         callers = callers_of(question, self.world, self.settings)
-        return self.unread_objects.about(points, callers, self.world, rejected=len(self.rejected))
+        return self.unread_objects.about(points, callers, self.world, rejected=rejected)
 
     @property
     def rejected(self) -> Sequence[rejection.Policy]:

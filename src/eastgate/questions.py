@@ -243,9 +243,10 @@ def callers_of(question: Question, world: World, settings: Settings) -> Callers:
     An account stands for all its pods, or where no manifest has one, for a pod of its namespace.
     """
     kind, _, rest = question.source.partition(":")
-    at = question.source_ip or (rest if kind == "ip" else None)
-    placed = (one for one in world.workloads.values() if at is not None and world.address_of(one) == _address(at))
-    found = {one.key: one for one in placed}
+    found: dict[str, Workload] = {}
+    if (at := question.source_ip or (rest if kind == "ip" else None)) is not None:
+        address = _address(at)
+        found = {one.key: one for one in world.workloads.values() if world.address_of(one) == address}
     if kind == "pod":
         found |= {one.key: one for one in _workloads(question.source, rest, world, BAD_SOURCE)}
     account = _account_named(question.source, settings)

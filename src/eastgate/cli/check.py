@@ -60,7 +60,7 @@ def explain(output: str, **options: object) -> None:
     """The same as check, with every layer and stage, and a caret under the YAML that decided."""
     decision, handling = _decide(output, options)
     if output == "json":
-        emit_json({**decision.to_json(), "explanation": explained(decision)})
+        emit_json({**decision.to_json(), "explanation": explained(decision, unread=handling)})
     else:
         say(explained(decision, color=colored(), unread=handling))
     sys.exit(status_of(decision, handling))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Generic, Never, Protocol, TypeAlias, TypeVar
 
@@ -54,6 +55,7 @@ class Attachments(Generic[P]):
     def __init__(self, world: World, policies: Iterable[P] = ()) -> None:
         self._world = world
         self.policies: dict[PolicyRef, P] = {}
+        self.types: Counter[type] = Counter()  # how many policies there are of each
         self._shelves: dict[_Place, _Shelf[P]] = {}
         self._referring: dict[PolicyRef, set[PolicyRef]] = {}
         for policy in policies:
@@ -126,6 +128,7 @@ class Attachments(Generic[P]):
         ref = policy.ref
         before = self._unfile(ref)
         self.policies[ref] = policy
+        self.types[type(policy)] += 1
         for number, target in enumerate(policy.targets):
             service = f"{target.namespace}/{target.service}" if isinstance(target, PodsOfService) else None
             filed = (target, _order(ref, service), Attachment(policy, service))
@@ -136,6 +139,7 @@ class Attachments(Generic[P]):
 
     def _unfile(self, ref: PolicyRef) -> P | None:
         policy = self.policies.pop(ref, None)
+        self.types[type(policy)] -= 1
         for number, target in enumerate(policy.targets if policy is not None else ()):
             place = _place(target)
             del self._shelves[place][ref, number]

@@ -97,6 +97,10 @@ class Engine(Generic[P]):
         """Every policy, in the order of their names."""
         return sorted(self._attachments.policies.values(), key=lambda policy: str(policy.ref))
 
+    def count(self, kind: type) -> int:
+        """How many policies there are of a type."""
+        return self._attachments.types[kind]
+
     def attached(self, point: str) -> tuple[Attachment[P], ...]:
         """The policies that target a point, in the order of their names."""
         if point.startswith(_NAMED):

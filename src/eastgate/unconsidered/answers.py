@@ -67,6 +67,8 @@ class UnreadObjects:
     """All objects of kinds that are not read."""
 
     found: list[Unread] = field(default_factory=list)
+    _filed: dict[str | None, list[int]] = field(default_factory=dict, repr=False)
+    _size: int = field(default=0, repr=False)  # how many of them are filed
 
     @property
     def totals(self) -> Counter[UnreadKind]:
@@ -78,15 +80,36 @@ class UnreadObjects:
         if not self.found:
             return Unconsidered(rejected=rejected)
         places = tuple(points)
-        met = [
-            Met(one, side)
-            for one in self.found
-            if one.kind.influence is not Influence.NONE and (side := _side(one, places, callers, world)) is not None
-        ]
-        return Unconsidered(tuple(met), self.totals, rejected)
+        near = self.found if callers.anybody else self._near(places, callers, world)
+        met = tuple(Met(one, side) for one in near if (side := _side(one, places, callers, world)) is not None)
+        return Unconsidered(met, self.totals if met else {}, rejected)
+
+    def _near(self, points: Iterable[str], callers: Callers, world: World) -> list[Unread]:
+        """Those that act in the namespaces of the two ends, or anywhere."""
+        for place in range(self._size, len(self.found)):
+            reach = self.found[place].reach
+            for namespace in {_namespace_of(target) for target in (*reach.destinations, *reach.callers)}:
+                self._filed.setdefault(namespace, []).append(place)
+        self._size = len(self.found)
+        known = (world.workloads.get(point) for point in points)
+        homes: set[str | None] = {None, callers.namespace, *(one.namespace for one in callers.workloads)}
+        homes |= {_home(point) if one is None else one.namespace for point, one in zip(points, known, strict=True)}
+        return [self.found[place] for place in sorted({place for home in homes for place in self._filed.get(home, ())})]
+
+
+def _home(point: str) -> str:
+    """The namespace of a Gateway, a route or a Backend, by the text of its target."""
+    return point.partition(" ")[2].partition("/")[0]
+
+
+def _namespace_of(target: Target) -> str | None:
+    """The namespace that a target is in; None where it may be about any."""
+    return None if isinstance(target, PodsAcross) else target.namespace
 
 
 def _side(unread: Unread, points: tuple[str, ...], callers: Callers, world: World) -> Side | None:
+    if unread.kind.influence is Influence.NONE:
+        return None
     reach = unread.reach
     if any(_arrives(target, point, unread.kind.plane, world) for target in reach.destinations for point in points):
         return Side.DESTINATION
@@ -100,7 +123,7 @@ def _arrives(target: Target, point: str, plane: Plane, world: World) -> bool:
     workload = world.workloads.get(point)
     if workload is not None:
         return plane is not Plane.GATEWAY and world.target_matches(target, workload)
-    namespace = point.partition(" ")[2].partition("/")[0]
+    namespace = _home(point)
     match target:
         case GatewayNamed() | RouteNamed() | BackendNamed():
             return str(target) == point
