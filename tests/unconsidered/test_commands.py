@@ -115,6 +115,8 @@ def test_describe_says_it_and_ends_with_3(run: Run) -> None:
     assert run(SELECTING, "describe", "pod", "bank").exit_code == 0
     assert run(SELECTING, "describe", "service", "cart").exit_code == 3
     assert run(KYVERNO, "describe", "pod", "cart").exit_code == 2
+    result = run(SELECTING, "describe", "pod", "cart", "--unread", "ignore")
+    assert (result.exit_code, "NetworkPolic" in result.stdout) == (0, False)
 
 
 def test_get_lists_whatever_else_is_there(run: Run) -> None:

@@ -36,7 +36,11 @@ CLOSES = [
     (policy("  targetRefs: [{kind: Service, name: cart}]\n\n  action: ALOW\n"), {"cart"}),
     (policy("  targetRefs: [{kind: Pod, selector: {}}]\n\n  action: ALOW\n"), {"cart", "web"}),
     (policy("  targetRefs: [{kind: Pod, selector: {matchLabels: {app: other}}}]\n\n  action: ALOW\n"), set()),
-    (policy(CART + "  action: DENY\n"), {"cart"}),  # a key that is there twice
+    # a key that is there twice: nobody knows which of them was meant
+    (policy(CART.replace("ALOW", "ALLOW") + "  action: DENY\n"), SHOP),
+    (policy(CART.replace("ALOW", "ALLOW") + "  targetRefs: [{kind: Pod, selector: {matchLabels: {app: x}}}]\n"), SHOP),
+    (policy(CART.replace("ALOW", "ALLOW"), metadata="namespace: other, namespace: shop"), EVERYTHING),
+    (policy(CART.replace("ALOW", "ALLOW") + "metadata: {name: bad, namespace: other}\n"), EVERYTHING),
     # its target cannot be read, or is where the error is
     (policy("  targetRefs: [{kind: Pod, selector: {matchLabel: {app: cart}}}]\n\n  action: ALLOW\n"), SHOP),
     (policy("  targetRefs: [{kind: Pod, selector: {matchLabels: {app: 1}}}]\n\n  action: ALLOW\n"), SHOP),

@@ -51,7 +51,7 @@ class _Explanation:
             if layer.nearest:
                 yield ""
                 yield from self.nearest(layer)
-        if unread is not Handling.IGNORE and (said := list(told(decision.unconsidered))):
+        if said := list(told(decision.unconsidered, unread)):
             yield ""
             yield from map(printable, said)
 

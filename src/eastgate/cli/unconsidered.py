@@ -41,8 +41,7 @@ def status_of(decision: Decision, handling: Handling) -> int:
 
 def tell(found: Unconsidered, handling: Handling) -> None:
     """Say what was not considered."""
-    if handling is not Handling.IGNORE:
-        note(told(found))
+    note(told(found, handling))
 
 
 def note(lines: Iterable[str], *, err: bool = False) -> None:

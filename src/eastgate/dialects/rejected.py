@@ -24,6 +24,8 @@ __all__ = ["DIALECT", "Policy", "rejected"]
 
 _REFERRED_TO = ("MeshTLSAuthentication", "NetworkAuthentication")  # they apply where another policy refers to them
 _CLUSTER_SCOPED = "ClusterAuthorizationPolicy"
+_READER = "EG10"  # codes of what is wrong with a text: what is left of it may be anything
+_HEAD = ("apiVersion", "kind", "metadata")
 _TARGETS = ("targetRefs", "targetRef", "podSelector", "externalWorkloadSelector", "server", "parentRefs")
 
 
@@ -56,12 +58,15 @@ def rejected(document: Document, errors: Sequence[Diagnostic], *, known: bool) -
 def _targets(document: Document, errors: Sequence[Diagnostic], known: bool) -> tuple[Target, ...]:
     """What it is about, where that has no errors; otherwise its namespace, or all there is where even that has."""
     namespace = document.namespace or "default"
+    unsound = [one for one in errors if one.code.id.startswith(_READER)]
+    if any(one.span is None or one.span.underlined in _HEAD or _in(document, one.span, "metadata") for one in unsound):
+        return (Everything(None),)
     if document.kind == _CLUSTER_SCOPED:
-        sound = known and not _wrong(document, errors, ("spec", "subject"))
+        sound = known and not unsound and not _wrong(document, errors, "subject")
         return located(document, cluster_scoped=True) if sound else (Everything(None),)
     if dns_label_problem(namespace) is not None or (not known and document.namespace is None):
         return (Everything(None),)  # of an unknown kind, it may be one that has no namespace
-    if not known or any(_wrong(document, errors, ("spec", field)) for field in _TARGETS):
+    if not known or unsound or any(_wrong(document, errors, field) for field in _TARGETS):
         return (Everything(namespace),)
     if document.group == LINKERD and document.kind in _REFERRED_TO:
         return ()
@@ -72,15 +77,18 @@ def _targets(document: Document, errors: Sequence[Diagnostic], known: bool) -> t
     return located(document, cluster_scoped=False)
 
 
-def _wrong(document: Document, errors: Sequence[Diagnostic], path: tuple[str, ...]) -> bool:
-    """Whether an error is in a field, or nobody knows where it is. A field begins on the line of its key."""
-    spans = [one.span for one in errors]
-    if None in spans:
+def _wrong(document: Document, errors: Sequence[Diagnostic], field: str) -> bool:
+    """Whether an error is in a field of the spec, or nobody knows where it is."""
+    if any(one.span is None for one in errors):
         return True
-    if path[-1] not in content_of(document):
-        return False
+    there = field in content_of(document)
+    return there and any(one.span is not None and _in(document, one.span, "spec", field) for one in errors)
+
+
+def _in(document: Document, span: Span, *path: str) -> bool:
+    """Whether a place is in a field. It begins with its key, on the line of its value or on the one before."""
     field = document.locate(*path)
-    return any(span is not None and field.line - 1 <= span.line <= field.end_line for span in spans)
+    return field.line - 1 <= span.line <= field.end_line
 
 
 def _layers(attached: Sequence[Attachment[Policy]], _scene: Scene) -> list[Layer]:

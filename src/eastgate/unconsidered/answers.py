@@ -172,10 +172,10 @@ def standing(found: Unconsidered, handling: Handling, *, allowed: bool) -> Stand
 # In words
 
 
-def told(found: Unconsidered) -> Iterator[str]:
+def told(found: Unconsidered, handling: Handling = Handling.WARN) -> Iterator[str]:
     """Say what was not considered: a line for each kind that has a part in it, and one for policies elsewhere."""
     by_kind: dict[UnreadKind, list[Met]] = {}
-    for one in found.met:
+    for one in found.met if handling is not Handling.IGNORE else ():
         by_kind.setdefault(one.unread.kind, []).append(one)
     for kind, met in by_kind.items():
         parts = [

@@ -60,7 +60,7 @@ def _qualified(cluster: Cluster, description: Description) -> Description:
     if not description.points:
         return description
     found = cluster.unconsidered(description.points)
-    lines = tuple(line.removeprefix("not considered: ") for line in told(found))
+    lines = tuple(line.removeprefix("not considered: ") for line in told(found, cluster.authority.unread))
     data = [one.to_json() for one in found.met]
     fields = (*description.fields, Field("unconsidered", "Not considered", data, lines, block=True))
     return replace(description, fields=fields)
