@@ -197,3 +197,18 @@ def test_the_python_api_answers_only_what_is_the_whole_truth(tmp_path: Path) -> 
     assert decision.stated() == "ALLOW (identity policies only)"
     assert "not considered: 2 NetworkPolicies" in eastgate.explain(decision)
     assert eastgate.load(tmp_path).decide(eastgate.Question("sa:shop/web", "pod:pay/bank")).complete
+
+
+BROKEN = CLOSED.replace("ALLOW", "ALOW").replace("selector: {}", "selector: {matchLabels: {app: cart}}")
+REJECTS = "rejects: [{policy: AuthorizationPolicy/shop/nobody}]"
+
+
+def test_a_table_decides_what_a_policy_with_errors_is_not_about(tmp_path: Path) -> None:
+    status, said = outcome_of(tmp_path, BROKEN)
+    assert status == 1
+    assert "FAIL" in said
+    assert "could not be decided: AuthorizationPolicy/shop/nobody cannot be read" in said
+    assert "1 passed, 2 failed" in said  # that its manifests can be read is one of them
+    assert "0 passed, 3 failed" in outcome_of(tmp_path, BROKEN, "--strict")[1]
+    status, said = outcome_of(tmp_path, BROKEN, unread=REJECTS)
+    assert (status, "2 passed, 1 failed" in said) == (1, True)
