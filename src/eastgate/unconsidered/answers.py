@@ -68,29 +68,30 @@ class UnreadObjects:
 
     found: list[Unread] = field(default_factory=list)
     _filed: dict[str | None, list[int]] = field(default_factory=dict, repr=False)
-    _size: int = field(default=0, repr=False)  # how many of them are filed
-
-    @property
-    def totals(self) -> Counter[UnreadKind]:
-        """How many there are of each kind that can change something."""
-        return Counter(one.kind for one in self.found if one.kind.influence is not Influence.NONE)
+    _totals: Counter[UnreadKind] = field(default_factory=Counter, repr=False)
+    _size: int = field(default=0, repr=False)  # how many of them are filed and counted
 
     def about(self, points: Iterable[str], callers: Callers, world: World, *, rejected: int = 0) -> Unconsidered:
         """What an answer about these points of enforcement, for these callers, could not consider."""
         if not self.found:
             return Unconsidered(rejected=rejected)
+        self._file()
         places = tuple(points)
         near = self.found if callers.anybody else self._near(places, callers, world)
         met = tuple(Met(one, side) for one in near if (side := _side(one, places, callers, world)) is not None)
-        return Unconsidered(met, self.totals if met else {}, rejected)
+        return Unconsidered(met, self._totals, rejected)
+
+    def _file(self) -> None:
+        """File what has come since by the namespaces that it acts in; None stands for any."""
+        for place in range(self._size, len(self.found)):
+            one = self.found[place]
+            self._totals[one.kind] += 1
+            for namespace in {_namespace_of(target) for target in (*one.reach.destinations, *one.reach.callers)}:
+                self._filed.setdefault(namespace, []).append(place)
+        self._size = len(self.found)
 
     def _near(self, points: Iterable[str], callers: Callers, world: World) -> list[Unread]:
         """Those that act in the namespaces of the two ends, or anywhere."""
-        for place in range(self._size, len(self.found)):
-            reach = self.found[place].reach
-            for namespace in {_namespace_of(target) for target in (*reach.destinations, *reach.callers)}:
-                self._filed.setdefault(namespace, []).append(place)
-        self._size = len(self.found)
         known = (world.workloads.get(point) for point in points)
         homes: set[str | None] = {None, callers.namespace, *(one.namespace for one in callers.workloads)}
         homes |= {_home(point) if one is None else one.namespace for point, one in zip(points, known, strict=True)}
