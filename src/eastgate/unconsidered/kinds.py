@@ -71,12 +71,14 @@ KINDS: Final[tuple[UnreadKind, ...]] = (
     *_of("access.smi-spec.io", DENY, MESH, By.CLUSTER, "TrafficTarget"),
     *_of("policy.openservicemesh.io", DENY, MESH, By.NAMESPACE, "Egress", "IngressBackend"),
     *_of("k8s.otterize.com", DENY, MESH, By.CLUSTER, "ClientIntents"),
+    *_of("networking.gke.io", DENY, MESH, By.NAMESPACE, "GCPAuthzPolicy"),
     *_of("eventing.knative.dev", DENY, MESH, By.NAMESPACE, "EventPolicy"),
     # Authorizers that proxies ask: which proxies, their own configuration says
     *_of("envoy.kyverno.io", DENY, MESH, By.UNKNOWN, "AuthorizationPolicy"),
     *_of("authorino.kuadrant.io", DENY, GATEWAY, By.UNKNOWN, "AuthConfig"),
     # Gateways
     *_of("kuadrant.io", DENY, GATEWAY, By.TARGET_REFS, "AuthPolicy"),
+    *_of("application-networking.k8s.aws", DENY, GATEWAY, By.TARGET_REFS, "IAMAuthPolicy"),
     *_of("gateway.envoyproxy.io", DENY, GATEWAY, By.TARGET_REFS, "SecurityPolicy"),
     *_of("gateway.envoyproxy.io", CHANGE, GATEWAY, By.TARGET_REFS, "ClientTrafficPolicy", "EnvoyExtensionPolicy"),
     *_of("gateway.envoyproxy.io", CHANGE, GATEWAY, By.TARGET_REFS, "EnvoyPatchPolicy"),
