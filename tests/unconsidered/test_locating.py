@@ -25,6 +25,18 @@ def admin(subject: str) -> str:
     return f"{head}spec: {{priority: 1, subject: {subject}}}\n"
 
 
+def kgateway(target: str) -> str:
+    head = "apiVersion: gateway.kgateway.dev/v1alpha1\nkind: TrafficPolicy\nmetadata: {name: one, namespace: shop}\n"
+    return f"{head}spec: {{targetRefs: [{target}]}}\n"
+
+
+ROUTE = """\
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: mesh, namespace: shop}
+spec: {parentRefs: [{group: '', kind: Service, name: cart, port: 80}], rules: [{backendRefs: [{name: cart, port: 80}]}]}
+"""
 MATTERS = [
     network_policy("{podSelector: {}}"),
     network_policy("{}"),
@@ -46,6 +58,8 @@ MATTERS = [
     cilium("specs: [{endpointSelector: {matchLabels: {app: none}}}, {endpointSelector: {matchLabels: {app: web}}}]"),
     cilium("spec: {endpointSelector: {matchLabels: {app: cart}}}", "CiliumClusterwideNetworkPolicy"),
     cilium("spec: {nodeSelector: {}}", "CiliumClusterwideNetworkPolicy"),
+    kgateway("{kind: Service, name: cart, group: ''}"),
+    kgateway("{kind: HTTPRoute, name: mesh, group: gateway.networking.k8s.io}") + ROUTE,
     admin("{namespaces: {matchLabels: {kubernetes.io/metadata.name: shop}}}"),
     admin("{pods: {namespaceSelector: {}, podSelector: {matchLabels: {app: cart}}}}"),
 ]

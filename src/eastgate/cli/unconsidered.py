@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import TypeVar
+from collections.abc import Iterable
 
 import click
 
@@ -13,8 +12,6 @@ from eastgate.printable import printable
 from eastgate.unconsidered import Handling, Standing, Unconsidered, standing, told
 
 __all__ = ["handling_of", "note", "status_of", "strict_option", "tell", "unread_option"]
-
-F = TypeVar("F", bound=Callable[..., object])
 
 unread_option = click.option(
     "--unread",

@@ -23,8 +23,9 @@ from eastgate.world import (
     Workload,
     World,
 )
+from eastgate.world.targets import namespace_of
 
-__all__ = ["Attachments", "Targeting", "namespace_of"]
+__all__ = ["Attachments", "Targeting"]
 
 
 class Targeting(Protocol):
@@ -176,11 +177,6 @@ def _place(target: Target) -> _Place:
             return namespace, None
         case GatewayNamed() | RouteNamed() | BackendNamed():
             return str(target)  # no Service has such a key, so no workload is asked about it
-
-
-def namespace_of(point: str) -> str:
-    """The namespace of a Gateway, a route or a Backend, by the text of its target."""
-    return point.partition(" ")[2].partition("/")[0]
 
 
 def _name(ref: PolicyRef) -> tuple[str, str, str, str]:

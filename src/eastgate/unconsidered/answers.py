@@ -11,15 +11,18 @@ from eastgate.diagnostics import Diagnostic
 from eastgate.unconsidered import codes
 from eastgate.unconsidered.model import By, Influence, Met, Plane, Side, Standing, Unconsidered, Unread, UnreadKind
 from eastgate.world import (
+    ROUTE_KINDS,
     BackendNamed,
     Everything,
     GatewayNamed,
     PodsAcross,
+    PodsOfService,
     RouteNamed,
     Target,
     Workload,
     World,
 )
+from eastgate.world.targets import namespace_of
 
 __all__ = [
     "Callers",
@@ -94,13 +97,10 @@ class UnreadObjects:
         """Those that act in the namespaces of the two ends, or anywhere."""
         known = (world.workloads.get(point) for point in points)
         homes: set[str | None] = {None, callers.namespace, *(one.namespace for one in callers.workloads)}
-        homes |= {_home(point) if one is None else one.namespace for point, one in zip(points, known, strict=True)}
+        homes |= {
+            namespace_of(point) if one is None else one.namespace for point, one in zip(points, known, strict=True)
+        }
         return [self.found[place] for place in sorted({place for home in homes for place in self._filed.get(home, ())})]
-
-
-def _home(point: str) -> str:
-    """The namespace of a Gateway, a route or a Backend, by the text of its target."""
-    return point.partition(" ")[2].partition("/")[0]
 
 
 def _namespace_of(target: Target) -> str | None:
@@ -123,8 +123,8 @@ def _arrives(target: Target, point: str, plane: Plane, world: World) -> bool:
     """Whether a target is, or may be, a point of enforcement. The pods of a Gateway are in no manifest."""
     workload = world.workloads.get(point)
     if workload is not None:
-        return plane is not Plane.GATEWAY and world.target_matches(target, workload)
-    namespace = _home(point)
+        return any(world.target_matches(one, workload) for one in _at_proxies(target, plane, world))
+    namespace = namespace_of(point)
     match target:
         case GatewayNamed() | RouteNamed() | BackendNamed():
             return str(target) == point
@@ -136,6 +136,16 @@ def _arrives(target: Target, point: str, plane: Plane, world: World) -> bool:
             return where == namespace
         case _:
             return point.startswith(_GATEWAY) and target.namespace == namespace
+
+
+def _at_proxies(target: Target, plane: Plane, world: World) -> Iterator[Target]:
+    """What a target means beside workloads: of kinds that act at gateways, Services, and routes that lead to one."""
+    if plane is not Plane.GATEWAY or isinstance(target, PodsOfService):
+        yield target
+    elif isinstance(target, RouteNamed):
+        routes = (world.routes.get(f"{kind}/{target.namespace}/{target.name}") for kind in ROUTE_KINDS)
+        parents = (parent for route in routes if route is not None for parent in route.parents)
+        yield from (PodsOfService(one.namespace, one.name) for one in parents if one.kind == "Service")
 
 
 def _leaves(target: Target, callers: Callers, world: World) -> bool:

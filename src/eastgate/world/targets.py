@@ -20,6 +20,7 @@ __all__ = [
     "PodsOwnedBy",
     "RouteNamed",
     "Target",
+    "namespace_of",
 ]
 
 
@@ -142,6 +143,11 @@ class Everything:
 
     def __str__(self) -> str:
         return f"everything in {self.namespace}" if self.namespace is not None else "everything"
+
+
+def namespace_of(point: str) -> str:
+    """The namespace of a Gateway, a route or a Backend, by the text of its target."""
+    return point.partition(" ")[2].partition("/")[0]
 
 
 Target: TypeAlias = (
