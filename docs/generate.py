@@ -5,8 +5,43 @@ from __future__ import annotations
 from pathlib import Path
 
 from eastgate.catalogue import CHAPTERS, all_codes
+from eastgate.unconsidered import KINDS, By, Influence, Plane
 
 ERRORS = Path(__file__).parent / "errors.md"
+UNREAD = Path(__file__).parent / "unread.md"
+
+_CAN = {
+    Influence.DENY: "deny what is allowed here",
+    Influence.CHANGE: "change what a request is, or what decides it",
+    Influence.NONE: "nothing",
+}
+_AT = {
+    Plane.NETWORK: "the network",
+    Plane.MESH: "proxies of workloads",
+    Plane.GATEWAY: "gateways",
+}
+_BY = {
+    By.POD_SELECTOR: "`podSelector`",
+    By.ENDPOINT_SELECTOR: "`endpointSelector`",
+    By.SUBJECT: "`subject`",
+    By.SELECTOR: "`selector`, `targetRefs`, the root namespace",
+    By.WORKLOAD_SELECTOR: "`workloadSelector`, the root namespace",
+    By.TARGET_REFS: "`targetRefs`",
+    By.NAMESPACE: "all of its namespace",
+    By.CLUSTER: "everything",
+    By.UNKNOWN: "cannot be located",
+}
+_ROWS = "| group | kind | can | at | target |\n|---|---|---|---|---|\n"
+
+
+def unread_page() -> str:
+    """The page on what is not read, with the catalogue of kinds at its end."""
+    rows = [
+        f"| {one.group} | {one.kind} | {_CAN[one.influence]} | {_AT[one.plane]} | {_BY[one.by]} |"
+        for one in sorted(KINDS, key=lambda one: (one.group, one.kind))
+    ]
+    prose = UNREAD.read_text(encoding="utf-8").partition(_ROWS)[0]
+    return prose + _ROWS + "\n".join(rows) + "\n"
 
 
 def errors_page() -> str:
@@ -29,3 +64,4 @@ def errors_page() -> str:
 
 if __name__ == "__main__":
     ERRORS.write_text(errors_page(), encoding="utf-8")
+    UNREAD.write_text(unread_page(), encoding="utf-8")

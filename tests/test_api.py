@@ -23,6 +23,7 @@ def test_the_public_names_are_these() -> None:
         "Authority",
         "Decision",
         "Diagnostic",
+        "Handling",
         "ManifestError",
         "Manifests",
         "Question",

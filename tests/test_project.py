@@ -54,6 +54,7 @@ def test_the_page_of_diagnostics_is_up_to_date() -> None:
     generate = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(generate)
     assert generate.ERRORS.read_text(encoding="utf-8") == generate.errors_page(), "run `make docs`"
+    assert generate.UNREAD.read_text(encoding="utf-8") == generate.unread_page(), "run `make docs`"
 
 
 def test_every_dependency_has_its_line() -> None:

@@ -15,12 +15,14 @@ from eastgate.decisions import Decision
 from eastgate.diagnostics import Diagnostic
 from eastgate.questions import Question, QuestionError
 from eastgate.settings import Settings, SettingsError
+from eastgate.unconsidered import Handling
 from eastgate.world import World
 
 __all__ = [
     "Authority",
     "Decision",
     "Diagnostic",
+    "Handling",
     "ManifestError",
     "Manifests",
     "Question",

@@ -12,14 +12,24 @@ from eastgate import dialects
 from eastgate.decisions import Decision
 from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.dialects import Policy
+from eastgate.dialects import rejected as rejection
 from eastgate.dialects.base import Condition
 from eastgate.engine.compiled import compile_layers
 from eastgate.engine.engine import Engine
-from eastgate.policy import OPEN, AskAll, Attachment, Known, Layer, Request, Stances
+from eastgate.policy import OPEN, AskAll, Attachment, Known, Layer, PolicyRef, Request, Stances
 from eastgate.policy.attributes import Attribute
-from eastgate.questions import Arrival, Question, arrivals
+from eastgate.questions import (
+    NOT_CONSIDERED,
+    POLICY_REJECTED,
+    Arrival,
+    Question,
+    QuestionError,
+    arrivals,
+    callers_of,
+)
 from eastgate.settings import Settings, SettingsError
 from eastgate.sources import Bounds, Document, Reading, read
+from eastgate.unconsidered import Handling, Standing, Unconsidered, UnreadObjects, could_change, standing, told, unread
 from eastgate.world import Manifest, Workload, World, WorldObject, interpret
 
 if TYPE_CHECKING:
@@ -46,6 +56,8 @@ class Manifests:
     policies: list[Policy] = field(default_factory=list)
     reporter: Reporter = field(default_factory=Reporter)
     rejected: list[tuple[Document, list[Diagnostic]]] = field(default_factory=list)
+    replaced: list[tuple[Document, list[Diagnostic]]] = field(default_factory=list)
+    unread: UnreadObjects = field(default_factory=UnreadObjects)
     unused: int = 0
     excluded: int = 0
     _documents: dict[Policy, Document] = field(default_factory=dict)
@@ -53,7 +65,9 @@ class Manifests:
     def add(self, document: Document) -> None:
         """Take in one document."""
         found = Reporter()
-        if dialects.is_policy(document):
+        if (kind := dialects.unread(document)) is not None:
+            self.unread.found.append(unread(kind, document))
+        elif dialects.is_policy(document):
             policy = dialects.read_policy(document, self.settings, found)
             if policy is None:
                 self.rejected.append((document, found.errors))
@@ -72,15 +86,60 @@ class Manifests:
 
     def settle(self) -> None:
         """Everything has been read: what can be said only now."""
-        if not any(dialects.is_examined(policy) for policy in self.policies):
+        if any(dialects.is_examined(policy) for policy in self.policies):
+            for policy, finding in dialects.examine(self.policies, self.settings, World.of(self.objects)):
+                self.reporter.found.append(finding)
+                if policy is not None and finding.is_error:
+                    self._reject(policy, finding)
+        self._attribute()
+
+    @property
+    def strays(self) -> list[Diagnostic]:
+        """The errors that are no policy's: without what they are in, nobody knows what exists or is demanded."""
+        theirs = {id(error) for _, errors in (*self.rejected, *self.replaced) for error in errors}
+        return [error for error in self.reporter.errors if id(error) not in theirs]
+
+    @property
+    def demanded(self) -> list[Policy]:
+        """The policies, and what those with errors come to: each closes what it targets."""
+        return [*self.policies, *(dialects.reject(document, errors) for document, errors in self.rejected)]
+
+    def keep(self, good: Mapping[PolicyRef, Policy]) -> None:
+        """Put policies that were read before in the place of those with errors that have their names."""
+        closing = zip(self.rejected, (dialects.reject(*one).ref for one in self.rejected), strict=True)
+        known = [(one, good[ref]) for one, ref in closing if ref in good]
+        self.policies += [policy for _, policy in known]
+        self._documents |= {policy: document for (document, _), policy in known}
+        self.replaced += [one for one, _ in known]
+        self.rejected = [one for one in self.rejected if not any(one is other for other in self.replaced)]
+
+    def _attribute(self) -> None:
+        """Reject the policies that have errors which their reader found, and did not give up for."""
+        strays = self.strays
+        if not strays:
             return
-        errors: dict[Policy, list[Diagnostic]] = {}
-        for policy, finding in dialects.examine(self.policies, self.settings, World.of(self.objects)):
-            self.reporter.found.append(finding)
-            if policy is not None and finding.is_error:
-                errors.setdefault(policy, []).append(finding)
-        self.policies = [policy for policy in self.policies if policy not in errors]
-        self.rejected += [(self._documents[policy], found) for policy, found in errors.items()]
+        good: dict[str, list[Policy]] = {}
+        for policy in self._documents:
+            good.setdefault(policy.span.file, []).append(policy)
+        for error in strays:
+            span = error.span
+            if span is None:
+                continue
+            known = next((errors for document, errors in self.rejected if document.span.holds(span)), None)
+            whose = next((one for one in good.get(span.file, ()) if one.span.holds(span)), None)
+            if known is not None:
+                known.append(error)
+            elif whose is not None:
+                self._reject(whose, error)
+
+    def _reject(self, policy: Policy, error: Diagnostic) -> None:
+        document = self._documents[policy]
+        known = next((errors for one, errors in self.rejected if one is document), None)
+        if known is not None:
+            known.append(error)
+            return
+        self.policies = [one for one in self.policies if one is not policy]
+        self.rejected.append((document, [error]))
 
     def _news(self, found: Reporter) -> list[Diagnostic]:
         """What was found at places that nothing was said of yet: one mistake is told once, by whoever saw it first."""
@@ -160,21 +219,35 @@ def sort_documents(documents: Iterable[Document], settings: Settings, reporter: 
 class Authority:
     """A world, the policies on it, and an engine that decides by them. A change of the world is in force at once."""
 
-    def __init__(self, manifests: Manifests, settings: Settings | None = None, keys: KeySource | None = None) -> None:
+    def __init__(
+        self,
+        manifests: Manifests,
+        settings: Settings | None = None,
+        keys: KeySource | None = None,
+        *,
+        strict: bool = True,
+        unread: Handling = Handling.ERROR,
+    ) -> None:
         """Raises ManifestError where a manifest has errors: a policy that cannot be understood is never ignored.
+
+        Without `strict`, a policy with errors closes what it targets: `decide` raises QuestionError for a question
+        about that, and answers others. `unread` says what becomes of answers that objects of unread kinds could change;
+        by default they raise QuestionError.
 
         The settings are those that the manifests were read with; raises SettingsError where others are given. `keys`
         are those of token issuers; without them no token is accepted, and claims stand for one.
         """
-        if manifests.reporter.errors:
+        if manifests.reporter.errors if strict else manifests.strays:
             raise ManifestError(manifests.reporter.errors)
         if settings is not None and settings != manifests.settings:
             raise SettingsError(_differing(manifests.settings, settings))
         self._settings = manifests.settings
         self._keys = keys
+        self.unread = unread
+        self.unread_objects = manifests.unread
         self.warnings = [d for d in manifests.reporter if not d.is_error]
         self._world = World.of(manifests.objects)
-        self._engine: Engine[Policy] = Engine(self._world, manifests.policies, self._assemble, self._stances)
+        self._engine: Engine[Policy] = Engine(self._world, manifests.demanded, self._assemble, self._stances)
 
     @property
     def settings(self) -> Settings:
@@ -212,14 +285,53 @@ class Authority:
         return self.engine.policies
 
     def decide(self, question: Question) -> Decision:
-        """The answer to a question. Raises QuestionError where it cannot be decided."""
-        decisions = [self._arrive(question, arrival) for arrival in arrivals(question, self.world, self.settings)]
+        """The answer to a question. Raises QuestionError where it cannot be decided.
+
+        It cannot where a policy with errors has a say in it, and where `unread` says so of what is not read.
+        """
+        decisions = self._decisions(question)
+        broken = self.engine.count(rejection.Policy) > 0
+        closed = {id(one): found for one in decisions if broken and (found := self.rejected_at(one.arrival.points))}
+        sure = next((one for one in decisions if not one.allowed and id(one) not in closed), None)
+        if closed and sure is None:
+            raise _undecidable(next(iter(closed.values())))
+        decision = self._answer(question, decisions, sure)
+        if standing(decision.unconsidered, self.unread, allowed=decision.allowed) is Standing.UNDECIDED:
+            raise _not_considered(decision)
+        return decision
+
+    def enforced(self, question: Question) -> Decision:
+        """What proxies do that enforce the policies: what a policy with errors targets is closed."""
+        return self._answer(question, self._decisions(question))
+
+    def _decisions(self, question: Question) -> list[Decision]:
+        return [self._arrive(question, arrival) for arrival in arrivals(question, self.world, self.settings)]
+
+    def _answer(self, question: Question, decisions: Sequence[Decision], sure: Decision | None = None) -> Decision:
         ways: dict[str, bool] = {}
         for decision in decisions:
             where = decision.arrival.where
             ways[where] = decision.allowed and ways.get(where, True)
-        deciding = next((decision for decision in decisions if not decision.allowed), decisions[0])
-        return replace(deciding, ways=tuple(ways.items()))
+        deciding = sure or next((decision for decision in decisions if not decision.allowed), decisions[0])
+        points = {point for one in decisions for point in one.arrival.points if isinstance(point, str)}
+        return replace(deciding, ways=tuple(ways.items()), unconsidered=self._unconsidered(question, sorted(points)))
+
+    def _unconsidered(self, question: Question, points: Sequence[str]) -> Unconsidered:
+        rejected = self.engine.count(rejection.Policy)
+        if not self.unread_objects.found:
+            return Unconsidered(rejected=rejected)
+        callers = callers_of(question, self.world, self.settings)
+        return self.unread_objects.about(points, callers, self.world, rejected=rejected)
+
+    @property
+    def rejected(self) -> Sequence[rejection.Policy]:
+        """The policies that cannot be read, each of which closes what it targets."""
+        return [policy for policy in self.policies if isinstance(policy, rejection.Policy)]
+
+    def rejected_at(self, points: Iterable[str | Layer]) -> list[rejection.Policy]:
+        """The policies that cannot be read and that are about some of these points."""
+        found = (one.policy for point in points if isinstance(point, str) for one in self.engine.attached(point))
+        return list({one.ref: one for one in found if isinstance(one, rejection.Policy)}.values())
 
     def _arrive(self, question: Question, arrival: Arrival) -> Decision:
         """ALL points on the way must allow; the first denial decides, or the last point that accepted."""
@@ -256,6 +368,23 @@ class Authority:
         )
 
 
+def _undecidable(policies: Sequence[rejection.Policy]) -> QuestionError:
+    policy = policies[0]
+    causes = [error for one in policies for error in one.errors]
+    message = f"{policy.ref} cannot be read, so that nothing can be said of what it targets"
+    return QuestionError(
+        POLICY_REJECTED, message, f"mend it ({policy.span.place}), or ask about something else", causes
+    )
+
+
+def _not_considered(decision: Decision) -> QuestionError:
+    lines = "; ".join(told(decision.unconsidered)).removeprefix("not considered: ")
+    first = could_change(decision.unconsidered, allowed=decision.allowed)[0].unread
+    message = f"what is not read could change the answer: {lines}"
+    way_out = f"--unread warn answers without {first.kind.kind} {first.document.name}"
+    return QuestionError(NOT_CONSIDERED, message, way_out)
+
+
 def _differing(reading: Settings, deciding: Settings) -> str:
     read_with, given = reading.to_json(), deciding.to_json()
     name = next(name for name in given if given[name] != read_with[name])
@@ -283,10 +412,13 @@ def load(
     keys: KeySource | None = None,
     follow: bool = False,
     exclude: Iterable[str] = (),
+    strict: bool = True,
+    unread: Handling = Handling.ERROR,
 ) -> Authority:
     """Read manifests and build an authority on them. Raises ManifestError with everything that is wrong.
 
     With `follow`, links in folders are followed that lead out of them; `exclude` are patterns of what is left out.
+    `strict` and `unread` are those of `Authority`.
     """
-    bounds = Bounds.of(paths, follow=follow, exclude=exclude)
-    return Authority(read_manifests(paths, settings, bounds=bounds), settings, keys)
+    manifests = read_manifests(paths, settings, bounds=Bounds.of(paths, follow=follow, exclude=exclude))
+    return Authority(manifests, settings, keys, strict=strict, unread=unread)

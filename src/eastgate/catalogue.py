@@ -20,6 +20,7 @@ from eastgate.schema import codes as schema_codes
 from eastgate.sources import codes as source_codes
 from eastgate.tables import read as table_reading
 from eastgate.targets.envoy import codes as envoy_codes
+from eastgate.unconsidered import codes as unconsidered_codes
 from eastgate.world import codes as world_codes
 
 __all__ = ["CHAPTERS", "all_codes"]
@@ -28,7 +29,7 @@ CHAPTERS: dict[str, tuple[ModuleType, ...]] = {
     "Settings, options, questions and tables": (settings, options, questions, spelling, table_reading),
     "Reading files": (source_codes,),
     "Kubernetes objects": (world_codes,),
-    "Policies of any kind": (schema_codes, dialect_codes),
+    "Policies of any kind": (schema_codes, dialect_codes, unconsidered_codes),
     "GEP-3779": (gep3779_codes,),
     "AccessPolicy": (accesspolicy_codes,),
     "Linkerd": (linkerd_codes,),

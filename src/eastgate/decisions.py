@@ -11,6 +11,7 @@ from eastgate.engine.trace import LayerTrace, StageTrace, Trace, trace
 from eastgate.places import Span
 from eastgate.policy import REFUSED_HOST, REFUSED_SPELLING, Answer, Layer, Origin, Outcome, Ruling
 from eastgate.questions import Arrival, Question
+from eastgate.unconsidered import Handling, Plane, Standing, Unconsidered, could_change, standing
 
 __all__ = ["Decision"]
 
@@ -19,8 +20,8 @@ __all__ = ["Decision"]
 class Decision:
     """The answer. It is about `arrival`: the first that is denied, or the first of all where all are allowed.
 
-    `ways` are all the places that the question leads to, and whether each allows. `tell` gives the
-    `conditions`.
+    `ways` are all the places that the question leads to, and whether each allows. `unconsidered` is what could not be
+    considered. `tell` gives the `conditions`.
     """
 
     question: Question
@@ -28,12 +29,18 @@ class Decision:
     outcome: Outcome
     layers: tuple[Layer, ...]
     ways: tuple[tuple[str, bool], ...] = ()
+    unconsidered: Unconsidered = field(default_factory=Unconsidered)
     tell: Callable[[], tuple[tuple[str, Condition], ...]] = field(default=tuple, compare=False, repr=False)
 
     @property
     def conditions(self) -> tuple[tuple[str, Condition], ...]:
         """What the policies on the way would show in their status; computed when somebody asks."""
         return self.tell()
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing that was not considered could change the verdict."""
+        return not could_change(self.unconsidered, allowed=self.allowed)
 
     @property
     def allowed(self) -> bool:
@@ -49,6 +56,15 @@ class Decision:
     def verdict(self) -> str:
         """`allow` or `deny`."""
         return "allow" if self.outcome.allowed else "deny"
+
+    def stated(self, unread: Handling = Handling.WARN) -> str:
+        """The verdict for people: ALLOW or DENY, and of what, where something that was not read could change it."""
+        verdict = self.verdict.upper()
+        if standing(self.unconsidered, unread, allowed=self.allowed) is Standing.WHOLE:
+            return verdict
+        decisive = could_change(self.unconsidered, allowed=self.allowed)
+        beside = all(one.unread.kind.plane is Plane.NETWORK for one in decisive)
+        return f"{verdict} ({'identity policies only' if beside else 'by what was read'})"
 
     @property
     def policy(self) -> str | None:
@@ -97,6 +113,9 @@ class Decision:
             "reason": self.reason,
             "at": self.arrival.where,
             "ways": [{"at": where, "verdict": "allow" if allowed else "deny"} for where, allowed in self.ways],
+            "complete": self.complete,
+            "unconsidered": [met.to_json() for met in self.unconsidered.met],
+            "rejectedPolicies": self.unconsidered.rejected,
             "conditions": [{"policy": policy, **condition.to_json()} for policy, condition in self.conditions],
             "trace": trace_to_json(self.trace()),
         }

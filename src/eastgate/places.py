@@ -66,6 +66,11 @@ class Span:
         """File and line, for people."""
         return f"{printable(self.file)}:{self.line}"
 
+    def holds(self, other: Span) -> bool:
+        """Whether another stretch begins inside of this one."""
+        begins = self.line, self.column
+        return self.file == other.file and begins <= (other.line, other.column) < (self.end_line, self.end_column)
+
     @property
     def first_line(self) -> str:
         """The whole first line that the span touches."""

@@ -7,7 +7,7 @@ arrivals: each is one request at one workload, and the answer is allow only if e
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TypeVar
@@ -45,11 +45,14 @@ from eastgate.policy.fields import Headers, each_header, header_values, query_of
 from eastgate.policy.hosts import comparable_host, is_host
 from eastgate.policy.paths import comparable_path, handed_path, is_respelled, sent_path
 from eastgate.settings import Settings
+from eastgate.unconsidered import Callers
 from eastgate.world import (
+    PodsOfAccount,
     Route,
     Service,
     Workload,
     World,
+    account_of,
     dns_label_problem,
     dns_subdomain_problem,
     service_account_id,
@@ -57,7 +60,7 @@ from eastgate.world import (
 )
 from eastgate.world.targets import BackendNamed
 
-__all__ = ["Arrival", "Question", "QuestionError", "arrivals"]
+__all__ = ["Arrival", "Question", "QuestionError", "arrivals", "callers_of"]
 
 BAD_SOURCE = Code("EG0101", "source not understood", "A source is sa:, pod:, spiffe://, id:, ip: or anonymous.")
 BAD_DESTINATION = Code(
@@ -76,17 +79,37 @@ NOTHING_BEHIND = Code(
 BAD_ATTRIBUTE = Code(
     "EG0105", "attribute not understood", "An attribute of the question has a value that no request can have."
 )
+POLICY_REJECTED = Code(
+    "EG0120",
+    "a policy that targets it cannot be read",
+    "What a policy with errors says is unknown, so that nothing can be said of what it targets. Questions about "
+    "everything else are answered, and `--strict` answers none.",
+)
+NOT_CONSIDERED = Code(
+    "EG0121",
+    "what is not read could change the answer",
+    "The manifests have objects of kinds that are not read, and they could turn the answer into another one. With "
+    "`--unread warn` the answer is about what was read, and the exit status is 3; with `--unread ignore` they count "
+    "for nothing.",
+)
 
 
 T = TypeVar("T")
 
 
 class QuestionError(ValueError):
-    """A question that cannot be decided, and why."""
+    """A question that cannot be decided, and why. `diagnostics` has also what is wrong with policies, if that is it."""
 
-    def __init__(self, code: Code, message: str, help: str | None = None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        code: Code,
+        message: str,
+        help: str | None = None,  # noqa: A002
+        causes: Sequence[Diagnostic] = (),
+    ) -> None:
         super().__init__(message if help is None else f"{message} ({help})")
         self.diagnostic = Diagnostic(code, message, None, help)
+        self.diagnostics = [*causes, self.diagnostic]
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +268,39 @@ def _address(text: str) -> str:
         return str(ip_address(text))
     except ValueError:
         raise QuestionError(BAD_ATTRIBUTE, f"`{text}` is not an IP address") from None
+
+
+def callers_of(question: Question, world: World, settings: Settings) -> Callers:
+    """The pods that a question comes from, as far as the network knows them; none for callers outside.
+
+    An account stands for all its pods, or where no manifest has one, for a pod of its namespace.
+    """
+    kind, _, rest = question.source.partition(":")
+    found: dict[str, Workload] = {}
+    if (at := question.source_ip or (rest if kind == "ip" else None)) is not None:
+        address = _address(at)
+        found = {one.key: one for one in world.workloads.values() if world.address_of(one) == address}
+    if kind == "pod":
+        found |= {one.key: one for one in _workloads(question.source, world, BAD_SOURCE, settings)}
+    account = _account_named(question.source, settings)
+    if account is None:
+        return Callers(tuple(found.values()))
+    pods = [world.workloads[key] for key in sorted(world.select(PodsOfAccount(*account)))]
+    return Callers((*found.values(), *pods), None if pods else account[0])
+
+
+def _account_named(source: str, settings: Settings) -> tuple[str, str] | None:
+    """The namespace and name of the account that a source names in the form of some dialect."""
+    kind, _, rest = source.partition(":")
+    if kind == "sa":
+        namespace, name = _namespaced(source, BAD_SOURCE, settings)
+        return namespace, name
+    if source.startswith("spiffe://"):
+        domain, *account = account_of(source) or (None,)
+        return (account[0], account[1]) if domain == settings.trust_domain else None
+    labels = rest.split(".") if kind == "id" else []
+    splits = ((labels[place], ".".join(labels[:place])) for place in range(1, len(labels)))
+    return next((found for found in splits if settings.mesh_name(*found) == rest), None)
 
 
 # Where to

@@ -74,7 +74,7 @@ _BASES: dict[str, list[list[str]]] = {
     "get": [["pods", "-f", "GOOD"], ["policies", HOSTILE, "-f", "GOOD"], ["all", "-f", "GOOD", "-n", HOSTILE]],
     "lint": [["-f", "GOOD"], ["-f", "BROKEN"]],
     "test": [["TABLE", "-v", "--coverage"], ["BROKEN"]],
-    "up": [["-f", "BROKEN", "--name", "test"], ["-f", "GOOD", "--name", HOSTILE]],
+    "up": [["--strict", "-f", "BROKEN", "--name", "test"], ["-f", "GOOD", "--name", HOSTILE]],
     "version": [[]],
     "why": [["-f", "GOOD", "-"], ["-f", "GOOD", HOSTILE], ["-f", "BROKEN", "-"]],
 }

@@ -189,7 +189,6 @@ KUADRANT_FORMS = {
     schema.BAD_MODE: "authpolicy",
     dialects.UNKNOWN_KIND: "kind",
     dialects.UNKNOWN_VERSION: "kind",
-    dialects.UNREAD_POLICY: "kind",
     schemes.MIXED_VERSIONS: "scheme",
     schemes.OPERATOR: "scheme",
     schemes.SECRETS: "scheme",

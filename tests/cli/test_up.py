@@ -235,11 +235,15 @@ def test_manifests_with_errors_start_nothing(cli: Cli, tmp_path: Path) -> None:
     text = (SHOP / "policies.yaml").read_text()
     (tmp_path / "policies.yaml").write_text(text.replace("action: DENY", "action: REFUSE"))
     with runtime_folder() as folder:
-        done = cli("up", "-f", "policies.yaml")
+        done = cli("up", "--strict", "-f", "policies.yaml")
         assert done.exit_code == 2
         assert "action: REFUSE" in done.stderr
         assert "1 error: nothing was started" in done.stderr
-        assert json.loads(cli("up", "-f", "policies.yaml", "-o", "json").stdout)["event"] == "failed"
+        assert json.loads(cli("up", "--strict", "-f", "policies.yaml", "-o", "json").stdout)["event"] == "failed"
+        (tmp_path / "world.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: x, labels: {a: 1}}\n")
+        done = cli("up", "-f", "world.yaml")
+        assert done.exit_code == 2
+        assert "1 error: nothing was started" in done.stderr
         assert list(folder.iterdir()) == []
 
 

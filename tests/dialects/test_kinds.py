@@ -58,10 +58,6 @@ REFUSED = [
     ("gateway.networking.xk8s.io/v1alpha1", "XAuthorizationPolicy", codes.UNKNOWN_KIND, None),
     ("v1", "AuthorizationPolicy", codes.UNKNOWN_KIND, None),
     ("example.org/v1", "ClusterAuthorizationPolicy", codes.UNKNOWN_KIND, None),
-    # of systems without a dialect
-    ("security.istio.io/v1", "AuthorizationPolicy", codes.UNREAD_POLICY, None),
-    ("cilium.io/v2", "CiliumNetworkPolicy", codes.UNREAD_POLICY, None),
-    ("gateway.envoyproxy.io/v1alpha1", "SecurityPolicy", codes.UNREAD_POLICY, None),
 ]
 
 

@@ -108,11 +108,21 @@ def runtime_folder() -> Iterator[Path]:
 
 @contextmanager
 def up(
-    folder: Path, *options: str, name: str = "test", output: str = "json", without: tuple[str, ...] = ()
+    folder: Path,
+    *options: str,
+    name: str = "test",
+    output: str = "json",
+    without: tuple[str, ...] = (),
+    more: str = "",
 ) -> Iterator[Up]:
-    """The shop, running; its manifests are copied into `folder`. The events are at the first after `ready`."""
+    """The shop, running; its manifests are copied into `folder`. The events are at the first after `ready`.
+
+    `more` are the manifests of one more file, `more.yaml`.
+    """
     manifests = folder / "manifests"
     shutil.copytree(SHOP, manifests, ignore=shutil.ignore_patterns(*without))
+    if more:
+        (manifests / "more.yaml").write_text(more)
     with runtime_folder() as runtime:
         process = subprocess.Popen(
             [*EASTGATE, "up", "-f", "manifests", "--name", name, "-o", output, *options],

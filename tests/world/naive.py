@@ -13,6 +13,7 @@ from eastgate.world import (
     CONTROLLER_KINDS,
     BackendNamed,
     Controller,
+    Everything,
     ExternalsMatching,
     ExternalWorkload,
     GatewayNamed,
@@ -155,6 +156,8 @@ class NaiveWorld:
 
     def _means(self, target: Target, facts: Facts) -> bool:
         pod = facts.pod
+        if isinstance(target, Everything):
+            return target.namespace is None or pod.namespace == target.namespace
         if isinstance(pod, ExternalWorkload):
             match target:
                 case ExternalsMatching(namespace, selector):

@@ -20,6 +20,7 @@ from eastgate.dialects.gep3779.model import Action, Tier
 from eastgate.policy import Layer, Observe, PolicyRef, rules_of
 from eastgate.settings import Settings
 from eastgate.sources import Document
+from eastgate.unconsidered import Callers, Handling, Unconsidered
 from eastgate.world import ObjectId
 from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
 
@@ -89,9 +90,18 @@ class Cluster:
         self._known: dict[tuple[str, int], object] = {}
 
     @classmethod
-    def of(cls, documents: Sequence[Document], settings: Settings, reporter: Reporter) -> Cluster:
-        """Raises ManifestError where a manifest has errors."""
-        return cls(Authority(sort_documents(documents, settings, reporter), settings), documents)
+    def of(
+        cls,
+        documents: Sequence[Document],
+        settings: Settings,
+        reporter: Reporter,
+        *,
+        strict: bool = True,
+        unread: Handling = Handling.BY_KIND,
+    ) -> Cluster:
+        """Raises ManifestError where a manifest has errors; without `strict`, where others than policies have."""
+        manifests = sort_documents(documents, settings, reporter)
+        return cls(Authority(manifests, settings, strict=strict, unread=unread), documents)
 
     @property
     def policies(self) -> Sequence[Policy]:
@@ -121,6 +131,12 @@ class Cluster:
     def attached(self, point: str) -> list[Policy]:
         """The policies that target a point, each once."""
         return list({one.policy.ref: one.policy for one in self.authority.engine.attached(point)}.values())
+
+    def unconsidered(self, points: Iterable[str]) -> Unconsidered:
+        """What could not be considered of who may reach some points, whoever calls."""
+        authority = self.authority
+        elsewhere = len(authority.rejected) - len(authority.rejected_at(points))
+        return authority.unread_objects.about(points, Callers(anybody=True), authority.world, rejected=elsewhere)
 
     def effects(self, point: str) -> Effects:
         """The policies that really affect a point; workloads that decide alike share the answer."""

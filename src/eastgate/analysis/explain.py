@@ -11,15 +11,16 @@ from eastgate.diagnostics import snippet
 from eastgate.engine.trace import LayerTrace, NearMiss, StageTrace
 from eastgate.policy import AskAll, Rule, Ruling
 from eastgate.printable import printable
+from eastgate.unconsidered import Handling, told
 
 __all__ = ["explain"]
 
 _BOLD, _GREEN, _RED, _DIM, _RESET = "\033[1m", "\033[32m", "\033[31m", "\033[2m", "\033[0m"
 
 
-def explain(decision: Decision, *, color: bool = False) -> str:
-    """The explanation as text."""
-    return "\n".join(_Explanation(decision, color).lines())
+def explain(decision: Decision, *, color: bool = False, unread: Handling = Handling.WARN) -> str:
+    """The explanation as text. `unread` says what is said of what was not considered."""
+    return "\n".join(_Explanation(decision, color).lines(unread))
 
 
 class _Explanation:
@@ -31,10 +32,10 @@ class _Explanation:
     def paint(self, text: str, tone: str) -> str:
         return f"{tone}{printable(text)}{_RESET}" if self.color else printable(text)
 
-    def lines(self) -> Iterator[str]:
+    def lines(self, unread: Handling) -> Iterator[str]:
         decision = self.decision
         tone = _GREEN if decision.allowed else _RED
-        yield f"{self.paint(decision.verdict.upper(), _BOLD + tone)}  {printable(str(decision.question))}"
+        yield f"{self.paint(decision.stated(unread), _BOLD + tone)}  {printable(str(decision.question))}"
         yield printable(f"  {decision.reason}")
         yield ""
         if len(decision.ways) > 1:
@@ -50,6 +51,9 @@ class _Explanation:
             if layer.nearest:
                 yield ""
                 yield from self.nearest(layer)
+        if said := list(told(decision.unconsidered, unread)):
+            yield ""
+            yield from map(printable, said)
 
     def layers(self) -> Iterator[str]:
         yield printable(f"at {self.decision.arrival.where}:")

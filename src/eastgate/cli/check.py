@@ -20,7 +20,8 @@ from eastgate.cli.options import (
     settings_from,
     strict_option,
 )
-from eastgate.cli.output import ALLOWED, DENIED, colored, emit_json, fail, say, warn
+from eastgate.cli.output import colored, emit_json, fail, say, warn
+from eastgate.cli.unconsidered import handling_of, status_of, tell, unread_option
 from eastgate.decisions import Decision
 from eastgate.diagnostics import Diagnostic
 from eastgate.outcomes import Examples, examples
@@ -28,16 +29,21 @@ from eastgate.printable import printable
 from eastgate.questions import QuestionError
 from eastgate.sources import Bounds
 from eastgate.spelling import Spelling
+from eastgate.unconsidered import Handling
 
 __all__ = ["check", "explain"]
 
-_EXIT = "Exits with 0 if allowed, 1 if denied, 2 if it could not be decided."
+_EXIT = (
+    "Exits with 0 if allowed, 1 if denied, 2 if it could not be decided, "
+    "3 if the answer is about what was read, and what is not read could change it."
+)
 
 
 @click.command(epilog=_EXIT)
 @manifest_options
 @question_options
 @strict_option
+@unread_option
 @output_option
 def check(output: str, **options: object) -> None:
     """May this source reach that destination?"""
@@ -46,33 +52,38 @@ def check(output: str, **options: object) -> None:
         emit_json({**decision.to_json(), **more.to_json()})
     else:
         place = f"  ({decision.span.place})" if decision.span else ""
-        verdict = click.style(decision.verdict.upper(), fg="green" if decision.allowed else "red", bold=True)
+        verdict = click.style(decision.stated(more.unread), fg="green" if decision.allowed else "red", bold=True)
         say("\n".join([f"{verdict}  {printable(decision.reason)}{place}", *more.lines()]))
-    sys.exit(ALLOWED if decision.allowed else DENIED)
+        tell(decision.unconsidered, more.unread)
+    sys.exit(status_of(decision, more.unread))
 
 
 @click.command(epilog=_EXIT)
 @manifest_options
 @question_options
 @strict_option
+@unread_option
 @output_option
 def explain(output: str, **options: object) -> None:
     """The same as check, with every layer and stage, and a caret under the YAML that decided."""
     decision, more = _decide(output, options)
     if output == "json":
-        emit_json({**decision.to_json(), **more.to_json(), "explanation": explained(decision)})
+        emit_json({**decision.to_json(), **more.to_json(), "explanation": explained(decision, unread=more.unread)})
     else:
-        head, *rest = explained(decision, color=colored()).splitlines()
+        head, *rest = explained(decision, color=colored(), unread=more.unread).splitlines()
         say("\n".join([head, *rest[:1], *more.lines(), *rest[1:]]))
-    sys.exit(ALLOWED if decision.allowed else DENIED)
+    sys.exit(status_of(decision, more.unread))
 
 
 @dataclass(frozen=True, slots=True)
 class _More:
-    """What is said beside the answer: what is probably wrong with the question, and what it leaves open."""
+    """What is said beside the answer: what is probably wrong with the question, what it leaves open, and how far to
+    tell what was not considered.
+    """
 
     warnings: list[Diagnostic]
     examples: Examples | None
+    unread: Handling
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -98,14 +109,23 @@ def _decide(output: str, options: dict[str, object]) -> tuple[Decision, _More]:
     keys = keys_from(options, output)
     paths = (*files, *more)
     bounds = Bounds.of(paths, follow=bool(options["follow"]), exclude=exclude)
-    authority = load_authority(paths, settings, output, bounds=bounds, verbose=bool(options["verbose"]), keys=keys)
-    strict = bool(options["strict"])
+    strict, handling = bool(options["strict"]), handling_of(options["unread"])
+    authority = load_authority(
+        paths,
+        settings,
+        output,
+        bounds=bounds,
+        verbose=bool(options["verbose"]),
+        keys=keys,
+        strict=strict,
+        unread=handling,
+    )
     doubts = [doubt.diagnostic(strict=strict) for doubt in Spelling(authority).doubts(question)]
     try:
         decision = authority.decide(question)
     except QuestionError as error:
-        fail([error.diagnostic, *doubts], output)
+        fail([*error.diagnostics, *doubts], output)
     if strict and doubts:
         fail(doubts, output)
     warn([*authority.warnings, *doubts])
-    return decision, _More(doubts, examples(decision, authority))
+    return decision, _More(doubts, examples(decision, authority), handling)

@@ -11,10 +11,12 @@ import click
 
 from eastgate.authority import read_documents
 from eastgate.cli.options import manifest_options, settings_from
-from eastgate.cli.output import UNDECIDED, emit, emit_json, fail, say, warn
+from eastgate.cli.output import PARTIAL, UNDECIDED, emit, emit_json, fail, say, warn
 from eastgate.cli.progress import progress
+from eastgate.cli.unconsidered import note, unread_option
 from eastgate.printable import printable
 from eastgate.sources import Bounds
+from eastgate.unconsidered import Handling, Unread, counted, diagnosed, is_policy_like
 
 if TYPE_CHECKING:
     from eastgate.convert import Conversion
@@ -32,12 +34,16 @@ _KINDS = (
 )
 _ASSUMPTIONS = ("istio-identities", "istio-paths", "istio-hosts", "mcp-base-protocol")
 _LOST = 1
-_EPILOG = "Exits with 0 if nothing was lost, 1 if something was, 2 if the manifests cannot be read."
+_EPILOG = (
+    "Exits with 0 if nothing was lost, 1 if something was, 2 if the manifests cannot be read, "
+    "3 if nothing was lost and there are policies of kinds that are not read."
+)
 
 
 @click.command(epilog=_EPILOG)
 @click.option("--to", required=True, type=click.Choice(_KINDS), metavar="KIND", help=f"One of {', '.join(_KINDS)}.")
 @manifest_options
+@unread_option
 @click.option("-o", "--output", type=click.Choice(["yaml", "json"]), default="yaml", show_default=True)
 @click.option("--out", type=click.Path(file_okay=False), help="Write a file for each that was read into this folder.")
 @click.option("--strict", is_flag=True, help="Write nothing if anything is lost.")
@@ -58,6 +64,7 @@ def convert(
     follow: bool,
     exclude: tuple[str, ...],
     verbose: bool,
+    unread: str | None,
     output: str,
     out: str | None,
     strict: bool,
@@ -79,16 +86,19 @@ def convert(
     manifests, conversion = converted(reading, to, chosen, options)
     if manifests.reporter.errors:
         fail(manifests.reporter, output)
+    if unread == "error" and manifests.unread.found:
+        fail(diagnosed(manifests.unread.found, Handling.ERROR), output)
     if verbose:
         say(f"read {len(manifests.policies)} policies, wrote {len(conversion.written)} manifests", err=True)
     refused = strict and bool(conversion.losses)
     if out is not None and not refused:
         _write_files(conversion, Path(out), output)
-    _say(conversion, output, shown=out is None and not refused)
-    sys.exit(_LOST if conversion.losses else 0)
+    left_out = list(manifests.unread.found) if unread != "ignore" else []
+    _say(conversion, output, left_out, shown=out is None and not refused)
+    sys.exit(_LOST if conversion.losses else PARTIAL if any(map(is_policy_like, left_out)) else 0)
 
 
-def _say(conversion: Conversion, output: str, *, shown: bool) -> None:
+def _say(conversion: Conversion, output: str, left_out: Sequence[Unread], *, shown: bool) -> None:
     from eastgate.convert.render import as_yaml
 
     if output == "json":
@@ -97,6 +107,7 @@ def _say(conversion: Conversion, output: str, *, shown: bool) -> None:
                 "converted": conversion.manifests if shown else [],
                 "losses": [loss.to_json() for loss in conversion.losses],
                 "notConverted": [_named(one.kind, one.namespace, one.name) for one in conversion.kept],
+                "notRead": [str(one) for one in left_out],
             }
         )
         return
@@ -110,6 +121,7 @@ def _say(conversion: Conversion, output: str, *, shown: bool) -> None:
             f"; {kept} polic{'y is' if kept == 1 else 'ies are'} not converted and must stay in force" if kept else ""
         )
         say(f"{words}{behind}", err=True)
+    note(counted(left_out), err=True)
 
 
 def _named(kind: str, namespace: str | None, name: str) -> str:

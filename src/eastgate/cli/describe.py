@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+
 import click
 
+from eastgate.analysis.cluster import Cluster
 from eastgate.analysis.describing import UnknownKind
 from eastgate.analysis.describing import describe as described
 from eastgate.cli import complete
 from eastgate.cli.inspecting import cluster_from, namespace_option, split_paths
-from eastgate.cli.options import inspecting_options, output_option
-from eastgate.cli.output import colored, emit_json, fail, say, terminal_width
+from eastgate.cli.options import inspecting_options, output_option, strict_option
+from eastgate.cli.output import ALLOWED, PARTIAL, UNDECIDED, colored, emit_json, fail, say, terminal_width
+from eastgate.cli.unconsidered import unread_option
 from eastgate.collection import no_collection
 from eastgate.printable import printable
 from eastgate.questions import QuestionError
+from eastgate.unconsidered import Standing, standing
 
 __all__ = ["describe"]
 
 
-@click.command(epilog="Exits with 0, or with 2 if there is no such thing or a manifest is broken.")
+_EXIT = (
+    "Exits with 0, with 2 if there is no such thing or a policy that is about it is broken, "
+    "or with 3 if what is not read could change who may reach it."
+)
+
+
+@click.command(epilog=_EXIT)
 @click.argument("words", nargs=-1, required=True, metavar="KIND [NAME]", shell_complete=complete.things)
 @namespace_option
 @inspecting_options
+@strict_option
+@unread_option
 @output_option
 def describe(
     words: tuple[str, ...], files: tuple[str, ...], namespace: str | None, output: str, **options: object
@@ -45,6 +59,16 @@ def describe(
         color = colored()
         texts = ["\n".join(one.lines(color=color, width=terminal_width())) for one in found]
         say("\n\n".join(texts) if texts else printable(f"there is no {kind} in the manifests"))
+    sys.exit(_status(cluster, [point for one in found for point in one.points]))
+
+
+def _status(cluster: Cluster, points: Sequence[str]) -> int:
+    """Whether what was said is all that there is to say."""
+    authority = cluster.authority
+    stands = standing(cluster.unconsidered(points), authority.unread, allowed=True)
+    if authority.rejected_at(points) or stands is Standing.UNDECIDED:
+        return UNDECIDED
+    return PARTIAL if stands is Standing.PARTIAL else ALLOWED
 
 
 def _subject(words: tuple[str, ...]) -> tuple[str, str | None, list[str]]:

@@ -9,16 +9,18 @@ import click
 from eastgate.analysis.listing import BadSelector, Listing, UnknownKind, as_list, listing, manifest, parse_selector
 from eastgate.cli import complete
 from eastgate.cli.inspecting import cluster_from, namespace_option, split_paths
-from eastgate.cli.options import inspecting_options
+from eastgate.cli.options import inspecting_options, strict_option
 from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, say, terminal_width
+from eastgate.cli.unconsidered import handling_of, note, unread_option
 from eastgate.collection import no_collection
 from eastgate.printable import printable
 from eastgate.sources import Document
+from eastgate.unconsidered import Handling, counted
 
 __all__ = ["get"]
 
 
-@click.command(epilog="Exits with 0, or with 2 if a name is not there or a manifest is broken.")
+@click.command(epilog="Exits with 0, or with 2 if a name is not there or what is listed is broken.")
 @click.argument("words", nargs=-1, required=True, metavar="KIND [NAME]...", shell_complete=complete.things)
 @namespace_option
 @click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces, which is also what there is without -n.")
@@ -33,6 +35,8 @@ __all__ = ["get"]
 )
 @click.option("--no-headers", is_flag=True, help="Rows without the line above them.")
 @inspecting_options
+@strict_option
+@unread_option
 def get(words: tuple[str, ...], files: tuple[str, ...], output: str, **options: object) -> None:
     """List policies, workloads, pods, services, gateways, routes, backends, namespaces, or any kind."""
     kind, slash, name = words[0].partition("/")
@@ -52,7 +56,12 @@ def get(words: tuple[str, ...], files: tuple[str, ...], output: str, **options: 
     missing = [name for name in names if all(name not in (row.name, f"{row.kind}/{row.name}") for row in found.rows)]
     for name in missing:
         say(printable(f"there is no {kind} {name}"), err=True)
-    if missing:
+    if handling_of(options["unread"]) is not Handling.IGNORE:
+        note(counted(cluster.authority.unread_objects.found), err=True)
+    broken = {
+        (one.ref.group, one.ref.kind, one.ref.namespace or "", one.ref.name) for one in cluster.authority.rejected
+    }
+    if missing or any((row.group, row.kind, row.namespace, row.name) in broken for row in found.rows):
         sys.exit(UNDECIDED)
     if not found.rows and output in ("text", "wide"):
         say(printable(f"no {kind} found" + (f" in namespace {where}" if where else "")), err=True)

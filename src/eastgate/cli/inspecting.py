@@ -14,6 +14,7 @@ from eastgate.authority import ManifestError, read_documents
 from eastgate.cli.options import left_out, settings_from, with_default_namespace
 from eastgate.cli.output import fail, say, warn
 from eastgate.cli.progress import progress
+from eastgate.cli.unconsidered import handling_of
 from eastgate.sources import Bounds
 
 __all__ = ["cluster_from", "namespace_option", "split_paths"]
@@ -45,11 +46,17 @@ def cluster_from(files: Sequence[str | os.PathLike[str]], options: dict[str, obj
         bounds = Bounds.of(files, follow=bool(options["follow"]), exclude=exclude)
         reading = read_documents(files, settings, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
     try:
-        cluster = Cluster.of(reading.documents, settings, reading.reporter)
+        cluster = Cluster.of(
+            reading.documents,
+            settings,
+            reading.reporter,
+            strict=bool(options["strict"]),
+            unread=handling_of(options["unread"]),
+        )
     except ManifestError:
         fail(reading.reporter, output)
     if options["verbose"]:
         told = f"read {len(reading.documents)} objects, {len(cluster.policies)} of them policies"
         say(told + left_out(reading.excluded), err=True)
-    warn(cluster.authority.warnings)
+    warn([*cluster.authority.warnings, *(error for one in cluster.authority.rejected for error in one.errors)])
     return cluster

@@ -12,12 +12,14 @@ from eastgate.authority import Authority, Manifests, read_manifests
 from eastgate.cli.options import left_out, manifest_options, settings_from
 from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, say
 from eastgate.cli.progress import progress
+from eastgate.cli.unconsidered import handling_of, unread_option
 from eastgate.diagnostics import Severity
 from eastgate.lint import Finding
 from eastgate.lint import lint as find
 from eastgate.lint.report import counted, github, to_json
 from eastgate.lint.sarif import sarif
 from eastgate.sources import Bounds
+from eastgate.unconsidered.codes import UNREAD_POLICY
 
 __all__ = ["lint"]
 
@@ -29,7 +31,7 @@ _THRESHOLDS = {
 }
 _EXIT = (
     "Exits with 0 if there is no finding of the severity of --fail-on or worse, 1 if there is, "
-    "2 if the manifests could not be read."
+    "2 if the manifests could not be read, or have policies of kinds that are not read."
 )
 
 
@@ -50,6 +52,7 @@ _EXIT = (
     show_default=True,
     help="The severity from which on the exit status is 1.",
 )
+@unread_option
 @click.option("--select", multiple=True, metavar="CODE", help="Only codes that begin so; may be repeated.")
 @click.option("--ignore", multiple=True, metavar="CODE", help="No codes that begin so; may be repeated.")
 def lint(
@@ -62,6 +65,7 @@ def lint(
     verbose: bool,
     output: str,
     fail_on: str,
+    unread: str | None,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
 ) -> None:
@@ -79,9 +83,16 @@ def lint(
     if manifests.reporter.errors:
         _emit(_read_only(manifests), output, manifests.excluded)
         sys.exit(UNDECIDED)
-    found = find(Authority(manifests, rules), manifests)
-    shown = [one for one in found if one.code.id.startswith(chosen or ("",)) and not one.code.id.startswith(dropped)]
+    found = find(Authority(manifests, rules, unread=handling_of(unread)), manifests)
+    shown = [
+        one
+        for one in found
+        if (one.code.id.startswith(chosen or ("",)) and not one.code.id.startswith(dropped))
+        or one.code is UNREAD_POLICY
+    ]
     _emit(shown, output, manifests.excluded)
+    if any(one.code is UNREAD_POLICY for one in shown):
+        sys.exit(UNDECIDED)
     sys.exit(1 if any(one.severity in _THRESHOLDS[fail_on] for one in shown) else 0)
 
 

@@ -18,9 +18,11 @@ from eastgate.cli.output import fail, say
 from eastgate.cli.progress import progress
 from eastgate.config import read_config
 from eastgate.diagnostics import Code, Diagnostic
+from eastgate.printable import printable
 from eastgate.questions import Question
 from eastgate.settings import BAD_SETTING, Settings, SettingsError
 from eastgate.sources import Bounds, Kustomized
+from eastgate.unconsidered import Handling, counted
 
 if TYPE_CHECKING:
     from eastgate.tokens import KeySource
@@ -154,7 +156,12 @@ def _reading_options(command: F) -> F:
 
 # One option for whoever wants no answer where there is any doubt, whatever the doubt is about. What it means for a
 # question: names and methods that are probably misspelt (warnings otherwise) are errors.
-strict_option = click.option("--strict", is_flag=True, help="Take warnings about what is asked for errors.")
+strict_option = click.option(
+    "--strict",
+    is_flag=True,
+    help="Any error stops everything, also one in a policy about something else; "
+    "so does what is probably misspelt in a question.",
+)
 
 output_option = click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Form of the answer."
@@ -287,6 +294,8 @@ def load_authority(
     bounds: Bounds,
     verbose: bool = False,
     keys: KeySource | None = None,
+    strict: bool = False,
+    unread: Handling = Handling.BY_KIND,
 ) -> Authority:
     """Read the manifests, or say everything that is wrong with them and exit."""
     if not files:
@@ -299,8 +308,10 @@ def load_authority(
             f"left aside {manifests.unused} of kinds that are not used" + left_out(manifests.excluded),
             err=True,
         )
+        for line in counted(manifests.unread.found):
+            say(printable(line), err=True)
     try:
-        return Authority(manifests, settings, keys)
+        return Authority(manifests, settings, keys, strict=strict, unread=unread)
     except ManifestError:
         fail(manifests.reporter, output)
 

@@ -13,9 +13,12 @@ import click
 from eastgate.diagnostics import Diagnostic, Severity, render_all
 from eastgate.printable import composed, json_text
 
-__all__ = ["ALLOWED", "DENIED", "UNDECIDED", "colored", "emit", "emit_json", "fail", "say", "terminal_width", "warn"]
+__all__ = [
+    *("ALLOWED", "DENIED", "PARTIAL", "UNDECIDED"),
+    *("colored", "emit", "emit_json", "fail", "say", "terminal_width", "warn"),
+]
 
-ALLOWED, DENIED, UNDECIDED = 0, 1, 2
+ALLOWED, DENIED, UNDECIDED, PARTIAL = 0, 1, 2, 3
 
 
 def colored(stream: TextIO | None = None) -> bool:

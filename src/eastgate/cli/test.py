@@ -10,6 +10,7 @@ import click
 from eastgate.cli.options import follow_option, settings_from, strict_option
 from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, say, warn
 from eastgate.cli.progress import progress
+from eastgate.cli.unconsidered import handling_of, unread_option
 from eastgate.tables import read_tables, run_tables
 from eastgate.tables.report import junit, text, to_json
 
@@ -25,6 +26,7 @@ __all__ = ["test"]
 @click.option("--config", type=click.Path(dir_okay=False), help="A file with settings under those of each table.")
 @follow_option
 @strict_option
+@unread_option
 @click.option("-v", "--verbose", is_flag=True, help="Show passing cases too.")
 def test(
     paths: tuple[str, ...],
@@ -35,11 +37,12 @@ def test(
     config: str | None,
     follow: bool,
     strict: bool,
+    unread: str | None,
     verbose: bool,
 ) -> None:
     """Run decision tables: questions with the answers that they must get."""
     settings = settings_from((), config, "json" if output == "json" else "text")
-    tables, reporter = read_tables(paths, settings, follow=follow)
+    tables, reporter = read_tables(paths, settings, follow=follow, unread=handling_of(unread))
     with progress("deciding") as on_case:
         run = run_tables(tables, coverage=coverage or fail_under is not None, strict=strict, on_case=on_case)
     run.diagnostics[:0] = reporter.found

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from eastgate.cli.identities import Identities, identity_options
-from eastgate.cli.options import BAD_OPTION, manifest_options, output_option, settings_from
+from eastgate.cli.options import BAD_OPTION, manifest_options, output_option, settings_from, strict_option
 from eastgate.cli.output import UNDECIDED, colored, emit, fail, say, warn
+from eastgate.cli.unconsidered import handling_of, unread_option
 from eastgate.diagnostics import Diagnostic
 from eastgate.printable import json_text
 
@@ -45,6 +46,8 @@ _WORKLOAD = re.compile(r"[^/:=\s]+/[^/:=\s]+(:[0-9]{1,5})?")
 @click.option("--network", metavar="CIDR", help="Addresses of the workloads, in 127.0.0.0/8; by default a free /16.")
 @click.option("--metrics", metavar="[HOST:]PORT", help="Serve Prometheus metrics there.")
 @identity_options
+@strict_option
+@unread_option
 @output_option
 def up(
     files: tuple[str, ...],
@@ -58,6 +61,8 @@ def up(
     apps: tuple[str, ...],
     network: str | None,
     metrics: str | None,
+    strict: bool,
+    unread: str | None,
     output: str,
     **identity: Any,
 ) -> None:
@@ -85,7 +90,7 @@ def up(
         source=identities.source(chosen, output),
     )
     session = Session(
-        ManifestFiles(paths, follow=follow, exclude=exclude),
+        ManifestFiles(paths, follow=follow, exclude=exclude, strict=strict, unread=handling_of(unread)),
         chosen,
         options,
         lambda decision, color: explain(decision, color=color),
@@ -104,7 +109,8 @@ def _run(session: Session, output: str, verbose: bool) -> None:
     def started(mesh: LocalMesh) -> None:
         nonlocal proxies
         proxies = len(mesh.sites)
-        warn(mesh.authority.warnings)
+        errors = (error for one in mesh.authority.rejected for error in one.errors)
+        warn([*mesh.authority.warnings, *errors])
 
     try:
         asyncio.run(session.run(_screen(session, output, verbose), started))

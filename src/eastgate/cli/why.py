@@ -14,6 +14,7 @@ import click
 from eastgate.cli.asking import ask, mesh_option
 from eastgate.cli.options import load_authority, output_option, reading_options, settings_from
 from eastgate.cli.output import colored, emit_json, fail, say, warn
+from eastgate.cli.unconsidered import handling_of, unread_option
 from eastgate.diagnostics import Diagnostic
 from eastgate.sources import Bounds
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from eastgate.decisions import Decision
     from eastgate.mesh.records import Observed
     from eastgate.settings import Settings
+    from eastgate.unconsidered import Handling
 
 __all__ = ["why"]
 
@@ -40,6 +42,7 @@ _EXIT = (
 @click.argument("line", required=False, metavar="[NUMBER|LINE|-]")
 @click.option("--last", is_flag=True, help="The last decision of the running mesh.")
 @reading_options
+@unread_option
 @mesh_option
 @output_option
 def why(
@@ -51,6 +54,7 @@ def why(
     follow: bool,
     exclude: tuple[str, ...],
     verbose: bool,
+    unread: str | None,
     name: str,
     output: str,
 ) -> None:
@@ -67,11 +71,13 @@ def why(
     lines, aside = _lines(text, output)
     if files:
         observed = [seen for _, seen in lines]
+        handling = handling_of(unread)
         explain = _by_files(
             files,
             settings_from(settings, config, output),
             observed,
             Bounds.of(files, follow=follow, exclude=exclude),
+            handling,
             output,
         )
     else:
@@ -142,7 +148,12 @@ def _by_mesh(name: str, output: str) -> _Explain:
 
 
 def _by_files(
-    files: tuple[str, ...], settings: Settings, lines: Sequence[Observed], bounds: Bounds, output: str
+    files: tuple[str, ...],
+    settings: Settings,
+    lines: Sequence[Observed],
+    bounds: Bounds,
+    handling: Handling,
+    output: str,
 ) -> _Explain:
     """Lines of a mesh on a laptop do not tell where its workloads are.
 
@@ -156,14 +167,14 @@ def _by_files(
     local = any((seen.source or "").startswith("127.") for seen in lines)
     networks = (*settings.linkerd_cluster_networks, _MESHES) if local else settings.linkerd_cluster_networks
     enforced = replace(settings.enforced(), linkerd_cluster_networks=networks)
-    authority = load_authority(files, enforced, output, bounds=bounds)
+    authority = load_authority(files, enforced, output, bounds=bounds, strict=True, unread=handling)
     if local:
         itself = (seen for seen in lines if seen.who.startswith(_ITSELF) and seen.source is not None)
         authority.place({seen.workload: str(seen.source).rpartition(":")[0] for seen in itself})
     warn(authority.warnings)
 
     def rendered(decision: Decision, color: bool) -> str:
-        return explained(decision, color=color)
+        return explained(decision, color=color, unread=handling)
 
     def explain(_line: str, seen: Observed) -> tuple[dict[str, Any], str]:
         try:

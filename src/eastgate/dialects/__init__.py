@@ -7,11 +7,12 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from eastgate.diagnostics import Diagnostic, Reporter, did_you_mean
-from eastgate.dialects import accesspolicy, codes, gep3779, kuadrant, linkerd
+from eastgate.dialects import accesspolicy, codes, gep3779, kuadrant, linkerd, rejected
 from eastgate.dialects.base import Condition, Kind, Scene
 from eastgate.policy import Attachment, Layer, Stances
 from eastgate.settings import Settings
 from eastgate.sources import Document
+from eastgate.unconsidered import UnreadKind, is_unread_name, resembling, unread_kind
 from eastgate.world import GATEWAY_GROUP, Backend, Manifest, Workload, World, WorldObject, uses, uses_kind
 
 __all__ = [
@@ -27,12 +28,15 @@ __all__ = [
     "read_object",
     "read_policy",
     "reads",
+    "reject",
     "stances",
+    "unread",
 ]
 
-Policy: TypeAlias = gep3779.Policy | accesspolicy.Policy | linkerd.Policy | kuadrant.Policy
+Policy: TypeAlias = gep3779.Policy | accesspolicy.Policy | linkerd.Policy | kuadrant.Policy | rejected.Policy
 
 DIALECTS = (gep3779.DIALECT, accesspolicy.DIALECT, linkerd.DIALECT, kuadrant.DIALECT)
+_ALL = (rejected.DIALECT, *DIALECTS)  # what cannot be read comes first
 
 _KINDS: dict[
     tuple[str, str, str],
@@ -45,16 +49,9 @@ _READ = {**_KINDS, **_OBJECTS}
 _GROUPS = frozenset(group for group, _, _ in _READ)
 _BYSTANDERS: frozenset[tuple[str, str]] = frozenset().union(*(dialect.bystanders for dialect in DIALECTS))
 
-# Authorization policies of systems that have no dialect yet, by group; None stands for every kind of the group.
-_UNREAD: dict[str, frozenset[str] | None] = {
-    "security.istio.io": frozenset({"AuthorizationPolicy"}),
-    "kuadrant.io": frozenset({"AuthPolicy"}),
-    "authorino.kuadrant.io": frozenset({"AuthConfig"}),
-    "gateway.envoyproxy.io": frozenset({"SecurityPolicy"}),
-    "cilium.io": frozenset({"CiliumNetworkPolicy", "CiliumClusterwideNetworkPolicy"}),
-}
 # These kinds are policies whatever group they claim: one with a misspelt group must not pass for an unused object.
 _CLAIMS = frozenset(kind.kind for kind in _KINDS.values() if kind.unique)
+_SHARED = frozenset({"AuthorizationPolicy"})  # others have kinds of these names
 
 
 def reads(api_version: str, kind: str) -> bool:
@@ -65,16 +62,18 @@ def reads(api_version: str, kind: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def matters(api_version: str, kind: str) -> bool:
-    """Whether a document of this type is a policy, claims to be one, or decides what exists; others stop no answer.
+    """Whether a document of this type decides something: a policy, also of a kind that is not read, what claims to be
+    one, or what decides which things exist. Others stop no answer.
 
     Either may be empty, where it is not known.
     """
     group, _, version = api_version.rpartition("/")
     if not api_version:
-        return uses_kind(kind) or any(kind == name for _, _, name in _READ)
+        return uses_kind(kind) or any(kind == name for _, _, name in _READ) or is_unread_name(kind)
     if not kind:
         return group in _GROUPS
-    return reads(api_version, kind) or uses(api_version, kind) or _is_policy(group, version, kind)
+    decides = _is_policy(group, version, kind) or _unread(group, version, kind) is not None
+    return decides or reads(api_version, kind) or uses(api_version, kind)
 
 
 def is_policy(document: Document) -> bool:
@@ -82,13 +81,28 @@ def is_policy(document: Document) -> bool:
     return _is_policy(document.group, document.version, document.kind)
 
 
+def unread(document: Document) -> UnreadKind | None:
+    """The kind of a document that has a say in who may talk to whom and that no dialect reads; None where it is none.
+
+    A kind that only looks so, in a group that nobody knows, is one too.
+    """
+    return _unread(document.group, document.version, document.kind)
+
+
+@lru_cache(maxsize=1024)
 def _is_policy(group: str, version: str, kind: str) -> bool:
-    if (group, kind) in _BYSTANDERS or (group, version, kind) in _OBJECTS:
+    if (group, kind) in _BYSTANDERS or (group, version, kind) in _OBJECTS or unread_kind(group, kind) is not None:
         return False
-    if group in _UNREAD:
-        kinds = _UNREAD[group]
-        return kinds is None or kind in kinds
-    return group in _GROUPS or kind in _CLAIMS or _meant(group, kind) is not None
+    ours = kind not in _SHARED or "." not in group or group == GATEWAY_GROUP  # every group of others has a dot
+    return group in _GROUPS or (kind in _CLAIMS and ours) or _meant(group, kind) is not None
+
+
+@lru_cache(maxsize=1024)
+def _unread(group: str, version: str, kind: str) -> UnreadKind | None:
+    found = unread_kind(group, kind)
+    if found is not None or group in _GROUPS or _is_policy(group, version, kind) or group == GATEWAY_GROUP:
+        return found
+    return resembling(group, kind)
 
 
 @lru_cache(maxsize=256)
@@ -106,6 +120,12 @@ def read_policy(document: Document, settings: Settings, reporter: Reporter) -> P
         return kind.read(document, document.node, settings, reporter)
     _refuse(document, reporter)
     return None
+
+
+def reject(document: Document, errors: Sequence[Diagnostic]) -> rejected.Policy:
+    """What a policy with errors comes to: it closes what it targets."""
+    known = (document.group, document.version, document.kind) in _KINDS
+    return rejected.rejected(document, errors, known=known)
 
 
 def read_object(document: Document, settings: Settings, reporter: Reporter) -> Backend | None:
@@ -133,13 +153,6 @@ def _refuse(document: Document, reporter: Reporter) -> None:
             f"{written} has no version `{document.version}`",
             document.locate("apiVersion"),
             help="write " + " or ".join(f"{group}/{version}" for version in versions),
-        )
-    elif group in _UNREAD:
-        reporter.report(
-            codes.UNREAD_POLICY,
-            f"{group} {written} is not read yet",
-            document.locate("kind"),
-            help="leave it out of -f to decide without it",
         )
     elif homes:
         reporter.report(
@@ -172,13 +185,13 @@ def examine(policies: Sequence[Policy], settings: Settings, world: World) -> Ite
 
 def conditions(policy: Policy, policies: Sequence[Policy], settings: Settings, world: World) -> list[Condition]:
     """The conditions that a policy would show in its status."""
-    return [one for dialect in DIALECTS for one in dialect.conditions(policy, policies, settings, world)]
+    return [one for dialect in _ALL for one in dialect.conditions(policy, policies, settings, world)]
 
 
 def stances(workload: Workload, attached: Sequence[Attachment[Policy]], settings: Settings, world: World) -> Stances:
     """All that the layers of a workload depend on beside its policies, dialect by dialect."""
     scene = Scene(settings, world)
-    told = ((dialect.name, dialect.stance_of(workload, attached, scene)) for dialect in DIALECTS)
+    told = ((dialect.name, dialect.stance_of(workload, attached, scene)) for dialect in _ALL)
     return tuple((name, stance) for name, stance in told if stance is not None)
 
 
@@ -189,6 +202,6 @@ def assemble(
     told = dict(stances)
     return [
         layer
-        for dialect in DIALECTS
+        for dialect in _ALL
         for layer in dialect.assemble(attached, Scene(settings, world, told.get(dialect.name)))
     ]

@@ -11,9 +11,3 @@ UNKNOWN_KIND = Code(
 UNKNOWN_VERSION = Code(
     "EG1302", "unknown version of a policy", "The kind exists, but not in this version, so its fields can't be known."
 )
-UNREAD_POLICY = Code(
-    "EG1303",
-    "policy of a system that is not read yet",
-    "The document is an authorization policy of another system. Answers that leave it out could be wrong, so there "
-    "are none.",
-)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Generic, Never, Protocol, TypeAlias, TypeVar
 
 from eastgate.policy import Attachment, PolicyRef
 from eastgate.world import (
     BackendNamed,
+    Everything,
     ExternalsMatching,
     GatewayNamed,
     PodNamed,
@@ -21,6 +23,7 @@ from eastgate.world import (
     Workload,
     World,
 )
+from eastgate.world.targets import namespace_of
 
 __all__ = ["Attachments", "Targeting"]
 
@@ -53,6 +56,7 @@ class Attachments(Generic[P]):
     def __init__(self, world: World, policies: Iterable[P] = ()) -> None:
         self._world = world
         self.policies: dict[PolicyRef, P] = {}
+        self.types: Counter[type] = Counter()  # how many policies there are of each
         self._shelves: dict[_Place, _Shelf[P]] = {}
         self._referring: dict[PolicyRef, set[PolicyRef]] = {}
         for policy in policies:
@@ -75,7 +79,17 @@ class Attachments(Generic[P]):
         return {point for target in targets for point in self._points(target)}
 
     def _points(self, target: Target) -> Iterable[str]:
+        if isinstance(target, Everything):
+            return self._world.select(target) | self._named_in(target.namespace)
         return (str(target),) if isinstance(target, Named) else self._world.select(target)
+
+    def _named_in(self, namespace: str | None) -> set[str]:
+        """The gateways, routes and backends of a namespace, or of all."""
+        world = self._world
+        gateways = (str(GatewayNamed(one.namespace, one.name)) for one in world.gateways.values())
+        routes = (str(RouteNamed(one.namespace, one.name)) for one in world.routes.values())
+        backends = (str(BackendNamed(one.namespace, one.name)) for one in world.backends.values())
+        return {one for one in (*gateways, *routes, *backends) if namespace in (None, namespace_of(one))}
 
     def of(self, workload: Workload) -> tuple[Attachment[P], ...]:
         """What targets a workload, in the order of the policies' names; and then what those refer to."""
@@ -91,6 +105,9 @@ class Attachments(Generic[P]):
     def at(self, point: str) -> tuple[Attachment[P], ...]:
         """What targets a Gateway, a route or a Backend, in the order of the policies' names."""
         found = {order: attachment for _, order, attachment in self._shelves.get(point, _EMPTY).values()}
+        for place in ((namespace_of(point), None), (None, None)):
+            shelf = self._shelves.get(place, _EMPTY).values()
+            found |= {order: attachment for target, order, attachment in shelf if isinstance(target, Everything)}
         return self._with_references(tuple(found[order] for order in sorted(found)))
 
     def _with_references(self, found: tuple[Attachment[P], ...]) -> tuple[Attachment[P], ...]:
@@ -112,6 +129,7 @@ class Attachments(Generic[P]):
         ref = policy.ref
         before = self._unfile(ref)
         self.policies[ref] = policy
+        self.types[type(policy)] += 1
         for number, target in enumerate(policy.targets):
             service = f"{target.namespace}/{target.service}" if isinstance(target, PodsOfService) else None
             filed = (target, _order(ref, service), Attachment(policy, service))
@@ -122,6 +140,7 @@ class Attachments(Generic[P]):
 
     def _unfile(self, ref: PolicyRef) -> P | None:
         policy = self.policies.pop(ref, None)
+        self.types[type(policy)] -= 1
         for number, target in enumerate(policy.targets if policy is not None else ()):
             place = _place(target)
             del self._shelves[place][ref, number]
@@ -153,6 +172,8 @@ def _place(target: Target) -> _Place:
         case PodsAcross(pods=pods):
             return None, pods.anchor
         case PodsOwnedBy(namespace) | PodsOfAccount(namespace) | PodNamed(namespace) | ExternalsMatching(namespace):
+            return namespace, None
+        case Everything(namespace):
             return namespace, None
         case GatewayNamed() | RouteNamed() | BackendNamed():
             return str(target)  # no Service has such a key, so no workload is asked about it

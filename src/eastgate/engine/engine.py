@@ -18,6 +18,7 @@ from eastgate.policy import Attachment, Layer, PolicyRef, Request, Stances
 from eastgate.world import (
     ROUTE_KINDS,
     Change,
+    Everything,
     ExternalsMatching,
     PodsMatching,
     RouteNamed,
@@ -97,6 +98,10 @@ class Engine(Generic[P]):
         """Every policy, in the order of their names."""
         return sorted(self._attachments.policies.values(), key=lambda policy: str(policy.ref))
 
+    def count(self, kind: type) -> int:
+        """How many policies there are of a type."""
+        return self._attachments.types[kind]
+
     def attached(self, point: str) -> tuple[Attachment[P], ...]:
         """The policies that target a point, in the order of their names."""
         if point.startswith(_NAMED):
@@ -105,11 +110,20 @@ class Engine(Generic[P]):
 
     def put_policy(self, policy: P) -> frozenset[str]:
         """Add or replace a policy; tells which points it touches."""
-        return self._forget(self._attachments.put(policy))
+        anywhere = self._anywhere(policy.ref)
+        return self._forget(self._attachments.put(policy) | anywhere | self._anywhere(policy.ref))
 
     def remove_policy(self, ref: PolicyRef) -> frozenset[str]:
         """Remove a policy, if it is there; tells which points it touched."""
-        return self._forget(self._attachments.remove(ref))
+        anywhere = self._anywhere(ref)
+        return self._forget(self._attachments.remove(ref) | anywhere)
+
+    def _anywhere(self, ref: PolicyRef) -> set[str]:
+        """The gateways, routes and backends, declared or not, that have been looked at, if a policy is about all."""
+        policy = self._attachments.policies.get(ref)
+        if policy is None or not any(isinstance(target, Everything) for target in policy.targets):
+            return set()
+        return {point for point in self._programs if point.startswith(_NAMED)}
 
     def world_changed(self, change: Change) -> frozenset[str]:
         """The world has changed, which it tells by itself; the points that this touches are compiled anew."""

@@ -47,12 +47,12 @@ def nearest_labels(target: Target, ground: Ground) -> str | None:
 
 def misspelt(policy: Policy, target: Target, ground: Ground) -> Iterator[Finding]:
     """Values of a selector that selects something, which nothing has, and which resemble one that something has."""
-    selector = target.selector if isinstance(target, PodsMatching) else None
-    if selector is None or not selector.expressions:
+    if not isinstance(target, PodsMatching) or not target.selector.expressions:
         return
+    selector = target.selector
     labels: Labels | None = None
     for requirement in sorted(selector.expressions, key=str):
-        labels = labels or ground.labels_in(target.namespace)  # type: ignore[union-attr]
+        labels = labels or ground.labels_in(target.namespace)
         if requirement.operator in (Operator.IN, Operator.NOT_IN):
             for value in sorted(requirement.values - labels.get(requirement.key, set())):
                 close = misspelling(value, labels.get(requirement.key, set()) - requirement.values)

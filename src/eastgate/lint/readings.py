@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from eastgate import dialects
 from eastgate.diagnostics import Code
+from eastgate.dialects.rejected import Policy as Rejected
 from eastgate.engine.compiled import Program, compile_layers
 from eastgate.lint import codes, locating
 from eastgate.lint.ground import Ground, Group, Policy, enumerated
@@ -116,7 +117,7 @@ def _known(request: Request, looked_at: frozenset[Attribute]) -> Request:
 def audited(ground: Ground) -> Iterator[Finding]:
     """What each audited policy would change, by one example."""
     for policy in ground.policies:
-        if not policy.audit:
+        if not policy.audit or isinstance(policy, Rejected):
             continue
         groups = [g for g in ground.groups if any(one.policy is policy for one in g.attached)]
         enforced = replace(policy, audit=False)

@@ -24,6 +24,7 @@ from eastgate.lint.rules import impossible_rules, unexposed_ports
 from eastgate.lint.shadowing import shadowed_rules
 from eastgate.lint.suppression import without_suppressed
 from eastgate.lint.targets import empty_targets, unused_server_authorizations
+from eastgate.unconsidered import diagnosed
 
 __all__ = ["CHECKS", "lint"]
 
@@ -69,6 +70,8 @@ def lint(authority: Authority, manifests: Manifests | None = None) -> list[Findi
 def _found(ground: Ground, manifests: Manifests | None) -> Iterator[Finding]:
     warnings = ground.authority.warnings if manifests is None else manifests.reporter.found
     yield from (Finding.of(one, ground.subjects_at(one.span)) for one in warnings)
+    authority = ground.authority
+    yield from (Finding.of(one) for one in diagnosed(authority.unread_objects.found, authority.unread))
     for check in CHECKS:
         yield from (_as_declared(one, ground) for one in check(ground))
 

@@ -88,7 +88,7 @@ async def make_calls(
         pod = world.workloads[workload]
         request: HttpRequest | bytes = body if raw else _request(there, body, f"{pod.name}.{pod.namespace}:{port}")
         called, seen = await _call(mesh, caller, Target(site.address, site.ports[port]), request, timeout)
-        made.append(Call(there, f"{workload}:{port}", called, seen, mesh.authority.decide(there)))
+        made.append(Call(there, f"{workload}:{port}", called, seen, mesh.authority.enforced(there)))
     return made
 
 

@@ -8,12 +8,13 @@ difference.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
 from eastgate.authority import Authority
 from eastgate.collection import no_collection
 from eastgate.dialects import Policy
+from eastgate.dialects.rejected import Policy as Rejected
 from eastgate.engine.compiled import Program
 from eastgate.identity import Svid, TrustBundles
 from eastgate.mesh.closures import TRUST, Closure, Closures, closing_of
@@ -162,6 +163,8 @@ class Enforcement:
             plan = self.plan(node, port)
             resources = list(inbound_resources(door, plan, site.apps[port], self._deciding(plan)))
             found += self._closures.guard(node, port, resources, trust, closing_of(door))
+            if unreadable := self.authority.rejected_at([node]):
+                self._closures.closed[node, port] = _unreadable(node, port, unreadable)
             if plan.refused is not None:
                 self._closures.closed[node, port] = _refused(node, plan, plan.refused)
         return [*found, *self._calling_out(site)] if site.calls_out else found
@@ -198,6 +201,13 @@ class Enforcement:
             if key != node
         )
         return tuple((address, identity) for address, identity in found if identity is not None)
+
+
+def _unreadable(node: str, port: int, policies: Sequence[Rejected]) -> Closure:
+    """Describe a port that is closed because policies about it cannot be read."""
+    names = tuple(sorted(str(one.ref) for one in policies))
+    said = policies[0].errors[0].message if policies[0].errors else "it has errors"
+    return Closure(node, port, names, f"a policy that targets it cannot be read: {said}")
 
 
 def _refused(node: str, plan: PortPlan, refused: Inexpressible) -> Closure:

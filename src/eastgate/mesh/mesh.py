@@ -39,6 +39,8 @@ from eastgate.policy.attributes import IDENTITY, MESH_NAME
 from eastgate.policy.spiffe import trust_domain_of
 from eastgate.printable import printable
 from eastgate.settings import Settings
+from eastgate.unconsidered import Callers, Handling, Unconsidered, UnreadObjects, counted
+from eastgate.world import World
 from eastgate.xds.clusters import Address
 from eastgate.xds.server.events import Acked, Rejected
 from eastgate.xds.server.events import Event as ServerEvent
@@ -50,7 +52,7 @@ from eastgate.xds.server.store import Store
 from eastgate.xds.server.tokens import Tokens
 from eastgate.xds.tokens import TokenIdentity
 
-__all__ = ["LocalMesh", "MeshOptions"]
+__all__ = ["LocalMesh", "MeshOptions", "unread_at_workloads"]
 
 _START = 60.0  # seconds; many Envoys on a small machine take their time
 _SETTLE = 30.0
@@ -92,6 +94,7 @@ class LocalMesh:
         self._modes: dict[str, Mode] = {}
         self.history = History()
         self._unreachable: deque[object] = deque(maxlen=_REMEMBERED)
+        self._left_out: tuple[str, ...] = ()
         self.settings = (settings or Settings()).enforced()
         self.metrics = MeshMetrics((server_metrics := ServerMetrics()).registry)
         self.store, self.tokens = Store(), Tokens()
@@ -138,6 +141,7 @@ class LocalMesh:
         await self._run(authority, _START)
         self._modes = {node: mode_of(authority.engine.program(node).layers) for node in self.sites}
         self._tell_closures()
+        self.tell_unconsidered(authority.unread_objects)
         self.tell(Ready(len(self.sites), len(authority.policies), (time.monotonic() - began) * 1000))
 
     @property
@@ -187,6 +191,7 @@ class LocalMesh:
     def _enforced(self, began: float, touched: tuple[str, ...], changes: Changes) -> Enforced | PartlyEnforced:
         """Tell what came of a change. It is enforced if every proxy that it concerns has accepted all of it."""
         self._tell_closures()
+        self.tell_unconsidered(self.authority.unread_objects)
         took = (time.monotonic() - began) * 1000
         closures = [one for one in self.enforcement.closed.values() if one.workload in touched]
         closed = tuple(one.where for one in closures)
@@ -327,6 +332,16 @@ class LocalMesh:
                 self.tell(NotEnforced(closure.workload, closure.port, closure.policies, str(closure)))
         self._told = closed
 
+    def tell_unconsidered(self, unread: UnreadObjects) -> None:
+        """Tell what is not read and so not enforced, where that has changed."""
+        self.authority.unread_objects = unread
+        met = unread_at_workloads(self.authority.world, unread).met
+        lines = tuple(counted(one.unread for one in met)) if self.authority.unread is not Handling.IGNORE else ()
+        for line in lines:
+            if line not in self._left_out:
+                self.tell(Noted(printable(line), trouble=True))
+        self._left_out = lines
+
     # Certificates
 
     def _renewed(self, svid: Svid) -> None:
@@ -339,6 +354,11 @@ class LocalMesh:
         if isinstance(change, BundlesChanged):
             for key in self.sites:
                 self.enforcement.put_trust(key, self.certificates.bundles)
+
+
+def unread_at_workloads(world: World, unread: UnreadObjects) -> Unconsidered:
+    """What is not read and could change what is enforced at workloads."""
+    return unread.about(world.workloads, Callers(anybody=True), world)
 
 
 def _foreign_domains(authority: Authority, workloads: Iterable[str]) -> set[str]:

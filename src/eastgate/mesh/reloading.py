@@ -1,6 +1,7 @@
 """A saved change becomes what is enforced: read again, compared with what is in force, and only the difference applied.
 
-Where a change has errors the last good policy stays in force, whatever is wrong.
+A policy with errors stays in force as it last was, and closes what it targets if it never was good; everything else
+that was changed is enforced. Where anything but a policy has errors, all stays as it was.
 """
 
 from __future__ import annotations
@@ -12,19 +13,21 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from eastgate.authority import Authority, Manifests, read_manifests
+from eastgate.authority import Authority, ManifestError, Manifests, read_manifests
 from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.dialects import Policy
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.events import Broken, Changes, Noted
 from eastgate.mesh.local.watching import changes
-from eastgate.mesh.mesh import LocalMesh
+from eastgate.mesh.mesh import LocalMesh, unread_at_workloads
 from eastgate.policy import PolicyRef
 from eastgate.printable import printable
+from eastgate.questions import NOT_CONSIDERED
 from eastgate.settings import Settings
 from eastgate.sources import Bounds
 from eastgate.sources.kustomizations import parts
-from eastgate.world import ObjectId
+from eastgate.unconsidered import Handling, Standing, standing, told
+from eastgate.world import ObjectId, World
 
 __all__ = ["Difference", "ManifestFiles", "Reloading", "difference"]
 
@@ -36,19 +39,47 @@ class ManifestFiles:
     """Files and folders of manifests, and what of them is in force."""
 
     def __init__(
-        self, paths: Sequence[str | os.PathLike[str]], *, follow: bool = False, exclude: Sequence[str] = ()
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        *,
+        follow: bool = False,
+        exclude: Sequence[str] = (),
+        strict: bool = False,
+        unread: Handling = Handling.BY_KIND,
     ) -> None:
         self.paths = tuple(paths)
         self._follow = follow
         self._exclude = tuple(exclude)
+        self._strict = strict
+        self._unread = unread
         self.in_force = Manifests()
 
     def read(self, settings: Settings) -> Authority:
-        """The authority on what is written now, to be enforced. Raises ManifestError where that has errors."""
+        """The authority on what is written now, to be enforced; policies with errors close what they target.
+
+        Raises ManifestError where something else has errors, and with `strict` where anything has.
+        """
         manifests = self.look(settings)
-        authority = Authority(manifests, settings)
+        authority = self.authority(manifests)
         self.in_force = manifests
         return authority
+
+    def authority(self, manifests: Manifests) -> Authority:
+        """The authority on some manifests. Raises ManifestError where `unread` says so of what is not read."""
+        authority = Authority(manifests, strict=self._strict, unread=self._unread)
+        self.check_unread(authority.world, manifests)
+        return authority
+
+    def check_unread(self, world: World, manifests: Manifests) -> None:
+        """Raises ManifestError where nothing is to be enforced because of what is not read."""
+        found = unread_at_workloads(world, manifests.unread)
+        if standing(found, self._unread, allowed=True) is Standing.UNDECIDED:
+            message = f"what would be enforced may be too wide: {'; '.join(told(found))}"
+            raise ManifestError([Diagnostic(NOT_CONSIDERED, message, None, "--unread warn enforces what is read")])
+
+    def is_usable(self, manifests: Manifests) -> bool:
+        """Whether something of what is written can be enforced."""
+        return not (manifests.reporter.errors if self._strict else manifests.strays)
 
     def look(self, settings: Settings) -> Manifests:
         """What is written now, good or not."""
@@ -83,12 +114,12 @@ def difference(before: Manifests, after: Manifests) -> Difference | None:
     """What differs, where only policies do; None where something else does."""
     if before.objects != after.objects:
         return None
-    old = {policy.ref: policy for policy in before.policies}
-    new = {policy.ref: policy for policy in after.policies}
+    old = {policy.ref: policy for policy in before.demanded}
+    new = {policy.ref: policy for policy in after.demanded}
     removed = tuple(sorted(old.keys() - new.keys(), key=str))
     put = tuple(one for ref, one in new.items() if ref not in old or not _same(old[ref], one))
     added = (one.ref for one in put if one.ref not in old)
-    changed = (one.ref for one in put if one.ref in old and _text(old[one.ref]) != _text(one))
+    changed = (one.ref for one in put if one.ref in old and not _says_the_same(old[one.ref], one))
     return Difference(put, removed, Changes(_names(added), _names(changed), _names(removed)))
 
 
@@ -99,7 +130,12 @@ def _names(refs: Iterable[PolicyRef | ObjectId]) -> tuple[str, ...]:
 def _same(one: Policy, other: Policy) -> bool:
     """Whether they say the same on the same lines. Policies that moved are put again: explanations name lines."""
     a, b = one.span, other.span
-    return (a.file, a.line, a.column) == (b.file, b.line, b.column) and _text(one) == _text(other)
+    return (a.file, a.line, a.column) == (b.file, b.line, b.column) and _says_the_same(one, other)
+
+
+def _says_the_same(one: Policy, other: Policy) -> bool:
+    """Whether they have the same text, and are read in the same way: what else there is may be an error in one."""
+    return type(one) is type(other) and _text(one) == _text(other)
 
 
 def _text(policy: Policy) -> list[str]:
@@ -115,6 +151,7 @@ class Reloading:
         self._files = files
         self._behind = False  # what is written is not in force
         self._unsure = False  # a change failed half way
+        self._wrong = _places(files.in_force)  # what has been said to be wrong
 
     async def run(self) -> None:
         """Never ends by itself. What changed while the mesh was starting is noticed too."""
@@ -148,12 +185,14 @@ class Reloading:
         """Enforce what is written now, or say what is wrong with it. Nothing that is wrong ends the mesh."""
         try:
             manifests = await asyncio.to_thread(self._files.look, self._mesh.settings)
-            if manifests.reporter.errors:
-                self._behind = True
+            manifests.keep({policy.ref: policy for policy in self._files.in_force.policies})
+            if manifests.reporter.errors and _places(manifests) != self._wrong:
                 self._mesh.metrics.broken_saves.inc()
                 self._mesh.tell(Broken(tuple(manifests.reporter.errors)))
-            else:
+            self._wrong = _places(manifests)
+            if self._files.is_usable(manifests):
                 await self._enforce(manifests, began)
+            self._behind = bool(manifests.reporter.errors)
         except Exception as error:
             self._behind = True
             said = printable(str(error)) or type(error).__name__
@@ -161,25 +200,34 @@ class Reloading:
 
     async def _enforce(self, manifests: Manifests, began: float) -> None:
         before = self._files.in_force
+        self._files.check_unread(self._mesh.authority.world, manifests)
         found = None if self._unsure else difference(before, manifests)
-        if found is not None and not found.put and not found.removed and not self._behind:
+        awaited = self._behind and not manifests.reporter.errors
+        if found is not None and not found.put and not found.removed and not awaited:
+            self._mesh.tell_unconsidered(manifests.unread)
             return  # nothing that anybody decides by
         self._warn(before, manifests)
         was_unsure, self._unsure = self._unsure, True
         if found is not None:
             await self._mesh.change(found.apply, began, found.changes)
             self._mesh.authority.warnings = _warnings(manifests)
+            self._mesh.tell_unconsidered(manifests.unread)
         else:
-            authority = await asyncio.to_thread(Authority, manifests, self._mesh.settings)
+            authority = await asyncio.to_thread(self._files.authority, manifests)
             changes = Changes() if was_unsure else _changes(before, manifests)
             await self._mesh.apply(authority, began, changes)
-        self._files.in_force, self._behind, self._unsure = manifests, False, False
+        self._files.in_force, self._unsure = manifests, False
 
     def _warn(self, before: Manifests, after: Manifests) -> None:
         known = {(one.code.id, one.message) for one in _warnings(before)}
         news = [one for one in _warnings(after) if (one.code.id, one.message) not in known]
         if news:
             self._mesh.tell(Noted(render_all(news), trouble=True))
+
+
+def _places(manifests: Manifests) -> list[tuple[str, str, str]]:
+    """What is wrong, and where."""
+    return [(one.code.id, one.message, str(one.span)) for one in manifests.reporter.errors]
 
 
 def _warnings(manifests: Manifests) -> list[Diagnostic]:
@@ -189,7 +237,10 @@ def _warnings(manifests: Manifests) -> list[Diagnostic]:
 def _changes(before: Manifests, after: Manifests) -> Changes:
     """The policies and the objects that a change is about."""
     old, new = {one.id: one for one in before.objects}, {one.id: one for one in after.objects}
-    found = difference(Manifests(policies=before.policies), Manifests(policies=after.policies))
+    found = difference(
+        Manifests(policies=before.policies, rejected=before.rejected),
+        Manifests(policies=after.policies, rejected=after.rejected),
+    )
     policies = found.changes if found is not None else Changes()
     return Changes(
         (*policies.added, *_names(new.keys() - old.keys())),

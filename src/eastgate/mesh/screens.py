@@ -137,7 +137,7 @@ def example(mesh: LocalMesh) -> str | None:
                 if tried > _TRIED:
                     return _words(found, mesh)
                 try:
-                    decision = mesh.authority.decide(question)
+                    decision = mesh.authority.enforced(question)
                 except QuestionError:
                     continue
                 if decision.allowed and decision.policy is not None:

@@ -88,7 +88,7 @@ def why(seen: Observed, authority: Authority) -> Why:
     decider = Deciders().of(seen, authority)
     if seen.level == "handshake":
         return Why(seen, decider, None, Standing(None, _handshake(seen)))
-    decision = _today(seen, authority.decide(question_of(seen, authority)))
+    decision = _today(seen, authority.enforced(question_of(seen, authority)))
     return Why(seen, decider, decision, _standing(seen, decider, decision, authority))
 
 

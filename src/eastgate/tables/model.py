@@ -10,6 +10,7 @@ from eastgate.places import Span
 from eastgate.questions import Question
 from eastgate.settings import Settings
 from eastgate.sources import ANYWHERE, Bounds, Node
+from eastgate.unconsidered import Handling
 
 __all__ = ["Case", "Rejection", "Table"]
 
@@ -54,5 +55,6 @@ class Table:
     cases: tuple[Case, ...]
     rejects: tuple[Rejection, ...] = ()
     jwks: Mapping[str, Path] = field(default_factory=dict)
+    unread: Handling = Handling.BY_KIND
     bounds: Bounds = ANYWHERE  # of what it names
     problem: str | None = None

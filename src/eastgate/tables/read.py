@@ -16,6 +16,7 @@ from eastgate.sources import ANYWHERE, Bounds, around, files_of, read_nodes
 from eastgate.sources.node import Node, Plain
 from eastgate.tables.model import Case, Rejection, Table
 from eastgate.tables.shapes import API_VERSION, DECISION_TEST, KIND
+from eastgate.unconsidered import Handling
 
 __all__ = ["read_tables"]
 
@@ -25,11 +26,16 @@ _A_TABLE = re.compile(rf"""\bkind["']?\s*:\s*["']?{KIND}\b""")
 
 
 def read_tables(
-    paths: Iterable[str | PathLike[str]], base: Settings, *, follow: bool = False
+    paths: Iterable[str | PathLike[str]],
+    base: Settings,
+    *,
+    follow: bool = False,
+    unread: Handling = Handling.BY_KIND,
 ) -> tuple[list[Table], Reporter]:
     """Every table in the files and folders, also one that cannot be read, with everything that is wrong with them.
 
-    With `follow`, links that lead out of the folders are followed, and tables may name files anywhere.
+    With `follow`, links that lead out of the folders are followed, and tables may name files anywhere. `unread` holds
+    for tables that do not say it themselves.
     """
     reporter = Reporter()
     tables: list[Table] = []
@@ -42,7 +48,7 @@ def read_tables(
             reporter.found.extend(roots.reporter)  # what is wrong beside a table may be a table
             tables.extend([_unread(file, broken, base)] if broken else [])
         bounds = ANYWHERE if follow else around(file)
-        tables.extend(_table(node, Path(file), base, bounds, reporter) for node in found)
+        tables.extend(_table(node, Path(file), base, bounds, unread, reporter) for node in found)
     if not tables:
         where = ", ".join(str(path) for path in given)
         if not reporter.errors:
@@ -69,7 +75,7 @@ def _is_table(node: Node) -> bool:
     return kind is not None and kind.value == KIND
 
 
-def _table(node: Node, file: Path, base: Settings, bounds: Bounds, reporter: Reporter) -> Table:
+def _table(node: Node, file: Path, base: Settings, bounds: Bounds, handling: Handling, reporter: Reporter) -> Table:
     found = Reporter()
     check(DECISION_TEST, node, Check(found, None))
     if not found.errors:
@@ -97,6 +103,7 @@ def _table(node: Node, file: Path, base: Settings, bounds: Bounds, reporter: Rep
             for one in spec.get("rejects") or ()
         ),
         bounds=bounds,
+        unread=Handling(said) if (said := _text(spec, "unread")) is not None else handling,
     )
 
 

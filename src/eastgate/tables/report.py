@@ -10,6 +10,7 @@ from eastgate.decisions import origin_to_json
 from eastgate.printable import printable
 from eastgate.tables.coverage import Coverage
 from eastgate.tables.run import Result, Run
+from eastgate.unconsidered import Handling, told
 
 __all__ = ["junit", "text", "to_json"]
 
@@ -27,6 +28,8 @@ def text(run: Run, *, verbose: bool = False, color: bool = False) -> Iterator[st
                 yield printable(f"     it checks: {result.cites}")
         elif verbose:
             yield printable(f"ok   {result.table.name}: {result.name}")
+        if result.passed and result.decision is not None and result.table.unread is Handling.WARN:
+            yield from (printable(f"note {result.span.place} {line}") for line in told(result.decision.unconsidered))
     if run.coverage is not None:
         yield from _coverage(run.coverage)
     tone, reset = (_RED if run.failed else _GREEN, _RESET) if color else ("", "")
@@ -72,6 +75,7 @@ def _result(result: Result) -> dict[str, object]:
         "problem": result.problem,
         "verdict": decision.verdict if decision else None,
         "policy": decision.policy if decision else None,
+        "unconsidered": [met.to_json() for met in decision.unconsidered.met] if decision else [],
         "cites": result.cites,
     }
 

@@ -19,6 +19,7 @@ from eastgate.spelling import Spelling
 from eastgate.tables.coverage import Coverage
 from eastgate.tables.model import Case, Rejection, Table
 from eastgate.tokens import KnownKeys
+from eastgate.unconsidered import Handling, told
 
 __all__ = ["Result", "Run", "run_tables"]
 
@@ -76,7 +77,8 @@ def run_tables(
 ) -> Run:
     """Run every case of every table. Manifests that several tables share are read once.
 
-    A name in a question that is probably misspelt is warned of; with `strict` its case fails.
+    A name in a question that is probably misspelt is warned of; with `strict` its case fails. Where policies have
+    errors that a table does not expect, it fails; cases about something else are decided even so, but not with `strict`.
     """
     run = Run(coverage=Coverage() if coverage else None)
     shared: dict[_Shared, Manifests] = {}
@@ -90,8 +92,9 @@ def run_tables(
         run.results.extend(_rejections(table, manifests))
         if problem := _unusable(table, manifests, run):
             run.results.append(Result(table, "its manifests can be read", table.span, problem))
-            run.results.extend(Result(table, case.name, case.span, problem, case.cites) for case in table.cases)
-            continue
+            if strict or manifests.strays:
+                run.results.extend(Result(table, case.name, case.span, problem, case.cites) for case in table.cases)
+                continue
         if not table.cases:
             continue
         try:
@@ -99,7 +102,7 @@ def run_tables(
         except ValueError as error:
             run.results.append(Result(table, "its keys can be read", table.span, str(error)))
             continue
-        authority = Authority(manifests, table.settings, keys)
+        authority = Authority(manifests, table.settings, keys, strict=False, unread=table.unread)
         if run.coverage is not None:
             run.coverage.add_policies(authority.policies)
         spelling = Spelling(authority)
@@ -149,9 +152,7 @@ def _unusable(table: Table, manifests: Manifests, run: Run) -> str | None:
     }
     surprising = [error for error in manifests.reporter.errors if id(error) not in allowed]
     if not surprising:
-        return (
-            None if not allowed or not table.cases else "its manifests have errors, as it expects: nothing is decided"
-        )
+        return None
     run.diagnostics.extend(error for error in surprising if error not in run.diagnostics)
     where = f" ({surprising[0].span})" if surprising[0].span is not None else ""
     return f"its manifests have errors: {surprising[0].message}{where}"
@@ -166,7 +167,16 @@ def _decide(table: Table, case: Case, authority: Authority, coverage: Coverage |
     if coverage is not None:
         coverage.add_decision(decision)
     took = time.perf_counter() - start
-    return Result(table, case.name, case.span, _difference(case, decision), case.cites, decision, took)
+    problem = _difference(case, decision) or _incomplete(table, decision)
+    return Result(table, case.name, case.span, problem, case.cites, decision, took)
+
+
+def _incomplete(table: Table, decision: Decision) -> str | None:
+    """Why an answer as expected is not enough: what was not read could change it, and the table does not mind that."""
+    if decision.complete or table.unread in (Handling.WARN, Handling.IGNORE):
+        return None
+    left_out = "; ".join(told(decision.unconsidered))
+    return f"{decision.verdict} is by what was read: {left_out} (write unread: ignore to do without)"
 
 
 def _difference(case: Case, decision: Decision) -> str | None:

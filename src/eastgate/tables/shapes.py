@@ -60,6 +60,7 @@ DECISION_TEST: Record[None] = resource(
         {
             "manifests": Field(ListOf(Text("a file or folder"), "a list of files and folders")),
             "objects": Field(ListOf(Anything(), "a list of objects")),
+            "unread": Field(Choice(("error", "warn", "ignore"))),
             "settings": Field(MapOf(Anything(), "a mapping of settings")),
             "jwks": Field(MapOf(Text("a file"), "a mapping of issuers to files with their keys")),
             "externalAuth": Field(MapOf(Choice(("allow", "deny", "error")), "a mapping of answers")),

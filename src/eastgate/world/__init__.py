@@ -42,6 +42,7 @@ from eastgate.world.routes import (
 from eastgate.world.secrets import Secret
 from eastgate.world.targets import (
     BackendNamed,
+    Everything,
     ExternalsMatching,
     GatewayNamed,
     PodNamed,
@@ -67,6 +68,7 @@ __all__ = [
     "Change",
     "ContainerPort",
     "Controller",
+    "Everything",
     "ExternalWorkload",
     "ExternalsMatching",
     "Gateway",

@@ -9,6 +9,7 @@ from eastgate.world.labels import Selector
 
 __all__ = [
     "BackendNamed",
+    "Everything",
     "ExternalsMatching",
     "GatewayNamed",
     "PodNamed",
@@ -19,6 +20,7 @@ __all__ = [
     "PodsOwnedBy",
     "RouteNamed",
     "Target",
+    "namespace_of",
 ]
 
 
@@ -133,6 +135,21 @@ class BackendNamed:
         return f"Backend {self.namespace}/{self.name}"
 
 
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """All that a namespace has, or all that there is: workloads, gateways, routes and backends."""
+
+    namespace: str | None
+
+    def __str__(self) -> str:
+        return f"everything in {self.namespace}" if self.namespace is not None else "everything"
+
+
+def namespace_of(point: str) -> str:
+    """The namespace of a Gateway, a route or a Backend, by the text of its target."""
+    return point.partition(" ")[2].partition("/")[0]
+
+
 Target: TypeAlias = (
     PodsMatching
     | PodsOfService
@@ -144,4 +161,5 @@ Target: TypeAlias = (
     | GatewayNamed
     | RouteNamed
     | BackendNamed
+    | Everything
 )

@@ -22,6 +22,7 @@ from eastgate.world.pods import Owner, Workload
 from eastgate.world.secrets import Secret
 from eastgate.world.targets import (
     BackendNamed,
+    Everything,
     ExternalsMatching,
     GatewayNamed,
     PodNamed,
@@ -182,11 +183,15 @@ class World:
                 return self._meant(target, self.find_workloads(namespace, name))
             case ExternalsMatching(namespace, selector):
                 return index.select_externals(namespace, selector)
+            case Everything(everywhere):
+                return index.in_namespace(everywhere) if everywhere is not None else frozenset(index.workloads)
             case GatewayNamed() | RouteNamed() | BackendNamed():
                 return frozenset()
 
     def target_matches(self, target: Target, workload: Workload) -> bool:
         """Whether a target means this workload: the same answer as `select`, for one."""
+        if isinstance(target, Everything):
+            return target.namespace in (None, workload.namespace)
         if not workload.is_pod:
             return (
                 isinstance(target, ExternalsMatching)

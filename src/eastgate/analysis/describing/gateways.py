@@ -61,7 +61,8 @@ def describe_gateway(cluster: Cluster, gateway: Gateway) -> Description:
             ways_field(cluster, ways, ways_of),
             findings(cluster, {f"Gateway/{gateway.key}"}),
             Field("source", "Source", where(gateway.span), ()),
-        )
+        ),
+        (point, *_points(ways)),
     )
 
 
@@ -91,7 +92,8 @@ def describe_route(cluster: Cluster, route: Route) -> Description:
             ways_field(cluster, ways, ways_of),
             findings(cluster, {route.key}),
             Field("source", "Source", where(route.span), ()),
-        )
+        ),
+        (*([point] if is_http else []), *_points(ways)),
     )
 
 
@@ -125,7 +127,8 @@ def describe_backend(cluster: Cluster, backend: Backend) -> Description:
             ways_field(cluster, [way], lambda _request: [way]),
             findings(cluster, {f"{backend.kind}/{backend.key}"}),
             Field("source", "Source", where(backend.span), ()),
-        )
+        ),
+        (point,),
     )
 
 

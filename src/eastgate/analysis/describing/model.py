@@ -41,9 +41,10 @@ def some(key: str, title: str, data: object, lines: Iterable[Line], *, none: str
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """All that is said about one thing."""
+    """All that is said about one thing. `points` are those that it says something of who may reach them."""
 
     fields: tuple[Field, ...]
+    points: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """As plain data; the keys are the same for everything of one kind."""

@@ -71,6 +71,9 @@ def _modes(cluster: Cluster, workload: Workload) -> list[Mode]:
         name = f"workload/{level}"
         layer = layers.get(name)
         found += [Mode(name, OPEN, "no policy targets it")] if layer is None else _of_level(layer, level, attached)
+    if (closed := layers.get("unreadable")) is not None:
+        refs = _refusing(closed.otherwise)
+        found.append(Mode(closed.name, CLOSED, f"{', '.join(map(str, refs))} cannot be read", refs))
     if (inbound := layers.get("workload/inbound")) is not None:
         found += _of_inbound(inbound, stance_of(cluster, workload))
     return found

@@ -55,7 +55,8 @@ def describe_namespace(cluster: Cluster, name: str) -> Description:
             _policies(cluster, name),
             findings(cluster, {f"Namespace/{name}"}),
             Field("source", "Source", where(namespace.span), ()),
-        )
+        ),
+        tuple(str(one["key"]) for one in told),
     )
 
 

@@ -39,7 +39,8 @@ def describe_pod(cluster: Cluster, workload: Workload) -> Description:
             effective_field(pod_tables(cluster, workload)),
             findings(cluster, {workload.key, f"Pod/{workload.key}"}),
             Field("source", "Source", where(workload.span), ()),
-        )
+        ),
+        (workload.key,),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from eastgate.analysis.effective.words import rule_text
-from eastgate.dialects import Policy, accesspolicy, gep3779, kuadrant
+from eastgate.dialects import Policy, accesspolicy, gep3779, kuadrant, rejected
 from eastgate.dialects.gep3779.model import Tier
 from eastgate.dialects.kuadrant.model import HttpRule
 from eastgate.dialects.linkerd import model as linkerd
@@ -18,6 +18,7 @@ from eastgate.sources.node import Node
 from eastgate.world import Selector, Workload
 from eastgate.world.targets import (
     BackendNamed,
+    Everything,
     ExternalsMatching,
     GatewayNamed,
     PodNamed,
@@ -72,6 +73,8 @@ def action_of(policy: Policy) -> str:
             return str(action)
         case kuadrant.Policy():
             return "ASK"
+        case rejected.Policy():
+            return "UNREADABLE"
         case linkerd.Server(access=access):
             return str(access)
         case linkerd.AuthorizationPolicy() | linkerd.ServerAuthorization():
@@ -89,6 +92,8 @@ def level_of(policy: Policy) -> str:
             return "gateway" if isinstance(targets[0], GatewayNamed) else "backend"
         case kuadrant.Policy(target=target):
             return "gateway" if isinstance(target, GatewayNamed) else "route"
+        case rejected.Policy():
+            return "all"
         case _:
             return "inbound"
 
@@ -127,6 +132,8 @@ def _target(target: Target, order: _Order) -> TargetInWords:
             return TargetInWords("ServiceAccount", account, target)
         case PodNamed(_, name):
             return TargetInWords("Pod", name, target)
+        case Everything():
+            return TargetInWords("Everything", str(target), target)
         case GatewayNamed(_, name):
             return TargetInWords("Gateway", name, target)
         case RouteNamed(_, name):
@@ -182,6 +189,8 @@ def matched_terms(target: Target, workload: Workload, namespace_labels: Mapping[
             return [f"it belongs to {kind} {name}"]
         case PodsOfAccount(_, account):
             return [f"it runs as {account}"]
+        case Everything():
+            return ["nobody can tell what it is about"]
         case _:
             return ["it has that name"]
 
@@ -198,6 +207,8 @@ def rules_in_words(policy: Policy, settings: Settings) -> list[RuleInWords]:
             return _access_rules(policy, settings)
         case kuadrant.Policy():
             return _auth_rules(policy)
+        case rejected.Policy(errors=errors):
+            return [RuleInWords("CLOSE", f"it cannot be read: {one.message}", None, one.span) for one in errors]
         case _:
             return list(_linkerd_rules(policy, settings))
 

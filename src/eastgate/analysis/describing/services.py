@@ -35,7 +35,8 @@ def describe_service(cluster: Cluster, service: Service) -> Description:
             _effective(cluster, service, pods),
             findings(cluster, {service.key, f"Service/{service.key}"}),
             Field("source", "Source", where(service.span), ()),
-        )
+        ),
+        tuple(pod.key for pod in pods),
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
 from eastgate.analysis.cluster import Cluster
 from eastgate.analysis.describing.gateways import describe_backend, describe_gateway, describe_route
-from eastgate.analysis.describing.model import Description
+from eastgate.analysis.describing.model import Description, Field
 from eastgate.analysis.describing.namespaces import describe_namespace
 from eastgate.analysis.describing.pods import describe_pod
 from eastgate.analysis.describing.policy import describe_policy
@@ -16,6 +17,7 @@ from eastgate.analysis.describing.services import describe_service
 from eastgate.analysis.kinds import POLICY_KINDS, Word, word_of
 from eastgate.diagnostics import did_you_mean
 from eastgate.questions import NOT_DECLARED, QuestionError
+from eastgate.unconsidered import told
 from eastgate.world import CONTROLLER_KINDS, ROUTE_KINDS
 
 T = TypeVar("T")
@@ -46,11 +48,22 @@ def describe(cluster: Cluster, kind: str, name: str | None, namespace: str | Non
     word = word_of(kind)
     candidates = [one for one in _candidates(cluster, word, kind) if namespace in (None, one[0])]
     if name is None:
-        return [build() for _, _, build in candidates]
+        return [_qualified(cluster, build()) for _, _, build in candidates]
     found = [one for one in candidates if _is_called(name, word, one)]
     if not found:
         raise _not_found(kind, name, namespace, candidates)
-    return [build() for _, _, build in found]
+    return [_qualified(cluster, build()) for _, _, build in found]
+
+
+def _qualified(cluster: Cluster, description: Description) -> Description:
+    """The description, with what it could not consider: whoever may call, and wherever from."""
+    if not description.points:
+        return description
+    found = cluster.unconsidered(description.points)
+    lines = tuple(line.removeprefix("not considered: ") for line in told(found, cluster.authority.unread))
+    data = [one.to_json() for one in found.met]
+    fields = (*description.fields, Field("unconsidered", "Not considered", data, lines, block=True))
+    return replace(description, fields=fields)
 
 
 def names_of(cluster: Cluster, kind: str, namespace: str | None = None) -> list[str]:

@@ -1,0 +1,44 @@
+"""What commands say of what an answer could not consider, and what exit status that gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import click
+
+from eastgate.cli.output import ALLOWED, DENIED, PARTIAL, say
+from eastgate.decisions import Decision
+from eastgate.printable import printable
+from eastgate.unconsidered import Handling, Standing, Unconsidered, standing, told
+
+__all__ = ["handling_of", "note", "status_of", "tell", "unread_option"]
+
+unread_option = click.option(
+    "--unread",
+    type=click.Choice(["error", "warn", "ignore"]),
+    help="What becomes of answers that objects of unread kinds could change: none (exit status 2), a warning (3), "
+    "nothing. By default an error where nobody can tell what they are about, otherwise a warning.",
+)
+
+
+def handling_of(written: object) -> Handling:
+    """What `--unread` says."""
+    return Handling.BY_KIND if written is None else Handling(str(written))
+
+
+def status_of(decision: Decision, handling: Handling) -> int:
+    """The exit status of an answer."""
+    if standing(decision.unconsidered, handling, allowed=decision.allowed) is Standing.PARTIAL:
+        return PARTIAL
+    return ALLOWED if decision.allowed else DENIED
+
+
+def tell(found: Unconsidered, handling: Handling) -> None:
+    """Say what was not considered."""
+    note(told(found, handling))
+
+
+def note(lines: Iterable[str], *, err: bool = False) -> None:
+    """Say some lines of what was not considered."""
+    for line in lines:
+        say(printable(line), err=err)

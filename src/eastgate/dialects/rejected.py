@@ -1,0 +1,107 @@
+"""Policies that cannot be read: each closes what it targets.
+
+What such a policy says is unknown, so that anything it could have denied is denied where it applies. A question about
+that is not answered at all; proxies close the port.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from eastgate.diagnostics import Diagnostic
+from eastgate.dialects.base import Condition, Dialect, Scene
+from eastgate.dialects.linkerd import GROUP as LINKERD
+from eastgate.places import Span
+from eastgate.policy import And, Attachment, Chain, Deny, Layer, Origin, PolicyRef, Refusal, Rule
+from eastgate.settings import Settings
+from eastgate.sources import Document
+from eastgate.unconsidered.locating import content_of, located, selector_in
+from eastgate.world import Everything, PodsMatching, Target, World, dns_label_problem
+
+__all__ = ["DIALECT", "Policy", "rejected"]
+
+_REFERRED_TO = ("MeshTLSAuthentication", "NetworkAuthentication")  # they apply where another policy refers to them
+_CLUSTER_SCOPED = "ClusterAuthorizationPolicy"
+_READER = "EG10"  # codes of what is wrong with a text: what is left of it may be anything
+_HEAD = ("apiVersion", "kind", "metadata")
+_TARGETS = ("targetRefs", "targetRef", "podSelector", "externalWorkloadSelector", "server", "parentRefs")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Policy:
+    """A policy with errors: all that is known is its name, and what it may be about."""
+
+    ref: PolicyRef
+    span: Span
+    targets: tuple[Target, ...]
+    errors: tuple[Diagnostic, ...]
+
+    references: ClassVar[tuple[PolicyRef, ...]] = ()
+    audit: ClassVar[bool] = False
+
+    @property
+    def origins(self) -> Iterator[Origin]:
+        """It has no rules that anybody knows."""
+        return iter(())
+
+
+def rejected(document: Document, errors: Sequence[Diagnostic], *, known: bool) -> Policy:
+    """The policy that a document with errors stands for. `known`: whether its kind and version are read."""
+    cluster_scoped = document.kind == _CLUSTER_SCOPED
+    namespace = None if cluster_scoped else document.home
+    ref = PolicyRef(document.kind, namespace, document.name, document.group)
+    return Policy(ref, document.span, _targets(document, errors, known), tuple(errors))
+
+
+def _targets(document: Document, errors: Sequence[Diagnostic], known: bool) -> tuple[Target, ...]:
+    """What it is about, where that has no errors; otherwise its namespace, or all there is where even that has."""
+    namespace = document.home
+    unsound = [one for one in errors if one.code.id.startswith(_READER)]
+    if any(one.span is None or one.span.underlined in _HEAD or _in(document, one.span, "metadata") for one in unsound):
+        return (Everything(None),)
+    if document.kind == _CLUSTER_SCOPED:
+        sound = known and not unsound and not _wrong(document, errors, "subject")
+        return located(document, cluster_scoped=True) if sound else (Everything(None),)
+    if dns_label_problem(namespace) is not None or (not known and document.namespace is None):
+        return (Everything(None),)  # of an unknown kind, it may be one that has no namespace
+    if not known or unsound or any(_wrong(document, errors, field) for field in _TARGETS):
+        return (Everything(namespace),)
+    if document.group == LINKERD and document.kind in _REFERRED_TO:
+        return ()
+    content = content_of(document)
+    if document.group == LINKERD and document.kind == "Server" and "podSelector" in content:
+        selector = selector_in(content, "podSelector")
+        return (PodsMatching(namespace, selector) if selector is not None else Everything(namespace),)
+    return located(document, cluster_scoped=False)
+
+
+def _wrong(document: Document, errors: Sequence[Diagnostic], field: str) -> bool:
+    """Whether an error is in a field of the spec, or nobody knows where it is."""
+    if any(one.span is None for one in errors):
+        return True
+    there = field in content_of(document)
+    return there and any(one.span is not None and _in(document, one.span, "spec", field) for one in errors)
+
+
+def _in(document: Document, span: Span, *path: str) -> bool:
+    """Whether a place is in a field. It begins with its key, on the line of its value or on the one before."""
+    field = document.locate(*path)
+    return field.line - 1 <= span.line <= field.end_line
+
+
+def _layers(attached: Sequence[Attachment[Policy]], _scene: Scene) -> list[Layer]:
+    policies = {one.policy.ref: one.policy for one in attached}
+    rules = tuple(
+        Rule(And(()), Origin(policy.ref, 0, policy.span, label="which cannot be read")) for policy in policies.values()
+    )
+    return [Layer("unreadable", Chain((Deny("unreadable", rules, Refusal.CLOSED),)))]
+
+
+def _conditions(policy: Policy, _policies: Sequence[Policy], _settings: Settings, _world: World) -> Sequence[Condition]:
+    message = policy.errors[0].message if policy.errors else "it cannot be read"
+    return (Condition("Accepted", "False", "Invalid", message),)
+
+
+DIALECT: Dialect[Policy] = Dialect(name="Rejected", model=Policy, kinds=(), layers=_layers, status=_conditions)
