@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from bench import analysis, enforcement, labels, load, memory, narrow, plot, tables
+from bench import analysis, enforcement, folders, labels, load, memory, narrow, plot, tables
 from bench.change import Change
 from bench.growing import KINDS, SIZES, Growing, sizes
 from bench.lanes import MismatchError
@@ -23,7 +23,19 @@ __all__ = ["NAMES", "main"]
 
 Run = Callable[[], Section]
 
-NAMES = (*KINDS, "many", "paths", "memory", "selectors", "tables", "analysis", "load", "change", "enforcement")
+NAMES = (
+    *KINDS,
+    "many",
+    "paths",
+    "memory",
+    "selectors",
+    "tables",
+    "analysis",
+    "load",
+    "folder",
+    "change",
+    "enforcement",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -130,6 +142,7 @@ def _between(peers: Sequence[Peer], *, quick: bool) -> list[tuple[str, Run]]:
         ("tables", partial(tables.run, quick=quick)),
         ("analysis", partial(analysis.run, quick=quick)),
         ("load", partial(load.run, quick=quick)),
+        ("folder", partial(folders.run, quick=quick)),
     ]
 
 

@@ -19,13 +19,13 @@ from eastgate.policy import OPEN, AskAll, Attachment, Known, Layer, Request, Sta
 from eastgate.policy.attributes import Attribute
 from eastgate.questions import Arrival, Question, arrivals
 from eastgate.settings import Settings, SettingsError
-from eastgate.sources import Bounds, Document, read
+from eastgate.sources import Bounds, Document, Reading, read
 from eastgate.world import Manifest, Workload, World, WorldObject, interpret
 
 if TYPE_CHECKING:
     from eastgate.tokens import KeySource
 
-__all__ = ["Authority", "ManifestError", "Manifests", "load", "read_manifests"]
+__all__ = ["Authority", "ManifestError", "Manifests", "load", "read_documents", "read_manifests"]
 
 
 class ManifestError(ValueError):
@@ -47,6 +47,7 @@ class Manifests:
     reporter: Reporter = field(default_factory=Reporter)
     rejected: list[tuple[Document, list[Diagnostic]]] = field(default_factory=list)
     unused: int = 0
+    excluded: int = 0
     _documents: dict[Policy, Document] = field(default_factory=dict)
 
     def add(self, document: Document) -> None:
@@ -93,7 +94,7 @@ def _declared(document: Document, settings: Settings, reporter: Reporter) -> Wor
     if document.data is None:
         return dialects.read_object(document, settings, reporter)
     manifest = cast("Manifest", document)
-    declared = interpret(manifest, reporter)
+    declared = interpret(manifest, reporter, settings.namespace)
     if declared is not None:
         dialects.inspect(manifest, declared, reporter)
     return declared
@@ -108,8 +109,43 @@ def read_manifests(
     bounds: Bounds | None = None,
 ) -> Manifests:
     """Read files, folders and `-` (standard input). Never raises for what is in them: see `reporter`."""
-    reading = read(paths, positioned=dialects.reads, stdin=stdin, on_file=on_file, bounds=bounds)
-    return sort_documents(reading.documents, settings or Settings(), reading.reporter)
+    chosen = settings or Settings()
+    reading = read_documents(paths, chosen, stdin=stdin, on_file=on_file, bounds=bounds, skim=True)
+    manifests = sort_documents(reading.documents, chosen, reading.reporter)
+    manifests.unused += reading.unused
+    manifests.excluded = reading.excluded
+    return manifests
+
+
+def read_documents(
+    paths: Iterable[str | PathLike[str]],
+    settings: Settings,
+    *,
+    stdin: BinaryIO | None = None,
+    on_file: Callable[[int, int], None] | None = None,
+    bounds: Bounds | None = None,
+    skim: bool = False,
+) -> Reading:
+    """Read documents as they were written. With `skim`, those of kinds that are not used are only counted."""
+    return read(
+        paths,
+        positioned=dialects.reads,
+        matters=dialects.matters,
+        same=_says_the_same,
+        skim=skim,
+        namespace=settings.namespace,
+        stdin=stdin,
+        on_file=on_file,
+        bounds=bounds,
+    )
+
+
+def _says_the_same(first: Document, second: Document) -> bool:
+    """Whether two documents declare the very same thing to exist; of policies there must be one."""
+    if first.data is None or second.data is None:
+        return False
+    told = interpret(cast("Manifest", first), Reporter())
+    return told is not None and told == interpret(cast("Manifest", second), Reporter())
 
 
 def sort_documents(documents: Iterable[Document], settings: Settings, reporter: Reporter) -> Manifests:
@@ -246,9 +282,11 @@ def load(
     settings: Settings | None = None,
     keys: KeySource | None = None,
     follow: bool = False,
+    exclude: Iterable[str] = (),
 ) -> Authority:
     """Read manifests and build an authority on them. Raises ManifestError with everything that is wrong.
 
-    With `follow`, links in folders are followed that lead out of them.
+    With `follow`, links in folders are followed that lead out of them; `exclude` are patterns of what is left out.
     """
-    return Authority(read_manifests(paths, settings, bounds=Bounds.of(paths, follow=follow)), settings, keys)
+    bounds = Bounds.of(paths, follow=follow, exclude=exclude)
+    return Authority(read_manifests(paths, settings, bounds=bounds), settings, keys)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from eastgate import questions, settings
+from eastgate import questions, settings, spelling
 from eastgate.cli import options
 from eastgate.convert import codes as convert_codes
 from eastgate.diagnostics import Code
@@ -25,7 +25,7 @@ from eastgate.world import codes as world_codes
 __all__ = ["CHAPTERS", "all_codes"]
 
 CHAPTERS: dict[str, tuple[ModuleType, ...]] = {
-    "Settings, options, questions and tables": (settings, options, questions, table_reading),
+    "Settings, options, questions and tables": (settings, options, questions, spelling, table_reading),
     "Reading files": (source_codes,),
     "Kubernetes objects": (world_codes,),
     "Policies of any kind": (schema_codes, dialect_codes),

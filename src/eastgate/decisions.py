@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from eastgate.dialects.base import Condition
+from eastgate.engine.completions import OTHER
 from eastgate.engine.trace import LayerTrace, StageTrace, Trace, trace
 from eastgate.places import Span
 from eastgate.policy import REFUSED_HOST, REFUSED_SPELLING, Answer, Layer, Origin, Outcome, Ruling
@@ -118,8 +119,8 @@ UNASKED = {
 
 def _reason(decision: Decision) -> str:
     outcome = decision.outcome
-    told = decision.trace(nearest=0).layers
-    last = told[-1] if told else None
+    told = decision.trace(nearest=0)
+    last = told.layers[-1] if told.layers else None
     where = decision.arrival.where
     if outcome.rule is not None:
         does = "allows" if outcome.allowed else "denies"
@@ -135,8 +136,8 @@ def _reason(decision: Decision) -> str:
     else:
         level = f" ({outcome.layer})" if len(decision.layers) > 1 else ""
         text = f"no rule allows it at {where}{level}"
-    if last is not None and last.assumed and not outcome.allowed:
-        text += f"; unknown: {', '.join(str(attribute) for attribute, _ in last.assumed)}"
+    if told.unknown and not outcome.allowed:
+        text += f"; unknown: {', '.join(map(str, told.unknown))}"
     if decision.denied and len(decision.ways) > 1:
         text += f" (denied at {len(decision.denied)} of {len(decision.ways)}: {', '.join(decision.denied)})"
     return text
@@ -161,7 +162,7 @@ def _layer_to_json(layer: LayerTrace) -> dict[str, object]:
         "verdict": "allow" if layer.outcome.allowed else "deny",
         "scope": layer.scope or None,
         "readings": list(layer.readings),
-        "assumed": {str(attribute): value for attribute, value in layer.assumed},
+        "assumed": {str(attribute): shown(value) for attribute, value in layer.assumed},
         "stages": [_stage_to_json(stage) for stage in layer.stages],
         "nearest": [
             {
@@ -233,4 +234,6 @@ def shown(value: object) -> object:
     """A value as a person wants to see it."""
     if isinstance(value, tuple):
         return list(value)
+    if isinstance(value, str) and OTHER in value:  # which nobody can ask about
+        return "any other" if value == OTHER else value.replace(OTHER, "other")
     return value if isinstance(value, str | int) else "absent" if value is None else "unknown"

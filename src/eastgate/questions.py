@@ -6,6 +6,7 @@ arrivals: each is one request at one workload, and the answer is allow only if e
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -29,6 +30,7 @@ from eastgate.policy.attributes import (
     PATH,
     PATHS,
     PORT,
+    SENT_PATH,
     SERVICE,
     SNI,
     SOURCE_WORKLOAD,
@@ -39,9 +41,9 @@ from eastgate.policy.attributes import (
     header,
     query,
 )
-from eastgate.policy.fields import Headers, header_values, query_of, query_values
+from eastgate.policy.fields import Headers, each_header, header_values, query_of, query_values
 from eastgate.policy.hosts import comparable_host, is_host
-from eastgate.policy.paths import comparable_path, handed_path, is_respelled
+from eastgate.policy.paths import comparable_path, handed_path, is_respelled, sent_path
 from eastgate.settings import Settings
 from eastgate.world import (
     Route,
@@ -115,11 +117,36 @@ class Question:
         http = (self.method, self.path, self.host, self.headers)
         return (self.mcp_method is not None or self.tool is not None) and all(part is None for part in http)
 
+    @property
+    def arguments(self) -> list[str]:
+        """The words of a command line that asks this, but for the manifests, tokens and certificates."""
+        options: list[tuple[str, object]] = [
+            ("--from", self.source),
+            ("--to", self.to),
+            ("--port", self.port),
+            ("--method", self.method),
+            ("--path", self.path),
+            ("--host", self.host),
+            ("--sni", self.sni),
+            ("--http-protocol", self.http_protocol),
+            *(("--header", f"{name}={value}") for name, value in each_header(self.headers or {})),
+            ("--mcp-method", self.mcp_method),
+            ("--tool", self.tool),
+            ("--source-ip", self.source_ip),
+            *(("--claim", f"{name}={_claim(value)}") for name, value in (self.claims or {}).items()),
+            *(("--external-auth", f"{name}={answer}") for name, answer in self.external_auth.items()),
+        ]
+        return [str(word) for option, value in options if value is not None for word in (option, value)]
+
     def __str__(self) -> str:
         port = f" port {self.port}" if self.port is not None else ""
         http = " ".join(part for part in (self.method, self.host, self.path) if part)
         tool = " ".join(part for part in (self.mcp_method, self.tool) if part)
         return f"{self.source} -> {self.to}{port}" + "".join(f" {part}" for part in (http, tool) if part)
+
+
+def _claim(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +172,7 @@ def arrivals(question: Question, world: World, settings: Settings) -> list[Arriv
     asked = Request({**shared, **({} if question.port is None else {PORT: question.port})}, question.external_auth)
     return [
         Arrival(where, points, Request({**shared, **source, **destination}, question.external_auth))
-        for where, points, destination in _destinations(question, asked, world)
+        for where, points, destination in _destinations(question, asked, world, settings)
         for source in sources
     ]
 
@@ -174,13 +201,13 @@ def _identities(source: str, world: World, settings: Settings) -> Iterator[Value
     elif colon and kind == "ip":
         yield {IDENTITY: None, MESH_NAME: None, ADDRESS: _address(rest)}
     elif colon and kind == "sa":
-        namespace, name = _namespaced(source, rest, BAD_SOURCE)
+        namespace, name = _namespaced(source, BAD_SOURCE, settings)
         way_out = "write sa:<namespace>/<name>, with names that Kubernetes takes"
         _proper(source, dns_label_problem(namespace), f"service account, since `{namespace}` is no namespace", way_out)
         _proper(source, dns_subdomain_problem(name), f"service account, since `{name}` is no name", way_out)
         yield _account(namespace, name, settings)
     elif colon and kind == "pod":
-        for workload in _workloads(source, rest, world, BAD_SOURCE):
+        for workload in _workloads(source, world, BAD_SOURCE, settings):
             known = {**_workload_identity(workload, settings), SOURCE_WORKLOAD: workload.key}
             address = world.address_of(workload)
             yield {**known, ADDRESS: address} if address is not None else known
@@ -223,29 +250,29 @@ def _address(text: str) -> str:
 # Where to
 
 
-def _destinations(question: Question, asked: Request, world: World) -> Iterator[Destination]:
-    kind, _, rest = question.to.partition(":")
+def _destinations(question: Question, asked: Request, world: World, settings: Settings) -> Iterator[Destination]:
+    kind = question.to.partition(":")[0]
     if question.port is not None and not 1 <= question.port <= 65535:
         raise QuestionError(BAD_ATTRIBUTE, f"port {question.port} is not between 1 and 65535")
     port: Values = {} if question.port is None else {PORT: question.port}
     match kind:
         case "pod":
-            for workload in _workloads(question.to, rest, world, BAD_DESTINATION):
+            for workload in _workloads(question.to, world, BAD_DESTINATION, settings):
                 yield workload.key, (workload.key,), {**port, SERVICE: None}
         case "service":
-            service = _declared("Service", question.to, rest, world.services)
+            service = _declared("Service", question.to, world.services, settings)
             for workload, values in _behind(service, question.port, world):
                 yield workload.key, (workload.key,), values
         case "gateway":
-            gateway = _declared("Gateway", question.to, rest, world.gateways)
+            gateway = _declared("Gateway", question.to, world.gateways, settings)
             for where, points, routed_to in through_gateway(gateway, asked, world, any_host=question.is_bare_message):
                 yield where, points, {**port, **_handshake(question), BACKEND: routed_to}
         case "backend":
-            backend = _declared("Backend", question.to, rest, world.backends)
+            backend = _declared("Backend", question.to, world.backends, settings)
             point = str(BackendNamed(backend.namespace, backend.name))
             yield f"backend {backend.key}", (point,), {**port, BACKEND: backend.key}
         case "route":
-            route = _route(question.to, rest, world)
+            route = _route(question.to, world, settings)
             for where, points, routed_to in through_route(route, asked, world):
                 yield where, points, {**port, **_handshake(question), BACKEND: routed_to}
         case _:
@@ -256,16 +283,16 @@ def _destinations(question: Question, asked: Request, world: World) -> Iterator[
             )
 
 
-def _declared(kind: str, written: str, rest: str, declared: Mapping[str, T]) -> T:
-    namespace, name = _namespaced(written, rest, BAD_DESTINATION)
+def _declared(kind: str, written: str, declared: Mapping[str, T], settings: Settings) -> T:
+    namespace, name = _namespaced(written, BAD_DESTINATION, settings)
     found = declared.get(f"{namespace}/{name}")
     if found is None:
         raise _not_declared(kind, f"{namespace}/{name}", declared)
     return found
 
 
-def _route(written: str, rest: str, world: World) -> Route:
-    namespace, name = _namespaced(written, rest, BAD_DESTINATION)
+def _route(written: str, world: World, settings: Settings) -> Route:
+    namespace, name = _namespaced(written, BAD_DESTINATION, settings)
     found = world.routes.get(f"HTTPRoute/{namespace}/{name}")
     if found is None:
         declared = {f"{one.namespace}/{one.name}": one for one in world.routes.values() if one.kind == "HTTPRoute"}
@@ -282,6 +309,10 @@ def _behind(service: Service, port: int | None, world: World) -> Iterator[tuple[
     """Every pod of a Service, on the port that the Service's port leads to; on each, where none is asked about."""
     key = f"{service.namespace}/{service.name}"
     pods = [world.workloads[pod] for pod in world.pods_of(key)]
+    unknown = world.unknown_endpoints(key) if service.takes_endpoints else ()
+    if unknown:
+        message = f"Service {key} leads to {unknown[0]}, which is no pod that a manifest declares"
+        raise QuestionError(NOTHING_BEHIND, message, "give the pods of its EndpointSlices too")
     if not pods:
         raise QuestionError(NOTHING_BEHIND, f"Service {key} selects no pods")
     if port is not None and all(port != one.port for one in service.ports):
@@ -297,18 +328,21 @@ def _behind(service: Service, port: int | None, world: World) -> Iterator[tuple[
         yield pod, {SERVICE: key, PORT: number}
 
 
-def _workloads(written: str, rest: str, world: World, code: Code) -> tuple[Workload, ...]:
-    namespace, name = _namespaced(written, rest, code)
+def _workloads(written: str, world: World, code: Code, settings: Settings) -> tuple[Workload, ...]:
+    namespace, name = _namespaced(written, code, settings)
     found = world.find_workloads(namespace, name)
     if not found:
         raise _not_declared("Pod", f"{namespace}/{name}", world.workloads)
     return found
 
 
-def _namespaced(written: str, rest: str, code: Code) -> tuple[str, str]:
+def _namespaced(written: str, code: Code, settings: Settings) -> tuple[str, str]:
+    """The namespace and the name of `kind:namespace/name`; of `kind:name` it is the namespace of the settings."""
+    kind, _, rest = written.partition(":")
     namespace, slash, name = rest.partition("/")
-    if not namespace or not name or not slash or "/" in name:
-        kind = written.partition(":")[0]
+    if not slash and kind != "sa":  # a name that is misspelt would be an account as good as any
+        namespace, name = settings.namespace, rest
+    if not namespace or not name or "/" in name:
         raise QuestionError(code, f"`{written}` names no {kind}", f"write {kind}:<namespace>/<name>")
     return namespace, name
 
@@ -339,7 +373,8 @@ def _http(question: Question) -> Values:
         if not question.path.startswith("/") and question.path != "*":
             raise QuestionError(BAD_ATTRIBUTE, f"`{question.path}` is not a path", f"write /{question.path}")
         handed = handed_path(question.path)
-        values |= {PATH: comparable_path(question.path), URL_PATH: handed, TARGET: handed + query_of(question.path)}
+        values |= {PATH: comparable_path(question.path), SENT_PATH: sent_path(question.path)}
+        values |= {URL_PATH: handed, TARGET: handed + query_of(question.path)}
         if is_respelled(handed):
             values[HANDED_PATH] = handed
         values.update({query(name): known(every) for name, every in query_values(question.path).items()})
@@ -362,5 +397,5 @@ def _tokens(question: Question) -> Values:
         if question.tool is not None or values[MCP_METHOD] not in _WITH_NAME:
             values[MCP_TOOL] = question.tool
         if question.is_bare_message:
-            values |= {METHOD: "POST", **dict.fromkeys(PATHS, "/")}
+            values |= {METHOD: "POST", SENT_PATH: "/", **dict.fromkeys(PATHS, "/")}
     return values

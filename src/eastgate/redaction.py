@@ -11,13 +11,19 @@ __all__ = ["without_quotes", "without_secrets"]
 # What is a Secret must be known of texts that cannot be read as well, so these look at lines and not at values.
 _SEPARATOR = re.compile(r"(?:---|\.\.\.)(?=\s|$)")
 _SECRET = re.compile(r"""["']?\bkind["']?\s*:\s*(?:(?:[!&]\S*|[|>][-+\d]*)\s+)*["']?Secret(?:List)?(?![-\w./])""")
+_SECRET_LIST = re.compile(r"""\bkind["']?\s*:\s*["']?SecretList\b""")
+_LIST = re.compile(r"""[ ]*["']?items["']?\s*:\s*\[?\s*$""")
+_ITEM = re.compile(r"[ ]*(?:- |\{[ ]*$)")
+_KIND = re.compile(r"""[ ]*(?:- )?["']?kind["']?\s*:""")
 _CONTENT = re.compile(r"""["']?\b(?:metadata|data|stringData)["']?\s*:""")
 _BRACE = re.compile("[{}]")
 _FIELD = re.compile(r"""(?P<indent>\s*(?:-\s+)*)(?P<quote>["']?)(?P<name>[-\w./]+)(?P=quote)\s*:(?=\s|$)""")
-_TEMPLATE = re.compile(r"(?<=:\s)(\{\{).*?(\}\})?\s*$")
+_TEMPLATE = re.compile(r"(?:(?<=:\s)|\A\s)(\{\{).*?(\}\})?\s*$")
 
-# The fields that every Secret has, and of which of them the value may be seen.
-_NAMED = (("type",), ("data",), ("stringData",), ("immutable",), ())
+# Of which fields the value may be seen. Keys are no secrets, but for lines that may be part of a value.
+_HELD = ("data", "stringData")
+_DEEPEST = 2
+_NOTE = ("metadata", "annotations", "*")
 _PLAIN = r"""(?P<quote>["']?)[-\w./]+(?P=quote),?"""
 _LABELS = r"\{[-\w./:, ]*\}"
 _SHOWN = {
@@ -28,6 +34,9 @@ _SHOWN = {
     ("metadata", "namespace"): _PLAIN,
     ("metadata", "labels"): _LABELS,
     ("metadata", "labels", "*"): _PLAIN,
+    ("metadata", "annotations", "*"): _PLAIN,
+    ("type",): _PLAIN,
+    ("immutable",): _PLAIN,
 }
 
 
@@ -39,8 +48,39 @@ def without_secrets(lines: list[str]) -> list[str]:
     shown: list[str] = []
     for start, end in pairwise(starts):
         document = lines[start:end]
-        shown += _starred(document) if _has_secret(document) else document
+        if not _has_secret(document):
+            shown += document
+            continue
+        for item in _items(document):
+            shown += _starred(item) if item is document or _has_secret(item) or _is_secret_list(document) else item
     return shown
+
+
+def _items(document: list[str]) -> list[list[str]]:
+    """The lines of a list, object by object, with those around it; where they cannot be told apart, all in one.
+
+    What looks like the beginning of an object and has no kind may be a line of a Secret that is not indented, and
+    stays with the lines above it.
+    """
+    first = next((at for at, line in enumerate(document) if _LIST.match(line)), None)
+    if first is None:
+        return [document]
+    opening = next((found for line in document[first + 1 :] if (found := _ITEM.match(line))), None)
+    if opening is None:
+        return [document]
+    starts = [at for at in range(first + 1, len(document)) if document[at].startswith(opening[0])]
+    parts = [document[start:end] for start, end in pairwise([0, *starts, len(document)])]
+    whole: list[list[str]] = [parts[0]]
+    for part in parts[1:]:
+        if any(_KIND.match(line) for line in part):
+            whole.append(part)
+        else:
+            whole[-1] = whole[-1] + part
+    return whole
+
+
+def _is_secret_list(document: list[str]) -> bool:
+    return any(_SECRET_LIST.search(line) for line in document)
 
 
 def _has_secret(document: list[str]) -> bool:
@@ -98,11 +138,13 @@ def _starred(document: list[str]) -> list[str]:
 
 def _shown_until(line: str, value: int, path: tuple[str, ...]) -> int:
     """How much of the line of a field may be seen. `value` is where its name ends."""
-    is_label = len(path) == 3 and path[:2] == ("metadata", "labels")
-    allowed = _SHOWN.get((*path[:2], "*") if is_label else path)
+    is_note = len(path) == len(_NOTE) and path[:2] in (("metadata", "labels"), _NOTE[:2])
+    allowed = _SHOWN.get((*path[:2], "*") if is_note else path)
     if allowed is not None:
         return len(line) if re.compile(rf"\s+{allowed}\s*").fullmatch(line, value) else value
-    return value if path in _NAMED else 0
+    if path[:1] == ("metadata",):
+        return value if len(path) <= len(_NOTE) else 0
+    return value if len(path) < _DEEPEST or (path[0] in _HELD and len(path) == _DEEPEST) else 0
 
 
 def _stars(text: str) -> str:

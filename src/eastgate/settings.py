@@ -5,6 +5,7 @@ Each one that chooses between two readings of a specification has the stricter o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
@@ -14,6 +15,7 @@ from eastgate.diagnostics import Code, did_you_mean
 
 __all__ = [
     "BAD_SETTING",
+    "DataPlane",
     "DenyOnly",
     "InboundPolicy",
     "MeshMode",
@@ -75,6 +77,13 @@ class OpenRequests(StrEnum):
     FINISH = "finish"
 
 
+class DataPlane(StrEnum):
+    """Whose proxies decide: those of the system that a policy is for, where it has its own, or ours."""
+
+    NATIVE = "native"
+    EASTGATE = "eastgate"
+
+
 class InboundPolicy(StrEnum):
     """Linkerd's default policies: what it lets in on a port that nothing else governs."""
 
@@ -99,6 +108,7 @@ class Settings:
     """All settings, with their defaults."""
 
     trust_domain: str = "cluster.local"
+    namespace: str = "default"
     mesh_mode: MeshMode = MeshMode.SIDECAR
     deny_only: DenyOnly = DenyOnly.DENY
     service_target: ServiceTarget = ServiceTarget.WORKLOADS
@@ -110,6 +120,7 @@ class Settings:
     linkerd_probe_networks: Networks = _EVERYWHERE
     authorino_compat: bool = False
     open_requests: OpenRequests = OpenRequests.END
+    data_plane: DataPlane = DataPlane.NATIVE
 
     def __post_init__(self) -> None:
         if self.service_target is ServiceTarget.TRAFFIC and self.mesh_mode is not MeshMode.AMBIENT:
@@ -132,6 +143,10 @@ class Settings:
                 )
             changes[attribute] = _value(name, attribute, value)
         return replace(base or cls(), **changes)  # type: ignore[arg-type] # _value has checked each
+
+    def enforced(self) -> Settings:
+        """The same where our own proxies enforce: what they do is not a matter of choice."""
+        return replace(self, data_plane=DataPlane.EASTGATE)
 
     def mesh_name(self, namespace: str, account: str) -> str:
         """What Linkerd calls a service account; `*` as the account: what it calls all of the namespace.
@@ -173,6 +188,8 @@ def _value(name: str, attribute: str, value: object) -> str | bool | Networks:
         return type(default)(value)
     if isinstance(default, tuple):
         return _read_networks(name, value)
+    if attribute == "namespace" and not re.fullmatch(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", value):
+        raise SettingsError(f"setting `{name}` must be the name of a namespace, not `{value}`")
     if not value or not all(c.islower() or c.isdigit() or c in "._-" for c in value) or not value.isascii():
         what = "a trust domain" if attribute == "trust_domain" else "a name"
         raise SettingsError(f"setting `{name}` must be {what} ([a-z0-9._-]+), not `{value}`")

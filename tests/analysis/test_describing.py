@@ -101,34 +101,34 @@ def test_what_is_not_there_is_an_error_that_helps() -> None:
 LINKERD = """
 apiVersion: v1
 kind: Pod
-metadata: {name: a, namespace: n, labels: {app: a}}
+metadata: {name: a, namespace: 'n', labels: {app: a}}
 spec: {containers: [{name: c, image: c, ports: [{name: http, containerPort: 80}]}]}
 ---
 apiVersion: v1
 kind: Pod
-metadata: {name: b, namespace: n, labels: {app: b}}
+metadata: {name: b, namespace: 'n', labels: {app: b}}
 spec: {containers: [{name: c, image: c, ports: [{name: http, containerPort: 80}]}]}
 ---
 apiVersion: policy.linkerd.io/v1beta3
 kind: Server
-metadata: {name: of-a, namespace: n, creationTimestamp: "2024-01-01T00:00:00Z"}
+metadata: {name: of-a, namespace: 'n', creationTimestamp: "2024-01-01T00:00:00Z"}
 spec: {podSelector: {matchLabels: {app: a}}, port: 80}
 ---
 apiVersion: policy.linkerd.io/v1beta3
 kind: Server
-metadata: {name: late, namespace: n, creationTimestamp: "2025-01-01T00:00:00Z"}
+metadata: {name: late, namespace: 'n', creationTimestamp: "2025-01-01T00:00:00Z"}
 spec: {podSelector: {matchLabels: {app: a}}, port: http}
 ---
 apiVersion: policy.linkerd.io/v1alpha1
 kind: AuthorizationPolicy
-metadata: {name: on-a, namespace: n}
+metadata: {name: on-a, namespace: 'n'}
 spec:
   targetRef: {group: policy.linkerd.io, kind: Server, name: of-a}
   requiredAuthenticationRefs: [{kind: ServiceAccount, name: x}]
 ---
 apiVersion: policy.linkerd.io/v1alpha1
 kind: AuthorizationPolicy
-metadata: {name: on-late, namespace: n}
+metadata: {name: on-late, namespace: 'n'}
 spec:
   targetRef: {group: policy.linkerd.io, kind: Server, name: late}
   requiredAuthenticationRefs: [{group: policy.linkerd.io, kind: MeshTLSAuthentication, name: missing}]
@@ -156,19 +156,19 @@ def test_a_reference_that_leads_nowhere_shows_in_the_status() -> None:
 KUADRANT = """
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
-metadata: {name: g, namespace: n}
+metadata: {name: g, namespace: 'n'}
 spec: {gatewayClassName: c, listeners: [{name: l, port: 80, protocol: HTTP}]}
 ---
 apiVersion: apim.kuadrant.io/v1alpha1
 kind: AuthPolicy
-metadata: {name: older, namespace: n, creationTimestamp: "2024-01-01T00:00:00Z"}
+metadata: {name: older, namespace: 'n', creationTimestamp: "2024-01-01T00:00:00Z"}
 spec:
   targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: g}
   authSchemes: [{hosts: ["*"], identity: [{name: all, anonymous: {}}]}]
 ---
 apiVersion: apim.kuadrant.io/v1alpha1
 kind: AuthPolicy
-metadata: {name: younger, namespace: n, creationTimestamp: "2025-01-01T00:00:00Z"}
+metadata: {name: younger, namespace: 'n', creationTimestamp: "2025-01-01T00:00:00Z"}
 spec:
   targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: g}
   authSchemes: [{hosts: ["*"], identity: [{name: all, anonymous: {}}]}]
@@ -191,12 +191,12 @@ def test_pods_of_a_service_that_differ_are_told_apart() -> None:
         + """---
 apiVersion: v1
 kind: Service
-metadata: {name: both, namespace: n}
+metadata: {name: both, namespace: 'n'}
 spec: {selector: {}, ports: [{port: 80}]}
 ---
 apiVersion: v1
 kind: Service
-metadata: {name: s, namespace: n}
+metadata: {name: s, namespace: 'n'}
 spec: {selector: {shared: "yes"}, ports: [{port: 8080, targetPort: http}]}
 """
     )
@@ -226,3 +226,24 @@ spec: {targetRefs: [{group: "", kind: Service, name: s}], action: DENY, rules: [
     said = one(cluster_of(manifests, meshMode="ambient", serviceTarget="traffic"), "pod", "pod1")
     assert "addressed to the pod:" in said
     assert "addressed to Service default/s:" in said
+
+
+@pytest.mark.parametrize("width", [72, 80, 120])
+@pytest.mark.parametrize(("where", "kind", "name"), CASES)
+def test_a_description_fits_a_terminal_and_says_the_same(where: str, kind: str, name: str, width: int) -> None:
+    [description] = describe(example(where), kind, name, None)
+    lines = description.lines(width=width)
+    assert max(map(len, lines)) <= width
+    assert "".join("".join(lines).split()) != ""
+    assert sorted("".join("".join(lines).split())) == sorted("".join("".join(description.lines()).split()))
+
+
+def test_verdicts_and_actions_have_colors() -> None:
+    [pod] = describe(example("shop"), "pod", "payments", None)
+    shown = "\n".join(pod.lines(color=True, width=80))
+    assert "\033[32mallow\033[0m if POST /v1/charges" in shown
+    assert "\033[31mdeny\033[0m otherwise" in shown
+    assert "no-sandbox  \033[31mDENY\033[0m, network" in shown
+    [policy] = describe(example("shop"), "policy", "no-sandbox", None)
+    assert "\033[31mDENY\033[0m" in "\n".join(policy.lines(color=True))
+    assert "\033" not in "\n".join(policy.lines())

@@ -17,6 +17,7 @@ from eastgate.policy import Layer, Request
 from eastgate.policy.attributes import BACKEND, IDENTITY, MESH_NAME, METHOD, PATH, PORT, SERVICE, header
 from eastgate.policy.paths import is_refused
 from eastgate.questions import arrivals
+from eastgate.settings import DataPlane
 from tests.analysis.finding import branch_of, row_of
 from tests.worlds import access_generate, generate, kuadrant_generate, linkerd_generate
 from tests.worlds.kuadrant_oracle import Call as HttpCall
@@ -24,7 +25,7 @@ from tests.worlds.linkerd_oracle import ALL_POLICIES, Call, Manifest
 from tests.worlds.test_generated_access import every_call, question
 from tests.worlds.test_generated_clusters import authority_of, situations
 from tests.worlds.test_generated_kuadrant import accepted, decided
-from tests.worlds.test_generated_linkerd import request_of
+from tests.worlds.test_generated_linkerd import compared, request_of
 
 PATHS = [path for path in generate.PATHS if not is_refused(path)]
 
@@ -92,17 +93,24 @@ def test_rows_of_a_service_are_allowed_only_where_every_pod_allows(situation: tu
     linkerd_generate.namespace,
     linkerd_generate.resources,
     st.sampled_from(ALL_POLICIES),
+    st.sampled_from(DataPlane),
     linkerd_generate.calls,
 )
 def test_rows_of_a_pod_in_linkerds_mesh_agree_with_the_engine(
-    pods: list[Manifest], namespace: Manifest, resources: list[Manifest], default: str, calls: list[Call]
+    pods: list[Manifest],
+    namespace: Manifest,
+    resources: list[Manifest],
+    default: str,
+    plane: DataPlane,
+    calls: list[Call],
 ) -> None:
-    cluster = Cluster(authority_of([namespace, *pods, *resources], Settings.of({"linkerdDefaultPolicy": default})))
+    chosen = Settings.of({"linkerdDefaultPolicy": default, "dataPlane": plane})
+    cluster = Cluster(authority_of([namespace, *pods, *resources], chosen))
     for key, workload in cluster.authority.world.workloads.items():
         ((_, table),) = pod_tables(cluster, workload)
-        for call in calls:
+        for call in compared(calls, plane):
             if call.address != "127.0.0.1":  # that is the pod itself, which the table is not about
-                agrees(table, cluster.layers(key), _named(request_of(call)))
+                agrees(table, cluster.layers(key), _named(request_of(call, plane)))
 
 
 def _named(request: Request) -> Request:

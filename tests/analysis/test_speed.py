@@ -65,11 +65,11 @@ def test_a_rule_for_thousands_of_callers_is_one_row(many: int) -> None:
     cluster = cluster_of(f"""
 apiVersion: v1
 kind: Pod
-metadata: {{name: p, namespace: n}}
+metadata: {{name: p, namespace: 'n'}}
 ---
 apiVersion: gateway.networking.x-k8s.io/v1alpha2
 kind: AuthorizationPolicy
-metadata: {{name: q, namespace: n}}
+metadata: {{name: q, namespace: 'n'}}
 spec:
   targetRefs: [{{kind: Pod, selector: {{}}}}]
   action: ALLOW

@@ -7,17 +7,17 @@ import pytest
 from eastgate.analysis.describing.policy import conditions_of
 from tests.analysis.world import cluster_of
 
-POD = "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: n, labels: {app: a}}}"
+POD = "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: 'n', labels: {app: a}}}"
 GATEWAY = """
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
-metadata: {name: g, namespace: n}
+metadata: {name: g, namespace: 'n'}
 spec: {gatewayClassName: c, listeners: [{name: l, port: 80, protocol: HTTP}]}
 """
 SERVER = """
 apiVersion: policy.linkerd.io/v1beta3
 kind: Server
-metadata: {name: s, namespace: n, labels: {role: front}}
+metadata: {name: s, namespace: 'n', labels: {role: front}}
 spec: {podSelector: {matchLabels: {app: a}}, port: 80}
 """
 
@@ -26,7 +26,7 @@ def gep(target: str) -> str:
     return f"""
 apiVersion: gateway.networking.x-k8s.io/v1alpha2
 kind: AuthorizationPolicy
-metadata: {{name: q, namespace: n}}
+metadata: {{name: q, namespace: 'n'}}
 spec: {{targetRefs: [{target}], action: ALLOW, rules: []}}
 """
 
@@ -35,11 +35,11 @@ def access(gateway: str, namespace: str) -> str:
     return f"""
 apiVersion: agentic.networking.x-k8s.io/v1alpha1
 kind: XAccessPolicy
-metadata: {{name: q, namespace: n}}
+metadata: {{name: q, namespace: 'n'}}
 spec:
   targetRefs: [{{group: gateway.networking.k8s.io, kind: Gateway, name: {gateway}}}]
   action: ExternalAuth
-  externalAuth: {{protocol: GRPC, grpc: {{}}, backendRef: {{name: authz, namespace: {namespace}, port: 9000}}}}
+  externalAuth: {{protocol: GRPC, grpc: {{}}, backendRef: {{name: authz, namespace: '{namespace}', port: 9000}}}}
 """
 
 
@@ -47,9 +47,9 @@ def linkerd(kind: str, name: str, group: str = "policy.linkerd.io", refs: str = 
     return f"""
 apiVersion: policy.linkerd.io/v1alpha1
 kind: AuthorizationPolicy
-metadata: {{name: q, namespace: n}}
+metadata: {{name: q, namespace: 'n'}}
 spec:
-  targetRef: {{group: "{group}", kind: {kind}, name: {name}}}
+  targetRef: {{group: "{group}", kind: {kind}, name: '{name}'}}
   requiredAuthenticationRefs: [{refs}]
 """
 

@@ -26,6 +26,10 @@ NOT_IN_A_FILE = {
     sources.EMPTY_FOLDER,  # a folder
     sources.LEADS_OUT,  # a link; tests/attacks/test_files.py
     sources.NOT_A_FILE,  # a pipe; tests/attacks/test_files.py
+    # folders; tests/sources/test_folders.py and test_kustomize.py
+    *(sources.LEFT_ASIDE, sources.EMPTY_INPUT, sources.HELM_CHART, sources.BAD_PATTERN),
+    *(sources.NOT_BUILT, sources.REMOTE_BASE),
+    *(sources.KUSTOMIZATION_NAMED, sources.KUSTOMIZE_CHOICE, sources.KUSTOMIZE_FAILED, sources.KUSTOMIZE_MISSING),
 }
 
 

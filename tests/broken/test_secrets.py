@@ -217,10 +217,10 @@ stringData:
         "metadata:",
         "  name: keys",
         "  labels: {app: shop}",
-        "type: ******",
+        "type: Opaque",
         "stringData:",
-        "  ***** *******",
-        "  ***** *",
+        "  name: *******",
+        "  conf: *",
         "    *********",
         "      ***** *******",
     ]
@@ -228,3 +228,59 @@ stringData:
 
 def test_a_template_in_a_secret_is_recognized() -> None:
     assert "{{ ******* }}" in said("s.yaml", HEAD + "stringData:\n  api_key: {{ hunter2 }}\n")
+
+
+def lines_of(name: str, text: str) -> list[str]:
+    """All lines of a text as findings show them."""
+    (finding, *_) = (one for one in read(name, text).reporter if one.span is not None)
+    assert finding.span is not None
+    return [finding.span.source.line(number + 1) for number in range(len(text.splitlines()))]
+
+
+BAD_ITEM = """\
+- apiVersion: v1
+  kind: Pod
+  metadata: {name: visible, labels: {a: 1}}
+"""
+HOLDING_ITEM = """\
+- apiVersion: v1
+  data:
+    visible: 31337
+  kind: Secret
+  metadata: {name: keys}
+"""
+
+
+@pytest.mark.parametrize(
+    "items",
+    [BAD_ITEM + HOLDING_ITEM, HOLDING_ITEM + BAD_ITEM, BAD_ITEM + HOLDING_ITEM + BAD_ITEM.replace("le,", "ly,")],
+)
+def test_in_a_list_only_the_values_of_secrets_are_hidden(items: str) -> None:
+    text = f"apiVersion: v1\nkind: List\nitems:\n{items}"
+    told = said("s.yaml", text)
+    assert leaks(told) == []
+    assert "metadata: {name: visible, labels: {a: 1}}" in told
+    assert "    visible: *****" in lines_of("s.yaml", text)
+
+
+def test_in_a_list_of_json_only_the_values_of_secrets_are_hidden() -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "visible", "labels": {"a": 1}}}
+    secret = {"apiVersion": "v1", "kind": "Secret", "data": {"visible": 31337}, "metadata": {"name": "keys"}}
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [pod, secret]}, indent=4)
+    told = said("s.json", text)
+    assert leaks(told) == []
+    assert '"a": 1' in told
+    assert any('"visible": *****' in line for line in lines_of("s.json", text))
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        HOLDING_ITEM.replace("31337", "|\n- hunter2\n- : x"),
+        HOLDING_ITEM.replace("data:", "stringData: {").replace("31337", "@hunter2"),
+        HOLDING_ITEM.replace("  data:", " data:").replace("31337", "@hunter2"),
+        HOLDING_ITEM.replace("  kind", " kind").replace("31337", "@hunter2") + "- kind: Pod\n",
+    ],
+)
+def test_a_secret_of_a_list_that_is_broken_off_is_hidden_whole(items: str) -> None:
+    assert leaks(said("s.yaml", f"apiVersion: v1\nkind: List\nitems:\n{BAD_ITEM}{items}{BAD_ITEM}")) == []

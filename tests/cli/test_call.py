@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -52,8 +53,20 @@ def application() -> Iterator[int]:
 @pytest.fixture(scope="module")
 def mesh(tmp_path_factory: pytest.TempPathFactory, application: int) -> Iterator[Up]:
     folder = tmp_path_factory.mktemp("call")
-    with up(folder, "--app", f"shop/web:8080=127.0.0.1:{application}", name="calls") as running:
+    down = ("--app", f"shop/cart:9090=127.0.0.1:{_closed_port()}")
+    with up(folder, "--app", f"shop/web:8080=127.0.0.1:{application}", *down, name="calls") as running:
         yield running
+
+
+def _closed_port() -> int:
+    """A port that nobody listens on, for as long as this process keeps it."""
+    taken = socket.socket()
+    taken.bind(("127.0.0.1", 0))
+    _TAKEN.append(taken)
+    return int(taken.getsockname()[1])
+
+
+_TAKEN: list[socket.socket] = []
 
 
 def call(cli: Cli, *words: str) -> Result:
@@ -143,6 +156,36 @@ def test_a_call_that_is_let_through_and_not_answered_is_no_success(cli: Cli, mes
     told = json.loads(call(cli, *asked, "-o", "json").stdout)
     [one] = told["calls"]
     assert (told["verdict"], one["verdict"], one["answered"], one["agrees"]) == ("allow", "allow", False, True)
+
+
+METRICS = ("--from", "sa:monitoring/prometheus", "--to", "pod:shop/cart", "--port", "9090")
+
+
+@pytest.mark.parametrize("words", [("--raw", "--data", "hello"), ("--raw",), ("/metrics",)])
+def test_an_application_that_is_down_behind_a_port_is_no_denial(cli: Cli, mesh: Up, words: tuple[str, ...]) -> None:
+    """The port is not read as HTTP: the proxy can only close, which looks like a denial to the caller."""
+    done = call(cli, *METRICS, *words)
+    assert done.exit_code == 4, done.stdout
+    assert done.stdout.startswith("NO ANSWER  ")
+    assert "  proxy:  allow: it was let in, and the application cannot be reached\n" in done.stdout
+    assert "  engine: allow: ClusterAuthorizationPolicy/metrics rule 0 allows it" in done.stdout
+    assert "DISAGREE" not in done.stdout
+    denied = call(cli, "--from", "sa:shop/web", "--to", "pod:shop/cart", "--port", "9090", *words)
+    assert denied.exit_code == 1
+    assert denied.stdout.startswith("DENY  ")
+
+
+def test_an_application_that_is_down_is_told_of_once(cli: Cli, mesh: Up) -> None:
+    [one] = json.loads(call(cli, *METRICS, "/metrics", "-o", "json").stdout)["calls"]
+    [last] = json.loads(call(cli, *CART, "-o", "json").stdout)["calls"]
+    found = []
+    while (seen := mesh.until("decided"))["source"] != last["proxy"]["source"]:
+        found += [seen] if seen["source"] == one["proxy"]["source"] else []
+    [down] = found
+    assert (down["verdict"], down["detail"]) == ("allow", "UF,URX")
+    assert down["reason"] == "it was let in, and the application cannot be reached"
+    why = json.loads(cli("why", "--name", "calls", "-o", "json", json.dumps(down)).stdout)["lines"]
+    assert why[0]["standing"] == "the manifests still say so"
 
 
 def test_a_silent_call_that_the_proxy_has_not_decided_yet_is_not_told_as_allowed(cli: Cli, mesh: Up) -> None:

@@ -225,3 +225,19 @@ def test_explain_json_has_the_answer_and_the_text(cli: Cli, shop: str) -> None:
     answer = json.loads(cli("explain", "-f", shop, *words).stdout)
     assert answer.keys() >= KEYS | {"explanation"}
     assert answer["explanation"].startswith("ALLOW")
+
+
+@pytest.mark.parametrize("command", ["check", "explain"])
+def test_a_misspelt_name_is_warned_of_and_with_strict_an_error(cli: Cli, shop: str, command: str) -> None:
+    words = (command, "-f", shop, "--from", "sa:shop/wbe", "--to", "pod:shop/cart", "--port", "8080")
+    result = cli(*words, "--method", "get")
+    assert result.exit_code == 1
+    assert "warning[EG0130]: no manifest and no policy has the service account `wbe`" in result.stderr
+    assert "help: did you mean sa:shop/web?" in result.stderr
+    assert "warning[EG0131]" in result.stderr
+    told = json.loads(cli(*words, "-o", "json").stdout)
+    assert (told["verdict"], [one["code"] for one in told["warnings"]]) == ("deny", ["EG0130"])
+    strict = cli(*words, "--strict")
+    assert (strict.exit_code, strict.stdout) == (2, "")
+    assert "error[EG0130]" in strict.stderr
+    assert cli(command, "-f", shop, "--from", "sa:shop/web", "--to", "pod:shop/cart", "--strict").exit_code == 1

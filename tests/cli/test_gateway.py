@@ -13,12 +13,12 @@ PROTOTYPE = "agentic.prototype.x-k8s.io"
 MANIFESTS = f"""\
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
-metadata: {{name: g, namespace: n}}
+metadata: {{name: g, namespace: 'n'}}
 spec: {{gatewayClassName: c, listeners: [{{name: l, port: 80, protocol: HTTP}}]}}
 ---
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
-metadata: {{name: r, namespace: n}}
+metadata: {{name: r, namespace: 'n'}}
 spec:
   parentRefs: [{{name: g}}]
   rules:
@@ -28,17 +28,17 @@ spec:
 ---
 apiVersion: {PROTOTYPE}/v0alpha0
 kind: XBackend
-metadata: {{name: stable, namespace: n}}
+metadata: {{name: stable, namespace: 'n'}}
 spec: {{mcp: {{serviceName: s, port: 80}}}}
 ---
 apiVersion: {PROTOTYPE}/v0alpha0
 kind: XBackend
-metadata: {{name: canary, namespace: n}}
+metadata: {{name: canary, namespace: 'n'}}
 spec: {{mcp: {{serviceName: s, port: 80}}}}
 ---
 apiVersion: {PROTOTYPE}/v0alpha0
 kind: XAccessPolicy
-metadata: {{name: ask, namespace: n}}
+metadata: {{name: ask, namespace: 'n'}}
 spec:
   targetRefs: [{{group: gateway.networking.k8s.io, kind: Gateway, name: g}}]
   rules:
@@ -50,7 +50,7 @@ spec:
 ---
 apiVersion: {PROTOTYPE}/v0alpha0
 kind: XAccessPolicy
-metadata: {{name: canary-only-reads, namespace: n}}
+metadata: {{name: canary-only-reads, namespace: 'n'}}
 spec:
   targetRefs: [{{group: {PROTOTYPE}, kind: XBackend, name: canary}}]
   rules:

@@ -45,3 +45,23 @@ def test_every_command_has_help(cli: Cli) -> None:
     for command in ("check", "explain", "test", "version", "completion"):
         assert command in listed
         assert cli(command, "--help").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (("chek",), "Did you mean 'check'?"),
+        (("Explain",), "Did you mean 'explain'?"),
+        (("tests", "x.yaml"), "Did you mean 'test'?"),
+        (("check", "--fron", "sa:a/b"), "'--from'"),
+        (("up", "--metric", "9000"), "'--metrics'"),
+    ],
+)
+def test_a_misspelt_command_or_option_gets_a_suggestion(cli: Cli, words: tuple[str, ...], meant: str) -> None:
+    said = cli(*words)
+    assert said.exit_code == 2
+    assert meant in said.stderr
+
+
+def test_a_command_that_is_like_none_gets_no_suggestion(cli: Cli) -> None:
+    assert "No such command 'frobnicate'.\n" in cli("frobnicate").stderr

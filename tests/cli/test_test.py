@@ -159,11 +159,51 @@ def test_a_broken_table_exits_with_2_and_says_where(cli: Cli, old: str, new: str
     assert result.exit_code == 2
     assert says in result.stderr
     assert "t.yaml:" in result.stderr
+    *_, before, last = result.stdout.splitlines()
+    assert before == "1 table could not be read"
+    assert last == "0 passed, 1 failed"
+
+
+def test_a_table_that_cannot_be_read_is_no_success_of_the_others(cli: Cli) -> None:
+    Path("broken.yaml").write_text(TABLE.replace("expect: deny", "expects: deny") + "---\n" + TABLE)
+    result = cli("test", ".", "-o", "junit")
+    assert result.exit_code == 2
+    suites = ET.fromstring(result.stdout)  # noqa: S314 - written by ourselves
+    assert suites.attrib == {"tests": "5", "failures": "1"}
+    [failure] = suites.iter("failure")
+    assert failure.attrib["message"].startswith("it could not be read: unknown field `expects`")
+    text = cli("test", ".").stdout
+    assert text == (
+        "FAIL ./broken.yaml:1 t: it can be read\n"
+        "     it could not be read: unknown field `expects` in a case (./broken.yaml:9:73)\n"
+        "1 table could not be read\n"
+        "4 passed, 1 failed\n"
+    )
+
+
+def test_the_last_line_is_green_only_where_all_is_well(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert cli("test", "t.yaml").stdout == "\033[32m2 passed, 0 failed\033[0m\n"
+    Path("t.yaml").write_text(TABLE.replace("expect: deny", "expect: allow"))
+    assert cli("test", "t.yaml").stdout.endswith("\033[31m1 passed, 1 failed\033[0m\n")
+    Path("t.yaml").write_text(TABLE.replace("expect: deny", "expects: deny"))
+    assert cli("test", "t.yaml").stdout.endswith("\033[31m0 passed, 1 failed\033[0m\n")
 
 
 def test_no_tables_at_all_is_an_error(cli: Cli) -> None:
-    assert cli("test", "m.yaml").exit_code == 2
-    assert cli("test", "missing").exit_code == 2
+    for path in ("m.yaml", "missing"):
+        result = cli("test", path)
+        assert result.exit_code == 2
+        assert result.stdout.endswith("1 table could not be read\n0 passed, 1 failed\n")
+
+
+def test_a_broken_file_of_a_folder_that_seems_to_hold_a_table_is_not_passed_over(cli: Cli) -> None:
+    Path("broken.yaml").write_text("\t" + TABLE)
+    Path("chart.yaml").write_text("{{ if .Values.on }}\nkind: Pod\n")
+    result = cli("test", ".")
+    assert result.exit_code == 2
+    assert result.stdout.endswith("1 table could not be read\n2 passed, 1 failed\n")
 
 
 def test_json_output(cli: Cli) -> None:
@@ -197,3 +237,47 @@ def test_coverage_names_the_rules_that_no_case_exercised(cli: Cli) -> None:
 
 def test_verbose_shows_what_passed(cli: Cli) -> None:
     assert "ok   t: a gets in" in cli("test", "-v", "t.yaml").stdout
+
+
+MISSPELT = """\
+apiVersion: eastgate.dev/v1alpha1
+kind: DecisionTest
+metadata: {name: t}
+spec:
+  manifests: [{manifests}]
+  cases:
+  - {name: account, from: sa:shop/catr, to: pod:shop/payments, port: 8443, expect: deny}
+  - {name: namespace, from: sa:shpo/cart, to: pod:shop/payments, port: 8443, expect: deny}
+  - name: method
+    from: sa:shop/cart
+    to: pod:shop/payments
+    port: 8443
+    http: {method: get, path: /v1/charges/7}
+    expect: deny
+"""
+
+
+def test_misspelt_names_and_methods_are_warned_of_where_they_stand(cli: Cli, shop: str) -> None:
+    Path("t.yaml").write_text(MISSPELT.replace("{manifests}", shop))
+    result = cli("test", "--follow", "t.yaml")
+    assert (result.exit_code, result.stdout) == (0, "3 passed, 0 failed\n")
+    for line, underlined, meant in (
+        (7, "sa:shop/catr", "did you mean sa:shop/cart?"),
+        (8, "sa:shpo/cart", "did you mean sa:shop/cart?"),
+        (13, "get", "write GET"),
+    ):
+        [said] = [one for one in result.stderr.split("\n\n") if f"--> t.yaml:{line}:" in one]
+        assert said.startswith("warning[EG013")
+        assert "^" * len(underlined) in said
+        assert said.endswith(f"= help: {meant}")
+    told = json.loads(cli("test", "--follow", "t.yaml", "-o", "json").stdout)
+    assert [one["underlined"] for one in told["diagnostics"]] == ["sa:shop/catr", "sa:shpo/cart", "get"]
+
+
+def test_with_strict_they_fail_their_cases(cli: Cli, shop: str) -> None:
+    Path("t.yaml").write_text(MISSPELT.replace("{manifests}", shop))
+    result = cli("test", "--follow", "--strict", "t.yaml")
+    assert result.exit_code == 1
+    assert "error[EG0130]" in result.stderr
+    assert "FAIL t.yaml:9 t: method\n     methods are compared with their letter case" in result.stdout
+    assert result.stdout.endswith("0 passed, 3 failed\n")

@@ -128,10 +128,16 @@ def test_a_policy_is_removed_and_added_with_its_file(cli: Cli, mesh: Up) -> None
     policies = mesh.manifests / "cluster.yaml"
     text = policies.read_text()
     policies.unlink()
-    assert "ClusterAuthorizationPolicy/metrics" in mesh.until("enforced")["changed"]
+    removed = mesh.until("enforced")
+    assert "ClusterAuthorizationPolicy/metrics" in removed["changed"]
+    assert removed["removed"] == removed["changed"]
+    opened = {"before": "open-except", "now": "open"}
+    assert removed["modes"] == {"monitoring/prometheus": opened, "shop/web": opened}
     assert called(cli, *request)["verdict"] == "allow"
     policies.write_text(text)
-    mesh.until("enforced")
+    added = mesh.until("enforced")
+    assert added["added"] == removed["removed"]
+    assert added["modes"]["shop/web"] == {"before": "open", "now": "open-except"}
     assert called(cli, *request)["calls"][0]["proxy"]["policy"] == "ClusterAuthorizationPolicy/closed-to-sandbox"
 
 
@@ -141,7 +147,8 @@ def test_a_new_workload_gets_a_proxy_and_a_removed_one_loses_it(cli: Cli, mesh: 
     before = set(mesh.processes())
     world.write_text(text + NEW_WORKLOAD)
     enforced = mesh.until("enforced")
-    assert enforced["changed"] == ["Deployment/shop/search"]
+    assert enforced["changed"] == enforced["added"] == ["Deployment/shop/search"]
+    assert enforced["modes"]["shop/search"] == {"before": None, "now": "open-except"}
     assert "shop/search" in enforced["touched"]
     new = set(mesh.processes()) - before
     assert len(new) == 1
@@ -335,7 +342,8 @@ def test_a_display_that_follows_on_a_terminal(cli: Cli, tmp_path: Path) -> None:
         shown = _until(terminal, shown, "1 allowed")
         assert "shop/cart-from-web rule 0" in shown
         assert "policies.yaml:11" in shown
-        assert "\x1b[32mallow" in shown
+        assert "\x1b[32mlet in" in shown
+        assert "stopsready" not in shown
         process.send_signal(signal.SIGINT)
         shown = _until(terminal, shown, "stopped live: 5 proxies")
         assert process.wait(10) == 0

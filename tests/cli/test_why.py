@@ -197,6 +197,27 @@ def test_a_running_mesh_explains_its_own_events(cli: Cli, tmp_path: Path) -> Non
     assert "error[EG0110]" in cli("why", "--name", "why", ALLOWED).stderr
 
 
+def test_a_running_mesh_knows_its_decisions_by_number(cli: Cli, tmp_path: Path) -> None:
+    with up(tmp_path, name="number") as mesh:
+        nothing = cli("why", "--name", "number", "--last")
+        assert nothing.exit_code == 2
+        assert "error[EG0114]: nothing was decided yet" in nothing.stderr
+        for caller in ("web", "payments"):
+            cli("call", "--name", "number", "--from", f"sa:shop/{caller}", "--to", "pod:shop/cart", "--port", "8080")
+        first, second = mesh.until("decided"), mesh.until("decided")
+        assert (first["number"], second["number"]) == (1, 2)
+        assert "the log: ALLOWED" in cli("why", "--name", "number", "1").stdout
+        last = cli("why", "--name", "number", "--last")
+        assert (last.exit_code, last.stdout) == (0, cli("why", "--name", "number", "#2").stdout)
+        assert "the log: DENIED" in last.stdout
+        [told] = json.loads(cli("why", "--name", "number", "2", "-o", "json").stdout)["lines"]
+        assert (told["line"]["verdict"], told["holds"]) == ("deny", True)
+        missing = cli("why", "--name", "number", "3")
+        assert missing.exit_code == 2
+        assert "help: there are 1 to 2" in missing.stderr
+        assert cli("why", "-f", str(SHOP), "2").exit_code == 2
+
+
 _SERVER = """
 {apiVersion: v1, kind: Pod, metadata: {name: cart, namespace: shop, labels: {app: cart}}}
 ---

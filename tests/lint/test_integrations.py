@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -61,3 +63,38 @@ def test_the_scripts_are_bash() -> None:
         if "run" in step:
             checked = subprocess.run(["bash", "-n"], input=step["run"], text=True, capture_output=True, check=False)
             assert checked.returncode == 0, checked.stderr
+
+
+def _lint_step(tmp_path: Path, where: Path, **inputs: str) -> subprocess.CompletedProcess[str]:
+    """Run the script of the action's step as a runner does, with the defaults of inputs that are not given."""
+    told = action()
+    (step,) = (one for one in told["runs"]["steps"] if one.get("name") == "Lint")
+    program = tmp_path / "bin/eastgate"
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m eastgate "$@"\n')
+    program.chmod(0o755)
+    values = {name: one["default"] for name, one in told["inputs"].items()} | inputs
+    names = {variable: value.strip("${} ").removeprefix("inputs.") for variable, value in step["env"].items()}
+    env = {**os.environ, **{variable: values[name] for variable, name in names.items()}}
+    env["PATH"] = f"{program.parent}{os.pathsep}{env['PATH']}"
+    script = ["bash", "-eo", "pipefail", "-c", step["run"]]
+    return subprocess.run(script, cwd=where, env=env, text=True, capture_output=True, check=False)
+
+
+def test_the_defaults_of_the_action_work_on_this_repository(tmp_path: Path) -> None:
+    done = _lint_step(tmp_path, ROOT)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "::error" not in done.stdout
+
+
+def test_the_inputs_of_the_action_reach_the_command(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    (folder / "drafts").mkdir(parents=True)
+    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"
+    (folder / "pod.yaml").write_text(pod)
+    (folder / "package.json").write_text("{}")
+    (folder / "drafts/broken.yaml").write_text("apiVersion: v1\nkind: [\n")
+    assert _lint_step(tmp_path, folder).returncode == 2
+    done = _lint_step(tmp_path, folder, exclude="drafts/\n*.txt\n", namespace="shop", sarif="out.sarif")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (folder / "out.sarif").exists()

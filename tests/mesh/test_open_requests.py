@@ -41,7 +41,7 @@ class _Mesh:
         self.settle()
 
     def settle(self) -> None:
-        self.open.heard(Enforced(1.0, (_NODE,), ()))
+        self.open.heard(Enforced(1.0, (_NODE,)))
 
     def revoke(self) -> None:
         self.enforcement.begin(_AFTER, self.sites)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from eastgate.authority import Manifests, read_manifests
+from eastgate.mesh.events import Changes
 from eastgate.mesh.reloading import difference
 from tests.mesh.running import SHOP
 
@@ -29,28 +30,29 @@ def after(manifests: Path, file: str, old: str, new: str) -> tuple[Manifests, Ma
 def test_nothing_differs_where_nothing_was_changed(manifests: Path) -> None:
     found = difference(read_manifests([manifests]), read_manifests([manifests]))
     assert found is not None
-    assert (found.put, found.removed, found.changed) == ((), (), ())
+    assert (found.put, found.removed, found.changes) == ((), (), Changes())
 
 
 def test_only_the_policy_that_was_changed_is_put(manifests: Path) -> None:
     found = difference(*after(manifests, "policies.yaml", "ports: [8080]", "ports: [8081]"))
     assert found is not None
     assert [str(policy.ref) for policy in found.put] == ["AuthorizationPolicy/shop/cart-from-web"]
-    assert found.changed == ("AuthorizationPolicy/shop/cart-from-web",)
+    assert found.changes.every == ("AuthorizationPolicy/shop/cart-from-web",)
 
 
 def test_policies_on_other_lines_are_put_but_not_called_changed(manifests: Path) -> None:
     found = difference(*after(manifests, "policies.yaml", "      ports: [8080]\n", "      ports:\n      - 8080\n"))
     assert found is not None
     assert len(found.put) == 4  # all of the file
-    assert found.changed == ("AuthorizationPolicy/shop/cart-from-web",)
+    assert found.changes.every == ("AuthorizationPolicy/shop/cart-from-web",)
 
 
 def test_a_renamed_policy_is_one_removed_and_one_put(manifests: Path) -> None:
     found = difference(*after(manifests, "policies.yaml", "name: no-sandbox", "name: no-tests"))
     assert found is not None
     assert [str(ref) for ref in found.removed] == ["AuthorizationPolicy/shop/no-sandbox"]
-    assert found.changed == ("AuthorizationPolicy/shop/no-sandbox", "AuthorizationPolicy/shop/no-tests")
+    added, removed = "AuthorizationPolicy/shop/no-tests", "AuthorizationPolicy/shop/no-sandbox"
+    assert found.changes == Changes(added=(added,), removed=(removed,))
 
 
 def test_another_world_is_more_than_policies(manifests: Path) -> None:

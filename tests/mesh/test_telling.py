@@ -10,7 +10,8 @@ import pytest
 
 from eastgate.authority import load
 from eastgate.mesh.deciders import Deciders, handshake_problem
-from eastgate.mesh.events import Decided, Enforced, Noted, NotEnforced, PartlyEnforced
+from eastgate.mesh.events import Changes, Decided, Enforced, Noted, NotEnforced, PartlyEnforced
+from eastgate.mesh.modes import Mode
 from eastgate.mesh.records import Observed, observe
 from eastgate.mesh.telling import Repeats, Teller
 from tests.mesh.running import SHOP
@@ -84,8 +85,9 @@ def test_what_is_not_enforced_is_loud(teller: Teller) -> None:
 
 
 def test_what_is_enforced_in_part_is_never_called_enforced(teller: Teller) -> None:
-    event = PartlyEnforced(1.0, ("shop/cart",), ("AuthorizationPolicy/shop/x",), ("shop/cart port 80",), ())
-    assert teller.line(event).startswith("PARTLY enforced in 1 ms: AuthorizationPolicy/shop/x; ")
+    changes = Changes(changed=("AuthorizationPolicy/shop/x",))
+    event = PartlyEnforced(1.0, ("shop/cart",), changes, ("shop/cart port 80",), ())
+    assert teller.line(event).startswith("PARTLY enforced in 1 ms: changed AuthorizationPolicy/shop/x; ")
     assert teller.line(event).endswith("; closed: shop/cart port 80")
     assert teller.to_json(event)["event"] == "partlyEnforced"
 
@@ -96,8 +98,30 @@ def test_a_path_cannot_speak_to_the_terminal(teller: Teller) -> None:
 
 
 def test_times_and_numbers(teller: Teller) -> None:
-    many = tuple(f"AuthorizationPolicy/shop/p{number}" for number in range(5))
-    line = teller.line(Enforced(22.4, ("a/b", "a/c", "a/d", "a/e"), many))
-    assert line.startswith("enforced in 22 ms: AuthorizationPolicy/shop/p0, ")
-    assert line.endswith(" and 2 more; told 4 proxies")
+    assert teller.line(Enforced(22.4, ())) == (
+        "enforced in 22 ms: no policy has another meaning; no proxy needed to be told"
+    )
+    assert teller.line(Enforced(22.4, ("a/b", "a/c", "a/d", "a/e"))).endswith("; told 4 proxies")
     assert teller.line(Noted("hello")) == "hello"
+
+
+def test_what_was_added_changed_and_removed_is_told_apart(teller: Teller) -> None:
+    many = tuple(f"AuthorizationPolicy/default/p{number}" for number in range(7))
+    both: dict[str, tuple[Mode | None, Mode]] = {
+        "default/ratings": (Mode.ALLOW_LIST, Mode.OPEN),
+        "default/details": (Mode.OPEN_EXCEPT, Mode.OPEN),
+        "default/reviews": (Mode.OPEN, Mode.ALLOW_LIST),
+    }
+    changes = Changes(("AuthorizationPolicy/default/new", "Deployment/default/x"), many[:1], many)
+    event = Enforced(5.0, ("default/ratings",), changes, both)
+    assert teller.line(event) == (
+        "enforced in 5 ms: added AuthorizationPolicy/default/new, Deployment/default/x; "
+        "changed AuthorizationPolicy/default/p0; removed 7 policies; "
+        "now open to anyone: default/details, default/ratings; "
+        "now open only to what a policy allows: default/reviews; told default/ratings"
+    )
+    told = teller.to_json(event)
+    assert told["removed"] == many
+    assert told["modes"] == {key: {"before": before, "now": now} for key, (before, now) in both.items()}
+    objects = Enforced(5.0, (), Changes(added=("Deployment/a/b", "Service/a/b", "AuthorizationPolicy/a/b")))
+    assert "added 1 policy and 2 objects;" in teller.line(objects)

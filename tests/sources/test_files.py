@@ -156,12 +156,12 @@ def test_the_files_that_paths_mean(folder: Path) -> None:
 
 
 def test_a_broken_file_does_not_hide_the_findings_in_others(folder: Path) -> None:
-    (folder / "m/a.yml").write_text("a: [")
-    (folder / "m/b.yaml").write_bytes(b"a: \xff")
-    (folder / "m/z.json").write_text('{"a": 1, "a": 2}')
+    (folder / "m/a.yml").write_text("kind: [")
+    (folder / "m/b.yaml").write_bytes(b"kind: \xff")
+    (folder / "m/z.json").write_text('{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "z"}, "a": 1, "a": 2}')
     reading = read(["m"], positioned=never)
-    assert [code for code, _, _ in _told(reading)] == ["EG1009", "EG1004", "EG1030", "EG1015"]
-    assert _names(reading) == ["c", "d"]
+    assert [code for code, _, _ in _told(reading)] == ["EG1009", "EG1004", "EG1015"]
+    assert _names(reading) == ["c", "d", "z"]
 
 
 def test_objects_in_different_files_must_differ_too(folder: Path) -> None:

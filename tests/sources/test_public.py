@@ -14,7 +14,7 @@ _MODULES = [module.name for module in pkgutil.iter_modules(sources.__path__, "ea
 
 def test_the_package_offers_this_and_nothing_else() -> None:
     assert sources.__all__ == [
-        *["ANYWHERE", "Bounds", "Document", "Node", "Plain", "Reading", "Roots", "Scalar"],
+        *["ANYWHERE", "Bounds", "Document", "Kustomized", "Node", "Plain", "Reading", "Roots", "Scalar"],
         *["around", "files_of", "read", "read_nodes", "read_nodes_text", "read_objects", "read_text"],
     ]
 

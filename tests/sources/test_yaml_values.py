@@ -17,9 +17,8 @@ from .reading import POD, reading_of, yaml_node, yaml_plain
     ("written", "meant"),
     [
         *[(word, None) for word in ["", "~", "null", "Null", "NULL"]],
-        *[(word, True) for word in ["true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"]],
-        *[(word, False) for word in ["false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"]],
-        *[(word, word) for word in ["y", "Y", "n", "N"]],
+        *[(word, True) for word in ["true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON", "y", "Y"]],
+        *[(word, False) for word in ["false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF", "n", "N"]],
         *[(word, word) for word in ["tRUE", "oN", "nULL", "yEs", "nil", "none", "true.", "a"]],
         *[("0", 0), ("80", 80), ("-1", -1), ("+12", 12), ("1_000", 1000), ("18446744073709551616", 2**64)],
         *[("0x1F", 31), ("0X1f", 31), ("-0x10", -16), ("0o17", 15), ("010", 8), ("-010", -8), ("0b101", 5)],

@@ -247,8 +247,8 @@ class Interpreter:
         name = _unpack(action, StringValue()).value
         [chain] = [one for one in listener.filter_chains if one.name == name]
         proxy = _unpack(chain.filters[0].typed_config, tcp_proxy_pb2.TcpProxy())
-        logs = [MessageToDict(one.typed_config) for one in proxy.access_log]
-        return proxy.cluster, logs[0]["logFormat"]["jsonFormat"]["decision"] if logs else ""
+        logs = [MessageToDict(one.typed_config)["logFormat"]["jsonFormat"] for one in proxy.access_log]
+        return proxy.cluster, next((log["decision"] for log in logs if "decision" in log), "")
 
     # Requests
 

@@ -30,6 +30,7 @@ from eastgate.world import (
     Target,
     WorldObject,
 )
+from eastgate.world.slices import EndpointSlice
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,30 @@ class Facts:
     namespace: Namespace
 
 
+SPEAKERS = (
+    ("ReplicaSet", "Deployment"),
+    ("ReplicaSet", "Rollout"),
+    ("Job", "CronJob"),
+    ("StatefulSet", "Prometheus"),
+    ("StatefulSet", "Alertmanager"),
+    ("Deployment", "KnativeService"),
+)
+MAKERS = (
+    ("Job", "(.+)-[0-9]+", "CronJob"),
+    ("StatefulSet", "prometheus-(.+)", "Prometheus"),
+    ("StatefulSet", "alertmanager-(.+)", "Alertmanager"),
+    ("Deployment", "(.+)-[0-9]{5,}-deployment", "KnativeService"),
+    ("Revision.serving.knative.dev", "(.+)-[0-9]{5,}", "KnativeService"),
+)
+
+
 class NaiveWorld:
     def __init__(self, objects: Iterable[WorldObject]) -> None:
         declared = list({o.id: o for o in objects}.values())
         self.pods = [o for o in declared if isinstance(o, Pod) and not o.finished]
         self.controllers = {(o.namespace, o.kind, o.name): o for o in declared if isinstance(o, Controller)}
         self.externals = [o for o in declared if isinstance(o, ExternalWorkload)]
+        self.slices = [o for o in declared if isinstance(o, EndpointSlice)]
         self.services = [o for o in declared if isinstance(o, Service)]
         self.namespaces = {o.name: o for o in declared if isinstance(o, Namespace)}
         self.workloads = self._workloads()
@@ -62,12 +81,16 @@ class NaiveWorld:
             if controller:
                 above = controller.owner
             elif owner.kind == "ReplicaSet":
-                template_hash = labels.get("pod-template-hash")
+                template_hash = labels.get("pod-template-hash") or labels.get("rollouts-pod-template-hash")
                 if template_hash and owner.name.endswith(f"-{template_hash}"):
-                    above = Owner("Deployment", owner.name[: -len(template_hash) - 1])
-            elif owner.kind == "Job" and re.search("-[0-9]+$", owner.name):
-                guess = Owner("CronJob", owner.name.rpartition("-")[0])
-                above = guess if (namespace, *guess) in self.controllers else None
+                    name = owner.name[: -len(template_hash) - 1]
+                    kinds = [kind for kind in ("Deployment", "Rollout") if (namespace, kind, name) in self.controllers]
+                    above = Owner(kinds[0] if kinds else "Deployment", name)
+            else:
+                for kind, pattern, maker in MAKERS:
+                    guess = Owner(maker, re.sub(f"^{pattern}$", r"\1", owner.name))
+                    if kind == owner.kind and guess.name != owner.name and (namespace, *guess) in self.controllers:
+                        above = above or guess
             owner = above
         return tuple(chain)
 
@@ -81,7 +104,7 @@ class NaiveWorld:
         for kind in CONTROLLER_KINDS:
             for (namespace, its_kind, name), controller in self.controllers.items():
                 above = controller.owner
-                spoken_for = above and (kind, above.kind) in (("ReplicaSet", "Deployment"), ("Job", "CronJob"))
+                spoken_for = above and (kind, above.kind) in SPEAKERS
                 if its_kind != kind or (namespace, kind, name) in owned:
                     continue
                 if above and spoken_for and (namespace, *above) in self.controllers:
@@ -101,10 +124,28 @@ class NaiveWorld:
             s.key
             for s in self.services
             if isinstance(pod, Pod)
-            if s.namespace == pod.namespace and s.selector and s.type != "ExternalName"
-            if all(pod.labels.get(key) == value for key, value in s.selector.items())
+            if s.type != "ExternalName"
+            if (
+                s.namespace == pod.namespace and all(pod.labels.get(key) == value for key, value in s.selector.items())
+                if s.selector
+                else not derived and self._leads_to(s, pod)
+            )
         )
         return Facts(pod, owners, derived, tuple(services), self.namespace(pod.namespace))
+
+    def _leads_to(self, service: Service, pod: Pod) -> bool:
+        """Whether an EndpointSlice of a Service names a pod, or has an address that is only this pod's."""
+        slices = [one for one in self.slices if (one.namespace, one.service) == (service.namespace, service.name)]
+        shared = [ip for one in self.pods for ip in set(one.ips)] + [
+            ip for one in self.externals for ip in set(one.ips)
+        ]
+        return any(
+            end.pod == f"{pod.namespace}/{pod.name}"
+            if end.pod is not None
+            else bool(end.addresses) and end.addresses[0] in pod.ips and shared.count(end.addresses[0]) == 1
+            for one in slices
+            for end in one.endpoints
+        )
 
     def namespace(self, name: str) -> Namespace:
         return self.namespaces.get(name) or Namespace(name)

@@ -31,7 +31,7 @@ PATHS: list[tuple[object, str]] = [
     ("/healthz?verbose=1", "/healthz"),
     ("?verbose", "/"),
     ("/a#b", "/a"),
-    ("/a//b/./%7Ec", "/a/b/~c"),
+    ("/a//b/./%7Ec", "/a//b/./%7Ec"),
 ]
 
 

@@ -43,11 +43,12 @@ from eastgate.world import (
     World,
     WorldObject,
 )
+from eastgate.world.slices import Endpoint, EndpointSlice
 from tests.world.naive import Facts, NaiveWorld
 
 # Few names, so that they collide: `x-1` is a pod, a ReplicaSet of Deployment `x`, and a Job of CronJob `x`.
 NAMESPACES = ["a", "b"]
-NAMES = ["x", "x-1", "y"]
+NAMES = ["x", "x-1", "y", "prometheus-x", "x-00001-deployment"]
 ADDRESSES = ["10.0.0.1", "10.0.0.2"]
 KEYS, VALUES = ["app", "pod-template-hash"], ["1", "2"]
 
@@ -91,7 +92,22 @@ services = st.builds(
     st.sampled_from([(), ()]),
     st.sampled_from(["ClusterIP", "ClusterIP", "ExternalName"]),
 )
+slices = st.builds(
+    EndpointSlice,
+    namespaces,
+    names,
+    st.none() | names,
+    st.lists(
+        st.builds(
+            Endpoint,
+            st.lists(st.sampled_from(ADDRESSES), min_size=1, max_size=2).map(tuple),
+            st.none() | st.builds("{}/{}".format, namespaces, names),
+        ),
+        max_size=2,
+    ).map(tuple),
+)
 others = st.one_of(
+    slices,
     st.builds(Gateway, namespaces, names, gateway_class=st.sampled_from(["", "c"])),
     st.builds(Route, st.sampled_from(["HTTPRoute", "TCPRoute"]), namespaces, names),
     st.builds(ServiceAccount, namespaces, names),

@@ -48,7 +48,11 @@ GATEWAY = "gateway.networking.k8s.io/v1"
         ("batch/v1", "Job", True),
         ("batch/v1beta1", "CronJob", True),
         ("apps.kruise.io/v1beta1", "StatefulSet", False),
-        ("serving.knative.dev/v1", "Service", False),
+        ("serving.knative.dev/v1", "Service", True),
+        ("argoproj.io/v1alpha1", "Rollout", True),
+        ("argoproj.io/v1alpha1", "Service", False),
+        ("extensions/v1beta1", "Rollout", False),
+        ("discovery.k8s.io/v1", "EndpointSlice", True),
         ("v1", "Deployment", False),
         ("gateway.networking.k8s.io/v1beta1", "Gateway", True),
         ("networking.istio.io/v1", "Gateway", False),
@@ -179,7 +183,9 @@ def test_a_pod_that_has_finished(phase: str, finished: bool) -> None:
         ("apps/v1", "StatefulSet", Owner("StatefulSet", "o")),
         ("v1", "Node", Owner("Node", "o")),
         ("apps.kruise.io/v1beta1", "StatefulSet", Owner("StatefulSet.apps.kruise.io", "o")),
-        ("argoproj.io/v1alpha1", "Rollout", Owner("Rollout.argoproj.io", "o")),
+        ("argoproj.io/v1alpha1", "Rollout", Owner("Rollout", "o")),
+        ("serving.knative.dev/v1", "Service", Owner("KnativeService", "o")),
+        ("serving.knative.dev/v1", "Revision", Owner("Revision.serving.knative.dev", "o")),
     ],
 )
 def test_an_owner_of_a_foreign_group_does_not_pass_for_one_of_kubernetes(

@@ -129,13 +129,13 @@ PATHS: list[tuple[object, PathMatch]] = [
     ({"type": "Exact"}, PathMatch(PathType.EXACT, "/")),
     ({"type": "Exact", "value": "/a/"}, PathMatch(PathType.EXACT, "/a/")),
     ({"type": "RegularExpression", "value": "/a|//b"}, PathMatch(PathType.REGEX, "/a|//b")),
-    ({"value": "/%7Eme"}, PathMatch(PathType.PREFIX, "/~me")),
+    ({"value": "/%7Eme"}, PathMatch(PathType.PREFIX, "/%7Eme")),
     ({"value": "/a%20b"}, PathMatch(PathType.PREFIX, "/a%20b")),
 ]
 
 
 @pytest.mark.parametrize(("written", "expected"), PATHS)
-def test_a_path_is_a_prefix_where_nothing_is_said_and_is_kept_as_it_is_compared(
+def test_a_path_is_a_prefix_where_nothing_is_said_and_is_kept_as_it_is_written(
     written: object, expected: PathMatch
 ) -> None:
     assert match_of(path=written).path == expected

@@ -15,6 +15,7 @@ NAMES = [None, account_name("n", "x"), account_name("m", "x"), "web.west.example
 ADDRESSES = ["10.1.2.3", "8.8.8.8", "127.0.0.1", "fd00::1", "2001:db8::1"]
 PORTS = [80, 81, 90, 7]
 PATHS = ["/", "/a", "/a/", "/a/b", "/ab", "/s/m", "/s/k/x"]
+SPELT = ["//", "//a", "/./a", "/%61", "/b/../a", "/a//b", "/a%2Fb", "/a%2fb", "/a/../ab", "//s/m", "/s//m", "/\\a"]
 
 
 def _sometimes(fields: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[Manifest]:
@@ -157,9 +158,12 @@ http_match = _sometimes(
     {
         "path": st.one_of(
             st.fixed_dictionaries(
-                {"value": st.sampled_from(["/", "/a", "/a/b", "/ab"]), "type": st.sampled_from(["Exact", "PathPrefix"])}
+                {
+                    "value": st.sampled_from(["/", "/a", "/a/b", "/ab", "/%61"]),
+                    "type": st.sampled_from(["Exact", "PathPrefix"]),
+                }
             ),
-            st.just({"type": "RegularExpression", "value": "/a.*"}),
+            st.sampled_from([{"type": "RegularExpression", "value": value} for value in ("/a.*", "/a|/ab", "/%61")]),
         ),
         "method": st.sampled_from(["GET", "POST"]),
         "headers": st.just([header]),
@@ -211,7 +215,7 @@ calls = st.lists(
         st.sampled_from(ADDRESSES),
         st.sampled_from(PORTS),
         st.sampled_from(["GET", "POST", None]),
-        st.sampled_from(PATHS),
+        st.sampled_from([*PATHS, *SPELT]),
         st.sampled_from(["h", "a.h", "b.h", "other"]),
         st.sampled_from([(), (("k", "v"),), (("k", "w"),)]),
     ),

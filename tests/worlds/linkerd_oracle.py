@@ -43,8 +43,9 @@ class Call:
 class Mesh:
     """The manifests of a cluster with one cluster-wide default."""
 
-    def __init__(self, manifests: list[Manifest], default: str) -> None:
+    def __init__(self, manifests: list[Manifest], default: str, *, native: bool) -> None:
         self.manifests = manifests
+        self.native = native  # Linkerd's own proxy; a call has its path as it is sent, and else as it is compared
         self.default = default
 
     def status(self, pod: Manifest, call: Call) -> int | None:
@@ -63,7 +64,7 @@ class Mesh:
         if not routes:
             probe = kind == "HTTPRoute" and call.method == "GET" and call.path in _probes(pod, call.port)
             return 200 if probe or _authorized(authzs, call) else 403
-        best = _best(routes, call)
+        best = _best(routes, call, self.native)
         if best is None:
             return 404
         return 200 if _authorized([*self._on_route(best), *authzs], call) else 403
@@ -194,14 +195,14 @@ class Mesh:
         )
 
 
-def _best(routes: list[Manifest], call: Call) -> Manifest | None:
+def _best(routes: list[Manifest], call: Call, native: bool) -> Manifest | None:
     """The proxy's own loop: the greatest summary wins, and the first of equals."""
     best: tuple[tuple[int, ...], Manifest] | None = None
     for route in routes:
         hosts = [h for name in route["spec"].get("hostnames", []) if (h := _host(name, call.host)) is not None]
         if route["spec"].get("hostnames") and not hosts:
             continue
-        summaries = list(_summaries(route, call))
+        summaries = list(_summaries(route, call, native))
         if summaries:
             summary = (*(max(hosts) if hosts else (0, 0)), *max(summaries))
             if best is None or summary > best[0]:
@@ -215,11 +216,11 @@ def _host(name: str, host: str) -> tuple[int, int] | None:
     return (2, len(name)) if host == name else None
 
 
-def _summaries(route: Manifest, call: Call) -> Iterator[tuple[int, ...]]:
+def _summaries(route: Manifest, call: Call, native: bool) -> Iterator[tuple[int, ...]]:
     for rule in route["spec"]["rules"]:
         implicit: list[Manifest | None] = [{}] if route["kind"] == "HTTPRoute" else [None]
         for match in rule.get("matches", implicit):
-            found = _http(match, call) if route["kind"] == "HTTPRoute" else _grpc(match, call)
+            found = _http(match, call, native) if route["kind"] == "HTTPRoute" else _grpc(match, call)
             if found is not None:
                 yield found
 
@@ -229,13 +230,15 @@ def _headers(match: Manifest, call: Call) -> int | None:
     return len(wanted) if all((h["name"], h["value"]) in call.headers for h in wanted) else None
 
 
-def _http(match: Manifest, call: Call) -> tuple[int, ...] | None:
+def _http(match: Manifest, call: Call, native: bool) -> tuple[int, ...] | None:
     path, length = match.get("path", {"type": "PathPrefix", "value": "/"}), None
     value = path["value"]
+    if not native and path.get("type") != "RegularExpression":
+        value = value.replace("%61", "a")
     match path.get("type", "PathPrefix"):
         case "Exact" if call.path == value:
             length = len(value)
-        case "RegularExpression" if re.fullmatch(value, call.path):
+        case "RegularExpression" if _expression(value, call.path, native):
             length = len(call.path)
         case "PathPrefix" if value == "/":
             length = 1
@@ -247,6 +250,14 @@ def _http(match: Manifest, call: Call) -> tuple[int, ...] | None:
     if length is None or headers is None or match.get("method", call.method) != call.method:
         return None
     return length, headers, int("method" in match)
+
+
+def _expression(value: str, path: str, native: bool) -> bool:
+    """Linkerd's proxy finds the first match, and wants that one to span all of the path."""
+    if not native:
+        return re.fullmatch(value, path) is not None
+    found = re.search(value, path)
+    return found is not None and found.span() == (0, len(path))
 
 
 def _grpc(match: Manifest | None, call: Call) -> tuple[int, ...] | None:

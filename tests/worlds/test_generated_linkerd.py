@@ -9,13 +9,26 @@ from eastgate import Settings
 from eastgate.authority import Authority
 from eastgate.engine import reference
 from eastgate.policy import Request
-from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT, SERVICE, header
+from eastgate.policy.attributes import (
+    ADDRESS,
+    HOST,
+    IDENTITY,
+    MESH_NAME,
+    METHOD,
+    PATH,
+    PORT,
+    SENT_PATH,
+    SERVICE,
+    header,
+)
+from eastgate.settings import DataPlane
 from tests.worlds import linkerd_generate as generate
 from tests.worlds.linkerd_oracle import ALL_POLICIES, Call, Manifest, Mesh
 from tests.worlds.test_generated_clusters import authority_of
 
 
-def request_of(call: Call) -> Request:
+def request_of(call: Call, plane: DataPlane) -> Request:
+    """The path as that plane compares it; how the other one would is unknown, and nobody may ask."""
     is_http = call.method is not None
     return Request(
         {
@@ -25,16 +38,21 @@ def request_of(call: Call) -> Request:
             ADDRESS: call.address,
             PORT: call.port,
             METHOD: call.method,
-            PATH: call.path if is_http else None,
+            SENT_PATH if plane is DataPlane.NATIVE else PATH: call.path if is_http else None,
             HOST: call.host if is_http else None,
             header("k"): dict(call.headers).get("k") if is_http else None,
         }
     )
 
 
+def compared(calls: list[Call], plane: DataPlane) -> list[Call]:
+    """Those whose path is spelt as that plane compares it: Linkerd's proxy takes every spelling."""
+    return [call for call in calls if plane is DataPlane.NATIVE or call.path in generate.PATHS]
+
+
 def decided(authority: Authority, pod: Manifest, call: Call) -> tuple[int, str | None]:
     program = authority.engine.program(f"n/{pod['metadata']['name']}")
-    request = request_of(call)
+    request = request_of(call, authority.settings.data_plane)
     outcome = program.outcome(program.decide(request))
     assert outcome == reference.decide(program.layers, request)
     rule = outcome.rule
@@ -42,15 +60,27 @@ def decided(authority: Authority, pod: Manifest, call: Call) -> tuple[int, str |
 
 
 @settings(max_examples=400, deadline=None)
-@given(generate.pods, generate.namespace, generate.resources, st.sampled_from(ALL_POLICIES), generate.calls)
+@given(
+    generate.pods,
+    generate.namespace,
+    generate.resources,
+    st.sampled_from(ALL_POLICIES),
+    st.sampled_from(DataPlane),
+    generate.calls,
+)
 def test_engine_reference_and_oracle_agree(
-    pods: list[Manifest], namespace: Manifest, resources: list[Manifest], default: str, calls: list[Call]
+    pods: list[Manifest],
+    namespace: Manifest,
+    resources: list[Manifest],
+    default: str,
+    plane: DataPlane,
+    calls: list[Call],
 ) -> None:
     manifests = [namespace, *pods, *resources]
-    authority = authority_of(manifests, Settings.of({"linkerdDefaultPolicy": default}))
-    mesh = Mesh(manifests, default)
+    authority = authority_of(manifests, Settings.of({"linkerdDefaultPolicy": default, "dataPlane": plane}))
+    mesh = Mesh(manifests, default, native=plane is DataPlane.NATIVE)
     for pod in pods:
-        for call in calls:
+        for call in compared(calls, plane):
             status, by = decided(authority, pod, call)
             expected = mesh.status(pod, call)
             assert expected is None or status == expected, (pod["metadata"]["name"], call, by)

@@ -110,7 +110,7 @@ class Cluster:
         """The manifest of a policy or of something that exists, as it was written."""
         namespace = ref.namespace or None
         found = self._by_name.get((ref.group, ref.kind, namespace, ref.name))
-        if found is None and namespace in ("default", None):
+        if found is None and namespace in (self.authority.settings.namespace, None):
             found = self._by_name.get((ref.group, ref.kind, None, ref.name))
         return found
 

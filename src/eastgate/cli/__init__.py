@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from eastgate._version import __version__
+from eastgate.diagnostics import did_you_mean
 from eastgate.printable import printable
 
 __all__ = ["main"]
@@ -75,6 +76,13 @@ class _Verbs(click.Group):
             return None
         command: click.Command = getattr(import_module(f"eastgate.cli.{_VERBS[cmd_name]}"), cmd_name)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in _VERBS and not args[0].startswith("-") and (near := did_you_mean(args[0], _VERBS)):
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near!r}?")
+        return super().resolve_command(ctx, args)
 
 
 @click.command(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

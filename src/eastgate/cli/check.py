@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import click
 
@@ -15,11 +18,16 @@ from eastgate.cli.options import (
     question_from,
     question_options,
     settings_from,
+    strict_option,
 )
 from eastgate.cli.output import ALLOWED, DENIED, colored, emit_json, fail, say, warn
 from eastgate.decisions import Decision
+from eastgate.diagnostics import Diagnostic
+from eastgate.outcomes import Examples, examples
 from eastgate.printable import printable
 from eastgate.questions import QuestionError
+from eastgate.sources import Bounds
+from eastgate.spelling import Spelling
 
 __all__ = ["check", "explain"]
 
@@ -29,45 +37,75 @@ _EXIT = "Exits with 0 if allowed, 1 if denied, 2 if it could not be decided."
 @click.command(epilog=_EXIT)
 @manifest_options
 @question_options
+@strict_option
 @output_option
 def check(output: str, **options: object) -> None:
     """May this source reach that destination?"""
-    decision = _decide(output, options)
+    decision, more = _decide(output, options)
     if output == "json":
-        emit_json(decision.to_json())
+        emit_json({**decision.to_json(), **more.to_json()})
     else:
         place = f"  ({decision.span.place})" if decision.span else ""
         verdict = click.style(decision.verdict.upper(), fg="green" if decision.allowed else "red", bold=True)
-        say(f"{verdict}  {printable(decision.reason)}{place}")
+        say("\n".join([f"{verdict}  {printable(decision.reason)}{place}", *more.lines()]))
     sys.exit(ALLOWED if decision.allowed else DENIED)
 
 
 @click.command(epilog=_EXIT)
 @manifest_options
 @question_options
+@strict_option
 @output_option
 def explain(output: str, **options: object) -> None:
     """The same as check, with every layer and stage, and a caret under the YAML that decided."""
-    decision = _decide(output, options)
+    decision, more = _decide(output, options)
     if output == "json":
-        emit_json({**decision.to_json(), "explanation": explained(decision)})
+        emit_json({**decision.to_json(), **more.to_json(), "explanation": explained(decision)})
     else:
-        say(explained(decision, color=colored()))
+        head, *rest = explained(decision, color=colored()).splitlines()
+        say("\n".join([head, *rest[:1], *more.lines(), *rest[1:]]))
     sys.exit(ALLOWED if decision.allowed else DENIED)
 
 
-def _decide(output: str, options: dict[str, object]) -> Decision:
+@dataclass(frozen=True, slots=True)
+class _More:
+    """What is said beside the answer: what is probably wrong with the question, and what it leaves open."""
+
+    warnings: list[Diagnostic]
+    examples: Examples | None
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "warnings": [one.to_json() for one in self.warnings],
+            "examples": self.examples.to_json() if self.examples is not None else None,
+        }
+
+    def lines(self) -> Iterator[str]:
+        if self.examples is not None:
+            yield printable(f"  allowed, for example, with {shlex.join(self.examples.allow)}")
+            if self.examples.deny is not None:
+                yield printable(f"  denied, for example, with  {shlex.join(self.examples.deny)}")
+
+
+def _decide(output: str, options: dict[str, object]) -> tuple[Decision, _More]:
     files, more = options["files"], options["more_files"]
     config, written = options["config"], options["settings"]
+    exclude = options["exclude"]
+    assert isinstance(exclude, tuple)  # noqa: S101 - click makes it so
     assert isinstance(files, tuple) and isinstance(more, tuple) and isinstance(written, tuple)  # noqa: S101, PT018
     settings = settings_from(written, config if isinstance(config, str) else None, output)
     question = question_from(options, output)
     keys = keys_from(options, output)
-    authority = load_authority(
-        (*files, *more), settings, output, follow=bool(options["follow"]), verbose=bool(options["verbose"]), keys=keys
-    )
-    warn(authority.warnings)
+    paths = (*files, *more)
+    bounds = Bounds.of(paths, follow=bool(options["follow"]), exclude=exclude)
+    authority = load_authority(paths, settings, output, bounds=bounds, verbose=bool(options["verbose"]), keys=keys)
+    strict = bool(options["strict"])
+    doubts = [doubt.diagnostic(strict=strict) for doubt in Spelling(authority).doubts(question)]
     try:
-        return authority.decide(question)
+        decision = authority.decide(question)
     except QuestionError as error:
-        fail([error.diagnostic], output)
+        fail([error.diagnostic, *doubts], output)
+    if strict and doubts:
+        fail(doubts, output)
+    warn([*authority.warnings, *doubts])
+    return decision, _More(doubts, examples(decision, authority))

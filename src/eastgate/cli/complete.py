@@ -8,6 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from eastgate.authority import Authority, ManifestError, read_manifests
+from eastgate.sources import Kustomized
 
 __all__ = ["destinations", "matching", "sources", "things"]
 
@@ -55,6 +56,7 @@ def things(context: click.Context, _parameter: click.Parameter, incomplete: str)
 
 def _authority(context: click.Context) -> Authority | None:
     files = [*(context.params.get("files") or ()), *(context.params.get("more_files") or ())]
+    files += map(Kustomized, context.params.get("kustomize") or ())
     if not files or "-" in files:
         return None
     try:

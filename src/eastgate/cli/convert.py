@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from eastgate.authority import read_documents
 from eastgate.cli.options import manifest_options, settings_from
 from eastgate.cli.output import UNDECIDED, emit, emit_json, fail, say, warn
 from eastgate.cli.progress import progress
-from eastgate.dialects import reads
 from eastgate.printable import printable
-from eastgate.sources import Bounds, read
+from eastgate.sources import Bounds
 
 if TYPE_CHECKING:
     from eastgate.convert import Conversion
@@ -56,6 +56,7 @@ def convert(
     settings: tuple[str, ...],
     config: str | None,
     follow: bool,
+    exclude: tuple[str, ...],
     verbose: bool,
     output: str,
     out: str | None,
@@ -72,8 +73,8 @@ def convert(
         raise click.UsageError("no manifests: give files or folders with -f")
     chosen = settings_from(settings, config, output)
     with progress("reading manifests") as on_file:
-        bounds = Bounds.of(paths, follow=follow)
-        reading = read(paths, positioned=reads, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
+        bounds = Bounds.of(paths, follow=follow, exclude=exclude)
+        reading = read_documents(paths, chosen, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
     options = Options(frozenset(Assumption(one) for one in assumed), istio_root_namespace)
     manifests, conversion = converted(reading, to, chosen, options)
     if manifests.reporter.errors:

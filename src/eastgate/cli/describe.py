@@ -8,8 +8,8 @@ from eastgate.analysis.describing import UnknownKind
 from eastgate.analysis.describing import describe as described
 from eastgate.cli import complete
 from eastgate.cli.inspecting import cluster_from, namespace_option, split_paths
-from eastgate.cli.options import output_option, reading_options
-from eastgate.cli.output import colored, emit_json, fail, say
+from eastgate.cli.options import inspecting_options, output_option
+from eastgate.cli.output import colored, emit_json, fail, say, terminal_width
 from eastgate.collection import no_collection
 from eastgate.printable import printable
 from eastgate.questions import QuestionError
@@ -20,7 +20,7 @@ __all__ = ["describe"]
 @click.command(epilog="Exits with 0, or with 2 if there is no such thing or a manifest is broken.")
 @click.argument("words", nargs=-1, required=True, metavar="KIND [NAME]", shell_complete=complete.things)
 @namespace_option
-@reading_options
+@inspecting_options
 @output_option
 def describe(
     words: tuple[str, ...], files: tuple[str, ...], namespace: str | None, output: str, **options: object
@@ -30,7 +30,7 @@ def describe(
     KIND is pod, service, gateway, route, backend, namespace, policy, or the kind of a policy; KIND/NAME is taken too.
     """
     kind, name, paths = _subject(words)
-    cluster = cluster_from((*files, *paths), options, output)
+    cluster = cluster_from((*files, *paths), {**options, "namespace": namespace}, output)
     try:
         with no_collection():
             found = described(cluster, kind, name, namespace)
@@ -43,7 +43,7 @@ def describe(
         emit_json(told[0] if len(told) == 1 else {"items": told})
     else:
         color = colored()
-        texts = ["\n".join(one.lines(color=color)) for one in found]
+        texts = ["\n".join(one.lines(color=color, width=terminal_width())) for one in found]
         say("\n\n".join(texts) if texts else printable(f"there is no {kind} in the manifests"))
 
 

@@ -9,8 +9,8 @@ import click
 from eastgate.analysis.listing import BadSelector, Listing, UnknownKind, as_list, listing, manifest, parse_selector
 from eastgate.cli import complete
 from eastgate.cli.inspecting import cluster_from, namespace_option, split_paths
-from eastgate.cli.options import reading_options
-from eastgate.cli.output import UNDECIDED, emit, emit_json, say
+from eastgate.cli.options import inspecting_options
+from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, say, terminal_width
 from eastgate.collection import no_collection
 from eastgate.printable import printable
 from eastgate.sources import Document
@@ -32,7 +32,7 @@ __all__ = ["get"]
     help="Rows, or the manifests as they were written.",
 )
 @click.option("--no-headers", is_flag=True, help="Rows without the line above them.")
-@reading_options
+@inspecting_options
 def get(words: tuple[str, ...], files: tuple[str, ...], output: str, **options: object) -> None:
     """List policies, workloads, pods, services, gateways, routes, backends, namespaces, or any kind."""
     kind, slash, name = words[0].partition("/")
@@ -74,7 +74,8 @@ def _show(found: Listing, output: str, *, one: bool, headers: bool) -> None:
             for row in found.rows:
                 say(printable(row.full_name))
         case _:
-            for line in found.text(wide=output == "wide", headers=headers):
+            width = terminal_width() if output == "text" else None
+            for line in found.text(wide=output == "wide", headers=headers, width=width, color=colored()):
                 say(line)
 
 

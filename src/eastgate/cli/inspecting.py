@@ -9,18 +9,20 @@ from pathlib import Path
 
 import click
 
-from eastgate import dialects
 from eastgate.analysis.cluster import Cluster
-from eastgate.authority import ManifestError
-from eastgate.cli.options import settings_from
+from eastgate.authority import ManifestError, read_documents
+from eastgate.cli.options import left_out, settings_from, with_default_namespace
 from eastgate.cli.output import fail, say, warn
 from eastgate.cli.progress import progress
-from eastgate.sources import Bounds, read
+from eastgate.sources import Bounds
 
 __all__ = ["cluster_from", "namespace_option", "split_paths"]
 
 namespace_option = click.option(
-    "-n", "--namespace", metavar="NS", help="Only this namespace; without it, all that the manifests have."
+    "-n",
+    "--namespace",
+    metavar="NS",
+    help="Only this namespace, which is also that of objects which do not say theirs; without it, all.",
 )
 
 
@@ -34,17 +36,20 @@ def cluster_from(files: Sequence[str | os.PathLike[str]], options: dict[str, obj
     """Read the manifests, or say everything that is wrong with them and exit."""
     if not files:
         raise click.UsageError("no manifests: give files or folders with -f")
-    config, written = options["config"], options["settings"]
-    assert isinstance(written, tuple)  # noqa: S101 - click makes it so
+    config, written, exclude = options["config"], options["settings"], options["exclude"]
+    assert isinstance(written, tuple) and isinstance(exclude, tuple)  # noqa: S101, PT018 - click makes it so
+    namespace = options["namespace"]
+    written = with_default_namespace(written, namespace if isinstance(namespace, str) else None)
     settings = settings_from(written, config if isinstance(config, str) else None, output)
     with progress("reading manifests") as on_file:
-        bounds = Bounds.of(files, follow=bool(options["follow"]))
-        reading = read(files, positioned=dialects.reads, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
+        bounds = Bounds.of(files, follow=bool(options["follow"]), exclude=exclude)
+        reading = read_documents(files, settings, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
     try:
         cluster = Cluster.of(reading.documents, settings, reading.reporter)
     except ManifestError:
         fail(reading.reporter, output)
     if options["verbose"]:
-        say(f"read {len(reading.documents)} objects, {len(cluster.policies)} of them policies", err=True)
+        told = f"read {len(reading.documents)} objects, {len(cluster.policies)} of them policies"
+        say(told + left_out(reading.excluded), err=True)
     warn(cluster.authority.warnings)
     return cluster

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import click
 
 from eastgate.authority import Authority, Manifests, read_manifests
-from eastgate.cli.options import manifest_options, settings_from
+from eastgate.cli.options import left_out, manifest_options, settings_from
 from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, say
 from eastgate.cli.progress import progress
 from eastgate.diagnostics import Severity
@@ -58,6 +58,7 @@ def lint(
     settings: tuple[str, ...],
     config: str | None,
     follow: bool,
+    exclude: tuple[str, ...],
     verbose: bool,
     output: str,
     fail_on: str,
@@ -71,16 +72,16 @@ def lint(
     chosen, dropped = _prefixes(select, "--select"), _prefixes(ignore, "--ignore")
     rules = settings_from(settings, config, "json" if output == "json" else "text")
     with progress("reading manifests") as on_file:
-        bounds = Bounds.of(paths, follow=follow)
+        bounds = Bounds.of(paths, follow=follow, exclude=exclude)
         manifests = read_manifests(paths, rules, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
     if verbose:
         say(f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies", err=True)
     if manifests.reporter.errors:
-        _emit(_read_only(manifests), output)
+        _emit(_read_only(manifests), output, manifests.excluded)
         sys.exit(UNDECIDED)
     found = find(Authority(manifests, rules), manifests)
     shown = [one for one in found if one.code.id.startswith(chosen or ("",)) and not one.code.id.startswith(dropped)]
-    _emit(shown, output)
+    _emit(shown, output, manifests.excluded)
     sys.exit(1 if any(one.severity in _THRESHOLDS[fail_on] for one in shown) else 0)
 
 
@@ -100,10 +101,10 @@ def _read_only(manifests: Manifests) -> list[Finding]:
     return sorted((Finding.of(one) for one in manifests.reporter), key=lambda one: one.place)
 
 
-def _emit(findings: Sequence[Finding], output: str) -> None:
+def _emit(findings: Sequence[Finding], output: str, excluded: int) -> None:
     match output:
         case "json":
-            emit_json(to_json(findings))
+            emit_json({**to_json(findings), "excluded": excluded})
         case "sarif":
             emit_json(sarif(findings))
         case "github":
@@ -112,4 +113,4 @@ def _emit(findings: Sequence[Finding], output: str) -> None:
         case _:
             for finding in findings:
                 say(finding.render(color=colored()) + "\n")
-            say(counted(findings))
+            say(counted(findings) + left_out(excluded))

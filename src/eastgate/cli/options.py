@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import click
 
@@ -19,14 +20,17 @@ from eastgate.config import read_config
 from eastgate.diagnostics import Code, Diagnostic
 from eastgate.questions import Question
 from eastgate.settings import BAD_SETTING, Settings, SettingsError
-from eastgate.sources import Bounds
+from eastgate.sources import Bounds, Kustomized
 
 if TYPE_CHECKING:
     from eastgate.tokens import KeySource
 
 __all__ = [
+    "exclude_option",
     "follow_option",
+    "inspecting_options",
     "keys_from",
+    "left_out",
     "load_authority",
     "manifest_options",
     "output_option",
@@ -34,6 +38,8 @@ __all__ = [
     "question_options",
     "reading_options",
     "settings_from",
+    "strict_option",
+    "with_default_namespace",
 ]
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -63,8 +69,65 @@ follow_option = click.option(
 )
 
 
+exclude_option = click.option(
+    "--exclude",
+    multiple=True,
+    metavar="PATTERN",
+    help="Leave out of folders what fits, as in a .gitignore file; may be repeated.",
+)
+
+
 def reading_options(command: F) -> F:
     """Where the manifests are, and how to read them."""
+    return _reading_options(_namespace(_kustomizations(command)))
+
+
+def inspecting_options(command: F) -> F:
+    """Return the same without `-n`, which means more to the command."""
+    return _reading_options(_kustomizations(command))
+
+
+def _namespace(command: F) -> F:
+    """`-n NS` is `--set namespace=NS`."""
+
+    @functools.wraps(command)
+    def with_namespace(
+        *arguments: object, namespace: str | None, settings: tuple[str, ...], **options: object
+    ) -> object:
+        return command(*arguments, settings=with_default_namespace(settings, namespace), **options)
+
+    option = click.option(
+        "-n", "--namespace", metavar="NS", help="Namespace of what does not say its own; by default `default`."
+    )
+    return cast("F", option(with_namespace))
+
+
+def with_default_namespace(settings: tuple[str, ...], namespace: str | None) -> tuple[str, ...]:
+    """The settings of the command line, with the namespace of `-n`."""
+    return settings if namespace is None else (*settings, f"namespace={namespace}")
+
+
+def _kustomizations(command: F) -> F:
+    """`-k DIR` is a path that is rendered."""
+
+    @functools.wraps(command)
+    def with_kustomizations(
+        *arguments: object, files: tuple[str, ...], kustomize: tuple[str, ...], **options: object
+    ) -> object:
+        return command(*arguments, files=(*files, *map(Kustomized, kustomize)), **options)
+
+    option = click.option(
+        "-k",
+        "--kustomize",
+        multiple=True,
+        metavar="DIR",
+        type=click.Path(),
+        help="Folder with a kustomization, which kustomize or kubectl renders; may be repeated.",
+    )
+    return cast("F", option(with_kustomizations))
+
+
+def _reading_options(command: F) -> F:
     return _all(
         click.option(
             "-f",
@@ -84,9 +147,14 @@ def reading_options(command: F) -> F:
             help="A file with settings; by default eastgate.yaml here, if there is one.",
         ),
         follow_option,
+        exclude_option,
         click.option("-v", "--verbose", is_flag=True, help="Say what was read and what was left aside."),
     )(command)
 
+
+# One option for whoever wants no answer where there is any doubt, whatever the doubt is about. What it means for a
+# question: names and methods that are probably misspelt (warnings otherwise) are errors.
+strict_option = click.option("--strict", is_flag=True, help="Take warnings about what is asked for errors.")
 
 output_option = click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Form of the answer."
@@ -216,7 +284,7 @@ def load_authority(
     settings: Settings,
     output: str,
     *,
-    follow: bool = False,
+    bounds: Bounds,
     verbose: bool = False,
     keys: KeySource | None = None,
 ) -> Authority:
@@ -224,18 +292,22 @@ def load_authority(
     if not files:
         raise click.UsageError("no manifests: give files or folders with -f")
     with progress("reading manifests") as on_file:
-        bounds = Bounds.of(files, follow=follow)
         manifests = read_manifests(files, settings, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
     if verbose:
         say(
             f"read {len(manifests.objects)} objects and {len(manifests.policies)} policies; "
-            f"left aside {manifests.unused} of kinds that are not used",
+            f"left aside {manifests.unused} of kinds that are not used" + left_out(manifests.excluded),
             err=True,
         )
     try:
         return Authority(manifests, settings, keys)
     except ManifestError:
         fail(manifests.reporter, output)
+
+
+def left_out(files: int) -> str:
+    """How many files patterns left out, in words."""
+    return f"; left out {files} file{'' if files == 1 else 's'}" if files else ""
 
 
 def question_from(options: dict[str, object], output: str) -> Question:

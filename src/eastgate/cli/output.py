@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterable
 from typing import NoReturn, TextIO
 
 import click
 
-from eastgate.diagnostics import Diagnostic, render_all
+from eastgate.diagnostics import Diagnostic, Severity, render_all
 from eastgate.printable import composed, json_text
 
-__all__ = ["ALLOWED", "DENIED", "UNDECIDED", "colored", "emit", "emit_json", "fail", "say", "warn"]
+__all__ = ["ALLOWED", "DENIED", "UNDECIDED", "colored", "emit", "emit_json", "fail", "say", "terminal_width", "warn"]
 
 ALLOWED, DENIED, UNDECIDED = 0, 1, 2
 
@@ -22,6 +23,11 @@ def colored(stream: TextIO | None = None) -> bool:
     if os.environ.get("NO_COLOR"):
         return False
     return bool(os.environ.get("FORCE_COLOR")) or (stream or sys.stdout).isatty()
+
+
+def terminal_width() -> int | None:
+    """The columns of the terminal that standard output is; None where it is none, and lines are as long as they are."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def say(text: str, *, err: bool = False) -> None:
@@ -42,7 +48,7 @@ def emit_json(data: object) -> None:
 
 def warn(diagnostics: Iterable[Diagnostic]) -> None:
     """Diagnostics on standard error."""
-    if found := list(diagnostics):
+    if found := [one for one in diagnostics if one.code.severity is not Severity.INFO]:
         say(render_all(found, color=colored(sys.stderr)) + "\n", err=True)
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from eastgate.cli.options import follow_option, settings_from
-from eastgate.cli.output import UNDECIDED, emit, emit_json, say, warn
+from eastgate.cli.options import follow_option, settings_from, strict_option
+from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, say, warn
 from eastgate.cli.progress import progress
 from eastgate.tables import read_tables, run_tables
 from eastgate.tables.report import junit, text, to_json
@@ -24,6 +24,7 @@ __all__ = ["test"]
 @click.option("--fail-under", type=click.FloatRange(0, 100), help="Fail if fewer percent of the rules are exercised.")
 @click.option("--config", type=click.Path(dir_okay=False), help="A file with settings under those of each table.")
 @follow_option
+@strict_option
 @click.option("-v", "--verbose", is_flag=True, help="Show passing cases too.")
 def test(
     paths: tuple[str, ...],
@@ -33,13 +34,14 @@ def test(
     fail_under: float | None,
     config: str | None,
     follow: bool,
+    strict: bool,
     verbose: bool,
 ) -> None:
     """Run decision tables: questions with the answers that they must get."""
     settings = settings_from((), config, "json" if output == "json" else "text")
     tables, reporter = read_tables(paths, settings, follow=follow)
     with progress("deciding") as on_case:
-        run = run_tables(tables, coverage=coverage or fail_under is not None, on_case=on_case)
+        run = run_tables(tables, coverage=coverage or fail_under is not None, strict=strict, on_case=on_case)
     run.diagnostics[:0] = reporter.found
     warn(run.diagnostics)
     if junit_file is not None:
@@ -50,7 +52,7 @@ def test(
         case "junit":
             emit(junit(run) + "\n")
         case _:
-            for line in text(run, verbose=verbose):
+            for line in text(run, verbose=verbose, color=colored()):
                 say(line)
     if reporter.errors:
         sys.exit(UNDECIDED)

@@ -52,6 +52,7 @@ def up(
     settings: tuple[str, ...],
     config: str | None,
     follow: bool,
+    exclude: tuple[str, ...],
     verbose: bool,
     name: str,
     apps: tuple[str, ...],
@@ -84,7 +85,7 @@ def up(
         source=identities.source(chosen, output),
     )
     session = Session(
-        ManifestFiles(paths, follow=follow),
+        ManifestFiles(paths, follow=follow, exclude=exclude),
         chosen,
         options,
         lambda decision, color: explain(decision, color=color),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from ipaddress import IPv4Network
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import click
 
@@ -14,6 +15,7 @@ from eastgate.cli.asking import ask, mesh_option
 from eastgate.cli.options import load_authority, output_option, reading_options, settings_from
 from eastgate.cli.output import colored, emit_json, fail, say, warn
 from eastgate.diagnostics import Diagnostic
+from eastgate.sources import Bounds
 
 if TYPE_CHECKING:
     from eastgate.decisions import Decision
@@ -25,6 +27,7 @@ __all__ = ["why"]
 _Explain: TypeAlias = "Callable[[str, Observed], tuple[dict[str, Any], str]]"
 
 CHANGED = 1
+_NUMBER = re.compile(r"#?[0-9]{1,15}", re.ASCII)
 _MESHES = IPv4Network("127.64.0.0/10")
 _ITSELF = "default/localhost"  # how proxies call the rule that lets a workload call itself
 _EXIT = (
@@ -34,21 +37,29 @@ _EXIT = (
 
 
 @click.command(epilog=_EXIT)
-@click.argument("line", required=False, metavar="[LINE|-]")
+@click.argument("line", required=False, metavar="[NUMBER|LINE|-]")
+@click.option("--last", is_flag=True, help="The last decision of the running mesh.")
 @reading_options
 @mesh_option
 @output_option
 def why(
     line: str | None,
+    last: bool,
     files: tuple[str, ...],
     settings: tuple[str, ...],
     config: str | None,
     follow: bool,
+    exclude: tuple[str, ...],
     verbose: bool,
     name: str,
     output: str,
 ) -> None:
-    """Explain lines of a proxy's log: by the manifests, or by the running mesh without -f."""
+    """Explain lines of a proxy's log: by the manifests, or by the running mesh without -f.
+
+    NUMBER is that of a decision which `up` shows.
+    """
+    if last or (line is not None and _NUMBER.fullmatch(line)):
+        _by_number(line, last, files, name, output)
     if line in (None, "-") and "-" in files:
         raise click.UsageError("both the lines and the manifests are to come from standard input")
     text = sys.stdin.read() if line in (None, "-") else str(line)
@@ -56,7 +67,13 @@ def why(
     lines, aside = _lines(text, output)
     if files:
         observed = [seen for _, seen in lines]
-        explain = _by_files(files, settings_from(settings, config, output), observed, follow, output)
+        explain = _by_files(
+            files,
+            settings_from(settings, config, output),
+            observed,
+            Bounds.of(files, follow=follow, exclude=exclude),
+            output,
+        )
     else:
         explain = _by_mesh(name, output)
     told = []
@@ -72,6 +89,21 @@ def why(
     if verbose:
         say(f"explained {len(lines)} line{'' if len(lines) == 1 else 's'}", err=True)
     sys.exit(CHANGED if any(one["holds"] is False for one in told) else 0)
+
+
+def _by_number(line: str | None, last: bool, files: tuple[str, ...], name: str, output: str) -> NoReturn:
+    """Explain a decision that the running mesh remembers, and exit."""
+    if files:
+        raise click.UsageError("decisions have numbers in a running mesh only: leave out -f, or give a line of a log")
+    if last and line is not None:
+        raise click.UsageError(f"either --last or {line}")
+    number = {} if line is None else {"number": int(line.removeprefix("#"))}
+    answer = ask(name, "why", output, color=colored(), **number)
+    if output == "json":
+        emit_json({"lines": [answer["why"]], "leftAside": 0})
+    else:
+        say(answer["text"])
+    sys.exit(CHANGED if answer["why"]["holds"] is False else 0)
 
 
 def _lines(text: str, output: str) -> tuple[list[tuple[str, Observed]], int]:
@@ -110,7 +142,7 @@ def _by_mesh(name: str, output: str) -> _Explain:
 
 
 def _by_files(
-    files: tuple[str, ...], settings: Settings, lines: Sequence[Observed], follow: bool, output: str
+    files: tuple[str, ...], settings: Settings, lines: Sequence[Observed], bounds: Bounds, output: str
 ) -> _Explain:
     """Lines of a mesh on a laptop do not tell where its workloads are.
 
@@ -123,7 +155,8 @@ def _by_files(
 
     local = any((seen.source or "").startswith("127.") for seen in lines)
     networks = (*settings.linkerd_cluster_networks, _MESHES) if local else settings.linkerd_cluster_networks
-    authority = load_authority(files, replace(settings, linkerd_cluster_networks=networks), output, follow=follow)
+    enforced = replace(settings.enforced(), linkerd_cluster_networks=networks)
+    authority = load_authority(files, enforced, output, bounds=bounds)
     if local:
         itself = (seen for seen in lines if seen.who.startswith(_ITSELF) and seen.source is not None)
         authority.place({seen.workload: str(seen.source).rpartition(":")[0] for seen in itself})

@@ -104,7 +104,8 @@ def _path(path: str) -> Manifest:
     if path.endswith("*"):
         return {"type": "RegularExpression", "value": f"{_escaped(path[:-1])}.*"}
     if path.startswith("*/"):
-        return {"type": "RegularExpression", "value": f"{_escaped(path[1:])}|/.*{_escaped(path[1:])}"}
+        # The longer first: Linkerd's proxy takes the first alternative that matches, which must be all of the path.
+        return {"type": "RegularExpression", "value": f"/.*{_escaped(path[1:])}|{_escaped(path[1:])}"}
     if path.startswith("*"):
         return {"type": "RegularExpression", "value": f"/.*{_escaped(path[1:])}"}
     return {"type": "Exact", "value": path}

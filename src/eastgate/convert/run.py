@@ -39,7 +39,7 @@ def convert(
     manifests = sort_documents(reading.documents, settings, reading.reporter)
     if manifests.reporter.errors:
         return manifests, Conversion((), (), ())
-    items = _items(manifests.policies, reading.documents)
+    items = _items(manifests.policies, reading.documents, settings.namespace)
     job = Job(settings, World.of(manifests.objects), options or Options(), items)
     _run(items, to, job)
     place = {id(document): number for number, document in enumerate(reading.documents)}
@@ -67,12 +67,12 @@ def _run(items: Sequence[Item], to: str, job: Job) -> None:
             job.keep(item.document, codes.NO_WAY, message, item.document.locate("kind"))
 
 
-def _items(policies: Sequence[Policy], documents: Sequence[Document]) -> list[Item]:
-    by_name = {(one.group, one.kind, one.namespace or "default", one.name): one for one in documents}
+def _items(policies: Sequence[Policy], documents: Sequence[Document], namespace: str) -> list[Item]:
+    by_name = {(one.group, one.kind, one.home, one.name): one for one in documents}
     items = []
     for policy in policies:
         ref = policy.ref
-        items.append(Item(policy, by_name[(ref.group, ref.kind, ref.namespace or "default", ref.name)]))
+        items.append(Item(policy, by_name[(ref.group, ref.kind, ref.namespace or namespace, ref.name)]))
     return items
 
 

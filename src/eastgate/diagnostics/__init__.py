@@ -2,6 +2,6 @@
 
 from eastgate.diagnostics.model import Code, Diagnostic, Reporter, Severity
 from eastgate.diagnostics.render import render, render_all, snippet
-from eastgate.diagnostics.suggest import did_you_mean
+from eastgate.diagnostics.suggest import did_you_mean, mistyped
 
-__all__ = ["Code", "Diagnostic", "Reporter", "Severity", "did_you_mean", "render", "render_all", "snippet"]
+__all__ = ["Code", "Diagnostic", "Reporter", "Severity", "did_you_mean", "mistyped", "render", "render_all", "snippet"]

@@ -12,7 +12,7 @@ from eastgate.dialects.base import Condition, Kind, Scene
 from eastgate.policy import Attachment, Layer, Stances
 from eastgate.settings import Settings
 from eastgate.sources import Document
-from eastgate.world import GATEWAY_GROUP, Backend, Manifest, Workload, World, WorldObject
+from eastgate.world import GATEWAY_GROUP, Backend, Manifest, Workload, World, WorldObject, uses, uses_kind
 
 __all__ = [
     "DIALECTS",
@@ -23,6 +23,7 @@ __all__ = [
     "inspect",
     "is_examined",
     "is_policy",
+    "matters",
     "read_object",
     "read_policy",
     "reads",
@@ -62,10 +63,27 @@ def reads(api_version: str, kind: str) -> bool:
     return (group, version, kind) in _READ
 
 
+@lru_cache(maxsize=4096)
+def matters(api_version: str, kind: str) -> bool:
+    """Whether a document of this type is a policy, claims to be one, or decides what exists; others stop no answer.
+
+    Either may be empty, where it is not known.
+    """
+    group, _, version = api_version.rpartition("/")
+    if not api_version:
+        return uses_kind(kind) or any(kind == name for _, _, name in _READ)
+    if not kind:
+        return group in _GROUPS
+    return reads(api_version, kind) or uses(api_version, kind) or _is_policy(group, version, kind)
+
+
 def is_policy(document: Document) -> bool:
     """Whether a document is a policy, or claims to be one, or is in a group of policies and unknown."""
-    group, kind = document.group, document.kind
-    if (group, kind) in _BYSTANDERS or (group, document.version, kind) in _OBJECTS:
+    return _is_policy(document.group, document.version, document.kind)
+
+
+def _is_policy(group: str, version: str, kind: str) -> bool:
+    if (group, kind) in _BYSTANDERS or (group, version, kind) in _OBJECTS:
         return False
     if group in _UNREAD:
         kinds = _UNREAD[group]

@@ -34,7 +34,7 @@ from eastgate.policy import (
 from eastgate.policy.attributes import ADDRESS, PATHS, PORT, Attribute
 from eastgate.policy.paths import is_refused
 
-__all__ = ["Completion", "complete"]
+__all__ = ["OTHER", "Completion", "complete"]
 
 # How much is tried for one layer; past it the answer is deny, because nobody knows. A try looks at every atom.
 _MOST_LOOKS = 2_000_000
@@ -42,7 +42,7 @@ _FEWEST_TRIES = 1_000
 _MOST_CELLS = 20_000  # of one attribute
 _MOST_OTHERS = 256  # values of one attribute that are tried to see whether it matters
 _AFTER_LOOPBACK_4, _AFTER_LOOPBACK_6 = int(IPv4Address("128.0.0.0")), int(IPv6Address("::2"))
-_OTHER = "\N{MIDDLE DOT}other\N{MIDDLE DOT}"  # a text that no policy contains
+OTHER = "\N{MIDDLE DOT}other\N{MIDDLE DOT}"  # a text that no policy contains
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def _cells(
         ends = {m for m in about if isinstance(m, Suffix)}
         too_many = (len(starts) + 1) * (len(ends) + 1) > _MOST_CELLS
         every = every and not too_many
-        cells[attribute] = [_OTHER, None] if too_many else _representatives(attribute, about)
+        cells[attribute] = [OTHER, None] if too_many else _representatives(attribute, about)
     return cells, every
 
 
@@ -164,7 +164,7 @@ def _representatives(attribute: Attribute, matchers: list[Matcher]) -> list[Know
     texts = _texts(matchers)
     if attribute in PATHS:  # a path that is refused whatever the policy is says nothing about the policy
         texts = (text for text in texts if not is_refused(text))
-    return list(dict.fromkeys([_OTHER, None, *texts]))
+    return list(dict.fromkeys([OTHER, None, *texts]))
 
 
 def _ports(matchers: list[Matcher]) -> Iterator[int]:
@@ -183,7 +183,7 @@ def _texts(matchers: list[Matcher]) -> Iterator[str]:
         if isinstance(matcher, OneOf):
             yield from (str(v) for v in sorted(matcher.values, key=str))
     ends = [m.text for m in matchers if isinstance(m, Suffix)]
-    starts = {"": _OTHER, **{m.text: _OTHER for m in matchers if isinstance(m, Prefix)}}
+    starts = {"": OTHER, **{m.text: OTHER for m in matchers if isinstance(m, Prefix)}}
     accounts = [m for m in matchers if isinstance(m, AccountsOf)]
     if accounts:
         fresh = _account_name(matchers)
@@ -193,7 +193,7 @@ def _texts(matchers: list[Matcher]) -> Iterator[str]:
             yield start + other + end
             if start and (end or "/sa/" in start):
                 yield start + end  # a service account whose whole name is the suffix
-                yield f"{start}{_OTHER}/{_OTHER}{end}"  # deeper than a service account
+                yield f"{start}{OTHER}/{OTHER}{end}"  # deeper than a service account
 
 
 def _account_name(matchers: Iterable[Matcher]) -> str:

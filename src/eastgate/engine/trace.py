@@ -78,11 +78,15 @@ class LayerTrace:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What all layers said, up to the one that denied; those behind it were not reached."""
+    """What all layers said, up to the one that denied; those behind it were not reached.
+
+    `unknown` are the attributes that the request leaves out and that decide: with other values it may be allowed.
+    """
 
     outcome: Outcome
     layers: tuple[LayerTrace, ...]
     not_reached: tuple[str, ...] = ()
+    unknown: tuple[Attribute, ...] = ()
 
 
 def trace(layers: Sequence[Layer], request: Request, *, nearest: int = 3) -> Trace:
@@ -93,10 +97,31 @@ def trace(layers: Sequence[Layer], request: Request, *, nearest: int = 3) -> Tra
         one = _trace_layer(layer, request, nearest)
         seen.append(one)
         if not one.outcome.allowed:
-            return Trace(one.outcome, tuple(seen), tuple(later.name for later in layers[place + 1 :]))
+            unknown = _unknown(layers[place:], request, one.assumed) if one.assumed else ()
+            return Trace(one.outcome, tuple(seen), tuple(later.name for later in layers[place + 1 :]), unknown)
         if one.outcome.rule is not None:
             accepted = one.outcome
     return Trace(accepted, tuple(seen))
+
+
+def _unknown(
+    layers: Sequence[Layer], request: Request, telling: Sequence[tuple[Attribute, Known]]
+) -> tuple[Attribute, ...]:
+    """Return what rules ask for that may yet match, of which nothing is known."""
+    found = [attribute for attribute, _ in telling]
+    for layer in layers:
+        chains = [case.chain for case in layer.cases if truth(case.when, request) is not False]
+        asked = [case.when for case in layer.cases] + [
+            rule.when
+            for chain in [*chains, layer.otherwise]
+            for stage in chain.stages
+            if not isinstance(stage, Observe)
+            for rule in rules_of(stage)
+        ]
+        for predicate in asked:
+            if truth(predicate, request) is None:
+                found += sorted(one for one in mentions(predicate) if one not in request.values)
+    return tuple(dict.fromkeys(found))
 
 
 def _trace_layer(layer: Layer, request: Request, nearest: int) -> LayerTrace:

@@ -225,6 +225,15 @@ NOT_ENFORCED = Code(
     Severity.ERROR,
 )
 
+ROUTE_RESPELT = Code(
+    "EG6100",
+    "route that another spelling goes round",
+    "Linkerd's proxy compares a path as it is sent, and many applications normalise it: `//admin` and `/x/../admin` "
+    "are not `/admin` to the one, and are to the other. A wider route lets in what this one denies. Where Eastgate's "
+    "proxies enforce, paths are normalised first (the setting `dataPlane`).",
+    Severity.WARNING,
+)
+
 # Suppressions
 
 NO_REASON = Code(

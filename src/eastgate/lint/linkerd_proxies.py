@@ -13,8 +13,9 @@ from eastgate.lint.model import Finding, command
 from eastgate.lint.nearest import near
 from eastgate.lint.possible import can_allow
 from eastgate.places import Span
-from eastgate.policy import Request
-from eastgate.policy.attributes import IDENTITY, MESH_NAME, METHOD, PATH, PORT
+from eastgate.policy import Known, Request
+from eastgate.policy.attributes import IDENTITY, MESH_NAME, METHOD, PATH, PORT, SENT_PATH, Attribute
+from eastgate.policy.paths import comparable_path
 from eastgate.questions import Question
 from eastgate.settings import InboundPolicy
 from eastgate.world import HttpProbe, Workload
@@ -33,7 +34,8 @@ def denied_probes(ground: Ground) -> Iterator[Finding]:
         workload = ground.workload(group.first)
         owned = {port for server in servers_on(group) for port in ports_of(server, workload, ground)}
         for probe in probes_with(workload, owned, ground.world) if layer is not None else ():
-            values = {IDENTITY: None, MESH_NAME: None, PORT: probe.port, METHOD: "GET", PATH: probe.path}
+            values: dict[Attribute, Known] = {IDENTITY: None, MESH_NAME: None, PORT: probe.port, METHOD: "GET"}
+            values |= {PATH: comparable_path(probe.path), SENT_PATH: probe.path}
             if layer is not None and not can_allow(layer, Request(values)):
                 yield _denied(probe, group, ground)
 

@@ -62,16 +62,4 @@ class Finding:
 
 def command(question: Question) -> str:
     """The command line that asks a question, but for the manifests."""
-    words = ["eastgate", "check", "--from", question.source, "--to", question.to]
-    options = {
-        "--port": question.port,
-        "--method": question.method,
-        "--path": question.path,
-        "--host": question.host,
-        "--mcp-method": question.mcp_method,
-        "--tool": question.tool,
-    }
-    for option, value in options.items():
-        if value is not None:
-            words += [option, str(value)]
-    return shlex.join(words)
+    return shlex.join(["eastgate", "check", *question.arguments])

@@ -21,7 +21,7 @@ from eastgate.policy.attributes import ADDRESS, PORT, Attribute
 from eastgate.questions import Question
 from eastgate.settings import DenyOnly, MeshMode, ServiceTarget, Settings, UnlistedCaller
 
-__all__ = ["audited", "readings"]
+__all__ = ["assembled", "audited", "readings"]
 
 
 def readings(ground: Ground) -> Iterator[Finding]:
@@ -55,7 +55,7 @@ def _reading(
     group: Group, ground: Ground, setting: str, code: Code, other_of: Callable[[Settings], Settings]
 ) -> Iterator[Finding]:
     other = other_of(ground.settings)
-    found = _difference(group, _assembled(group, group.attached, other, ground), ground)
+    found = _difference(group, assembled(group, group.attached, other, ground), ground)
     if found is None:
         return
     question, allowed = found
@@ -85,7 +85,8 @@ def _verdict(allowed: bool) -> str:
 # The same policies, put together in another way
 
 
-def _assembled(group: Group, attached: Sequence[Attachment[Policy]], settings: Settings, ground: Ground) -> Program:
+def assembled(group: Group, attached: Sequence[Attachment[Policy]], settings: Settings, ground: Ground) -> Program:
+    """The program of a group, as other settings or other policies would make it."""
     stances = (
         dialects.stances(ground.workload(group.first), attached, settings, ground.world) if group.is_workload else ()
     )
@@ -132,7 +133,7 @@ def audited(ground: Ground) -> Iterator[Finding]:
 
 def _change(group: Group, policy: Policy, enforced: Policy, ground: Ground) -> tuple[Question, bool] | None:
     attached = [replace(one, policy=enforced) if one.policy is policy else one for one in group.attached]
-    return _difference(group, _assembled(group, attached, ground.settings, ground), ground)
+    return _difference(group, assembled(group, attached, ground.settings, ground), ground)
 
 
 def _mode_span(policy: Policy) -> Span | None:

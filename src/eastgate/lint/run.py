@@ -16,6 +16,7 @@ from eastgate.lint.layers import disagreeing_layers
 from eastgate.lint.linkerd import namespace_policies, overlapping_servers, unresolved_references
 from eastgate.lint.linkerd_proxies import denied_probes, invalid_annotations, without_proxy
 from eastgate.lint.linkerd_routes import policies_on_dropped_routes
+from eastgate.lint.linkerd_spellings import respelt_routes
 from eastgate.lint.lockout import locked_out
 from eastgate.lint.model import Finding
 from eastgate.lint.readings import audited, readings
@@ -50,6 +51,7 @@ CHECKS: tuple[Check, ...] = (
     invalid_annotations,
     without_proxy,
     policies_on_dropped_routes,
+    respelt_routes,
 )
 
 

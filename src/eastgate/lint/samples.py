@@ -11,7 +11,7 @@ from eastgate.policy import Is, OneOf, Prefix, Rule, atoms, rules_of
 from eastgate.policy.attributes import MCP_TOOL, METHOD, PATH, PORT, Attribute
 from eastgate.questions import Arrival, Question, QuestionError, arrivals
 
-__all__ = ["sampled"]
+__all__ = ["sampled", "sources"]
 
 _MOST = 12  # of each kind
 
@@ -26,7 +26,7 @@ def sampled(group: Group, ground: Ground) -> Iterator[tuple[Question, Arrival]]:
         http = [{"method": method, "path": path} for path, method in product(paths, methods)][:_MOST]
     if MCP_TOOL in values:
         http = [{"mcp_method": "tools/call", "tool": str(tool)} for tool in [*values[MCP_TOOL], "other"]][:_MOST]
-    for source, (to, port), more in product(_sources(group, ground), _places(group, ground, values), http):
+    for source, (to, port), more in product(sources(group, ground), _places(group, ground, values), http):
         question = Question(source, to, port, **more)  # type: ignore[arg-type]
         try:
             for arrival in arrivals(question, ground.world, ground.settings):
@@ -36,7 +36,7 @@ def sampled(group: Group, ground: Ground) -> Iterator[tuple[Question, Arrival]]:
             continue
 
 
-def _sources(group: Group, ground: Ground) -> list[str]:
+def sources(group: Group, ground: Ground) -> list[str]:
     """A neighbour, those whom the policies name, and somebody without an identity."""
     found: dict[str, None] = {}
     own = ground.workload(group.first) if group.is_workload else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eastgate.diagnostics import Code
 
-__all__ = ["MESH_NOT_STARTED", "NOT_A_LOG_LINE", "NO_DECISION", "NO_MESH"]
+__all__ = ["MESH_NOT_STARTED", "NOT_A_LOG_LINE", "NO_DECISION", "NO_MESH", "NO_NUMBER"]
 
 NO_MESH = Code(
     "EG0110",
@@ -27,4 +27,10 @@ NO_DECISION = Code(
     "a line that tells of no decision",
     "The line is of a proxy of Eastgate, and tells of a connection that something else was decided about in a line of "
     "its own: a denial, a request or a handshake. That line says why.",
+)
+NO_NUMBER = Code(
+    "EG0114",
+    "no decision of that number",
+    "A mesh numbers its decisions from 1 and keeps the latest of them. `up` shows the numbers; this one has not been "
+    "given yet, or is too long ago.",
 )

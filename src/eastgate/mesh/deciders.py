@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from eastgate.authority import Authority
 from eastgate.engine.compiled import Program
-from eastgate.mesh.records import Observed
+from eastgate.mesh.records import UNREACHABLE, Observed
 from eastgate.policy import REFUSED_HOST, REFUSED_SPELLING, Origin, rules_of
 from eastgate.settings import Settings
 from eastgate.targets.envoy.callers import Naming
@@ -99,6 +99,8 @@ def _origins(program: Program) -> Iterator[Origin]:
 def _words(who: str, detail: str | None) -> str:
     if who == "open":
         return "nothing is in the way"
+    if who == UNREACHABLE:
+        return "it was let in, and the application cannot be reached"
     if who == "handshake":
         return f"TLS handshake: {handshake_problem(detail)}"
     if who == "encoded-slash":

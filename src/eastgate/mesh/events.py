@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from eastgate.diagnostics import Diagnostic
+from eastgate.mesh.modes import Mode
 from eastgate.mesh.records import Observed
 
-__all__ = ["Broken", "Decided", "Enforced", "Event", "NotEnforced", "Noted", "OnEvent", "PartlyEnforced", "Ready"]
+__all__ = [
+    "Broken",
+    "Changes",
+    "Decided",
+    "Enforced",
+    "Event",
+    "NotEnforced",
+    "Noted",
+    "OnEvent",
+    "PartlyEnforced",
+    "Ready",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,18 +35,38 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A proxy has decided."""
+    """A proxy has decided. `number` is what `why` knows the decision by."""
 
     seen: Observed
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What differs in the manifests, by name: policies, and what exists. What only moved to other lines is not here."""
+
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    @property
+    def every(self) -> tuple[str, ...]:
+        """All of it, in order."""
+        return tuple(sorted((*self.added, *self.changed, *self.removed)))
 
 
 @dataclass(frozen=True, slots=True)
 class Enforced:
-    """A change is in force everywhere. `touched` are the workloads whose proxies were told something new."""
+    """A change is in force everywhere. `touched` are the workloads whose proxies were told something new.
+
+    `modes` are the workloads that somebody gets in to now, or does not any more, though no rule is about them: the mode
+    before, None where the workload is new, and the mode now.
+    """
 
     milliseconds: float
     touched: tuple[str, ...]
-    changed: tuple[str, ...]
+    changes: Changes = Changes()
+    modes: Mapping[str, tuple[Mode | None, Mode]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +78,10 @@ class PartlyEnforced:
 
     milliseconds: float
     touched: tuple[str, ...]
-    changed: tuple[str, ...]
+    changes: Changes
     closed: tuple[str, ...]
     missing: tuple[str, ...]
+    modes: Mapping[str, tuple[Mode | None, Mode]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import asdict, fields
 
 from eastgate.mesh.calls import Call, make_calls
+from eastgate.mesh.codes import NO_NUMBER
 from eastgate.mesh.events import Event
 from eastgate.mesh.local.control import ControlFailed, Handler, Message
 from eastgate.mesh.loglines import observed, record_in
@@ -23,7 +24,6 @@ __all__ = ["Handlers", "application_of", "status_of", "workload_to_json"]
 
 _QUEUED = 10_000
 _LONGEST_CALL = 60.0
-_NOT_MADE = ("refused", "timeout", "unreachable", "bad response")
 _ASKED = frozenset(field.name for field in fields(Question)) - {"token", "certificate", "external_auth", "claims"}
 
 
@@ -60,7 +60,7 @@ class Handlers:
     def _told(self, call: Call, explained: bool, color: bool) -> Message:
         decision, called, seen = call.decision, call.called, call.seen
         handshake = seen is not None and seen.level == "handshake"
-        made = seen is not None or not (called.error or "").startswith(_NOT_MADE)
+        made = seen is not None or called.status != 0  # else it is not known whether it was let in
         told: Message = {
             "question": str(call.question),
             "at": call.at,
@@ -84,6 +84,8 @@ class Handlers:
         """What the verdicts alone do not tell."""
         if seen is not None and seen.level == "handshake":
             return "the handshake failed, so that no policy was asked"
+        if seen is None and call.called.status == 0:
+            return f"the proxy logged no decision, so that nobody knows whether it was let in: {call.called.error}"
         workload, _, port = call.at.rpartition(":")
         closure = self._mesh.enforcement.closed.get((workload, int(port)))
         if closure is not None:
@@ -94,14 +96,25 @@ class Handlers:
         return None
 
     async def why(self, arguments: Message) -> Message:
-        """Explain a line of a proxy's log."""
-        line = str(arguments.get("line", ""))
+        """Explain a line of a proxy's log, or the decision of a number; the last one where neither is given."""
         try:
-            found = why(observed(record_in(line), line), self._mesh.authority)
+            found = why(self._asked_about(arguments.get("line"), arguments.get("number")), self._mesh.authority)
         except QuestionError as error:
             return {"failed": error.diagnostic.to_json()}
         color = bool(arguments.get("color"))
         return {"why": found.to_json(self._explain), "text": found.text(self._explain, color=color)}
+
+    def _asked_about(self, line: object, number: object) -> Observed:
+        if isinstance(line, str):
+            return observed(record_in(line), line)
+        history = self._mesh.history
+        found = history.find(number if isinstance(number, int) else None)
+        if found is None:
+            kept = history.kept
+            way_out = f"there are {kept[0]} to {kept[1]}" if kept else "make a call first"
+            what = f"no decision has the number {number}" if isinstance(number, int) else "nothing was decided yet"
+            raise QuestionError(NO_NUMBER, what, way_out)
+        return found
 
     async def status(self, _arguments: Message) -> Message:
         """Who is there, and what each proxy has."""

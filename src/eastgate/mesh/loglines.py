@@ -14,7 +14,7 @@ from eastgate.questions import NOT_DECLARED, Question, QuestionError
 
 __all__ = ["observed", "question_of", "record_in"]
 
-_RECORDS = ("request", "denial", "connection", "handshake")
+_RECORDS = ("request", "denial", "connection", "unreachable", "handshake")
 _DECODER = json.JSONDecoder()
 _SHOWN = 60
 

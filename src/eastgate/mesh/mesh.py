@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,15 +22,17 @@ from eastgate.identity import BundlesChanged, EmbeddedAuthority, Lifetimes, Svid
 from eastgate.mesh.certificates import Certificates
 from eastgate.mesh.closures import Closure
 from eastgate.mesh.enforcement import Enforcement
-from eastgate.mesh.events import Decided, Enforced, Event, Noted, NotEnforced, OnEvent, PartlyEnforced, Ready
+from eastgate.mesh.events import Changes, Decided, Enforced, Event, Noted, NotEnforced, OnEvent, PartlyEnforced, Ready
+from eastgate.mesh.history import History
 from eastgate.mesh.listening import until_listening
 from eastgate.mesh.local.addresses import Addresses
 from eastgate.mesh.local.guard import Guard
 from eastgate.mesh.local.rundir import DEFAULT_NAME, RunDir
 from eastgate.mesh.metrics import MeshMetrics
+from eastgate.mesh.modes import Mode, mode_of
 from eastgate.mesh.open_requests import OpenRequests
 from eastgate.mesh.proxies import Proxies
-from eastgate.mesh.records import observe
+from eastgate.mesh.records import UNREACHABLE, observe
 from eastgate.mesh.sites import Site, identity_of, ports_of
 from eastgate.policy import Is, OneOf, atoms, rules_of
 from eastgate.policy.attributes import IDENTITY, MESH_NAME
@@ -51,6 +54,8 @@ __all__ = ["LocalMesh", "MeshOptions"]
 
 _START = 60.0  # seconds; many Envoys on a small machine take their time
 _SETTLE = 30.0
+_NO_CHANGES = Changes()
+_REMEMBERED = 100  # connections that no application took
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +89,10 @@ class LocalMesh:
         self._stack = contextlib.AsyncExitStack()
         self._changing = asyncio.Lock()
         self._told: Mapping[tuple[str, int], Closure] = {}
-        self.settings = settings or Settings()
+        self._modes: dict[str, Mode] = {}
+        self.history = History()
+        self._unreachable: deque[object] = deque(maxlen=_REMEMBERED)
+        self.settings = (settings or Settings()).enforced()
         self.metrics = MeshMetrics((server_metrics := ServerMetrics()).registry)
         self.store, self.tokens = Store(), Tokens()
         self.server = AdsServer(self.store, self.tokens, server_metrics)
@@ -128,6 +136,7 @@ class LocalMesh:
         self._stack.push_async_callback(self.proxies.stop)
         self._stack.callback(self.server.listen(self._heard))
         await self._run(authority, _START)
+        self._modes = {node: mode_of(authority.engine.program(node).layers) for node in self.sites}
         self._tell_closures()
         self.tell(Ready(len(self.sites), len(authority.policies), (time.monotonic() - began) * 1000))
 
@@ -149,23 +158,23 @@ class LocalMesh:
     # Changing
 
     async def apply(
-        self, authority: Authority, began: float | None = None, changed: tuple[str, ...] = ()
+        self, authority: Authority, began: float | None = None, changes: Changes = _NO_CHANGES
     ) -> Enforced | PartlyEnforced:
-        """Enforce this instead; returns when every proxy does. `changed` says what differs, for whoever watches."""
+        """Enforce this instead; returns when every proxy does. `changes` says what differs, for whoever watches."""
         began = time.monotonic() if began is None else began
         async with self._changing:
             before = {node: self.store.revision(node) for node in self.sites}
             await self._run(authority, _SETTLE)
             touched = tuple(sorted(n for n in self.sites if self.store.revision(n) != before.get(n)))
-        return self._enforced(began, touched, changed)
+        return self._enforced(began, touched, changes)
 
     async def change(
         self,
         change: Callable[[Enforcement], frozenset[str]],
         began: float | None = None,
-        changed: tuple[str, ...] = (),
+        changes: Changes = _NO_CHANGES,
     ) -> Enforced | PartlyEnforced:
-        """Enforce a change of some policies; returns when every proxy does. `changed` names them."""
+        """Enforce a change of some policies; returns when every proxy does. `changes` names them."""
         began = time.monotonic() if began is None else began
         async with self._changing:
             before = {node: self.store.revision(node) for node in self.sites}
@@ -173,21 +182,34 @@ class LocalMesh:
             self.certificates.federate(_foreign_domains(self.authority, touched))
             told = tuple(sorted(node for node in self.sites if self.store.revision(node) != before[node]))
             await self._settled(told, _SETTLE)
-        return self._enforced(began, told, changed)
+        return self._enforced(began, told, changes)
 
-    def _enforced(self, began: float, touched: tuple[str, ...], changed: tuple[str, ...]) -> Enforced | PartlyEnforced:
+    def _enforced(self, began: float, touched: tuple[str, ...], changes: Changes) -> Enforced | PartlyEnforced:
         """Tell what came of a change. It is enforced if every proxy that it concerns has accepted all of it."""
         self._tell_closures()
         took = (time.monotonic() - began) * 1000
-        closed = tuple(one.where for one in self.enforcement.closed.values() if one.workload in touched)
+        closures = [one for one in self.enforcement.closed.values() if one.workload in touched]
+        closed = tuple(one.where for one in closures)
         missing = tuple(name for node in touched for name in self._missing(node))
-        found: Enforced | PartlyEnforced = Enforced(took, touched, changed)
+        modes = self._changed_modes(touched, {one.workload for one in closures})
+        found: Enforced | PartlyEnforced = Enforced(took, touched, changes, modes)
         if closed or missing:
-            found = PartlyEnforced(took, touched, changed, closed, missing)
+            found = PartlyEnforced(took, touched, changes, closed, missing, modes)
         else:
             self.metrics.enforced.observe(took / 1000)
         self.tell(found)
         return found
+
+    def _changed_modes(self, touched: Collection[str], closed: Collection[str]) -> dict[str, tuple[Mode | None, Mode]]:
+        """Return the modes that are others than before. Of a workload that is not as it should be nothing is said."""
+        before, self._modes = self._modes, {node: mode for node, mode in self._modes.items() if node in self.sites}
+        self._modes |= {node: mode_of(self.authority.engine.program(node).layers) for node in touched}
+        now = {node: self._modes[node] for node in touched if node not in closed and self.sites[node].ports}
+        return {
+            node: (before.get(node), mode)
+            for node, mode in now.items()
+            if mode is not before.get(node) and (node in before or mode is not Mode.ALLOW_LIST)
+        }
 
     def _missing(self, node: str) -> Iterator[str]:
         """Yield what a proxy has rejected, or may have accepted without looking at it."""
@@ -272,10 +294,20 @@ class LocalMesh:
 
     def _record(self, record: dict[str, Any]) -> None:
         self._open_requests.record(record)
-        seen = observe(record)
+        seen = observe(record) if not self._is_told(record) else None
         if seen is not None:
             self.metrics.count(seen)
-            self.tell(Decided(seen))
+            self.tell(Decided(seen, self.history.add(seen)))
+
+    def _is_told(self, record: Mapping[str, Any]) -> bool:
+        """Whether this is the end of a connection that no application took, which was told of before."""
+        source = record.get("source")
+        if record.get("eastgate") == UNREACHABLE:
+            self._unreachable.append(source)
+        elif record.get("eastgate") == "connection" and source in self._unreachable:
+            self._unreachable.remove(source)
+            return True
+        return False
 
     def _heard(self, event: ServerEvent) -> None:
         if isinstance(event, Acked):

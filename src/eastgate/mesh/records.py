@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-__all__ = ["Observed", "observe", "rule_of"]
+__all__ = ["UNREACHABLE", "Observed", "observe", "rule_of"]
+
+UNREACHABLE = "unreachable"  # who decided, of a connection that was let in and that no application took
 
 
 _PASSED_ON = {
@@ -60,6 +62,9 @@ def observe(record: Mapping[str, Any]) -> Observed | None:
         case "connection":
             decision = record.get("decision")
             return _connection(record, allowed=True) if decision and str(decision).startswith("200:") else None
+        case found if found == UNREACHABLE:
+            told = {**record, "decision": f"200:{UNREACHABLE}"}
+            return replace(_connection(told, allowed=True), detail=str(record.get("flags") or ""))
         case "handshake" if record.get("peer") is None:  # a caller without TLS is somebody: nobody
             return Observed(
                 "handshake",

@@ -13,16 +13,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from eastgate.authority import Authority, Manifests, read_manifests
-from eastgate.diagnostics import Diagnostic, render_all
+from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.dialects import Policy
 from eastgate.mesh.enforcement import Enforcement
-from eastgate.mesh.events import Broken, Noted
+from eastgate.mesh.events import Broken, Changes, Noted
 from eastgate.mesh.local.watching import changes
 from eastgate.mesh.mesh import LocalMesh
 from eastgate.policy import PolicyRef
 from eastgate.printable import printable
 from eastgate.settings import Settings
 from eastgate.sources import Bounds
+from eastgate.sources.kustomizations import parts
+from eastgate.world import ObjectId
 
 __all__ = ["Difference", "ManifestFiles", "Reloading", "difference"]
 
@@ -33,9 +35,12 @@ _OLDEST = 5.0  # seconds; a file that was changed longer ago was put there by a 
 class ManifestFiles:
     """Files and folders of manifests, and what of them is in force."""
 
-    def __init__(self, paths: Sequence[str | os.PathLike[str]], *, follow: bool = False) -> None:
+    def __init__(
+        self, paths: Sequence[str | os.PathLike[str]], *, follow: bool = False, exclude: Sequence[str] = ()
+    ) -> None:
         self.paths = tuple(paths)
         self._follow = follow
+        self._exclude = tuple(exclude)
         self.in_force = Manifests()
 
     def read(self, settings: Settings) -> Authority:
@@ -50,18 +55,24 @@ class ManifestFiles:
         return read_manifests(self.paths, settings, bounds=self.bounds)
 
     @property
+    def watched(self) -> tuple[str | os.PathLike[str], ...]:
+        """What to watch: the paths, and the folders that their kustomizations take in from elsewhere."""
+        taken = (folder for path in self.paths for folder in parts(os.fspath(path), self._follow, Reporter()) or ())
+        return tuple(dict.fromkeys((*self.paths, *taken)))
+
+    @property
     def bounds(self) -> Bounds:
         """What reading stays in now: a path that is a link may lead elsewhere later."""
-        return Bounds.of(self.paths, follow=self._follow)
+        return Bounds.of(self.paths, follow=self._follow, exclude=self._exclude)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What becomes of the policies. `changed` are those that say something else, and not just on another line."""
+    """What becomes of the policies. `changes` are those that say something else, and not just on another line."""
 
     put: tuple[Policy, ...]
     removed: tuple[PolicyRef, ...]
-    changed: tuple[str, ...]
+    changes: Changes
 
     def apply(self, enforcement: Enforcement) -> frozenset[str]:
         """Enforce it; tells whose proxies that concerns."""
@@ -76,8 +87,13 @@ def difference(before: Manifests, after: Manifests) -> Difference | None:
     new = {policy.ref: policy for policy in after.policies}
     removed = tuple(sorted(old.keys() - new.keys(), key=str))
     put = tuple(one for ref, one in new.items() if ref not in old or not _same(old[ref], one))
-    changed = [str(one.ref) for one in put if one.ref not in old or _text(old[one.ref]) != _text(one)]
-    return Difference(put, removed, tuple(sorted([*changed, *map(str, removed)])))
+    added = (one.ref for one in put if one.ref not in old)
+    changed = (one.ref for one in put if one.ref in old and _text(old[one.ref]) != _text(one))
+    return Difference(put, removed, Changes(_names(added), _names(changed), _names(removed)))
+
+
+def _names(refs: Iterable[PolicyRef | ObjectId]) -> tuple[str, ...]:
+    return tuple(sorted(map(str, refs)))
 
 
 def _same(one: Policy, other: Policy) -> bool:
@@ -123,7 +139,7 @@ class Reloading:
             )
 
         async with contextlib.aclosing(
-            changes(self._files.paths, on_poll=on_poll, bounds=lambda: self._files.bounds)
+            changes(self._files.watched, on_poll=on_poll, bounds=lambda: self._files.bounds)
         ) as telling:
             async for changed in telling:
                 told.put_nowait(changed)
@@ -151,12 +167,12 @@ class Reloading:
         self._warn(before, manifests)
         was_unsure, self._unsure = self._unsure, True
         if found is not None:
-            await self._mesh.change(found.apply, began, found.changed)
+            await self._mesh.change(found.apply, began, found.changes)
             self._mesh.authority.warnings = _warnings(manifests)
         else:
             authority = await asyncio.to_thread(Authority, manifests, self._mesh.settings)
-            changed = () if was_unsure else _named(before, manifests)
-            await self._mesh.apply(authority, began, changed)
+            changes = Changes() if was_unsure else _changes(before, manifests)
+            await self._mesh.apply(authority, began, changes)
         self._files.in_force, self._behind, self._unsure = manifests, False, False
 
     def _warn(self, before: Manifests, after: Manifests) -> None:
@@ -170,12 +186,16 @@ def _warnings(manifests: Manifests) -> list[Diagnostic]:
     return [one for one in manifests.reporter if not one.is_error]
 
 
-def _named(before: Manifests, after: Manifests) -> tuple[str, ...]:
+def _changes(before: Manifests, after: Manifests) -> Changes:
     """The policies and the objects that a change is about."""
     old, new = {one.id: one for one in before.objects}, {one.id: one for one in after.objects}
-    differ = [str(key) for key in old.keys() | new.keys() if old.get(key) != new.get(key)]
-    policies = difference(Manifests(policies=before.policies), Manifests(policies=after.policies))
-    return tuple(sorted([*differ, *(policies.changed if policies is not None else ())]))
+    found = difference(Manifests(policies=before.policies), Manifests(policies=after.policies))
+    policies = found.changes if found is not None else Changes()
+    return Changes(
+        (*policies.added, *_names(new.keys() - old.keys())),
+        (*policies.changed, *_names(key for key in old.keys() & new.keys() if old[key] != new[key])),
+        (*policies.removed, *_names(old.keys() - new.keys())),
+    )
 
 
 def _changed_at(paths: Iterable[str]) -> float:

@@ -8,7 +8,7 @@ from typing import IO, Protocol
 
 from rich.console import Console
 
-from eastgate.mesh.events import Decided, Event, Noted, Ready
+from eastgate.mesh.events import Decided, Event, Noted
 from eastgate.mesh.handlers import application_of, status_of
 from eastgate.mesh.local.rundir import DEFAULT_NAME
 from eastgate.mesh.mesh import LocalMesh
@@ -71,7 +71,8 @@ class TextScreen:
         if not self._console.is_terminal:
             self._console.width = max(self._console.width, _WIDE)
         try:
-            self._console.print(workload_table([_row(mesh, mesh.sites[key]) for key in sorted(mesh.sites)]))
+            rows = [_row(mesh, mesh.sites[key]) for key in sorted(mesh.sites)]
+            self._console.print(workload_table(rows, self._console.width))
         except BrokenPipeError:
             self._out.lost()
         words = example(mesh)
@@ -84,7 +85,7 @@ class TextScreen:
 
     def tell(self, event: Event) -> None:
         """One more line, or a change of what is displayed."""
-        if self._live is not None and not isinstance(event, Ready):
+        if self._live is not None:
             self._live.tell(event)
         elif _is_worth(event, self._verbose) and not (isinstance(event, Decided) and self._repeats.is_one(event.seen)):
             self._out.line(composed(self._teller.line(event)))

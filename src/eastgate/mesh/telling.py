@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 
 from eastgate.authority import Authority
 from eastgate.diagnostics import render_all
+from eastgate.dialects import DIALECTS
 from eastgate.mesh.deciders import Decider, Deciders, caller_name
 from eastgate.mesh.events import Broken, Decided, Enforced, Event, Noted, NotEnforced, PartlyEnforced, Ready
+from eastgate.mesh.modes import Mode
 from eastgate.mesh.records import Observed
 from eastgate.printable import composed, printable
 
-__all__ = ["Repeats", "Teller", "described", "milliseconds"]
+__all__ = ["Repeats", "Teller", "changes_in_words", "described", "milliseconds"]
 
 _REMEMBERED = 10_000
+_SHOWN = 8  # names of workloads in a line
+_POLICIES = frozenset(kind.kind for dialect in DIALECTS for kind in dialect.kinds)
 
 
 class Teller:
@@ -40,12 +44,12 @@ class Teller:
         match event:
             case Ready():
                 return {"event": "ready", **asdict(event)}
-            case Decided(seen):
-                return {"event": "decided", **self.seen_to_json(seen)}
+            case Decided(seen, number):
+                return {"event": "decided", "number": number, **self.seen_to_json(seen)}
             case Enforced():
-                return {"event": "enforced", **asdict(event)}
-            case PartlyEnforced():
-                return {"event": "partlyEnforced", **asdict(event)}
+                return {"event": "enforced", **_enforced_to_json(event)}
+            case PartlyEnforced(closed=closed, missing=missing):
+                return {"event": "partlyEnforced", **_enforced_to_json(event), "closed": closed, "missing": missing}
             case Broken(diagnostics):
                 return {"event": "broken", "diagnostics": [one.to_json() for one in diagnostics]}
             case NotEnforced():
@@ -84,14 +88,13 @@ class Teller:
         match event:
             case Ready(workloads, policies, took):
                 return f"ready: {_count(workloads, 'workload')}, {_count(policies, 'policy')}, in {milliseconds(took)}"
-            case Decided(seen):
-                return self._decided(seen)
-            case Enforced(took, touched, changed):
-                return printable(f"enforced in {milliseconds(took)}: {_changed(changed)}; {_touched(touched)}")
-            case PartlyEnforced(took, touched, changed, closed, missing):
+            case Decided(seen, number):
+                return self._decided(seen, number)
+            case Enforced(took):
+                return printable(f"enforced in {milliseconds(took)}: {'; '.join(_said(event))}")
+            case PartlyEnforced(took, closed=closed, missing=missing):
                 lacking = f"closed: {', '.join(closed)}" if closed else f"not accepted: {', '.join(missing)}"
-                said = f"{_changed(changed)}; {_touched(touched)}; {lacking}"
-                return printable(f"PARTLY enforced in {milliseconds(took)}: {said}")
+                return printable(f"PARTLY enforced in {milliseconds(took)}: {'; '.join([*_said(event), lacking])}")
             case Broken(diagnostics):
                 said = render_all(diagnostics, color=color)
                 return f"broken: kept the last good policy\n{said}"
@@ -100,13 +103,13 @@ class Teller:
             case Noted(message):
                 return composed(message)
 
-    def _decided(self, seen: Observed) -> str:
+    def _decided(self, seen: Observed, number: int) -> str:
         decider = self.decider(seen)
         place = f"  ({decider.place})" if decider.place else ""
         verdict = "allow" if seen.allowed else "deny"
         status = f" {seen.status}" if seen.status else ""
         return printable(
-            f"{seen.time[11:23]}  {verdict}{status}  {self.caller(seen)} -> {seen.workload}:{seen.port} "
+            f"{number:>4}  {seen.time[11:23]}  {verdict}{status}  {self.caller(seen)} -> {seen.workload}:{seen.port} "
             f"{described(seen)}  {decider.text}{place}"
         )
 
@@ -141,11 +144,55 @@ def milliseconds(took: float) -> str:
     return f"{took:.0f} ms" if took < 10_000 else f"{took / 1000:.1f} s"
 
 
-def _changed(changed: tuple[str, ...]) -> str:
-    if not changed:
-        return "no policy has another meaning"
-    shown = ", ".join(changed[:3])
-    return shown if len(changed) <= 3 else f"{shown} and {len(changed) - 3} more"
+_MODES = {
+    Mode.OPEN: "now open to anyone",
+    Mode.OPEN_EXCEPT: "now open to anyone whom no policy denies",
+    Mode.ALLOW_LIST: "now open only to what a policy allows",
+}
+
+
+def _enforced_to_json(event: Enforced | PartlyEnforced) -> dict[str, object]:
+    return {
+        "milliseconds": event.milliseconds,
+        "touched": event.touched,
+        "changed": event.changes.every,
+        "added": event.changes.added,
+        "removed": event.changes.removed,
+        "modes": {workload: {"before": before, "now": now} for workload, (before, now) in event.modes.items()},
+    }
+
+
+def _said(event: Enforced | PartlyEnforced) -> Iterator[str]:
+    """What was changed, and for whom."""
+    yield from changes_in_words(event)
+    yield _touched(event.touched)
+
+
+def changes_in_words(event: Enforced | PartlyEnforced) -> Iterator[str]:
+    """What was added, changed and removed, and whom that lets in or keeps out."""
+    changes = event.changes
+    for done, names in (("added", changes.added), ("changed", changes.changed), ("removed", changes.removed)):
+        if names:
+            yield f"{done} {_counted(names)}"
+    if not changes.every:
+        yield "no policy has another meaning"
+    for mode, words in _MODES.items():
+        workloads = sorted(workload for workload, (_, now) in event.modes.items() if now is mode)
+        if workloads:
+            yield f"{words}: {_some(workloads)}"
+
+
+def _counted(names: Sequence[str]) -> str:
+    if len(names) <= 2:
+        return ", ".join(names)
+    policies = sum(name.partition("/")[0] in _POLICIES for name in names)
+    counts = ((policies, "policy"), (len(names) - policies, "object"))
+    return " and ".join(_count(number, noun) for number, noun in counts if number)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
 
 
 def _touched(touched: tuple[str, ...]) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 from types import TracebackType
 
@@ -13,17 +14,34 @@ from rich.table import Table
 from rich.text import Text
 
 from eastgate.mesh.deciders import Decider
-from eastgate.mesh.events import Broken, Decided, Enforced, Event, Noted, NotEnforced, PartlyEnforced
+from eastgate.mesh.events import Broken, Decided, Enforced, Event, Noted, NotEnforced, PartlyEnforced, Ready
+from eastgate.mesh.local.rundir import DEFAULT_NAME
 from eastgate.mesh.mesh import LocalMesh
+from eastgate.mesh.modes import Mode
 from eastgate.mesh.records import Observed
 from eastgate.mesh.telling import Repeats, Teller, described, milliseconds
 from eastgate.printable import printable
 
 __all__ = ["LiveView", "workload_table"]
 
-_KEPT = 200
-_AROUND = 7  # lines of header, titles and footer
+_KEPT = 200  # rows
+_AROUND = 4  # lines of header, titles and footer, and one for the cursor
 _PAUSE = 0.1  # seconds between pictures
+_NAMES = 26  # the widest that callers and workloads are shown
+_LAST = 22  # the least that the last request has
+_BY = 30  # the least that its decider has, or it is left to `why`
+_GAP = 2
+
+
+@dataclass(slots=True)
+class _Edge:
+    """Calls of one caller to one port."""
+
+    number: int
+    seen: Observed
+    decider: Decider
+    allowed: int = 0
+    denied: int = 0
 
 
 class LiveView:
@@ -35,7 +53,7 @@ class LiveView:
         self._console = console
         self._verbose = verbose
         self._repeats = Repeats()
-        self._calls: deque[tuple[Observed, Decider]] = deque(maxlen=_KEPT)
+        self._edges: dict[tuple[str, str], _Edge] = {}
         self._allowed = self._denied = 0
         self._changes = 0
         self._last = Text("nothing has changed yet", style="dim")
@@ -57,14 +75,15 @@ class LiveView:
         """Show it."""
         color = not self._console.no_color
         match event:
-            case Decided(seen):
+            case Decided(seen, number):
                 if not self._repeats.is_one(seen):
-                    self._calls.append((seen, self._teller.decider(seen)))
-                    self._allowed += seen.allowed
-                    self._denied += not seen.allowed
+                    self._count(seen, number)
             case Enforced(took):
                 self._changes += 1
                 self._last = Text(f"enforced in {milliseconds(took)}", style="green")
+                opened = any(now is Mode.OPEN for _, now in event.modes.values())
+                self._print(Text(self._teller.line(event), style="yellow" if opened else "dim"))
+            case Ready():
                 self._print(Text(self._teller.line(event), style="dim"))
             case PartlyEnforced(closed=closed):
                 self._changes += 1
@@ -73,7 +92,7 @@ class LiveView:
                 self._print(Text(self._teller.line(event), style="bold red"))
             case Broken():
                 self._last = Text("broken: kept the last good policy", style="bold red")
-                self._print(Text.from_ansi(self._teller.line(event, color=color)))
+                self._print(Text.from_ansi(self._teller.line(event, color=color)), fold=False)
             case NotEnforced():
                 where = f"{event.workload} port {event.port}"
                 self._last = Text(printable(f"not enforced at {where}"), style="bold red")
@@ -89,46 +108,115 @@ class LiveView:
         self._soon = None
         self._live.refresh()
 
-    def _print(self, text: Text) -> None:
-        self._console.print(text, soft_wrap=True, highlight=False)
+    def _print(self, text: Text, *, fold: bool = True) -> None:
+        self._console.print(text, soft_wrap=not fold, highlight=False)
+
+    def _count(self, seen: Observed, number: int) -> None:
+        """Add a decision to its row. The rows that were quiet for longest go where there are too many."""
+        key = (self._teller.caller(seen), f"{seen.workload}:{seen.port}")
+        edge = self._edges.get(key)
+        if edge is None:
+            if len(self._edges) >= _KEPT:
+                del self._edges[min(self._edges, key=lambda one: self._edges[one].number)]
+            edge = self._edges[key] = _Edge(number, seen, self._teller.decider(seen))
+        edge.number, edge.seen, edge.decider = number, seen, self._teller.decider(seen)
+        edge.allowed += seen.allowed
+        edge.denied += not seen.allowed
+        self._allowed += seen.allowed
+        self._denied += not seen.allowed
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         height = options.height or console.height
-        yield Group(self._header(), self._table(max(1, height - _AROUND)), self._footer())
+        yield Group(self._header(), self._table(max(1, height - _AROUND), options.max_width), self._footer())
 
     def _header(self) -> Text:
         mesh = self._mesh
         rest = f"  {len(mesh.sites)} workloads, {len(mesh.authority.policies)} policies, revision {self._changes}  "
         return Text.assemble((mesh.options.name, "bold"), rest, self._last, no_wrap=True, overflow="ellipsis")
 
-    def _table(self, rows: int) -> Table:
-        table = Table(box=None, pad_edge=False, expand=True)
-        table.add_column("time", no_wrap=True, style="dim")
-        table.add_column("from", no_wrap=True, ratio=2, overflow="ellipsis")
-        table.add_column("to", no_wrap=True, ratio=2, overflow="ellipsis")
-        table.add_column("request", no_wrap=True, ratio=2, overflow="ellipsis")
-        table.add_column("verdict", no_wrap=True)
-        table.add_column("status", no_wrap=True, justify="right")
-        table.add_column("decided by", no_wrap=True, ratio=5, overflow="ellipsis")
-        for seen, decider in list(self._calls)[-rows:]:
-            by = decider.text.partition("/")[2] if decider.policy else decider.text
-            place = f"  {PurePath(decider.file).name}:{decider.line}" if decider.file else ""
-            verdict = Text("allow", style="green") if seen.allowed else Text("deny", style="bold red")
-            table.add_row(
-                _cell(seen.time[11:19]),
-                _cell(self._teller.caller(seen)),
-                _cell(f"{seen.workload}:{seen.port}"),
-                _cell(described(seen)),
-                verdict,
-                str(seen.status) if seen.status else "",
-                Text.assemble(printable(by), (printable(place), "dim")),
-            )
+    def _table(self, rows: int, width: int) -> Table | Text:
+        """The rows that had calls latest, in the order in which they were first seen."""
+        if not self._edges:
+            return Text("no calls yet", style="dim")
+        latest = sorted(self._edges.items(), key=lambda one: one[1].number)[-rows:]
+        shown = {key for key, _ in latest}
+        edges = [(key, edge) for key, edge in self._edges.items() if key in shown]
+        numbers = max(1, *(len(str(edge.number)) for _, edge in edges))
+        callers = [caller.removeprefix("sa:") for (caller, _), _ in edges]
+        lasts = [_last(edge.seen) for _, edge in edges]
+        widths = _widths(width - numbers - len("allowdeny") - 3 * _GAP, callers, [to for (_, to), _ in edges], lasts)
+        table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
+        for title, justify, size in (
+            ("#", "right", numbers),
+            ("from", "left", widths[0]),
+            ("to", "left", widths[1]),
+            ("allow", "right", len("allow")),
+            ("deny", "right", len("deny")),
+            ("last", "left", widths[2]),
+            ("decided by", "left", widths[3]),
+        ):
+            if size:
+                table.add_column(title, justify=justify, width=size, no_wrap=True, overflow="ellipsis")  # type: ignore[arg-type]
+        for caller, last, ((_, to), edge) in zip(callers, lasts, edges, strict=True):
+            cells = [
+                Text(str(edge.number), style="dim"),
+                _cell(caller),
+                _cell(to),
+                Text(str(edge.allowed) if edge.allowed else "", style="green"),
+                Text(str(edge.denied) if edge.denied else "", style="bold red"),
+                Text(last, style="green" if edge.seen.allowed else "red"),
+            ]
+            table.add_row(*cells, *([_by(edge.decider)] if widths[3] else []))
         return table
 
     def _footer(self) -> Text:
         return Text.assemble(
-            (f"{self._allowed} allowed", "green"), "  ", (f"{self._denied} denied", "red"), ("  Ctrl-C stops", "dim")
+            (f"{self._allowed} allowed", "green"),
+            "  ",
+            (f"{self._denied} denied", "red"),
+            (f"  {self._why()}  Ctrl-C stops", "dim"),
+            no_wrap=True,
+            overflow="ellipsis",
         )
+
+    def _why(self) -> str:
+        name = self._mesh.options.name
+        number = max((edge.number for edge in self._edges.values()), default="N")
+        mesh = "" if name == DEFAULT_NAME else f" --name {name}"
+        return f"eastgate why{mesh} {number} explains #{number}"
+
+
+def _widths(
+    width: int, callers: Sequence[str], workloads: Sequence[str], lasts: Sequence[str]
+) -> tuple[int, int, int, int]:
+    """The widths of caller, workload, last request and decider, for the width that they share; 0: leave it out."""
+    names = [max(map(len, one)) for one in (callers, workloads)]
+    wanted = [min(one, _NAMES) if sum(names) + _LAST + 2 * _GAP > width else one for one in names]
+    least = max(0, width - _LAST - 2 * _GAP)
+    if sum(wanted) > least:  # each gets at most its share, and what the other leaves
+        half = least // 2
+        first = min(wanted[0], max(half, least - wanted[1]))
+        wanted = [max(8, first), max(8, min(wanted[1], least - first))]
+    left = max(8, width - sum(wanted) - 2 * _GAP)
+    if left < _LAST + _GAP + _BY:
+        return wanted[0], wanted[1], left, 0
+    last = max(_LAST, min(max(map(len, lasts)), left - _GAP - _BY))
+    return wanted[0], wanted[1], last, left - _GAP - last
+
+
+def _last(seen: Observed) -> str:
+    """What was asked for last, and what came of it."""
+    if seen.level == "request":
+        return printable(f"{seen.status} {described(seen)}")
+    if seen.level == "handshake":
+        return "handshake failed"
+    return "let in" if seen.allowed else "closed"
+
+
+def _by(decider: Decider) -> Text:
+    by = decider.text.partition("/")[2] if decider.policy else decider.text
+    place = f"  {PurePath(decider.file).name}:{decider.line}" if decider.file else ""
+    return Text.assemble(printable(by), (printable(place), "dim"))
 
 
 def _cell(value: str) -> Text:
@@ -136,11 +224,17 @@ def _cell(value: str) -> Text:
     return Text(printable(value))
 
 
-def workload_table(rows: list[tuple[str, str, str, str, str]]) -> Table:
-    """Who is there: key, addresses, application, identity, number of policies."""
-    table = Table(box=None, pad_edge=False)
-    for title in ("workload", "address", "application", "identity", "policies"):
-        table.add_column(title, overflow="fold", justify="right" if title == "policies" else "left")
+def workload_table(rows: list[tuple[str, str, str, str, str]], width: int) -> Table:
+    """Who is there: key, addresses, application, identity, number of policies. Identities only where there is room."""
+    titles = ("workload", "address", "application", "identity", "policies")
+    widths = [max(len(title), *(len(row[at]) for row in rows)) if rows else 0 for at, title in enumerate(titles)]
+    narrow = sum(widths) + _GAP * (len(titles) - 1) > width
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
+    for title in titles:
+        if title != "identity" or not narrow:
+            table.add_column(title, overflow="fold", justify="right" if title == "policies" else "left")
     for row in rows:
-        table.add_row(*map(_cell, row))
+        table.add_row(
+            *(_cell(one) for title, one in zip(titles, row, strict=True) if title != "identity" or not narrow)
+        )
     return table

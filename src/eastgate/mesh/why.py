@@ -11,7 +11,7 @@ from eastgate.decisions import Decision
 from eastgate.engine.trace import trace
 from eastgate.mesh.deciders import Decider, Deciders, handshake_problem
 from eastgate.mesh.loglines import question_of
-from eastgate.mesh.records import Observed, rule_of
+from eastgate.mesh.records import UNREACHABLE, Observed, rule_of
 from eastgate.policy import Request
 from eastgate.policy.attributes import query
 from eastgate.printable import printable
@@ -123,7 +123,7 @@ def _standing(seen: Observed, decider: Decider, decision: Decision, authority: A
         return Standing(None, "the port was closed, because a policy there cannot be enforced as it is written")
     who = _who(decision)
     said = _NONE.sub("none", seen.who)
-    if seen.allowed == decision.allowed and said == who:
+    if seen.allowed == decision.allowed and said in (who, UNREACHABLE):
         return Standing(True, "the manifests still say so")
     unknown = sorted({str(a) for layer in decision.trace(nearest=0).layers for a, _ in layer.assumed})
     if unknown and not decision.allowed:

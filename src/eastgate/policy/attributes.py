@@ -28,6 +28,7 @@ __all__ = [
     "PATH",
     "PATHS",
     "PORT",
+    "SENT_PATH",
     "SERVICE",
     "SNI",
     "SOURCE_WORKLOAD",
@@ -88,7 +89,7 @@ class Attribute:
         return self.name in _REPEATABLE
 
     def __str__(self) -> str:
-        return f"{self.name} {self.key}" if self.key else self.name
+        return f"{self.name} {self.key}" if self.key and self != SENT_PATH else self.name
 
 
 _REPEATABLE = frozenset({"header", "query parameter"})
@@ -106,6 +107,7 @@ SNI: Final = Attribute("SNI")
 HOST: Final = Attribute("host", needs_http=True)
 METHOD: Final = Attribute("method", needs_http=True)
 PATH: Final = Attribute("path", needs_http=True)
+SENT_PATH: Final = Attribute("path", "as sent", needs_http=True)  # as a proxy sees it that normalises nothing
 BAD_HOST: Final = Attribute("bad host", needs_http=True)  # what stands in the place of a host, and is none
 HANDED_PATH: Final = Attribute("path as handed on", needs_http=True)  # where its spelling is not the canonical one
 # What expressions see, which is what a proxy hands on

@@ -34,6 +34,7 @@ __all__ = [
     "is_respelled",
     "is_sensitive",
     "path_problem",
+    "sent_path",
 ]
 
 # RE2 and Python read these alike; proxies are told the same. REFUSED is for any letter case.
@@ -49,6 +50,7 @@ _PIECES = re.compile(r"%[0-9A-Fa-f]{2}|[^%]+|%")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _FORBIDDEN = re.compile(r"[^-A-Za-z0-9._~:@!$&'()*+,;=/%]")
 _NOT_HANDED_ON = re.compile(r"[^-A-Za-z0-9._~:@!$&'()*+,;=/%\[\]]")  # proxies leave brackets as they are
+_NOT_SENT = re.compile(r"[\x00-\x20<>`]")  # no HTTP library takes them in a path: whoever means them sends `%XX`
 _SLASHES = re.compile(r"/{2,}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -66,6 +68,11 @@ def handed_path(raw: str) -> str:
 def comparable_path(raw: str) -> str:
     """The canonical form, in which a path is compared with policies. What is refused stays, for `is_refused` to see."""
     return _canonical(handed_path(raw))
+
+
+def sent_path(raw: str) -> str:
+    """The path as it is sent, without query and fragment: all that a proxy compares which normalises nothing."""
+    return _NOT_SENT.sub(_encode, re.split(r"[?#]", raw, maxsplit=1)[0]) or "/"
 
 
 def is_refused(path: str) -> bool:

@@ -78,12 +78,12 @@ def _rank(route: Route, hostname: Host, match: RouteMatch, place: tuple[int, int
 
 def _path_rank(path: PathMatch) -> tuple[int, int]:
     """Exact before prefix before expression, and long before short; how long an expression is means nothing."""
-    lengths = {PathType.EXACT: len(path.value), PathType.PREFIX: len(_prefix(path)), PathType.REGEX: 0}
+    lengths = {PathType.EXACT: len(path.comparable), PathType.PREFIX: len(_prefix(path)), PathType.REGEX: 0}
     return -_PATH_ORDER[path.type], -lengths[path.type]
 
 
 def _prefix(path: PathMatch) -> str:
-    return path.value.rstrip("/")
+    return path.comparable.rstrip("/")
 
 
 def _conditions(match: RouteMatch) -> tuple[Condition, ...]:
@@ -98,7 +98,7 @@ def _conditions(match: RouteMatch) -> tuple[Condition, ...]:
 def _path_conditions(path: PathMatch) -> Iterator[Condition]:
     match path.type:
         case PathType.EXACT:
-            yield Equals(PATH, path.value)
+            yield Equals(PATH, path.comparable)
         case PathType.REGEX:
             yield Matches(PATH, path.value)
         case PathType.PREFIX:

@@ -17,14 +17,18 @@ _Path = str | os.PathLike[str]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Folders that reading stays in, without links in their names; None is no bound."""
+    """Folders that reading stays in, without links in their names; None is no bound.
+
+    `exclude` are patterns of what is left out of each folder that is read.
+    """
 
     folders: tuple[str, ...] | None
+    exclude: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, paths: Iterable[_Path], *, follow: bool = False) -> Bounds:
+    def of(cls, paths: Iterable[_Path], *, follow: bool = False, exclude: Iterable[str] = ()) -> Bounds:
         """The bounds of the paths that a user names: each of them, and with `follow` none."""
-        return ANYWHERE if follow else cls(tuple(map(_real, paths)))
+        return cls(None if follow else tuple(map(_real, paths)), tuple(exclude))
 
     def hold(self, path: _Path) -> bool:
         """Whether a path leads to somewhere inside."""

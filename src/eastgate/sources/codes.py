@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
-from eastgate.diagnostics import Code
+from eastgate.diagnostics import Code, Severity
 
 __all__ = [
     "ALIAS_BOMB",
     "ALIAS_RECURSIVE",
     "ALIAS_UNDEFINED",
     "BAD_INDENTATION",
+    "BAD_PATTERN",
     "CONTROL_CHARACTER",
     "DUPLICATE_KEY",
     "DUPLICATE_OBJECT",
     "EMPTY_FOLDER",
+    "EMPTY_INPUT",
     "FIELD_MISSING",
     "FIELD_MISSPELT",
     "FIELD_TYPE",
+    "HELM_CHART",
     "JSON_SYNTAX",
     "KEY_NOT_STRING",
+    "KUSTOMIZATION_NAMED",
+    "KUSTOMIZE_CHOICE",
+    "KUSTOMIZE_FAILED",
+    "KUSTOMIZE_MISSING",
     "LEADS_OUT",
+    "LEFT_ASIDE",
     "MERGE_NOT_MAPPING",
     "NAME_GENERATED",
     "NAME_MISSING",
     "NOT_A_FILE",
+    "NOT_BUILT",
     "NOT_UTF8",
     "NO_OBJECT",
     "NUMBER_RANGE",
+    "REMOTE_BASE",
+    "SEVERAL_IN_ONE",
     "TAB",
     "TAG_MISMATCH",
     "TAG_UNKNOWN",
@@ -34,6 +45,7 @@ __all__ = [
     "TOO_LARGE",
     "TOO_MANY_FINDINGS",
     "UNCLOSED",
+    "UNFINISHED_LIST",
     "UNREADABLE",
     "YAML_SYNTAX",
 ]
@@ -202,4 +214,75 @@ DUPLICATE_OBJECT = Code(
     "object written twice",
     "Two documents have the same group, kind, namespace and name. In a cluster the later one would replace "
     "the earlier; offline nobody can tell which was meant.",
+)
+LEFT_ASIDE = Code(
+    "EG1040",
+    "unreadable text that is no manifest",
+    "A document in a folder cannot be read, and nothing in it says `apiVersion` or `kind`, so that it is no manifest "
+    "that anybody could apply. It was left aside. Leave the file out with `--exclude` or `.eastgateignore`.",
+    Severity.WARNING,
+)
+KUSTOMIZE_MISSING = Code(
+    "EG1041",
+    "kustomization that cannot be rendered here",
+    "The files of a folder with a `kustomization.yaml` are parts, and not what is applied: they are never read as they "
+    "are. Rendering them needs `kustomize` or `kubectl` on the PATH.",
+)
+KUSTOMIZE_FAILED = Code(
+    "EG1042",
+    "kustomization that cannot be rendered",
+    "`kustomize build` (or `kubectl kustomize`) failed, took too long or wrote too much. It runs without plugins and "
+    "without network.",
+)
+REMOTE_BASE = Code(
+    "EG1043",
+    "kustomization with a remote part",
+    "A kustomization names something that would have to be fetched. Nothing is: render it yourself and give what comes "
+    "out, or keep a copy beside it.",
+)
+NOT_BUILT = Code(
+    "EG1044",
+    "manifests that no kustomization names",
+    "Files below a folder with a kustomization, which no kustomization there names. They are not part of what is "
+    "built, and were not read. Give them with `-f` if they are applied some other way.",
+    Severity.INFO,
+)
+HELM_CHART = Code(
+    "EG1045",
+    "Helm chart",
+    "The templates of a chart are no manifests. Render the chart and give what comes out as standard input.",
+)
+EMPTY_INPUT = Code(
+    "EG1046",
+    "nothing to read",
+    "A file that was named, or standard input, has no document in it. A command that failed in a pipe looks like this; "
+    "`set -o pipefail` makes the shell notice.",
+)
+UNFINISHED_LIST = Code(
+    "EG1047",
+    "unfinished list",
+    "`metadata.continue` says that the API server has more objects than this list, so that policies may be missing "
+    "from it.",
+)
+SEVERAL_IN_ONE = Code(
+    "EG1048",
+    "several manifests in one document",
+    "`apiVersion` or `kind` stands twice at the top of one document: a `---` is missing between two manifests. Readers "
+    "disagree on which of them counts.",
+)
+KUSTOMIZATION_NAMED = Code(
+    "EG1049",
+    "kustomization given as a manifest",
+    "A kustomization is no manifest. Its folder is given with `-k`, or with `-f`, and is rendered.",
+)
+KUSTOMIZE_CHOICE = Code(
+    "EG1051",
+    "several kustomizations of the same resources",
+    "Kustomizations below a folder build on the same resources, as overlays for several clusters do. Together they are "
+    "applied nowhere: choose one with `-k`, or several with several `-k`.",
+)
+BAD_PATTERN = Code(
+    "EG1050",
+    "pattern not understood",
+    "A pattern of `--exclude` or a line of `.eastgateignore` is no pattern of `.gitignore`.",
 )

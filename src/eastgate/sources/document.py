@@ -57,6 +57,7 @@ class Document:
     """The content without positions, if they were not. One of the two is set."""
     origin: Stretch | Node = field(repr=False, compare=False)
     """What positions are read from when somebody asks for one after all."""
+    default_namespace: str = field(default="default", repr=False, compare=False)
     _located: Node | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -68,6 +69,11 @@ class Document:
     def version(self) -> str:
         """The version of the API group."""
         return self.api_version.rpartition("/")[2]
+
+    @property
+    def home(self) -> str:
+        """The namespace of an object of a kind that has one."""
+        return self.namespace or self.default_namespace
 
     @property
     def span(self) -> Span:
@@ -93,5 +99,9 @@ class Reading:
     reporter: Reporter = field(default_factory=Reporter)
     skipped: dict[str, int] = field(default_factory=dict)
     """How many documents that are no manifests were passed over, by file name (`kustomization.yaml`, ...)."""
+    excluded: int = 0
+    """How many files were left out by patterns."""
+    unused: int = 0
+    """How many objects were passed over unread, since nothing of their kind is used."""
     seen: dict[tuple[str, str, str, str], Document] = field(default_factory=dict, repr=False, compare=False)
     """The objects by group, kind, namespace and name."""

@@ -9,7 +9,7 @@ from typing import NoReturn
 from eastgate.diagnostics import Code, Diagnostic, Reporter, did_you_mean
 from eastgate.places import Span
 from eastgate.printable import printable
-from eastgate.sources.codes import DUPLICATE_KEY, TOO_DEEP, TOO_MANY_FINDINGS
+from eastgate.sources.codes import DUPLICATE_KEY, SEVERAL_IN_ONE, TOO_DEEP, TOO_MANY_FINDINGS
 from eastgate.sources.limits import MAX_DEPTH, MAX_FINDINGS
 from eastgate.sources.node import Node
 
@@ -64,6 +64,11 @@ class Findings:
         """The nesting exceeds what anybody writes."""
         message = f"this is nested more than {MAX_DEPTH} levels deep"
         self.stop(TOO_DEEP, message, span, "no Kubernetes object needs that: check the indentation and the brackets")
+
+    def second_manifest(self, name: str, key: Node, first: Node) -> None:
+        """The head of an object stands in an object that has one already."""
+        message = f"a second manifest begins here: `{name}` stands in line {first.line} already"
+        self.report(SEVERAL_IN_ONE, message, key.span, "write `---` on a line of its own before it")
 
     def twice(self, name: str, key: Node, first: Node) -> None:
         """A key stands in a mapping that has it already."""

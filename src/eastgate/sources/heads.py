@@ -20,9 +20,20 @@ from eastgate.sources.codes import (
 from eastgate.sources.findings import shown, suggestion
 from eastgate.sources.node import Node, Plain
 
-__all__ = ["Head", "Inherited", "diagnose", "diagnose_type", "first_key", "head", "shallow"]
+__all__ = [
+    "Head",
+    "Inherited",
+    "diagnose",
+    "diagnose_type",
+    "first_key",
+    "head",
+    "meant",
+    "shallow",
+    "with_generated_name",
+]
 
 _FIELDS = ("apiVersion", "kind", "metadata")
+_METADATA = ("name", "generateName", "namespace")
 _EXAMPLES = {"apiVersion": "apiVersion: v1", "kind": "kind: Pod"}
 
 
@@ -57,12 +68,21 @@ def head(data: dict[str, Plain], inherited: Inherited | None = None) -> Head | N
     return Head(str(api_version), str(kind), str(name), namespace or None)
 
 
+def with_generated_name(data: dict[str, Plain], number: int) -> dict[str, Plain] | None:
+    """An object with a name such as a cluster would make out of its `generateName`; None where it has none."""
+    metadata = data.get("metadata")
+    prefix = metadata.get("generateName") if isinstance(metadata, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(prefix, str) or not prefix or metadata.get("name") is not None:
+        return None
+    return {**data, "metadata": {**metadata, "name": f"{prefix}{number:x>5}"}}
+
+
 def shallow(node: Node) -> dict[str, Plain]:
     """As much of an object as `head` looks at."""
     metadata = node.get("metadata")
     data: dict[str, Plain] = {key: node[key].plain() for key in ("apiVersion", "kind") if key in node}
     if metadata is not None and isinstance(metadata.value, dict):
-        data["metadata"] = {key: metadata[key].plain() for key in ("name", "namespace") if key in metadata}
+        data["metadata"] = {key: metadata[key].plain() for key in _METADATA if key in metadata}
     return data
 
 
@@ -78,6 +98,15 @@ def first_key(node: Node) -> Span:
 def _misspelt(node: Node, field: str) -> str | None:
     """The key of a mapping that is a misspelling of a field which is not there."""
     return suggestion(field, (key for key in node.keys if key not in _FIELDS))
+
+
+def meant(node: Node, field: str) -> str | None:
+    """What a mapping says in a field, or in a misspelling of it; empty where that is no string."""
+    key = field if field in node else _misspelt(node, field)
+    if key is None:
+        return None
+    value = node[key].value
+    return value if isinstance(value, str) else ""
 
 
 def diagnose(node: Node, inherited: Inherited | None, reporter: Reporter) -> None:

@@ -6,34 +6,89 @@ import re
 from collections.abc import Callable
 from pathlib import PurePath
 
-from eastgate.sources.codes import DUPLICATE_OBJECT, FIELD_TYPE, TOO_DEEP
+from eastgate.diagnostics import Reporter
+from eastgate.sources.codes import DUPLICATE_OBJECT, FIELD_TYPE, TOO_DEEP, UNFINISHED_LIST
 from eastgate.sources.document import Document, Reading, Stretch
 from eastgate.sources.findings import shown, suggestion
-from eastgate.sources.heads import Head, Inherited, diagnose, diagnose_type, first_key, head, shallow
+from eastgate.sources.heads import (
+    Head,
+    Inherited,
+    diagnose,
+    diagnose_type,
+    first_key,
+    head,
+    meant,
+    shallow,
+    with_generated_name,
+)
 from eastgate.sources.node import Node, Plain
 from eastgate.sources.plain import PlainDocument
+from eastgate.sources.skimming import may_be_manifest
 from eastgate.sources.text import Text
 
-__all__ = ["Collector", "Positioned"]
+__all__ = ["Collector", "Matters", "Positioned", "Same", "everything", "never_same"]
 
 Positioned = Callable[[str, str], bool]
 """Whether the content of the objects of an `apiVersion` and a `kind` is wanted with positions."""
+
+Matters = Callable[[str, str], bool]
+"""Whether objects of an `apiVersion` and a `kind`, of which either may be unknown (empty), can change an answer."""
+
+Same = Callable[[Document, Document], bool]
+"""Whether two documents of one object say the same, as far as anybody asks."""
 
 _NOT_MANIFESTS = re.compile(r"(?:kustomization|Chart|values[^/]*|eastgate)\.ya?ml|Kustomization")
 _KUSTOMIZE = "kustomize.config.k8s.io/"
 _MOST_LISTS = 10  # lists inside each other
 
 
+def everything(api_version: str, kind: str) -> bool:  # noqa: ARG001 - the signature of `Matters`
+    """Say of all objects that they matter."""
+    return True
+
+
+def never_same(first: Document, second: Document) -> bool:  # noqa: ARG001 - the signature of `Same`
+    """Say of no object that it may be written twice."""
+    return False
+
+
 class Collector:
     """Adds the objects in the texts of one run to a reading."""
 
-    def __init__(self, reading: Reading, positioned: Positioned) -> None:
+    def __init__(
+        self,
+        reading: Reading,
+        positioned: Positioned,
+        matters: Matters = everything,
+        same: Same = never_same,
+        *,
+        skim: bool = False,
+        namespace: str = "default",
+    ) -> None:
         self._reading = reading
         self._positioned = positioned
+        self._matters = matters
+        self._same = same
+        self._namespace = namespace
+        self._named_by_us = 0
+        self.skims = skim
+        self.named = True
+        """Whether somebody gave the text that is being read by name: then it should be manifests."""
+        self.roots = 0
+        """How many documents had anything in them."""
 
     def wants(self, api_version: str, kind: str) -> bool:
         """Whether positions are wanted for an object of this kind."""
         return self._positioned(api_version, kind)
+
+    def is_used(self, api_version: str, kind: str) -> bool:
+        """Whether an object of this kind can change an answer."""
+        return self._matters(api_version, kind)
+
+    def pass_over(self) -> None:
+        """Count an object of a kind that is not used."""
+        self.roots += 1
+        self._reading.unused += 1
 
     def add_plain(self, document: PlainDocument, text: Text, *, is_json: bool) -> None:
         """Add what a fast reader has read. Positions are read for those who want them and for findings alone."""
@@ -44,6 +99,7 @@ class Collector:
         if not isinstance(value, dict) or not _is_good_list(value):
             self._add_value(value, stretch, None, is_root=True)
             return
+        self.roots += 1
         inherited = _inherited(value["kind"], value["apiVersion"])
         items = value["items"]
         for item, extent in zip(items if isinstance(items, list) else (), document.items, strict=True):
@@ -53,36 +109,71 @@ class Collector:
         found = head(value, inherited) if isinstance(value, dict) else None
         if found is None or not isinstance(value, dict) or _is_list(found.kind, value):
             self.add_node(stretch.node(), stretch, inherited, depth=0 if is_root else 1)
-        elif self._positioned(found.api_version, found.kind):
-            self._add(found, stretch.node(), None, stretch)
-        else:
-            self._add(found, None, value, stretch)
+            return
+        self.roots += is_root
+        node = stretch.node() if self._positioned(found.api_version, found.kind) else None
+        self._add(found, node, value if node is None else None, stretch)
 
     def add_node(
         self, node: Node, origin: Stretch | Node, inherited: Inherited | None = None, *, depth: int = 0
-    ) -> None:
-        """Add the object, or the objects of the list, that a node with positions is."""
-        if depth == 0 and (node.value is None or self._is_skipped(node)):
-            return
+    ) -> bool:
+        """Add the object, or the objects of the list, that a node with positions is; tell whether it matters."""
+        if depth == 0:
+            self.roots += node.value is not None
+            if node.value is None or self._is_skipped(node):
+                return False
         data = shallow(node)
         kind = data.get("kind")
         if isinstance(kind, str) and _is_list(kind, node.value if isinstance(node.value, dict) else {}):
-            self._open_list(node, origin, kind, depth)
-            return
-        found = head(data, inherited)
+            return self._open_list(node, origin, kind, depth)
+        found = head(data, inherited) or self._generated(data, inherited)
         if found is None:
+            if not self._may_matter(node, inherited):
+                self._skip(node)
+                return False
             diagnose(node, inherited, self._reading.reporter)
-        elif self._positioned(found.api_version, found.kind):
+            return True
+        if self._positioned(found.api_version, found.kind):
             self._add(found, node, None, origin)
-        else:
-            plain = node.plain()
-            assert isinstance(plain, dict)  # noqa: S101 - it has a head
-            self._add(found, None, plain, origin)
+            return True
+        plain = node.plain()
+        assert isinstance(plain, dict)  # noqa: S101 - it has a head
+        self._add(found, None, plain, origin)
+        return self._matters(found.api_version, found.kind)
 
-    def _open_list(self, node: Node, origin: Stretch | Node, kind: str, depth: int) -> None:
+    def _generated(self, data: dict[str, Plain], inherited: Inherited | None) -> Head | None:
+        """The head of an object that a cluster would name; the name of a policy must be known."""
+        named = with_generated_name(data, self._named_by_us + 1)
+        found = head(named, inherited) if named is not None else None
+        if found is None or self._positioned(found.api_version, found.kind):
+            return None
+        self._named_by_us += 1
+        return found
+
+    def _may_matter(self, node: Node, inherited: Inherited | None) -> bool:
+        """Whether what has no good head may be an object that matters, or was said to be one."""
+        if inherited is not None:
+            return self._matters(*inherited)
+        if not isinstance(node.value, dict):
+            return self.named or _has_objects(node)
+        api_version, kind = meant(node, "apiVersion"), meant(node, "kind")
+        if api_version is None and kind is None:
+            return self.named
+        if api_version and kind:
+            return self._matters(api_version, kind)
+        return self.named or "metadata" in node or self._matters(api_version or "", kind or "")
+
+    def _open_list(self, node: Node, origin: Stretch | Node, kind: str, depth: int) -> bool:
         reporter = self._reading.reporter
-        diagnose_type(node, None, reporter)
         items = node.get("items")
+        api_version = meant(node, "apiVersion")
+        if kind != "List" and not self._matters(api_version or "", kind.removesuffix("List")):
+            if not api_version or items is None or not isinstance(items.value, list):
+                self._skip(node)
+                return False
+        else:
+            diagnose_type(node, None, reporter)
+            _diagnose_rest(node, kind, reporter)
         if items is None:
             near = suggestion("items", node.keys)
             span = node.key_span(near) if near else first_key(node)
@@ -99,6 +190,12 @@ class Collector:
             for index, item in enumerate(items):
                 inner = item if isinstance(origin, Node) else origin.at("items", index)
                 self.add_node(item, inner, inherited, depth=depth + 1)
+        return True
+
+    def _skip(self, node: Node) -> None:
+        """Count what is no manifest."""
+        name = PurePath(node.source.name).name
+        self._reading.skipped[name] = self._reading.skipped.get(name, 0) + 1
 
     def _is_skipped(self, node: Node) -> bool:
         """Whether a root is passed over: what tools keep beside manifests, in files that are known for it."""
@@ -109,23 +206,43 @@ class Collector:
         kustomize = isinstance(api_version, str) and api_version.startswith(_KUSTOMIZE)
         if "apiVersion" in node and "kind" in node and not kustomize:
             return False
-        self._reading.skipped[name] = self._reading.skipped.get(name, 0) + 1
+        self._skip(node)
         return True
 
     def _add(self, found: Head, node: Node | None, data: dict[str, Plain] | None, origin: Stretch | Node) -> None:
-        document = Document(*found, node, data, origin)
-        identity = (document.group, found.kind, found.namespace or "default", found.name)
+        document = Document(*found, node, data, origin, self._namespace)
+        identity = (document.group, found.kind, document.home, found.name)
         first = self._reading.seen.setdefault(identity, document)
         if first is document:
             self._reading.documents.append(document)
-            return
-        where = f"{found.namespace}/{found.name}" if found.namespace else found.name
-        self._reading.reporter.report(
-            DUPLICATE_OBJECT,
-            f"{shown(found.kind)} `{shown(where)}` is written twice",
-            document.locate("metadata", "name"),
-            help=f"the first one is at {first.span}; keep one of them",
-        )
+        elif self._matters(found.api_version, found.kind) and not self._same(first, document):
+            self._report_twice(first, document)
+
+    def _report_twice(self, first: Document, second: Document) -> None:
+        where = f"{second.namespace}/{second.name}" if second.namespace else second.name
+        place = second.locate("metadata", "name")
+        help_ = f"the first one is at {first.span}; keep one of them"
+        if first.span.file != place.file and "<kustomize build " in first.span.file + place.file:
+            help_ = f"the first one is in {first.span.file}; choose what to render with -k"
+        message = f"{shown(second.kind)} `{shown(where)}` is written twice"
+        self._reading.reporter.report(DUPLICATE_OBJECT, message, place, help=help_)
+
+
+def _has_objects(node: Node) -> bool:
+    """Whether a list has objects in it, or a text says what objects say."""
+    if isinstance(node.value, list):
+        return any("kind" in one and "apiVersion" in one for one in node if isinstance(one.value, dict))
+    return isinstance(node.value, str) and may_be_manifest(node.value)
+
+
+def _diagnose_rest(node: Node, kind: str, reporter: Reporter) -> None:
+    """Report that the API server has more of a list."""
+    metadata = node.get("metadata")
+    token = metadata.get("continue") if metadata is not None and isinstance(metadata.value, dict) else None
+    if token is not None and token.value:
+        message = f"this {shown(kind)} is not finished: the API server has more"
+        help_ = "get all of it: kubectl get --chunk-size=0, or follow `continue` to the end"
+        reporter.report(UNFINISHED_LIST, message, token.span, help=help_)
 
 
 def _is_list(kind: str, data: dict[str, Plain] | dict[str, Node]) -> bool:
@@ -142,7 +259,9 @@ def _is_good_list(data: dict[str, Plain]) -> bool:
     kind, api_version = data.get("kind"), data.get("apiVersion")
     if not isinstance(kind, str) or not isinstance(api_version, str) or not api_version:
         return False
-    items = data.get("items")
+    items, metadata = data.get("items"), data.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("continue"):
+        return False
     return _is_list(kind, data) and isinstance(items, list) and all(isinstance(item, dict) for item in items)
 
 

@@ -8,37 +8,38 @@ positions. YAML and JSON differ only up to `Collector`.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from eastgate.collection import no_collection
 from eastgate.diagnostics import Diagnostic, Reporter
+from eastgate.printable import printable
 from eastgate.sources.bounds import Bounds
-from eastgate.sources.codes import JSON_SYNTAX, UNCLOSED
+from eastgate.sources.codes import EMPTY_INPUT, LEFT_ASIDE, SEVERAL_IN_ONE
 from eastgate.sources.document import Reading, Stretch
-from eastgate.sources.files import STDIN, STDIN_NAME, Inputs, load
-from eastgate.sources.json_nodes import read_json_nodes
+from eastgate.sources.files import STDIN, STDIN_NAME, load
+from eastgate.sources.inputs import Input, Inputs
 from eastgate.sources.json_plain import read_plain_json
+from eastgate.sources.kustomizations import Renderer, parts, report_missing
 from eastgate.sources.node import Node
-from eastgate.sources.objects import Collector, Positioned
+from eastgate.sources.objects import Collector, Matters, Positioned, Same, everything, never_same
+from eastgate.sources.roots import LOOKS_LIKE_JSON, chunk_nodes, json_nodes
+from eastgate.sources.skimming import hint, may_be_manifest, type_of, types_in
 from eastgate.sources.text import Text, decode
 from eastgate.sources.yaml_chunks import chunks
-from eastgate.sources.yaml_nodes import read_yaml_node
 from eastgate.sources.yaml_plain import read_plain_yaml
 
-__all__ = ["Roots", "read", "read_nodes", "read_nodes_text", "read_objects", "read_text"]
-
-_LOOKS_LIKE_JSON = re.compile(r"[ \t\r\n]*+[{\[]")
-_JSON_IN_YAML = re.compile(r"(?:---)?[ \t\r\n]*+(?=[{\[])")
-_HINT = re.compile(r"""[ ]*["']?([^\s"'#]+)""")
+__all__ = ["read", "read_objects", "read_text"]
 
 
 def read(
     paths: Iterable[str | os.PathLike[str]],
     *,
     positioned: Positioned,
+    matters: Matters = everything,
+    same: Same = never_same,
+    skim: bool = False,
+    namespace: str = "default",
     stdin: BinaryIO | None = None,
     on_file: Callable[[int, int], None] | None = None,
     bounds: Bounds | None = None,
@@ -47,67 +48,86 @@ def read(
 
     Without `bounds`, reading stays in the paths that are given: a link in a folder that leads elsewhere is an error.
 
-    `positioned(api_version, kind)` says of which objects the content is wanted with positions.
-    `on_file(done, total)` is called after each file.
+    `positioned(api_version, kind)` says of which objects the content is wanted with positions; `matters` which of them
+    can change an answer: what is wrong with others is not reported, and with `skim` they are counted and not read.
+    `same(first, second)` says whether two documents of one object say the same. `namespace` is that of objects which do
+    not say theirs. `on_file(done, total)` is called after each file.
     """
     reading = Reading()
     given = list(paths)
-    inputs = Inputs(reading.reporter, bounds or Bounds.of(given))
+    limits = bounds or Bounds.of(given)
+    inputs = Inputs(reading.reporter, limits)
     inputs.add_all(given)
-    collector = Collector(reading, positioned)
+    reading.excluded = inputs.excluded
+    collector = Collector(reading, positioned, matters, same, skim=skim, namespace=namespace)
+    rendering = _Rendering(inputs.found, reading.reporter, follow=limits.folders is None)
     with no_collection():
-        for done, name in enumerate(inputs.names, 1):
-            content = load(name, stdin, reading.reporter)
+        for done, one in enumerate(inputs.found, 1):
+            content = rendering.load(one.name) if one.kustomized else load(one.name, stdin, reading.reporter)
             if content is not None:
-                _collect(STDIN_NAME if name == STDIN else name, content, collector, reading.reporter)
+                collector.named = one.named and not one.kustomized
+                before = collector.roots + len(reading.reporter.found)
+                _collect(_shown(one), content, collector, reading.reporter)
+                if one.named and collector.roots + len(reading.reporter.found) == before:
+                    _report_empty(one, reading.reporter)
             if on_file is not None:
-                on_file(done, len(inputs.names))
+                on_file(done, len(inputs.found))
     return reading
 
 
-def read_text(name: str, content: str | bytes, *, positioned: Positioned) -> Reading:
+def _shown(one: Input) -> str:
+    """Return the name of an input for findings."""
+    if one.kustomized:
+        return f"<kustomize build {one.name}>"
+    return STDIN_NAME if one.name == STDIN else one.name
+
+
+def _report_empty(one: Input, reporter: Reporter) -> None:
+    what, help_ = f"`{printable(one.name)}`", "leave it out, or write a manifest into it"
+    if one.name == STDIN:
+        what, help_ = "standard input", "see whether the command that should have written it failed"
+    reporter.report(EMPTY_INPUT, f"there is nothing in {what}", help=help_)
+
+
+class _Rendering:
+    """Loads kustomizations. That nothing can render them is said once."""
+
+    def __init__(self, inputs: Iterable[Input], reporter: Reporter, *, follow: bool) -> None:
+        self._folders = [one.name for one in inputs if one.kustomized]
+        self._reporter = reporter
+        self._follow = follow
+        self._renderer = Renderer() if self._folders else None
+        if self._renderer is not None and not self._renderer.is_there:
+            report_missing(self._folders, reporter)
+            self._renderer = None
+
+    def load(self, folder: str) -> bytes | None:
+        """Return what a kustomization stands for."""
+        if self._renderer is None or parts(folder, self._follow, self._reporter) is None:
+            return None
+        return self._renderer.render(folder, self._reporter)
+
+
+def read_text(
+    name: str, content: str | bytes, *, positioned: Positioned, matters: Matters = everything, named: bool = True
+) -> Reading:
     """Read the manifests in one text. The name is for findings; one that ends in `.json` means strict JSON."""
     reading = Reading()
-    _collect(name, content, Collector(reading, positioned), reading.reporter)
+    collector = Collector(reading, positioned, matters)
+    collector.named = named
+    _collect(name, content, collector, reading.reporter)
     return reading
 
 
-def read_objects(nodes: Iterable[Node], *, positioned: Positioned, into: Reading | None = None) -> Reading:
+def read_objects(
+    nodes: Iterable[Node], *, positioned: Positioned, into: Reading | None = None, namespace: str = "default"
+) -> Reading:
     """Make documents of objects that stand inside something else, such as the inline objects of a test."""
     reading = Reading() if into is None else into
-    collector = Collector(reading, positioned)
+    collector = Collector(reading, positioned, namespace=namespace)
     for node in nodes:
         collector.add_node(node, node)
     return reading
-
-
-@dataclass(slots=True)
-class Roots:
-    """The documents of a text, whatever they are."""
-
-    nodes: list[Node] = field(default_factory=list)
-    reporter: Reporter = field(default_factory=Reporter)
-
-
-def read_nodes(path: str | os.PathLike[str], *, stdin: BinaryIO | None = None) -> Roots:
-    """Read a file, or `-`, with positions, whether there are Kubernetes objects in it or not."""
-    roots = Roots()
-    name = os.fspath(path)
-    content = load(name, stdin, roots.reporter)
-    return roots if content is None else read_nodes_text(STDIN_NAME if name == STDIN else name, content)
-
-
-def read_nodes_text(name: str, content: str | bytes) -> Roots:
-    """Read a text with positions, whether there are Kubernetes objects in it or not. Empty documents are left out."""
-    roots = Roots()
-    text = decode(name, content, roots.reporter)
-    if text is None:
-        return roots
-    nodes = _json_nodes(text, roots.reporter)
-    if nodes is None:
-        nodes = [node for extent in chunks(text.source.text) for node, _ in _chunk(text, *extent, roots.reporter)]
-    roots.nodes = [node for node in nodes if node.value is not None]
-    return roots
 
 
 def _collect(name: str, content: str | bytes, collector: Collector, reporter: Reporter) -> None:
@@ -129,69 +149,51 @@ def _place(finding: Diagnostic) -> tuple[int, int]:
 def _collect_yaml(text: Text, start: int, end: int, collector: Collector, reporter: Reporter) -> None:
     chunk = text.source.text[start:end]
     # libyaml passes over a byte order mark and does not count it, so the offsets of the fast reader would be wrong
-    if not text.bad and not chunk.startswith("\ufeff") and not collector.wants(*_hint(chunk)):
-        plain = read_plain_yaml(chunk, start)
-        if plain is not None:
-            collector.add_plain(plain, text, is_json=False)
+    if not text.bad and not chunk.startswith("\ufeff"):
+        if collector.skims and (known := type_of(chunk)) is not None and not collector.is_used(*known):
+            collector.pass_over()
             return
-    for node, stretch in _chunk(text, start, end, reporter):
-        collector.add_node(node, stretch)
-
-
-def _chunk(text: Text, start: int, end: int, reporter: Reporter) -> list[tuple[Node, Stretch]]:
-    """What stands in a chunk of YAML, which may be JSON that YAML does not quite understand (`\\ud83d\\ude00`)."""
+        if not collector.wants(*hint(chunk)):
+            plain = read_plain_yaml(chunk, start)
+            if plain is not None:
+                collector.add_plain(plain, text, is_json=False)
+                return
     findings = Reporter()
-    node = read_yaml_node(text, start, end, findings)
-    marker = _JSON_IN_YAML.match(text.source.text, start, end)
-    if findings.found and node is None and marker is not None:
-        nodes = _json_values(text, marker.end(), end, Reporter())
-        if nodes:
-            return [(node, Stretch(text, True, *text.extent(node.span))) for node in nodes]
-    reporter.found.extend(findings)
-    return [] if node is None else [(node, Stretch(text, False, start, end))]
+    nodes = chunk_nodes(text, start, end, findings)
+    _add_nodes(nodes, findings, chunk, collector, reporter)
 
 
-def _hint(chunk: str) -> tuple[str, str]:
-    """What the document probably is. A wrong hint costs time and nothing else."""
-    return _hint_of("apiVersion:", chunk), _hint_of("kind:", chunk)
-
-
-def _hint_of(key: str, chunk: str) -> str:
-    at = 0 if chunk.startswith(key) else chunk.find("\n" + key) + 1
-    match = _HINT.match(chunk, at + len(key)) if at or chunk.startswith(key) else None
-    return match.group(1) if match else ""
+def _add_nodes(
+    nodes: Iterable[tuple[Node, Stretch]], findings: Reporter, written: str, collector: Collector, reporter: Reporter
+) -> None:
+    """Add what was read with positions. What is wrong with it counts where it counts."""
+    before = len(reporter.found)
+    added = [collector.add_node(node, stretch) for node, stretch in nodes]
+    several = any(one.code is SEVERAL_IN_ONE for one in findings) and any(
+        collector.is_used(*one) for one in types_in(written)
+    )
+    if several or any(added) or (not added and (collector.named or may_be_manifest(written))):
+        reporter.found[before:before] = findings
+    elif not added and findings.found:
+        first = findings.found[0]
+        message = f"left aside, since it has neither `apiVersion` nor `kind`: {first.message}"
+        reporter.report(LEFT_ASIDE, message, first.span, help="leave it out: --exclude, or a line in .eastgateignore")
+    if findings.found:
+        collector.roots += 1
 
 
 def _collect_json(text: Text, collector: Collector, reporter: Reporter) -> bool:
     """Collect the objects of a text that is JSON; False where it is not."""
     string = text.source.text
-    if not text.bad and _LOOKS_LIKE_JSON.match(string):
+    if not text.bad and LOOKS_LIKE_JSON.match(string):
         plain = read_plain_json(string, text.raw)
         if plain is not None:
             collector.add_plain(plain, text, is_json=True)
             return True
-    nodes = _json_nodes(text, reporter)
-    for node in nodes or ():
-        collector.add_node(node, Stretch(text, True, *text.extent(node.span)))
-    return nodes is not None
-
-
-def _json_nodes(text: Text, reporter: Reporter) -> list[Node] | None:
-    """The values of a JSON text; None where it is not JSON and nobody said that it should be."""
-    string = text.source.text
-    is_json = text.source.name.lower().endswith(".json")
-    if not is_json and not _LOOKS_LIKE_JSON.match(string):
-        return None
-    if is_json:
-        return read_json_nodes(text, 0, len(string), reporter)
-    return _json_values(text, 0, len(string), reporter)
-
-
-def _json_values(text: Text, start: int, end: int, reporter: Reporter) -> list[Node] | None:
-    """The values of a stretch that looks like JSON; None where it is not, because YAML has brackets too."""
     findings = Reporter()
-    nodes = read_json_nodes(text, start, end, findings)
-    if any(finding.code in (JSON_SYNTAX, UNCLOSED) for finding in findings):
-        return None
-    reporter.found.extend(findings)
-    return nodes
+    nodes = json_nodes(text, findings)
+    if nodes is None:
+        return False
+    whole = [(node, Stretch(text, True, *text.extent(node.span))) for node in nodes]
+    _add_nodes(whole, findings, string, collector, reporter)
+    return True

@@ -2,9 +2,8 @@
 
 Readers differ here (`on`, `010`, `1e3`, `1_000` are different things to YAML 1.1, YAML 1.2 and PyYAML),
 and a policy that one reader takes for a string and another for a number is a hole. kubectl reads YAML
-1.1 with a few changes of go-yaml; these are its rules. Dates and base 60 numbers stay strings, as there.
-Only `y` and `n` are strings here and booleans there: where they stand for a name or a label the API server
-refuses a boolean, so nothing in a cluster can depend on the difference, and other tools let people write them.
+1.1 with a few changes of go-yaml; these are its rules: `y` and `n` are booleans as `yes` and `no` are, so that
+where a name or a label is wanted they are errors. Dates and base 60 numbers stay strings, as there.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ def _cases(*words: str) -> list[str]:
 
 
 NULLS = frozenset(["", "~", *_cases("null")])
-TRUE = frozenset(_cases("true", "yes", "on"))
-FALSE = frozenset(_cases("false", "no", "off"))
+TRUE = frozenset([*_cases("true", "yes", "on"), "y", "Y"])
+FALSE = frozenset([*_cases("false", "no", "off"), "n", "N"])
 WORDS: dict[str, bool | None] = {
     **dict.fromkeys(NULLS, None),
     **dict.fromkeys(TRUE, True),

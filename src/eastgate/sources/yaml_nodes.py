@@ -37,6 +37,7 @@ from eastgate.sources.yaml_scalars import TaggedScalars
 
 __all__ = ["read_yaml_node"]
 
+_HEAD = ("apiVersion", "kind")
 _WORD = re.compile(r"[^\s:,\[\]{}]+|\S|$")
 _DIRECTIVE = re.compile(r"^%.*", re.MULTILINE)
 
@@ -141,6 +142,7 @@ class _Reader:
         keys: dict[str, Node] = {}
         merged: list[Node] = []
         merge_key: Node | None = None
+        is_second = False  # another manifest has begun, whose keys are all written twice
         while type(event := self._get()) is not MAPPING_END:
             key = self._key(event, depth)
             value = self._value(self._get(), depth + 1, key)
@@ -149,8 +151,13 @@ class _Reader:
                 continue  # no string, which is reported
             merges = name == "<<" and type(event) is SCALAR and not event.style and event.tag is None
             first = merge_key if merges else keys.get(name)
-            if first is not None:
+            if first is not None and depth == 1 and name in _HEAD and first.line != key.line and not is_second:
+                is_second = True
+                self._findings.second_manifest(name, key, first)
+            elif first is not None and not is_second:
                 self._findings.twice(name, key, first)
+            elif first is not None:
+                continue
             elif merges:
                 merge_key = key
                 merged.extend(self._merged(value))

@@ -18,7 +18,8 @@ __all__ = ["Case", "Rejection", "Table"]
 class Case:
     """One question. `by` names the policy that must have decided, or `none` for a default; None: whichever.
 
-    `status` is what the client must see; None: whatever.
+    `status` is what the client must see; None: whatever. `places` are those of the parts of the question, by their name
+    among those of a Question and, of a mapping, by key.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Case:
     cites: str | None
     span: Span
     status: int | None = None
+    places: Mapping[tuple[str, str], Span] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """One DecisionTest."""
+    """One DecisionTest. `problem` says why it cannot be read, where it cannot: then nothing of it can pass."""
 
     name: str
     span: Span
@@ -53,3 +55,4 @@ class Table:
     rejects: tuple[Rejection, ...] = ()
     jwks: Mapping[str, Path] = field(default_factory=dict)
     bounds: Bounds = ANYWHERE  # of what it names
+    problem: str | None = None

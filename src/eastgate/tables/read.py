@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 
-from eastgate.diagnostics import Code, Reporter
+from eastgate.diagnostics import Code, Diagnostic, Reporter
+from eastgate.places import SourceText, Span
 from eastgate.questions import Question
 from eastgate.schema import Check, check
 from eastgate.settings import BAD_SETTING, Settings, SettingsError
@@ -19,11 +21,13 @@ __all__ = ["read_tables"]
 
 NO_TABLES = Code("EG0302", "no tables", "A run in which nothing is tested must not look like one in which all is well.")
 
+_A_TABLE = re.compile(rf"""\bkind["']?\s*:\s*["']?{KIND}\b""")
+
 
 def read_tables(
     paths: Iterable[str | PathLike[str]], base: Settings, *, follow: bool = False
 ) -> tuple[list[Table], Reporter]:
-    """Every table in the files and folders, with everything that is wrong with them.
+    """Every table in the files and folders, also one that cannot be read, with everything that is wrong with them.
 
     With `follow`, links that lead out of the folders are followed, and tables may name files anywhere.
     """
@@ -32,14 +36,32 @@ def read_tables(
     given = [Path(path) for path in paths]
     for file in files_of(given, reporter, Bounds.of(given, follow=follow)):
         roots = read_nodes(file)
-        if any(map(_is_table, roots.nodes)) or Path(file) in given:
+        found = list(filter(_is_table, roots.nodes))
+        broken = roots.reporter.errors
+        if found or Path(file) in given or _names_a_table(broken):
             reporter.found.extend(roots.reporter)  # what is wrong beside a table may be a table
-        for node in filter(_is_table, roots.nodes):
-            tables.extend(_table(node, Path(file), base, ANYWHERE if follow else around(file), reporter))
-    if not tables and not reporter.errors:
+            tables.extend([_unread(file, broken, base)] if broken else [])
+        bounds = ANYWHERE if follow else around(file)
+        tables.extend(_table(node, Path(file), base, bounds, reporter) for node in found)
+    if not tables:
         where = ", ".join(str(path) for path in given)
-        reporter.report(NO_TABLES, f"there is no {KIND} in {where}", help=f"write one, of apiVersion {API_VERSION}")
+        if not reporter.errors:
+            reporter.report(NO_TABLES, f"there is no {KIND} in {where}", help=f"write one, of apiVersion {API_VERSION}")
+        tables.append(_unread(where, reporter.errors, base))
     return tables, reporter
+
+
+def _names_a_table(broken: Iterable[Diagnostic]) -> bool:
+    """Whether a text that is broken before anybody can tell what it is seems to be a table."""
+    return any(one.span is not None and _A_TABLE.search(one.span.source.text) for one in broken)
+
+
+def _unread(name: str, errors: Sequence[Diagnostic], base: Settings, span: Span | None = None) -> Table:
+    """A table that stands for one that cannot be read."""
+    error = errors[0]
+    place = f" ({error.span})" if error.span is not None else ""
+    found = span or error.span or Span(SourceText(name, ""), 1, 1, 1, 1)
+    return Table(name, found, base, (), None, (), problem=f"it could not be read: {error.message}{place}")
 
 
 def _is_table(node: Node) -> bool:
@@ -47,29 +69,29 @@ def _is_table(node: Node) -> bool:
     return kind is not None and kind.value == KIND
 
 
-def _table(node: Node, file: Path, base: Settings, bounds: Bounds, reporter: Reporter) -> Iterator[Table]:
+def _table(node: Node, file: Path, base: Settings, bounds: Bounds, reporter: Reporter) -> Table:
     found = Reporter()
     check(DECISION_TEST, node, Check(found, None))
+    if not found.errors:
+        spec = node["spec"]
+        written = spec.get("settings")
+        try:
+            settings = Settings.of({name: one.plain() for name, one in written.items()} if written else {}, base)
+        except SettingsError as error:
+            found.report(BAD_SETTING, str(error), written.span if written else node.span)
     reporter.found.extend(found)
     if found.errors:
-        return
-    spec = node["spec"]
-    written = spec.get("settings")
-    try:
-        settings = Settings.of({name: one.plain() for name, one in written.items()} if written else {}, base)
-    except SettingsError as error:
-        reporter.report(BAD_SETTING, str(error), written.span if written else node.span)
-        return
+        name = node.nearest("metadata", "name").value
+        return _unread(name if isinstance(name, str) else str(file), found.errors, base, node.span)
     answers = spec.get("externalAuth")
-    external = {name: one.text for name, one in answers.items()} if answers else {}
-    yield Table(
+    return Table(
         name=node["metadata"]["name"].text,
         span=node.span,
         settings=settings,
         manifests=tuple(file.parent / one.text for one in spec.get("manifests") or ()),
         objects=spec.get("objects"),
         jwks={issuer: file.parent / one.text for issuer, one in jwks.items()} if (jwks := spec.get("jwks")) else {},
-        cases=tuple(_case(one, index, external) for index, one in enumerate(spec.get("cases") or ())),
+        cases=tuple(_case(one, index, answers) for index, one in enumerate(spec.get("cases") or ())),
         rejects=tuple(
             Rejection(one["policy"].text, _text(one, "code"), _text(one, "cites"), one.span)
             for one in spec.get("rejects") or ()
@@ -78,7 +100,7 @@ def _table(node: Node, file: Path, base: Settings, bounds: Bounds, reporter: Rep
     )
 
 
-def _case(node: Node, index: int, external: dict[str, str]) -> Case:
+def _case(node: Node, index: int, answers: Node | None) -> Case:
     http, mcp = node.get("http"), node.get("mcp")
     port = node.get("port")
     question = Question(
@@ -95,7 +117,7 @@ def _case(node: Node, index: int, external: dict[str, str]) -> Case:
         source_ip=_text(node, "sourceIP"),
         http_protocol=_text(http, "protocol"),
         claims=_plain(node, "claims"),
-        external_auth=external,
+        external_auth={name: one.text for name, one in answers.items()} if answers else {},
     )
     name = _text(node, "name") or f"case {index}: {question}"
     status = node.get("status")
@@ -107,7 +129,31 @@ def _case(node: Node, index: int, external: dict[str, str]) -> Case:
         _text(node, "cites"),
         node.span,
         status.number if status is not None else None,
+        dict(_places(node, answers)),
     )
+
+
+_PARTS = {
+    "source": ("from",),
+    "method": ("http", "method"),
+    "host": ("http", "host"),
+    "sni": ("sni",),
+    "mcp_method": ("mcp", "method"),
+    "tool": ("mcp", "tool"),
+}
+
+
+def _places(node: Node, answers: Node | None) -> Iterator[tuple[tuple[str, str], Span]]:
+    """Where each part of the question stands that names something."""
+    for part, path in _PARTS.items():
+        yield (part, ""), node.nearest(*path).span
+    for part, named in {
+        "headers": node.nearest("http", "headers"),
+        "claims": node.nearest("claims"),
+        "external_auth": answers,
+    }.items():
+        if named is not None:
+            yield from (((part, key), named.key_span(key)) for key in named.keys)
 
 
 def _text(node: Node | None, key: str) -> str | None:

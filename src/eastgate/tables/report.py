@@ -14,7 +14,10 @@ from eastgate.tables.run import Result, Run
 __all__ = ["junit", "text", "to_json"]
 
 
-def text(run: Run, *, verbose: bool = False) -> Iterator[str]:
+_GREEN, _RED, _RESET = "\033[32m", "\033[31m", "\033[0m"
+
+
+def text(run: Run, *, verbose: bool = False, color: bool = False) -> Iterator[str]:
     """Failures (and with `verbose` everything), the uncovered rules, and last one line that counts."""
     for result in run.results:
         if not result.passed:
@@ -26,7 +29,10 @@ def text(run: Run, *, verbose: bool = False) -> Iterator[str]:
             yield printable(f"ok   {result.table.name}: {result.name}")
     if run.coverage is not None:
         yield from _coverage(run.coverage)
-    yield f"{run.passed} passed, {run.failed} failed"
+    tone, reset = (_RED if run.failed else _GREEN, _RESET) if color else ("", "")
+    if run.unread:
+        yield f"{tone}{run.unread} table{'' if run.unread == 1 else 's'} could not be read{reset}"
+    yield f"{tone}{run.passed} passed, {run.failed} failed{reset}"
 
 
 def _coverage(coverage: Coverage) -> Iterator[str]:
@@ -42,6 +48,7 @@ def to_json(run: Run) -> dict[str, object]:
     data: dict[str, object] = {
         "passed": run.passed,
         "failed": run.failed,
+        "unread": run.unread,
         "results": [_result(result) for result in run.results],
         "diagnostics": [d.to_json() for d in run.diagnostics],
     }

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from eastgate.authority import Authority, Manifests, read_manifests, sort_documents
+from eastgate.authority import Authority, Manifests, read_documents, read_manifests, sort_documents
 from eastgate.decisions import Decision
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.dialects import reads
 from eastgate.places import Span
 from eastgate.questions import QuestionError
 from eastgate.settings import Settings
-from eastgate.sources import Bounds, Document, files_of, read, read_objects
+from eastgate.sources import Bounds, Document, files_of, read_objects
+from eastgate.spelling import Spelling
 from eastgate.tables.coverage import Coverage
 from eastgate.tables.model import Case, Rejection, Table
 from eastgate.tokens import KnownKeys
@@ -57,19 +58,34 @@ class Run:
 
     @property
     def failed(self) -> int:
-        """How many are not."""
+        """How many are not. A table that cannot be read is one of them."""
         return len(self.results) - self.passed
+
+    @property
+    def unread(self) -> int:
+        """How many tables cannot be read."""
+        return sum(1 for result in self.results if result.table.problem is not None)
 
 
 def run_tables(
-    tables: Iterable[Table], *, coverage: bool = False, on_case: Callable[[int, int], None] | None = None
+    tables: Iterable[Table],
+    *,
+    coverage: bool = False,
+    strict: bool = False,
+    on_case: Callable[[int, int], None] | None = None,
 ) -> Run:
-    """Run every case of every table. Manifests that several tables share are read once."""
+    """Run every case of every table. Manifests that several tables share are read once.
+
+    A name in a question that is probably misspelt is warned of; with `strict` its case fails.
+    """
     run = Run(coverage=Coverage() if coverage else None)
     shared: dict[_Shared, Manifests] = {}
     chosen = list(tables)
     total = sum(len(table.cases) for table in chosen)
     for table in chosen:
+        if table.problem is not None:
+            run.results.append(Result(table, "it can be read", table.span, table.problem))
+            continue
         manifests = _manifests(table, shared)
         run.results.extend(_rejections(table, manifests))
         if problem := _unusable(table, manifests, run):
@@ -86,8 +102,17 @@ def run_tables(
         authority = Authority(manifests, table.settings, keys)
         if run.coverage is not None:
             run.coverage.add_policies(authority.policies)
+        spelling = Spelling(authority)
         for case in table.cases:
-            run.results.append(_decide(table, case, authority, run.coverage))
+            result = _decide(table, case, authority, run.coverage)
+            doubts = [
+                doubt.diagnostic(case.places.get((doubt.part, doubt.key), case.span), strict=strict)
+                for doubt in spelling.doubts(case.question)
+            ]
+            run.diagnostics.extend(doubt for doubt in doubts if doubt not in run.diagnostics)
+            if strict and doubts and result.passed:
+                result = replace(result, problem=f"{doubts[0].message} ({doubts[0].help})")
+            run.results.append(result)
             if on_case is not None:
                 on_case(len(run.results), total)
     return run
@@ -100,8 +125,8 @@ def _manifests(table: Table, shared: dict[_Shared, Manifests]) -> Manifests:
             found = read_manifests(table.manifests, table.settings, bounds=table.bounds)
             shared[key] = found if table.manifests else Manifests(table.settings)
         return shared[key]
-    files = read(table.manifests, positioned=reads, bounds=table.bounds)
-    reading = read_objects(table.objects, positioned=reads, into=files)
+    files = read_documents(table.manifests, table.settings, bounds=table.bounds)
+    reading = read_objects(table.objects, positioned=reads, into=files, namespace=table.settings.namespace)
     return sort_documents(reading.documents, table.settings, reading.reporter)
 
 
@@ -182,5 +207,5 @@ def _rejection_problem(one: Rejection, manifests: Manifests) -> str | None:
 
 def _names_of(document: Document) -> set[str]:
     """What `rejects` may call an object: Kind/namespace/name, and Kind/name where no namespace is written."""
-    name = f"{document.kind}/{document.namespace or 'default'}/{document.name}"
+    name = f"{document.kind}/{document.home}/{document.name}"
     return {name} if document.namespace else {name, f"{document.kind}/{document.name}"}

@@ -22,13 +22,13 @@ from eastgate.world.gateways import (
     RoutesFrom,
 )
 from eastgate.world.interpret import interpret
-from eastgate.world.kinds import WorldObject, object_id, uses
+from eastgate.world.kinds import WorldObject, object_id, uses, uses_kind
 from eastgate.world.labels import Operator, Requirement, Selector
 from eastgate.world.manifest import Manifest
 from eastgate.world.names import dns_label_problem, dns_subdomain_problem, label_key_problem, label_value_problem
 from eastgate.world.objects import NAME_LABEL, Namespace, ObjectId, Service, ServiceAccount, ServicePort, moment
-from eastgate.world.patterns import matches_pattern, pattern_problem
-from eastgate.world.pods import CONTROLLER_KINDS, ContainerPort, Controller, HttpProbe, Owner, Pod, Workload
+from eastgate.world.patterns import matches_pattern, pattern_problem, spans_first_match
+from eastgate.world.pods import API_KINDS, CONTROLLER_KINDS, ContainerPort, Controller, HttpProbe, Owner, Pod, Workload
 from eastgate.world.routes import (
     GrpcMatch,
     GrpcRule,
@@ -56,6 +56,7 @@ from eastgate.world.targets import (
 from eastgate.world.world import World
 
 __all__ = [
+    "API_KINDS",
     "CONTROLLER_KINDS",
     "GATEWAY_GROUP",
     "NAME_LABEL",
@@ -120,7 +121,9 @@ __all__ = [
     "object_id",
     "pattern_problem",
     "service_account_id",
+    "spans_first_match",
     "spiffe_problem",
     "trust_domain_problem",
     "uses",
+    "uses_kind",
 ]

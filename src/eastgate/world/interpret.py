@@ -12,7 +12,7 @@ from eastgate.places import Span
 from eastgate.world import codes
 from eastgate.world.fields import Section
 from eastgate.world.gateways import ROUTE_KINDS
-from eastgate.world.kinds import WorldObject, object_id
+from eastgate.world.kinds import WorldObject, object_id, world_kind
 from eastgate.world.manifest import Manifest
 from eastgate.world.names import dns_label_problem, dns_subdomain_problem
 from eastgate.world.objects import Namespace, ObjectId, Service, ServiceAccount, ServicePort
@@ -22,24 +22,31 @@ from eastgate.world.read_externals import read_external
 from eastgate.world.read_gateways import read_gateway, read_grant, read_route
 from eastgate.world.read_pods import read_controller, read_pod
 from eastgate.world.secrets import read_secret
+from eastgate.world.slices import read_slice
 
 __all__ = ["interpret"]
 
 
-def interpret(manifest: Manifest, reporter: Reporter) -> WorldObject | None:
-    """The object that a manifest declares; None for a kind that is not used, or with errors, which are reported."""
-    identity = object_id(manifest.api_version, manifest.kind, manifest.namespace, manifest.name)
+def interpret(manifest: Manifest, reporter: Reporter, namespace: str = "default") -> WorldObject | None:
+    """The object that a manifest declares; None for a kind that is not used, or with errors, which are reported.
+
+    `namespace` is where it is if it does not say.
+    """
+    identity = object_id(manifest.api_version, manifest.kind, manifest.namespace or namespace, manifest.name)
     if identity is None:
         return None
     before = len(reporter.found)
     root = Section(manifest, reporter)
     _check_names(root, identity)
-    declared = _read(root, identity, manifest.span)
+    kind = world_kind(identity.group, identity.kind)
+    if kind == "Rollout" and root.section("spec").has("workloadRef"):
+        return None  # the Deployment that it refers to stands for the pods
+    declared = _read(kind, root, identity, manifest.span)
     return declared if len(reporter.found) == before else None
 
 
-def _read(root: Section, identity: ObjectId, span: Span | None) -> WorldObject:
-    _, kind, namespace, name = identity
+def _read(kind: str, root: Section, identity: ObjectId, span: Span | None) -> WorldObject:
+    namespace, name = identity.namespace, identity.name
     if kind in CONTROLLER_KINDS:
         return read_controller(kind, root, namespace, name, span)
     if kind in ROUTE_KINDS:
@@ -51,6 +58,8 @@ def _read(root: Section, identity: ObjectId, span: Span | None) -> WorldObject:
             return read_external(root, namespace, name, span)
         case "Service":
             return _service(root, namespace, name, span)
+        case "EndpointSlice":
+            return read_slice(root, namespace, name, span)
         case "Secret":
             return read_secret(root, namespace, name, span)
         case "ServiceAccount":

@@ -21,6 +21,7 @@ from eastgate.world.objects import Namespace, ObjectId, Service, ServiceAccount
 from eastgate.world.ownership import Ownership, Slot
 from eastgate.world.pods import Controller, Pod, Workload
 from eastgate.world.secrets import Secret
+from eastgate.world.slices import EndpointSlice, Slices
 from eastgate.world.workload_index import WorkloadIndex
 
 __all__ = ["Inventory"]
@@ -60,6 +61,7 @@ class Inventory:
         "routes",
         "secrets",
         "service_accounts",
+        "slices",
     )
 
     def __init__(self) -> None:
@@ -73,6 +75,7 @@ class Inventory:
         self.grants: dict[str, dict[str, ReferenceGrant]] = {}  # by namespace, then by name
         self.index = WorkloadIndex()
         self.membership = Membership()
+        self.slices = Slices()
         self.namespace_labels = LabelIndex()  # of exactly the namespaces that have workloads
         self._ownership = Ownership()
         self._externals: dict[Slot, ExternalWorkload] = {}
@@ -117,7 +120,15 @@ class Inventory:
             self._settle_slot(slot, update)
         for key, service in update.services:
             self._settle_service(key, service, update)
+        for key in self.slices.services:
+            self._settle_slices(key, update)
         return self._difference(update)
+
+    def _settle_slices(self, key: str, update: _Update) -> None:
+        """Put the pods of its EndpointSlices behind a Service that selects none."""
+        service = self.membership.services.get(key)
+        if service is not None and service.takes_endpoints:
+            self.membership.lead(key, self.slices.pods(key, self.index), lambda one: self._note(one, update))
 
     def _declare(self, declared: WorldObject, *, present: bool, update: _Update) -> None:
         match declared:
@@ -133,6 +144,8 @@ class Inventory:
                 _keep(self.routes, declared.key, declared, present=present)
             case Backend():
                 self._declare_backend(declared, present=present)
+            case EndpointSlice():
+                self.slices.keep(declared, present=present)
             case Secret():
                 _keep(self.secrets, declared.key, declared, present=present)
             case ServiceAccount():

@@ -7,10 +7,11 @@ from typing import TypeAlias
 from eastgate.world.externals import EXTERNAL_GROUP, ExternalWorkload
 from eastgate.world.gateways import GATEWAY_GROUP, ROUTE_KINDS, Backend, Gateway, ReferenceGrant, Route
 from eastgate.world.objects import Namespace, ObjectId, Service, ServiceAccount
-from eastgate.world.pods import CONTROLLER_KINDS, Controller, Pod
+from eastgate.world.pods import API_KINDS, CONTROLLER_KINDS, Controller, Pod
 from eastgate.world.secrets import Secret
+from eastgate.world.slices import SLICE_GROUP, EndpointSlice
 
-__all__ = ["WorldObject", "canonical_group", "group_of", "object_id", "uses"]
+__all__ = ["WorldObject", "canonical_group", "group_of", "object_id", "uses", "uses_kind", "world_kind"]
 
 WorldObject: TypeAlias = (
     Namespace
@@ -18,6 +19,7 @@ WorldObject: TypeAlias = (
     | Controller
     | ExternalWorkload
     | Service
+    | EndpointSlice
     | ServiceAccount
     | Secret
     | Gateway
@@ -28,12 +30,16 @@ WorldObject: TypeAlias = (
 """Anything that can be declared to a world. A Backend is declared by the dialect whose kind it is."""
 
 _KINDS = {
-    **dict.fromkeys(("Namespace", "Pod", "Secret", "Service", "ServiceAccount"), ""),
-    **CONTROLLER_KINDS,
-    "ExternalWorkload": EXTERNAL_GROUP,
-    **dict.fromkeys(("Gateway", "ReferenceGrant", *ROUTE_KINDS), GATEWAY_GROUP),
+    **{("", kind): kind for kind in ("Namespace", "Pod", "Secret", "Service", "ServiceAccount")},
+    **{(group, API_KINDS.get(kind, kind)): kind for kind, group in CONTROLLER_KINDS.items()},
+    (EXTERNAL_GROUP, "ExternalWorkload"): "ExternalWorkload",
+    (SLICE_GROUP, "EndpointSlice"): "EndpointSlice",
+    **{(GATEWAY_GROUP, kind): kind for kind in ("Gateway", "ReferenceGrant", *ROUTE_KINDS)},
 }
+"""What the world calls a kind of a group."""
 _OLD_GROUP = "extensions"  # where apps and batch kinds lived before Kubernetes 1.16
+_HOMES = {kind: CONTROLLER_KINDS[kind] for kind in CONTROLLER_KINDS if CONTROLLER_KINDS[kind] in ("apps", "batch")}
+_NAMES = frozenset(kind for _, kind in _KINDS)
 
 
 def group_of(api_version: str) -> str:
@@ -44,16 +50,24 @@ def group_of(api_version: str) -> str:
 
 def canonical_group(group: str, kind: str) -> str | None:
     """The group under which the world knows this kind of this group, or None where it does not."""
-    home = _KINDS.get(kind)
-    if home is None:
-        return None
-    moved = group == _OLD_GROUP and kind in CONTROLLER_KINDS
-    return home if group == home or moved else None
+    if group == _OLD_GROUP:
+        return _HOMES.get(kind)
+    return group if (group, kind) in _KINDS else None
+
+
+def world_kind(group: str, kind: str) -> str:
+    """What the world calls a kind of a canonical group."""
+    return _KINDS[group, kind]
 
 
 def uses(api_version: str, kind: str) -> bool:
     """Whether the world reads objects of this kind; their version does not matter."""
     return canonical_group(group_of(api_version), kind) is not None
+
+
+def uses_kind(kind: str) -> bool:
+    """Whether the world reads objects of a kind of this name in some group."""
+    return kind in _NAMES
 
 
 def object_id(api_version: str, kind: str, namespace: str | None, name: str) -> ObjectId | None:

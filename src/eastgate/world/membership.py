@@ -60,6 +60,10 @@ class Membership:
         self._set_members(key, frozenset(), touch)
         self._unfile(self.services.pop(key))
 
+    def lead(self, key: str, members: frozenset[str], touch: _Touch) -> None:
+        """Put these workloads behind a Service that selects none, and nobody else."""
+        self._set_members(key, members, touch)
+
     def enrol(self, workload: Workload) -> None:
         """Put a workload that is new behind the Services that select it, if it is a pod."""
         filed = self._filed.get(workload.namespace)

@@ -96,6 +96,11 @@ class Service:
         """Whether Kubernetes fills it with pods: unlike elsewhere, an empty selector selects nothing here."""
         return bool(self.selector) and self.type != "ExternalName"
 
+    @property
+    def takes_endpoints(self) -> bool:
+        """Whether somebody else says in EndpointSlices what is behind it."""
+        return not self.selector and self.type != "ExternalName"
+
 
 @dataclass(frozen=True, slots=True)
 class ServiceAccount:

@@ -23,9 +23,22 @@ __all__ = ["Ownership", "Slot"]
 
 Slot: TypeAlias = tuple[str, str]  # namespace, name: everything of that name competes for its keys
 
-_SPOKEN_FOR = {"ReplicaSet": "Deployment", "Job": "CronJob"}
-_HASH_LABEL = "pod-template-hash"  # a Deployment names its ReplicaSets `<deployment>-<hash>`
-_CRON_JOB_NAME = re.compile(r"(.+)-[0-9]+")  # a CronJob names its Jobs `<cronjob>-<minute>`
+_SPOKEN_FOR = {
+    "ReplicaSet": ("Deployment", "Rollout"),
+    "Job": ("CronJob",),
+    "StatefulSet": ("Prometheus", "Alertmanager"),
+    "Deployment": ("KnativeService",),
+}
+# A Deployment and a Rollout name their ReplicaSets `<name>-<hash>`, and put the hash on the pods.
+_HASH_LABELS = ("pod-template-hash", "rollouts-pod-template-hash")
+# How others name what they make: `<cronjob>-<minute>`, and so on.
+_MAKERS = (
+    ("Job", "CronJob", re.compile(r"(.+)-[0-9]+")),
+    ("StatefulSet", "Prometheus", re.compile(r"prometheus-(.+)")),
+    ("StatefulSet", "Alertmanager", re.compile(r"alertmanager-(.+)")),
+    ("Deployment", "KnativeService", re.compile(r"(.+)-[0-9]{5,}-deployment")),
+    ("Revision.serving.knative.dev", "KnativeService", re.compile(r"(.+)-[0-9]{5,}")),
+)
 
 
 class _Trace(NamedTuple):
@@ -134,7 +147,7 @@ class Ownership:
 
     def _derives(self, slot: Slot, controller: Controller) -> bool:
         match controller.owner:
-            case Owner(kind, name) if kind == _SPOKEN_FOR.get(controller.kind):
+            case Owner(kind, name) if kind in _SPOKEN_FOR.get(controller.kind, ()):
                 if self._controller(slot[0], kind, name) is not None:
                     return False
         itself = Owner(controller.kind, controller.name)
@@ -204,7 +217,7 @@ class Ownership:
 
     def _trace(self, birth: _Birth) -> _Trace:
         chain: list[Owner] = []
-        guess: Owner | None = None
+        guesses: list[Owner] = []
         owner: Owner | None = birth.owner
         while owner is not None and owner not in chain:
             chain.append(owner)
@@ -212,20 +225,28 @@ class Ownership:
             if controller is not None:
                 owner = controller.owner
             elif owner.kind == "ReplicaSet":
-                owner = _deployment_of(owner.name, birth.template_hash)
-            elif owner.kind == "Job":
-                guess = _cron_job_of(owner.name)
-                declared = guess is not None and self._controller(birth.namespace, "CronJob", guess.name) is not None
-                owner = guess if declared else None
+                owner = self._deployment_of(birth, owner.name)
             else:
-                owner = None
-        return _Trace(tuple(chain), tuple(chain) if guess is None else (*chain, guess))
+                made_by = _makers_of(owner)
+                guesses += made_by
+                owner = next((one for one in made_by if self._controller(birth.namespace, *one) is not None), None)
+        return _Trace(tuple(chain), (*chain, *guesses))
+
+    def _deployment_of(self, birth: _Birth, replica_set: str) -> Owner | None:
+        """What made a ReplicaSet which is not declared, told by the hash that it put on the pod."""
+        name = replica_set.removesuffix(f"-{birth.template_hash}")
+        if not birth.template_hash or not name or name == replica_set:
+            return None
+        is_rollout = self._controller(birth.namespace, "Rollout", name) is not None
+        is_deployment = self._controller(birth.namespace, "Deployment", name) is not None
+        return Owner("Rollout" if is_rollout and not is_deployment else "Deployment", name)
 
 
 def _birth(pod: Pod | None) -> _Birth | None:
     if pod is None or pod.owner is None:
         return None
-    template_hash = pod.labels.get(_HASH_LABEL, "") if pod.owner.kind == "ReplicaSet" else ""
+    hashes = (pod.labels.get(label, "") for label in _HASH_LABELS) if pod.owner.kind == "ReplicaSet" else ()
+    template_hash = next(filter(None, hashes), "")
     return _Birth(pod.namespace, pod.owner, template_hash)
 
 
@@ -233,16 +254,10 @@ def _template_birth(slot: Slot, kind: str) -> _Birth:
     return _Birth(slot[0], Owner(kind, slot[1]), "")
 
 
-def _deployment_of(replica_set: str, template_hash: str) -> Owner | None:
-    """The Deployment that made a ReplicaSet which is not declared, told by the hash that it put on the pod."""
-    name = replica_set.removesuffix(f"-{template_hash}")
-    return Owner("Deployment", name) if template_hash and name and name != replica_set else None
-
-
-def _cron_job_of(job: str) -> Owner | None:
-    """The CronJob that would have made a Job of this name, if there is one."""
-    found = _CRON_JOB_NAME.fullmatch(job)
-    return Owner("CronJob", found[1]) if found else None
+def _makers_of(owner: Owner) -> list[Owner]:
+    """What would have made an object of this name, if it is there."""
+    tried = ((maker, pattern.fullmatch(owner.name)) for kind, maker, pattern in _MAKERS if kind == owner.kind)
+    return [Owner(maker, found[1]) for maker, found in tried if found]
 
 
 def _workload(key: str, pod: Pod, owners: tuple[Owner, ...]) -> Workload:

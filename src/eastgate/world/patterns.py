@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
+from typing import Protocol
 
-__all__ = ["matches_pattern", "pattern_problem"]
+__all__ = ["matches_pattern", "pattern_problem", "spans_first_match"]
+
+
+class _Match(Protocol):
+    def span(self) -> tuple[int, int]: ...
+
+
+class _Expression(Protocol):
+    def fullmatch(self, text: bytes) -> _Match | None: ...
+
+    def search(self, text: bytes) -> _Match | None: ...
 
 
 def pattern_problem(pattern: str) -> str | None:
@@ -17,17 +27,27 @@ def pattern_problem(pattern: str) -> str | None:
 def matches_pattern(pattern: str, text: str) -> bool:
     """Whether an expression matches all of a text. One that is no expression matches nothing."""
     found = _compiled(pattern)
-    return not isinstance(found, str) and found(_bytes(text)) is not None
+    return not isinstance(found, str) and found.fullmatch(_bytes(text)) is not None
+
+
+def spans_first_match(pattern: str, text: str) -> bool:
+    """Whether the first match of an expression in a text, with alternatives tried in order, is all of it."""
+    found = _compiled(pattern)
+    if isinstance(found, str):
+        return False
+    subject = _bytes(text)
+    match = found.search(subject)
+    return match is not None and match.span() == (0, len(subject))
 
 
 @lru_cache(maxsize=4096)
-def _compiled(pattern: str) -> Callable[[bytes], object | None] | str:
+def _compiled(pattern: str) -> _Expression | str:
     import re2  # here, because few worlds have such a route
 
     options = re2.Options()
     options.log_errors = False
     try:
-        compiled: Callable[[bytes], object | None] = re2.compile(_bytes(pattern), options).fullmatch
+        compiled: _Expression = re2.compile(_bytes(pattern), options)
     except re2.error as problem:
         (said,) = problem.args
         return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)

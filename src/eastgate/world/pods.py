@@ -15,7 +15,7 @@ from typing import NamedTuple
 from eastgate.places import Span
 from eastgate.world.objects import ObjectId
 
-__all__ = ["CONTROLLER_KINDS", "ContainerPort", "Controller", "HttpProbe", "Owner", "Pod", "Workload"]
+__all__ = ["API_KINDS", "CONTROLLER_KINDS", "ContainerPort", "Controller", "HttpProbe", "Owner", "Pod", "Workload"]
 
 CONTROLLER_KINDS = {
     "Deployment": "apps",
@@ -24,8 +24,16 @@ CONTROLLER_KINDS = {
     "ReplicaSet": "apps",
     "Job": "batch",
     "CronJob": "batch",
+    "ReplicationController": "",
+    "Rollout": "argoproj.io",
+    "KnativeService": "serving.knative.dev",
+    "Prometheus": "monitoring.coreos.com",
+    "Alertmanager": "monitoring.coreos.com",
 }
 """The kinds that make pods, with their groups, in the order in which they are given the plain key of a name."""
+
+API_KINDS = {"KnativeService": "Service"}
+"""What the API calls a kind that is called otherwise here, since another group has a kind of its name."""
 
 
 class Owner(NamedTuple):
@@ -46,7 +54,7 @@ class ContainerPort:
 
 @dataclass(frozen=True, slots=True)
 class HttpProbe:
-    """A GET by which the kubelet asks whether a container is well; the path is kept as paths are compared.
+    """A GET by which the kubelet asks whether a container is well; the path is kept as it is sent.
 
     A mesh must let it through although the kubelet is nobody in the mesh, or the pod is never ready. `rooted`: it is
     written with the slash at its beginning, which the kubelet supplies and others may miss.
@@ -116,7 +124,8 @@ class Controller:
     @property
     def id(self) -> ObjectId:
         """Which object of the API this is."""
-        return ObjectId(CONTROLLER_KINDS[self.kind], self.kind, self.namespace, self.name)
+        kind = API_KINDS.get(self.kind, self.kind)
+        return ObjectId(CONTROLLER_KINDS[self.kind], kind, self.namespace, self.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from eastgate.policy.paths import comparable_path
+from eastgate.policy.paths import sent_path
 from eastgate.world import codes
 from eastgate.world.fields import Section
 from eastgate.world.pods import ContainerPort, HttpProbe
@@ -29,10 +29,13 @@ class _Container(NamedTuple):
     restarted: bool
 
 
-def read_containers(spec: Section) -> Containers:
-    """Containers first, then sidecars: the order in which Kubernetes resolves a port's name."""
-    main = [_container(one) for one in spec.sections("containers")]
-    initial = [_container(one) for one in spec.sections("initContainers")]
+def read_containers(spec: Section, *, probed: bool = True) -> Containers:
+    """Containers first, then sidecars: the order in which Kubernetes resolves a port's name.
+
+    Without `probed`, somebody else than the kubelet sends the probes.
+    """
+    main = [_container(one, probed) for one in spec.sections("containers")]
+    initial = [_container(one, probed) for one in spec.sections("initContainers")]
     sidecars = [one for one in initial if one.restarted]
     return Containers(
         ports=tuple(port for one in main + sidecars for port in one.ports),
@@ -60,9 +63,9 @@ def read_protocol(port: Section) -> str:
     return protocol or "TCP"
 
 
-def _container(container: Section) -> _Container:
+def _container(container: Section, probed: bool) -> _Container:
     ports = tuple(read_port(port, "containerPort") for port in container.sections("ports"))
-    probes = (_probe(container.section(kind), ports) for kind in _PROBES if container.has(kind))
+    probes = (_probe(container.section(kind), ports) for kind in _PROBES if probed and container.has(kind))
     return _Container(
         ports, tuple(probe for probe in probes if probe is not None), container.text("restartPolicy") == "Always"
     )
@@ -76,7 +79,7 @@ def _probe(probe: Section, ports: tuple[ContainerPort, ...]) -> HttpProbe | None
     number, path = _probed_port(get, ports), get.text("path") or ""
     # The kubelet puts the slash before a path that lacks it, and before none at all.
     rooted = path.startswith("/")
-    return HttpProbe(number, comparable_path(path if rooted else f"/{path}"), rooted or not path) if number else None
+    return HttpProbe(number, sent_path(path if rooted else f"/{path}"), rooted or not path) if number else None
 
 
 def _probed_port(get: Section, ports: tuple[ContainerPort, ...]) -> int | None:

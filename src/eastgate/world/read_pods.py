@@ -7,8 +7,9 @@ from dataclasses import replace
 from eastgate.places import Span
 from eastgate.world import codes
 from eastgate.world.fields import Section
-from eastgate.world.kinds import canonical_group, group_of
+from eastgate.world.kinds import canonical_group, group_of, world_kind
 from eastgate.world.names import dns_subdomain_problem
+from eastgate.world.operated import OPERATED, knative_pod, operated
 from eastgate.world.pods import Controller, Owner, Pod
 from eastgate.world.read_containers import read_containers
 
@@ -32,19 +33,28 @@ def read_pod(root: Section, namespace: str, name: str, span: Span | None) -> Pod
 def read_controller(kind: str, root: Section, namespace: str, name: str, span: Span | None) -> Controller:
     """A Deployment, or another kind that makes pods from a template."""
     holder = root.section("spec")
+    if kind in OPERATED:
+        metadata = holder.section("podMetadata")
+        pod = operated(kind, _described(metadata, holder, namespace, name, span), holder)
+        return Controller(kind, pod, _owner(root.section("metadata")), span)
     if kind == "CronJob":
         holder = holder.section("jobTemplate").section("spec")
     if not holder.has("template"):
         holder.missing("template")
     template = holder.section("template")
-    pod = _described(template.section("metadata"), template.section("spec"), namespace, name, span)
+    probed = kind != "KnativeService"  # whose proxy asks the container itself
+    pod = _described(template.section("metadata"), template.section("spec"), namespace, name, span, probed=probed)
+    if kind == "KnativeService":
+        pod = knative_pod(pod, template.section("metadata").text("name"))
     return Controller(kind, pod, _owner(root.section("metadata")), span)
 
 
-def _described(metadata: Section, spec: Section, namespace: str, name: str, span: Span | None) -> Pod:
+def _described(
+    metadata: Section, spec: Section, namespace: str, name: str, span: Span | None, *, probed: bool = True
+) -> Pod:
     """What a pod and the template of one say alike."""
     labels, annotations = metadata.strings("labels"), metadata.strings("annotations")
-    account, containers = _service_account(spec), read_containers(spec)
+    account, containers = _service_account(spec), read_containers(spec, probed=probed)
     return Pod(
         namespace=namespace,
         name=name,
@@ -79,8 +89,9 @@ def _owner(metadata: Section) -> Owner | None:
             group = group_of(reference.text("apiVersion") or "")
             kind, name = reference.required_text("kind"), reference.required_text("name")
             # Other groups have a StatefulSet or Job of their own, which must not pass for Kubernetes' one.
-            foreign = group and canonical_group(group, kind) is None
-            owner = Owner(f"{kind}.{group}" if foreign else kind, name)
+            home = canonical_group(group, kind) if group else None
+            own = kind if not group else world_kind(home, kind) if home is not None else f"{kind}.{group}"
+            owner = Owner(own, name)
     return owner
 
 

@@ -78,7 +78,7 @@ def _path(match: Section) -> PathMatch:
     if problem is not None:
         said, way_out = problem
         path.complain(codes.BAD_PATH, f"`{value}` is not a path: {said}", "value", help=way_out)
-    return PathMatch(kind, comparable_path(value))
+    return PathMatch(kind, value)
 
 
 def _path_problem(value: str) -> tuple[str, str] | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from eastgate.policy.paths import comparable_path
+
 __all__ = [
     "GrpcMatch",
     "GrpcRule",
@@ -27,10 +29,15 @@ class PathType(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PathMatch:
-    """A path. A prefix is one of whole segments: `/foo` is for `/foo` and `/foo/bar`, not for `/foobar`."""
+    """A path as it is written. A prefix is one of whole segments: `/foo` is for `/foo` and `/foo/bar`, not `/food`."""
 
     type: PathType = PathType.PREFIX
     value: str = "/"
+
+    @property
+    def comparable(self) -> str:
+        """The value in the form in which paths are compared; an expression is one already."""
+        return self.value if self.type is PathType.REGEX else comparable_path(self.value)
 
 
 @dataclass(frozen=True, slots=True)

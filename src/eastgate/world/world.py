@@ -226,6 +226,10 @@ class World:
         """The workload that has an address; None where none has it, or several claim it."""
         return self._has.index.at(address)
 
+    def unknown_endpoints(self, service: str) -> tuple[str, ...]:
+        """The endpoints of a Service without selector that are no declared pod."""
+        return self._has.slices.unknown(service, self._has.index)
+
     def target_ports(self, service: Service, port: int | None, workload: Workload) -> tuple[int, ...]:
         """The ports of a workload that a port of a Service leads to, or that all its ports lead to; sorted.
 
@@ -233,6 +237,8 @@ class World:
         the Service has no such port, or leads to a port name that the workload does not declare: then
         the workload is no endpoint of that port.
         """
+        if service.takes_endpoints and service.key in self._has.slices.services:
+            return tuple(sorted(self._has.slices.ports(service, port)))
         found: set[int] = set()
         for candidate in service.ports:
             if port is None or candidate.port == port:

@@ -21,7 +21,7 @@ from eastgate.targets.envoy import ByCaller, Caller, Node, PortPlan, Verdict
 from eastgate.targets.envoy.combining import Entry, either, flatten
 from eastgate.targets.envoy.decisions import NOT_ENFORCED, choice
 from eastgate.xds.doors import NETWORK, Door
-from eastgate.xds.logs import denial_log
+from eastgate.xds.logs import denial_log, unreachable_log
 from eastgate.xds.matching import NO_CALLER, UNFIT, by_protocol, caller_matcher, with_fit_certificate
 from eastgate.xds.packing import packed
 from eastgate.xds.typed import Plain, filter_, message, typed
@@ -133,13 +133,14 @@ class _Chains:
 
     def _open(self, leads_to: str) -> Any:
         if leads_to not in self._filters:
-            self._filters[leads_to] = _leading(f"{leads_to}/{self._door.port}")
+            self._filters[leads_to] = _leading(leads_to, self._door.workload, self._door.port)
         return self._filters[leads_to]
 
 
 @lru_cache(maxsize=4096)
-def _leading(cluster: str) -> Any:
-    return _proxy(cluster, cluster, [])
+def _leading(leads_to: str, workload: str, port: int) -> Any:
+    cluster = f"{leads_to}/{port}"
+    return _proxy(cluster, cluster, unreachable_log(workload, port) if leads_to == "app" else [])
 
 
 @lru_cache(maxsize=4096)

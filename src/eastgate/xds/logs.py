@@ -7,7 +7,7 @@ from eastgate.xds.rbac import AUDIT, CONNECTIONS
 from eastgate.xds.typed import Plain, filter_, typed
 from eastgate.xds.values import ALL_KEY
 
-__all__ = ["connection_log", "denial_log", "handshake_log", "open_request_log", "request_log"]
+__all__ = ["connection_log", "denial_log", "handshake_log", "open_request_log", "request_log", "unreachable_log"]
 
 _DECIDED = "%DYNAMIC_METADATA(envoy.filters.http.rbac:{}_effective_policy_id)%"
 _WHO = {
@@ -78,6 +78,15 @@ def connection_log(workload: str, port: int) -> list[Plain]:
 def denial_log(workload: str, port: int, decision: str) -> list[Plain]:
     """One line for each connection that was not."""
     return _stdout("denial", workload, port, {"decision": decision})
+
+
+def unreachable_log(workload: str, port: int) -> list[Plain]:
+    """One line for each connection that was let in and that the application did not take.
+
+    To the caller it looks like a denial, and it may be over before the rule is known that let it in.
+    """
+    [log] = _stdout("unreachable", workload, port, {"flags": "%RESPONSE_FLAGS%"})
+    return [{**log, "filter": {"response_flag_filter": {"flags": ["UF", "UH", "UO"]}}}]
 
 
 def handshake_log(workload: str, port: int) -> list[Plain]:

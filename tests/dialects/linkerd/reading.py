@@ -11,7 +11,7 @@ from eastgate.authority import Authority, sort_documents
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.dialects.linkerd.model import GROUP, Resource
 from eastgate.policy import Known, Outcome, Request
-from eastgate.policy.attributes import ADDRESS, HOST, MESH_NAME, METHOD, PATH, PORT, Attribute
+from eastgate.policy.attributes import ADDRESS, HOST, MESH_NAME, METHOD, PATH, PORT, SENT_PATH, Attribute
 from eastgate.settings import Settings
 from eastgate.sources import read_text
 from tests.dialects.reading import document
@@ -48,8 +48,9 @@ CALL: Mapping[Attribute, Known] = {
 
 
 def call(change: Mapping[Attribute, Known] | None = None) -> Request:
-    """A request of `web`, with some attributes changed."""
-    return Request({**CALL, **(change or {})})
+    """A request of `web`, with some attributes changed; its path is spelt as proxies compare it."""
+    values = {**CALL, **(change or {})}
+    return Request({SENT_PATH: values[PATH], **values})
 
 
 def manifest(kind: str, spec: str, metadata: str = META, version: str | None = None) -> str:

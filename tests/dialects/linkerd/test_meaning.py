@@ -268,7 +268,7 @@ MATCHES = [
     ("{path: {}}", RouteMatch()),
     ("{path: {value: /a}}", RouteMatch(PathMatch(PathType.PREFIX, "/a"))),
     ("{path: {type: Exact}}", RouteMatch(PathMatch(PathType.EXACT, "/"))),
-    ("{path: {type: Exact, value: /%41}}", RouteMatch(PathMatch(PathType.EXACT, "/A"))),
+    ("{path: {type: Exact, value: /%41}}", RouteMatch(PathMatch(PathType.EXACT, "/%41"))),
     ("{path: {type: RegularExpression, value: '/%41.*'}}", RouteMatch(PathMatch(PathType.REGEX, "/%41.*"))),
     ("{method: POST}", RouteMatch(method="POST")),
     ("{headers: [{name: X-Team, value: a}]}", RouteMatch(headers=(ValueMatch("x-team", "a"),))),

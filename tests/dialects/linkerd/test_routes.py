@@ -10,10 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from eastgate.dialects.linkerd.model import GROUP, InboundRoute
-from eastgate.dialects.linkerd.routes import doors, usable_routes
+from eastgate.dialects.linkerd.routes import Paths, doors, usable_routes
 from eastgate.engine.reference import holds
 from eastgate.policy import Known, Request
-from eastgate.policy.attributes import HOST, METHOD, PATH, Attribute, header, query
+from eastgate.policy.attributes import HOST, METHOD, PATH, SENT_PATH, Attribute, header, query
+from eastgate.settings import DataPlane
 from eastgate.world import (
     GATEWAY_GROUP,
     GrpcMatch,
@@ -50,14 +51,20 @@ A, B = ValueMatch("a", "1"), ValueMatch("b", "1")
 
 def request(path: str = "/a", method: str = "GET", host: str | None = "x.example.com", **values: str) -> Request:
     """A request with the headers `a` and `b` and the query parameters `q` and `r` that are given."""
-    known: dict[Attribute, Known] = {PATH: path, METHOD: method, HOST: host}
+    known: dict[Attribute, Known] = {PATH: path, SENT_PATH: path, METHOD: method, HOST: host}
     known |= {header(name): values.get(name) for name in ("a", "b")}
     known |= {query(name): values.get(name) for name in ("q", "r")}
     return Request(known)
 
 
 def taken(routes: list[InboundRoute], asked: Request) -> str | None:
-    return next((door.route.name for door in doors(routes) if holds(door.when, asked)), None)
+    """The route that Linkerd's proxy takes, and so does ours where the path is spelt as paths are compared."""
+    native, ours = (
+        next((door.route.name for door in doors(routes, Paths.at(plane)) if holds(door.when, asked)), None)
+        for plane in DataPlane
+    )
+    assert native == ours
+    return native
 
 
 EVERYTHING = route("everything", RouteMatch())

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from eastgate.printable import printable
+from eastgate.analysis.columns import Line, laid_out
 
 __all__ = ["Description", "Field", "bounded", "some", "value"]
 
@@ -23,7 +23,7 @@ class Field:
     key: str
     title: str
     data: object
-    lines: tuple[str, ...]
+    lines: tuple[Line, ...]
     block: bool = False  # the lines stand below the title, even if there is one
 
 
@@ -33,7 +33,7 @@ def value(key: str, title: str, data: object, text: str | None = None) -> Field:
     return Field(key, title, data, (said,) if said else ())
 
 
-def some(key: str, title: str, data: object, lines: Iterable[str], *, none: str = "<none>") -> Field:
+def some(key: str, title: str, data: object, lines: Iterable[Line], *, none: str = "<none>") -> Field:
     """A field of several lines; where there are none, it says so."""
     found = tuple(lines)
     return Field(key, title, data, found or (none,), block=bool(found))
@@ -49,21 +49,22 @@ class Description:
         """As plain data; the keys are the same for everything of one kind."""
         return {field.key: field.data for field in self.fields}
 
-    def lines(self, *, color: bool = False) -> list[str]:
-        """As text: short values beside their titles, the rest below them."""
+    def lines(self, *, color: bool = False, width: int | None = None) -> list[str]:
+        """As text: short values beside their titles, the rest below them; as wide as there is room."""
         short = [field for field in self.fields if field.lines and not field.block]
-        width = max((len(field.title) for field in short), default=0) + 3
+        beside = max((len(field.title) for field in short), default=0) + 3
         said: list[str] = []
         for field in self.fields:
             if not field.lines:
                 continue
-            lines = [printable(line) for line in field.lines]
+            indent = 2 if field.block else beside
+            lines = laid_out(field.lines, width - indent if width is not None else None, color=color)
             title = f"{_BOLD}{field.title}:{_RESET}" if color else f"{field.title}:"
             if field.block:
                 said += [title, *(f"  {line}".rstrip() for line in lines)]
             else:
-                pad = " " * (width - len(field.title) - 1)
-                said += [f"{title}{pad}{lines[0]}", *(" " * width + line for line in lines[1:])]
+                pad = " " * (beside - len(field.title) - 1)
+                said += [f"{title}{pad}{lines[0]}", *(" " * beside + line for line in lines[1:])]
         return said
 
 

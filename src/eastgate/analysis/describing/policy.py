@@ -18,6 +18,8 @@ from eastgate.dialects.linkerd import model as linkerd
 
 __all__ = ["conditions_of", "describe_policy"]
 
+_MOST_RULES = 50
+
 
 def describe_policy(cluster: Cluster, policy: Policy) -> Description:
     """Everything about one policy."""
@@ -62,7 +64,8 @@ def _rules(cluster: Cluster, policy: Policy) -> Field:
         for one in rules
     ]
     rows = [[[str(number)], [one.does], [one.asks], [place_text(one.span)]] for number, one in enumerate(rules)]
-    return some("rules", "Rules", data, bounded(columns(None, rows), 50), none=_no_rules(policy))
+    more = [f"... and {len(rows) - _MOST_RULES} more"] if len(rows) > _MOST_RULES else []
+    return some("rules", "Rules", data, [*columns(None, rows[:_MOST_RULES]), *more], none=_no_rules(policy))
 
 
 def _no_rules(policy: Policy) -> str:

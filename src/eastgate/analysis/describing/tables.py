@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from eastgate.analysis.cluster import Cluster
-from eastgate.analysis.columns import columns
+from eastgate.analysis.columns import Line, columns, indented
 from eastgate.analysis.describing.model import Field, some
 from eastgate.analysis.describing.policies import (
     action_of,
@@ -147,10 +147,10 @@ def effective_field(tables: Iterable[tuple[str, Table]], *, title: str = "PORT")
     """The effective table, or several with a line above each that says what it is about."""
     found = list(tables)
     data: list[dict[str, object]] = []
-    lines: list[str] = []
+    lines: list[Line] = []
     for about, table in found:
         data.append({"to": about or None, "rows": table_to_json(table)})
         indent = "  " if len(found) > 1 else ""
         lines += [f"{about}:"] if len(found) > 1 else []
-        lines += [f"{indent}{line}" for line in table_text(table, title=title)]
+        lines += indented(table_text(table, title=title), indent)
     return some("effective", "Effective", data, lines)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from textwrap import wrap
 
-from eastgate.analysis.columns import Lines, columns
+from eastgate.analysis.columns import Line, Lines, columns
 from eastgate.analysis.effective.branches import Branch
 from eastgate.analysis.effective.callers import Caller
 from eastgate.analysis.effective.table import Cell, Destination, Row, Table
@@ -24,7 +24,7 @@ _WIDTH = 60  # of a verdict with its conditions
 _MESSAGES = 36  # of the messages of a row
 
 
-def table_text(table: Table, *, title: str = "PORT", whole: bool = False) -> list[str]:
+def table_text(table: Table, *, title: str = "PORT", whole: bool = False) -> list[Line]:
     """The table, bounded to what a person reads; `whole`: all of it."""
     most = len(table.rows) if whole else _MOST_ROWS
     headers = ["FROM", title, "MESSAGE", "VERDICT", "BY"]

@@ -8,7 +8,7 @@ from eastgate.analysis.effective.callers import Caller, Namer
 from eastgate.analysis.effective.requests import Message
 from eastgate.analysis.effective.simplify import both, conjuncts
 from eastgate.policy import AccountsOf, And, InNetwork, Is, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
-from eastgate.policy.attributes import HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT
+from eastgate.policy.attributes import HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT, SENT_PATH
 from eastgate.settings import Settings
 
 __all__ = ["callers_text", "condition_text", "messages_text", "ports_text", "rule_text"]
@@ -41,7 +41,9 @@ def _is_list(part: Predicate, attribute: object) -> bool:
 def _is_path(part: Predicate) -> bool:
     if isinstance(part, Or):
         return bool(part.parts) and all(_is_path(one) for one in part.parts)
-    return isinstance(part, Is) and part.attribute == PATH and isinstance(part.matcher, OneOf | Prefix | Suffix)
+    if not isinstance(part, Is) or part.attribute not in (PATH, SENT_PATH):
+        return False
+    return isinstance(part.matcher, OneOf | Prefix | Suffix)
 
 
 def _values(part: Predicate) -> str:

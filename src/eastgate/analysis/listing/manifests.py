@@ -10,7 +10,7 @@ from eastgate.sources.node import Plain
 
 __all__ = ["age_of", "as_list", "labels_of", "manifest"]
 
-_UNKNOWN = "<unknown>"
+UNKNOWN_AGE = "<unknown>"
 
 
 def manifest(document: Document) -> dict[str, Plain]:
@@ -56,9 +56,9 @@ def age_of(document: Document | None, now: datetime | None = None) -> str:
     try:
         created = datetime.fromisoformat(str(written).replace("Z", "+00:00"))
     except ValueError:
-        return _UNKNOWN
+        return UNKNOWN_AGE
     if created.tzinfo is None:
-        return _UNKNOWN
+        return UNKNOWN_AGE
     return _duration(int(((now or datetime.now(UTC)) - created).total_seconds()))
 
 
@@ -66,7 +66,7 @@ def _duration(seconds: int) -> str:
     """kubectl's words: two units while the first is small, then one."""
     minutes, hours, days, years = seconds // 60, seconds // 3600, seconds // 86400, seconds // (86400 * 365)
     steps: tuple[tuple[bool, str], ...] = (
-        (seconds < 0, _UNKNOWN),
+        (seconds < 0, UNKNOWN_AGE),
         (seconds < 120, f"{seconds}s"),
         (minutes < 10, f"{minutes}m{seconds % 60}s" if seconds % 60 else f"{minutes}m"),
         (minutes < 180, f"{minutes}m"),

@@ -20,6 +20,7 @@ from eastgate.dialects.linkerd import model as linkerd
 from eastgate.policy import PolicyRef
 from eastgate.sources import Document
 from eastgate.world import (
+    API_KINDS,
     CONTROLLER_KINDS,
     GATEWAY_GROUP,
     ROUTE_KINDS,
@@ -98,7 +99,9 @@ def _workload(cluster: Cluster, workload: Workload) -> Listed:
     found = modes(cluster, workload)
     owner = workload.owners[0] if workload.owners else None
     kinds = [workload.kind] if not workload.derived or owner is None else [owner.kind, workload.kind]
-    names = (ObjectId(_GROUPS.get(kind, ""), kind, workload.namespace, workload.name) for kind in kinds)
+    names = (
+        ObjectId(_GROUPS.get(kind, ""), API_KINDS.get(kind, kind), workload.namespace, workload.name) for kind in kinds
+    )
     document = next((one for name in names if (one := cluster.document(name)) is not None), None)
     cells = (
         workload.namespace,
@@ -197,7 +200,7 @@ def _on_routes(cluster: Cluster) -> Counter[PolicyRef]:
 
 
 def _bare(document: Document, targeting: Counter[PolicyRef]) -> Listed:
-    namespace = document.namespace or "default"
+    namespace = document.home
     policies = str(targeting[PolicyRef(document.kind, namespace, document.name, document.group)])
     cells = (namespace, document.name, document.kind, "<none>", "Server", policies, age_of(document))
     return Listed(namespace, document.name, document.kind, document.group, cells, (), labels_of(document), (document,))

@@ -57,7 +57,7 @@ class _Context:
 
 
 def _context(document: Document, root: Node, settings: Settings) -> _Context:
-    namespace = document.namespace or "default"
+    namespace = document.home
     targets: tuple[Target, ...] = tuple(
         BackendNamed(namespace, one["name"].text)
         if one["kind"].text in BACKEND_KINDS
@@ -202,7 +202,7 @@ def backend(document: Document, root: Node, settings: Settings) -> Backend:  # n
     mcp = root["spec"]["mcp"]
     service, host, path = mcp.get("serviceName"), mcp.get("hostname"), mcp.get("path")
     return Backend(
-        namespace=document.namespace or "default",
+        namespace=document.home,
         name=document.name,
         service_name=service.text if service is not None else None,
         hostname=host.text if host is not None else None,

@@ -23,7 +23,7 @@ Condition = tuple[Attribute, Node, Predicate]
 
 def v1alpha2(document: Document, root: Node, settings: Settings) -> Policy:
     """The Implementable draft."""
-    namespace = document.namespace or "default"
+    namespace = document.home
     ref = PolicyRef(document.kind, namespace, document.name, document.group)
     rules = (_conditions(rule, namespace, settings) for rule in root["spec"].get("rules") or ())
     return _policy(
@@ -33,7 +33,7 @@ def v1alpha2(document: Document, root: Node, settings: Settings) -> Policy:
 
 def v1alpha1(document: Document, root: Node, settings: Settings) -> Policy:
     """The Provisional draft: its sources are ORed, and so are its attributes."""
-    namespace = document.namespace or "default"
+    namespace = document.home
     ref = PolicyRef(document.kind, namespace, document.name, document.group)
     written = root["spec"].get("tcpRules")
     rules = (_old_conditions(rule, settings) for rule in written or ())
@@ -42,7 +42,7 @@ def v1alpha1(document: Document, root: Node, settings: Settings) -> Policy:
 
 def x_v1alpha1(document: Document, root: Node, settings: Settings) -> Policy:
     """GEP-3779 as it stands upstream."""
-    namespace = document.namespace or "default"
+    namespace = document.home
     ref = PolicyRef(document.kind, namespace, document.name, document.group)
     written = root["spec"].get("rules")
     rules = (_x_conditions(rule, namespace, settings) for rule in written or ())

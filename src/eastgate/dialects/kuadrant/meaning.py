@@ -19,7 +19,7 @@ __all__ = ["auth_policy"]
 
 def auth_policy(document: Document, root: Node, _settings: Settings) -> Policy:
     """An AuthPolicy."""
-    spec, namespace = root["spec"], document.namespace or "default"
+    spec, namespace = root["spec"], document.home
     target = spec["targetRef"]
     named = RouteNamed if target["kind"].text == "HTTPRoute" else GatewayNamed
     schemes = [*(spec.get("authSchemes") or ()), *([spec["authScheme"]] if "authScheme" in spec else ())]

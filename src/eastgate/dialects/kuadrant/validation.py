@@ -53,7 +53,7 @@ def own_namespace(document: Node, to: Checking) -> None:
     target_ref = document["spec"].get("targetRef")
     written = target_ref.get("namespace") if target_ref is not None else None
     own = document["metadata"].get("namespace")
-    here = own.value if own is not None else "default"
+    here = own.value if own is not None else to.context.namespace
     if not isinstance(here, str) or dns_label_problem(here) is not None:
         return  # what is wrong here is the policy's namespace
     if written is not None and isinstance(written.value, str) and written.text != here:

@@ -18,7 +18,7 @@ from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd import clients
 from eastgate.dialects.linkerd.authorizations import Authorizations
 from eastgate.dialects.linkerd.model import HttpRoute, InboundRoute, Protocol, Resource, Server
-from eastgate.dialects.linkerd.routes import doors, usable_routes
+from eastgate.dialects.linkerd.routes import Paths, doors, usable_routes
 from eastgate.dialects.linkerd.stance import Stance
 from eastgate.policy import (
     ALWAYS,
@@ -40,7 +40,7 @@ from eastgate.policy import (
     Rule,
     Stage,
 )
-from eastgate.policy.attributes import METHOD, PATH, PORT
+from eastgate.policy.attributes import METHOD, PORT
 from eastgate.settings import InboundPolicy, Settings
 
 __all__ = ["layers"]
@@ -87,6 +87,7 @@ class _Inbound:
     def __init__(self, resources: list[Resource], stance: Stance, settings: Settings) -> None:
         self.stance = stance
         self.settings = settings
+        self.paths = Paths.at(settings.data_plane)
         self.authorizations = Authorizations(resources, stance.cluster)
         self.routes = (*stance.routes, *(one.route for one in resources if isinstance(one, HttpRoute)))
         # The oldest first; one that the API server has not dated yet is older than all.
@@ -126,7 +127,7 @@ class _Inbound:
             observed=tuple(server for server in meaning if server.audit),
             protocol=owner.protocol if owner else opaque,
             identity_required=owner is None and number in stance.identity_required,
-            probed=tuple(sorted({probe.path for probe in probes if probe.port == number})),
+            probed=tuple(sorted({self.paths.written(probe.path) for probe in probes if probe.port == number})),
         )
 
     # Cases: the last of them is for all other requests to the port
@@ -148,15 +149,20 @@ class _Inbound:
         routes = self._routes(port, kind)
         if routes:
             chains = {route: self._chain(port, Refusal.FORBIDDEN, route=route) for route in routes}
-            for door in doors(routes):
+            for door in doors(routes, self.paths):
                 yield Case(door.when, chains[door.route])
             nothing = AllowAny("no-inbound-route", (), Refusal.NOT_FOUND)
-            yield Case(ALWAYS, Chain((nothing,), scope=f"{port}: none of its routes", chosen_by=port.chosen_by()))
+            yield Case(ALWAYS, Chain((nothing,), self._readings, f"{port}: none of its routes", port.chosen_by()))
             return
         if kind == "HTTPRoute" and port.probed and self.settings.linkerd_probe_networks and not self._is_open(port):
-            is_probe = And((Is(METHOD, OneOf(frozenset({"GET"}))), Is(PATH, OneOf(frozenset(port.probed)))))
-            yield Case(is_probe, self._chain(port, Refusal.FORBIDDEN, probe=True), forgiving=True)
+            asks = (Is(METHOD, OneOf(frozenset({"GET"}))), Is(self.paths.attribute, OneOf(frozenset(port.probed))))
+            yield Case(And(asks), self._chain(port, Refusal.FORBIDDEN, probe=True), forgiving=True)
         yield Case(ALWAYS, self._chain(port, Refusal.FORBIDDEN))
+
+    @property
+    def _readings(self) -> tuple[str, ...]:
+        compared = "as they are sent" if self.paths.native else "after they are normalised"
+        return (f"dataPlane: {self.settings.data_plane} (paths are compared {compared})",)
 
     def _routes(self, port: _Port, kind: str) -> list[InboundRoute]:
         return usable_routes(self.routes, port.server.ref.name, kind) if port.server is not None else []
@@ -183,7 +189,8 @@ class _Inbound:
         if observed:
             stages.insert(0, Observe("audit", tuple(observed), ("allow",) * len(observed)))
         scope = f"{port}" + (f", {route}" if route else ", a probe of the kubelet" if probe else "")
-        return Chain(tuple(stages), scope=scope, chosen_by=port.chosen_by(route))
+        readings = self._readings if route or probe else ()
+        return Chain(tuple(stages), readings, scope, port.chosen_by(route))
 
     def _rules(self, port: _Port) -> list[Rule]:
         """What is authorized on a port whatever the route: by its Server, by the workload, or else by default."""

@@ -51,7 +51,7 @@ __all__ = [
 
 def ref_of(document: Document) -> PolicyRef:
     """The name of what a document describes."""
-    return PolicyRef(document.kind, document.namespace or "default", document.name, GROUP)
+    return PolicyRef(document.kind, document.home, document.name, GROUP)
 
 
 def everywhere_in(namespace: str) -> tuple[Target, ...]:

@@ -58,10 +58,10 @@ def written_kind(ref: Node) -> Kind | None:
     return canonical(ref) if kind is not None and all(isinstance(text, str) for text in texts) else None
 
 
-def home(document: Node) -> str | None:
+def home(document: Node, default: str) -> str | None:
     """The namespace of a document in which anything may be wrong; None where that is none."""
     namespace = document["metadata"].get("namespace")
-    written = namespace.value if namespace is not None else "default"
+    written = namespace.value if namespace is not None else default
     return written if isinstance(written, str) and dns_label_problem(written) is None else None
 
 

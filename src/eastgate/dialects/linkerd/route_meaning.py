@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from eastgate.dialects.linkerd.meaning import created, everywhere_in, ref_of
 from eastgate.dialects.linkerd.model import GROUP, HttpRoute, InboundRoute
-from eastgate.policy.paths import comparable_path
 from eastgate.settings import Settings
 from eastgate.sources import Document
 from eastgate.sources.node import Node
@@ -73,7 +72,7 @@ def _path(path: Node | None) -> PathMatch:
     chosen = PathType(kind.text) if kind is not None else PathType.PREFIX
     if value is None:
         return PathMatch(chosen)
-    return PathMatch(chosen, value.text if chosen is PathType.REGEX else comparable_path(value.text))
+    return PathMatch(chosen, value.text)
 
 
 def _value(one: Node, name: str) -> ValueMatch:

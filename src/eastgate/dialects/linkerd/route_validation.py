@@ -61,7 +61,7 @@ def parent(ref: Node, to: Checking) -> None:
 
 def own_namespace(document: Node, to: Checking) -> None:
     """A Server is of the route's own namespace."""
-    own = home(document)
+    own = home(document, to.context.namespace)
     for ref in document["spec"].get("parentRefs") or ():
         written = ref.get("namespace")
         if own is None or written is None or not isinstance(written.value, str) or not _is_server(ref):

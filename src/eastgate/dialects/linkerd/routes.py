@@ -1,5 +1,7 @@
 """Which route of a Server a request takes: Linkerd's order, which is not quite that of Gateway API.
 
+Linkerd's own proxy compares a path as it is sent, ours in its canonical form (`Paths`); the order is the same.
+
 The proxy takes the best match: the longest host (exact before a suffix before none), then the most characters of the
 path, then the most headers, then the most query parameters, then a method; what is equal goes to the older route. How
 much of a path is matched depends on the request only for a regular expression, which must span all of it: so does an
@@ -17,16 +19,60 @@ from typing import TypeAlias
 
 from eastgate.dialects.linkerd.model import GROUP, InboundRoute
 from eastgate.policy import ALWAYS, And, Computed, Is, OneOf, Or, Predicate, Prefix, Suffix, Value, all_of
-from eastgate.policy.attributes import HOST, METHOD, PATH, Attribute, header, query
+from eastgate.policy.attributes import HOST, METHOD, PATH, SENT_PATH, Attribute, header, query
 from eastgate.policy.hosts import comparable_host
-from eastgate.world import GrpcMatch, PathMatch, PathType, RouteMatch, ValueMatch, matches_pattern
+from eastgate.policy.paths import comparable_path
+from eastgate.settings import DataPlane
+from eastgate.world import GrpcMatch, PathMatch, PathType, RouteMatch, ValueMatch, matches_pattern, spans_first_match
 
-__all__ = ["SUPPORTED_FILTERS", "Door", "doors", "usable_routes"]
+__all__ = ["SUPPORTED_FILTERS", "Door", "Paths", "doors", "usable_routes"]
 
 Rank: TypeAlias = tuple[int, ...]  # the smallest is the best
 
 _WHOLE_PATH = 1 << 20  # longer than any path
 SUPPORTED_FILTERS = frozenset({"RequestHeaderModifier", "ResponseHeaderModifier", "RequestRedirect"})
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """How a proxy compares paths: those of the requests with those that are written."""
+
+    native: bool
+
+    @classmethod
+    def at(cls, data_plane: DataPlane) -> Paths:
+        """As the proxies of a data plane do."""
+        return cls(data_plane is DataPlane.NATIVE)
+
+    @property
+    def attribute(self) -> Attribute:
+        """What they look at."""
+        return SENT_PATH if self.native else PATH
+
+    def written(self, path: str) -> str:
+        """A path of a manifest in the form in which they compare it."""
+        return path if self.native else comparable_path(path)
+
+    def equal(self, path: str) -> Predicate:
+        """Requests to this path."""
+        return Is(self.attribute, OneOf(frozenset({path})))
+
+    def under(self, prefix: str) -> Predicate:
+        """Requests to paths that begin so."""
+        return Is(self.attribute, Prefix(prefix))
+
+    def pattern(self, attribute: Attribute, pattern: str) -> Predicate:
+        """Requests with a value that all of an expression matches.
+
+        Linkerd's proxy takes the first match that it finds, and wants that one to be all of the value.
+        """
+        matches = spans_first_match if self.native else matches_pattern
+
+        def test(values: Mapping[Attribute, Value | None]) -> bool:
+            value = values[attribute]
+            return isinstance(value, str) and matches(pattern, value)
+
+        return Computed(f"{attribute} matches {pattern}", frozenset({attribute}), test, pattern=(attribute, pattern))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +107,12 @@ def _is_attached(route: InboundRoute, server: str) -> bool:
     return any(parent.name == server for parent in servers)
 
 
-def doors(routes: Iterable[InboundRoute]) -> list[Door]:
+def doors(routes: Iterable[InboundRoute], paths: Paths) -> list[Door]:
     """All ways into these routes, the best first."""
     found: list[tuple[Rank, Door]] = []
     for place, route in enumerate(routes):
         for host_rank, host in _hosts(route.hostnames):
-            for rank, match in _grpc_matches(route) if route.kind == "GRPCRoute" else _http_matches(route):
+            for rank, match in (_grpc_matches if route.kind == "GRPCRoute" else _http_matches)(route, paths):
                 parts = tuple(part for part in (host, match) if part != ALWAYS)
                 found.append(((*host_rank, *rank, place), Door(And(parts), route)))
     ordered = [door for _, door in sorted(found, key=lambda one: one[0])]
@@ -104,79 +150,74 @@ def _hosts(hostnames: tuple[str, ...]) -> Iterator[tuple[Rank, Predicate]]:
 # HTTP: path, headers, query, method
 
 
-def _http_matches(route: InboundRoute) -> Iterator[tuple[Rank, Predicate]]:
+def _http_matches(route: InboundRoute, paths: Paths) -> Iterator[tuple[Rank, Predicate]]:
     for rule in route.rules:
         for match in rule.matches:
-            for length, path in _paths(match.path):
+            for length, path in _lengths(match.path, paths):
                 rank = (-length, -len(match.headers), -len(match.query), -(match.method is not None))
-                yield rank, all_of((path, *_rest(match)))
+                yield rank, all_of((path, *_rest(match, paths)))
 
 
-def _paths(path: PathMatch) -> Iterator[tuple[int, Predicate]]:
+def _lengths(path: PathMatch, paths: Paths) -> Iterator[tuple[int, Predicate]]:
+    """How much of a path is matched, and by which requests."""
     match path.type:
         case PathType.EXACT:
-            yield _WHOLE_PATH, Is(PATH, OneOf(frozenset({path.value})))
+            yield _WHOLE_PATH, paths.equal(paths.written(path.value))
         case PathType.REGEX:
-            yield _WHOLE_PATH, _pattern(PATH, path.value)
+            yield _WHOLE_PATH, paths.pattern(paths.attribute, path.value)
         case PathType.PREFIX:
-            prefix = path.value.rstrip("/")
-            yield _WHOLE_PATH, Is(PATH, OneOf(frozenset({prefix or "/"})))
-            yield len(prefix) or 1, Is(PATH, Prefix(f"{prefix}/")) if prefix else ALWAYS
+            prefix = paths.written(path.value).rstrip("/")
+            yield _WHOLE_PATH, paths.equal(prefix or "/")
+            yield len(prefix) or 1, paths.under(f"{prefix}/") if prefix else ALWAYS
 
 
-def _rest(match: RouteMatch) -> Iterator[Predicate]:
+def _rest(match: RouteMatch, paths: Paths) -> Iterator[Predicate]:
     if match.method is not None:
         yield Is(METHOD, OneOf(frozenset({match.method})))
-    yield from (_value(header(one.name), one) for one in match.headers)
-    yield from (_value(query(one.name), one) for one in match.query)
+    yield from (_value(header(one.name), one, paths) for one in match.headers)
+    yield from (_value(query(one.name), one, paths) for one in match.query)
 
 
 # gRPC: service, method, headers
 
 
-def _grpc_matches(route: InboundRoute) -> Iterator[tuple[Rank, Predicate]]:
+def _grpc_matches(route: InboundRoute, paths: Paths) -> Iterator[tuple[Rank, Predicate]]:
     for rule in route.grpc_rules:
         for match in rule.matches:
             rank = (-len(match.service or ""), -len(match.method or ""), -len(match.headers))
-            headers = (_value(header(one.name), one) for one in match.headers)
-            yield rank, all_of((Is(METHOD, OneOf(frozenset({"POST"}))), _rpc(match), *headers))
+            headers = (_value(header(one.name), one, paths) for one in match.headers)
+            yield rank, all_of((Is(METHOD, OneOf(frozenset({"POST"}))), _rpc(match, paths), *headers))
         if not rule.matches:
             yield (0, 0, 0), ALWAYS
 
 
-def _rpc(match: GrpcMatch) -> Predicate:
+def _rpc(match: GrpcMatch, paths: Paths) -> Predicate:
     """The proxy looks at the first two segments of the path, and wants both to be there."""
     match match.service, match.method:
         case str(service), str(method):
             path = f"/{service}/{method}"
-            return Or((Is(PATH, OneOf(frozenset({path}))), Is(PATH, Prefix(f"{path}/"))))
+            return Or((paths.equal(path), paths.under(f"{path}/")))
         case str(service), None:
-            return Is(PATH, Prefix(f"/{service}/"))
+            return paths.under(f"/{service}/")
         case None, str(method):
             pattern = f"(?s)[^/]*/[^/]*/{re.escape(method)}(/.*)?"
-            return _second(f"the gRPC method is {method}", method, pattern)
+            return _second(f"the gRPC method is {method}", method, pattern, paths)
         case _:
-            return _second("it names a gRPC method", None, "(?s)[^/]*/[^/]*/.*")
+            return _second("it names a gRPC method", None, "(?s)[^/]*/[^/]*/.*", paths)
 
 
-def _second(text: str, wanted: str | None, pattern: str) -> Computed:
+def _second(text: str, wanted: str | None, pattern: str, paths: Paths) -> Computed:
+    attribute = paths.attribute
+
     def test(values: Mapping[Attribute, Value | None]) -> bool:
-        segments = str(values[PATH] or "").split("/")
+        segments = str(values[attribute] or "").split("/")
         return len(segments) > 2 and (wanted is None or segments[2] == wanted)
 
-    return Computed(text, frozenset({PATH}), test, pattern=(PATH, pattern))
+    return Computed(text, frozenset({attribute}), test, pattern=(attribute, pattern))
 
 
 # Values
 
 
-def _value(attribute: Attribute, match: ValueMatch) -> Predicate:
-    return _pattern(attribute, match.value) if match.regex else Is(attribute, OneOf(frozenset({match.value})))
-
-
-def _pattern(attribute: Attribute, pattern: str) -> Predicate:
-    def test(values: Mapping[Attribute, Value | None]) -> bool:
-        value = values[attribute]
-        return isinstance(value, str) and matches_pattern(pattern, value)
-
-    return Computed(f"{attribute} matches {pattern}", frozenset({attribute}), test, pattern=(attribute, pattern))
+def _value(attribute: Attribute, match: ValueMatch, paths: Paths) -> Predicate:
+    return paths.pattern(attribute, match.value) if match.regex else Is(attribute, OneOf(frozenset({match.value})))

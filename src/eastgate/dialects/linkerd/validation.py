@@ -107,7 +107,7 @@ def own_namespace(document: Node, to: Checking) -> None:
     name = ref.get("name") if ref is not None else None
     if ref is None or name is None or written_kind(ref) != ("", "Namespace"):
         return
-    own = home(document)
+    own = home(document, to.context.namespace)
     if own is not None and isinstance(name.value, str) and name.value != own:
         message = f"cannot target another namespace: {name.value}"
         to.report(codes.OTHER_NAMESPACE, message, name, help=f"write name: {own}, or write the policy there")

@@ -19,6 +19,7 @@ from watchfiles import awatch
 
 from eastgate.sources.bounds import ANYWHERE, Bounds
 from eastgate.sources.files import SUFFIXES
+from eastgate.sources.kustomizations import FILES
 
 __all__ = ["changes"]
 
@@ -138,7 +139,7 @@ def _walk(folder: str, seen: _Seen, above: frozenset[tuple[int, int]], bounds: B
             _follow(path, seen)
         if os.path.isdir(path):
             _walk(path, seen, above | {identity}, bounds)
-        elif entry.lower().endswith(SUFFIXES):
+        elif entry.lower().endswith(SUFFIXES) or entry in FILES:
             _mark(path, seen)
 
 

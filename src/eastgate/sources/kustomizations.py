@@ -1,0 +1,308 @@
+"""Kustomizations: which of them a folder is about, and what they are when rendered.
+
+The files beside a `kustomization.yaml` are parts: bases, patches, values. Read as they are they would be objects that
+nobody applies, and patches would pass for policies. So `kustomize`, or the one in `kubectl`, renders them: without
+plugins, without network, and with limits of time and size. What would have to be fetched is an error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from eastgate.diagnostics import Reporter
+from eastgate.printable import printable
+from eastgate.sources.bounds import ANYWHERE, Bounds, around
+from eastgate.sources.codes import KUSTOMIZE_FAILED, KUSTOMIZE_MISSING, LEADS_OUT, REMOTE_BASE
+from eastgate.sources.node import Plain
+from eastgate.sources.roots import read_nodes
+
+__all__ = [
+    "FILES",
+    "Kustomization",
+    "Kustomized",
+    "Renderer",
+    "is_kustomization",
+    "kustomization_in",
+    "parts",
+    "report_missing",
+    "rivals",
+    "roots",
+]
+
+FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_GROUP = "kustomize.config.k8s.io"
+_PARTS = ("resources", "bases", "components", "generators", "transformers", "validators")
+_REMOTE = re.compile(r"://|^git@|^git::|^[\w.-]+\.\w+[:/]|\?(?:.*&)?(?:ref|version|submodules|timeout)=")
+_KUBECTL_LOG = re.compile(r'[A-Z]\d{4} [\d:.]+ +\d+ \S+\] ".*?" err="(.*)"')
+_SECONDS = 120
+_MOST_BYTES = 256 * 1024 * 1024
+_MOST_FOLDERS = 1000
+
+
+class Kustomized:
+    """The path of a kustomization that somebody names with `-k`."""
+
+    __slots__ = ("path",)
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    def __repr__(self) -> str:
+        return f"Kustomized({self.path!r})"
+
+
+@dataclass(slots=True)
+class Kustomization:
+    """One kustomization: its folder, the name of its file there, its kind, and every string in it."""
+
+    folder: str
+    file: str
+    is_component: bool = False
+    parts: list[str] = field(default_factory=list)
+    """What it takes in whole: files, and folders of other kustomizations."""
+    words: list[str] = field(default_factory=list)
+    """Everything in it that may be the name of a file."""
+
+    def names(self) -> Iterator[str]:
+        """The paths that it may name."""
+        for word in self.words:
+            for one in {word, word.partition("=")[2]}:
+                if one and "\n" not in one and "\0" not in one:
+                    yield os.path.normpath(os.path.join(self.folder, one))
+
+
+def is_kustomization(entries: Iterable[str]) -> str | None:
+    """Return the name of the kustomization among the entries of a folder."""
+    found = set(entries)
+    return next((name for name in FILES if name in found), None)
+
+
+def kustomization_in(folder: str) -> Kustomization | None:
+    """Return the kustomization in a folder; None where there is none, or a manifest of some other API has its name."""
+    try:
+        name = is_kustomization(os.listdir(folder))
+    except (OSError, ValueError):
+        return None
+    if name is None:
+        return None
+    nodes = read_nodes(os.path.join(folder, name)).nodes
+    value = nodes[0].plain() if nodes else None
+    if not isinstance(value, dict):
+        return Kustomization(folder, name)  # whoever renders it says what is wrong with it
+    api_version, kind = value.get("apiVersion"), value.get("kind")
+    if isinstance(api_version, str) and api_version.partition("/")[0] != _GROUP:
+        return None
+    listed = (entry for name in _PARTS for entry in _list(value.get(name)))
+    return Kustomization(
+        folder,
+        name,
+        is_component=kind == "Component",
+        parts=[entry for entry in listed if isinstance(entry, str) and "\n" not in entry],
+        words=list(_words(value)),
+    )
+
+
+def _list(value: Plain | None) -> list[Plain]:
+    return value if isinstance(value, list) else []
+
+
+def _words(value: Plain) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _words(one)
+
+
+def roots(found: Iterable[Kustomization]) -> list[Kustomization]:
+    """Return those that no other one takes in: what people build."""
+    all_of_them = list(found)
+    taken = {
+        os.path.realpath(path)
+        for one in all_of_them
+        for path in one.names()
+        if os.path.realpath(path) != os.path.realpath(one.folder)
+    }
+    return [one for one in all_of_them if not one.is_component and os.path.realpath(one.folder) not in taken]
+
+
+def rivals(tops: Iterable[Kustomization]) -> list[Kustomization]:
+    """Return those that build on the same resources, as overlays for several places do: only one can be meant."""
+    takers: dict[str, list[Kustomization]] = {}
+    for top in tops:
+        for path in _taken(top):
+            takers.setdefault(path, []).append(top)
+    shared = {id(one) for several in takers.values() if len(several) > 1 for one in several}
+    return [top for top in tops if id(top) in shared]
+
+
+def _taken(top: Kustomization) -> set[str]:
+    """Return the files and folders that a kustomization takes resources from, by way of others too."""
+    waiting, taken = [top], set[str]()
+    while waiting and len(taken) < _MOST_FOLDERS:
+        here = waiting.pop()
+        for entry in here.parts:
+            path = os.path.realpath(os.path.join(here.folder, entry))
+            inner = kustomization_in(path) if path not in taken and os.path.isdir(path) else None
+            if os.path.exists(path) and not (inner is not None and inner.is_component):
+                taken.add(path)
+            if inner is not None and not inner.is_component:
+                waiting.append(inner)
+    return taken
+
+
+def parts(folder: str, follow: bool, reporter: Reporter) -> list[str] | None:
+    """Return the folders of a kustomization and of all that it takes in; None where something must not be read.
+
+    Whatever would have to be fetched is reported, and what leads out of the repository that the kustomization is in.
+    """
+    bounds: Bounds | None = None
+    waiting, good = [folder], True
+    seen: dict[str, str] = {}
+    while waiting:
+        here = waiting.pop()
+        real = os.path.realpath(here)
+        if real in seen:
+            continue
+        seen[real] = here
+        if len(seen) > _MOST_FOLDERS:
+            reporter.report(KUSTOMIZE_FAILED, f"`{printable(folder)}` takes in more than {_MOST_FOLDERS} folders")
+            return None
+        told = kustomization_in(here)
+        if told is None:
+            continue
+        file = os.path.join(here, told.file)
+        if bounds is None:
+            bounds = ANYWHERE if follow else around(file)
+        for entry in told.parts:
+            path = os.path.join(here, entry)
+            if not os.path.lexists(path):
+                if _REMOTE.search(entry):
+                    good = False
+                    _report_remote(file, entry, folder, reporter)
+            elif not bounds.hold(path):
+                good = False
+                message = f"`{printable(file)}` names `{printable(entry)}`, which leads out of what is read"
+                reporter.report(LEADS_OUT, message, help="read it all the same with --follow")
+            elif os.path.isdir(path):
+                waiting.append(os.path.normpath(path))
+    return list(seen.values()) if good else None
+
+
+def _report_remote(file: str, entry: str, folder: str, reporter: Reporter) -> None:
+    message = f"`{printable(file)}` names `{printable(entry)}`, which is not fetched"
+    help_ = f"render it yourself: kustomize build {printable(folder)} | eastgate ... -f -"
+    reporter.report(REMOTE_BASE, message, help=help_)
+
+
+class Renderer:
+    """Runs `kustomize build`, or `kubectl kustomize`, whichever is there."""
+
+    def __init__(self, path: str | None = None) -> None:
+        self._commands = [
+            (found, words)
+            for name, *words in (("kustomize", "build"), ("kubectl", "kustomize"))
+            if (found := shutil.which(name, path=path))
+        ]
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a program that renders."""
+        return bool(self._commands)
+
+    def render(self, folder: str, reporter: Reporter) -> bytes | None:
+        """Return the manifests that a kustomization stands for; None, and a finding, where there are none to be had."""
+        program, words = self._commands[0]
+        command = " ".join((os.path.basename(program), *words, printable(folder)))
+        with tempfile.TemporaryDirectory(prefix="eastgate-") as empty, tempfile.TemporaryFile() as errors:
+            # No program can be found and no address reached, so that nothing is fetched even if a part is overlooked.
+            nowhere = "http://127.0.0.1:9"
+            env = {
+                "PATH": empty,
+                "HOME": empty,
+                "HTTP_PROXY": nowhere,
+                "HTTPS_PROXY": nowhere,
+                "KUBECONFIG": os.devnull,
+            }
+            env |= {name.lower(): value for name, value in env.items() if name.endswith("_PROXY")}
+            try:
+                process = subprocess.Popen(  # noqa: S603 - a program from the PATH, and a path that exists
+                    [program, *words, "--", os.path.abspath(folder)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    env=env,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                reporter.report(KUSTOMIZE_FAILED, f"`{command}` cannot be run: {printable(str(error.strerror))}")
+                return None
+            content, problem = _output(process)
+            if problem is None and process.returncode != 0:
+                errors.seek(0)
+                problem = f"fails: {_reason(errors.read(64 * 1024))}"
+        if problem is not None:
+            reporter.report(KUSTOMIZE_FAILED, f"`{command}` {problem}", help=f"run it to see why: {command}")
+            return None
+        return content
+
+
+def _output(process: subprocess.Popen[bytes]) -> tuple[bytes, str | None]:
+    """Return what a process writes, or what is wrong with it."""
+    timed_out = False
+
+    def stop() -> None:
+        nonlocal timed_out
+        timed_out = True
+        _kill(process)
+
+    timer = threading.Timer(_SECONDS, stop)
+    timer.daemon = True
+    timer.start()
+    try:
+        assert process.stdout is not None  # noqa: S101 - it is a pipe
+        with process.stdout:
+            content = process.stdout.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            _kill(process)
+            process.wait()
+            return b"", f"writes more than {_MOST_BYTES // (1024 * 1024)} MiB"
+        process.wait()
+    finally:
+        timer.cancel()
+    return content, f"takes longer than {_SECONDS} seconds" if timed_out else None
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _reason(written: bytes) -> str:
+    lines = [line.strip() for line in written.decode("utf-8", "replace").splitlines() if line.strip()]
+    wanted = next(
+        (line for line in lines if line.lower().startswith("error")), lines[-1] if lines else "no reason given"
+    )
+    wanted = _KUBECTL_LOG.sub(r"\1", wanted)
+    return printable(wanted.removeprefix("Error:").removeprefix("error:").strip()[:500])
+
+
+def report_missing(folders: list[str], reporter: Reporter) -> None:
+    """Say once that nothing here can render, and what to run."""
+    first, *more = folders
+    others = f" and {len(more)} more" if more else ""
+    message = f"`{printable(first)}`{others}: a kustomization, and neither kustomize nor kubectl is on the PATH"
+    help_ = f"run, where one of them is: kustomize build {printable(first)} | eastgate ... -f -"
+    reporter.report(KUSTOMIZE_MISSING, message, help=help_)

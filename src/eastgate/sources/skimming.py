@@ -1,0 +1,63 @@
+"""What a text is about, without reading it as YAML or JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import product
+
+__all__ = ["hint", "may_be_manifest", "type_of", "types_in"]
+
+_HINT = re.compile(r"""[ ]*["']?([^\s"'#]+)""")
+_HEADS = re.compile(r"""^["']?(apiVersion|kind)["']?[ ]*:[ ]*["']?([^\s"'#]+)""", re.MULTILINE)
+_MANIFEST = re.compile(r"""(?i)\bapi_?version\b|\bkind["']?\s*:|\\[ux]""")
+
+# Any line at the left edge that is no comment, no entry of a list and no marker must be `key:` with a plain key.
+_EDGE = re.compile(r"^(?![ #\n]|\Z|- |-$|---$)(?:([A-Za-z][\w-]*):(?=[ ]|$)(.*)|.*)$", re.MULTILINE)
+_PLAIN = re.compile(r"[ ]+([A-Za-z0-9][\w./-]*)[ ]*")
+_CONTINUED = re.compile(r"^(?:apiVersion|kind):.*\n[ \t\n]", re.MULTILINE)
+_OTHER_BREAKS = re.compile("[\r\t\x85\u2028\u2029]")
+
+
+def hint(chunk: str) -> tuple[str, str]:
+    """What the document probably is. A wrong hint costs time and nothing else."""
+    return _hint_of("apiVersion:", chunk), _hint_of("kind:", chunk)
+
+
+def _hint_of(key: str, chunk: str) -> str:
+    at = 0 if chunk.startswith(key) else chunk.find("\n" + key) + 1
+    match = _HINT.match(chunk, at + len(key)) if at or chunk.startswith(key) else None
+    return match.group(1) if match else ""
+
+
+def types_in(chunk: str) -> Iterator[tuple[str, str]]:
+    """Every `apiVersion` at the left edge of a document, with every `kind` there."""
+    found: dict[str, list[str]] = {"apiVersion": [""], "kind": [""]}
+    for key, value in _HEADS.findall(chunk):
+        found[key].append(value)
+    return product(found["apiVersion"], found["kind"])
+
+
+def may_be_manifest(text: str) -> bool:
+    """Whether a text that cannot be read has anything of what every manifest has, or hides what it says."""
+    return _MANIFEST.search(text.replace("\0", "")) is not None
+
+
+def type_of(chunk: str) -> tuple[str, str] | None:
+    """The `apiVersion` and the `kind` of a YAML document that has nothing else at its top; None where that is unsure.
+
+    Whoever is told a type here need not read the document. So it must be proven: the keys of a mapping at the left
+    edge all stand at the left edge. If each line there is a plain key, and none occurs twice, then no `kind` hides in
+    quotes, in a merge or behind an escape.
+    """
+    if _OTHER_BREAKS.search(chunk) or _CONTINUED.search(chunk):
+        return None
+    keys: dict[str, str] = {}
+    for key, value in _EDGE.findall(chunk):
+        if not key or key in keys:
+            return None
+        keys[key] = value
+    api_version, kind = _PLAIN.fullmatch(keys.get("apiVersion", "")), _PLAIN.fullmatch(keys.get("kind", ""))
+    if api_version is None or kind is None or kind[1].endswith("List"):
+        return None
+    return api_version[1], kind[1]

@@ -1,0 +1,61 @@
+"""Pods that operators make: what Knative and the Prometheus operator add to what somebody wrote.
+
+The labels and ports are those of their sources (knative/serving `pkg/reconciler`, prometheus-operator `pkg`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from eastgate.world.fields import Section
+from eastgate.world.pods import ContainerPort, Pod
+
+__all__ = ["OPERATED", "knative_pod", "operated"]
+
+OPERATED = ("Prometheus", "Alertmanager")
+_QUEUE = (
+    ContainerPort(9090, "http-autometric"),
+    ContainerPort(9091, "http-usermetric"),
+    ContainerPort(8022, "http-queueadm"),
+    ContainerPort(8112, "https-port"),
+)
+_USER_PORT = 8080
+_FIRST_REVISION = "00001"
+
+
+def knative_pod(pod: Pod, revision: str | None) -> Pod:
+    """The pod of the revision of a Knative Service that is written; without a name it is the first one."""
+    named = revision or f"{pod.name}-{_FIRST_REVISION}"
+    labels = {
+        "app": named,
+        **pod.labels,
+        "serving.knative.dev/service": pod.name,
+        "serving.knative.dev/configuration": pod.name,
+        "serving.knative.dev/revision": named,
+    }
+    written = pod.ports or (ContainerPort(_USER_PORT),)
+    ports = tuple(replace(port, name="user-port") for port in written)
+    queue = ContainerPort(8013 if any(port.name == "h2c" for port in written) else 8012, "queue-port")
+    return replace(pod, labels=labels, ports=(*ports, queue, *_QUEUE))
+
+
+def operated(kind: str, pod: Pod, spec: Section) -> Pod:
+    """The pod of a Prometheus or an Alertmanager."""
+    application, number = ("prometheus", 9090) if kind == "Prometheus" else ("alertmanager", 9093)
+    version = spec.text("version")
+    labels = {
+        **({"app.kubernetes.io/version": version.removeprefix("v")} if version else {}),
+        **pod.labels,
+        "app.kubernetes.io/name": application,
+        "app.kubernetes.io/managed-by": "prometheus-operator",
+        "app.kubernetes.io/instance": pod.name,
+        application: pod.name,
+    }
+    ports = [] if spec.flag("listenLocal") else [ContainerPort(number, spec.text("portName") or "web")]
+    if kind == "Prometheus":
+        labels |= {"operator.prometheus.io/name": pod.name, "operator.prometheus.io/shard": "0"}
+        ports += [ContainerPort(10902, "http"), ContainerPort(10901, "grpc")] if spec.has("thanos") else []
+    else:
+        ports += [ContainerPort(9094, "mesh-tcp"), ContainerPort(9094, "mesh-udp", "UDP")]
+    ports.append(ContainerPort(8080, "reloader-web"))
+    return replace(pod, labels=labels, ports=(*ports, *(port for port in pod.ports if port not in ports)))

@@ -1,0 +1,49 @@
+"""Whether a command prints what a page says: the same text, but for times, durations and what the page leaves out."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["is_same", "shortened"]
+
+# The one rule for what differs from run to run. Addresses of a mesh are the page's (see `terminal`), columns in such a
+# text may be wider, and blanks at the end of a line are nobody's business.
+_VARIABLE = re.compile(
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"  # a time
+    r"|\b\d+(?:\.\d+)? (?:ms|s|seconds?)\b"  # a duration
+    r"|(?<=\"seconds\": )\d+|(?<=\"nanos\": )\d+"  # a time in JSON
+    r"|(?<=curl/)[\d.]+|(?<=\bpid )\d+"
+)
+_COLUMNS = re.compile(r"(?<=\S) {2,}(?=\S)")
+_LOOPBACK = re.compile(r"\b127\.\d+\.\d+\.\d+\b")
+_REST = "…"
+
+
+def is_same(written: str, printed: str, *, anywhere: bool = False) -> bool:
+    """Whether what is printed is what is written; `anywhere`: some lines of it are, and there are some."""
+    columns = _LOOPBACK.search(written) is not None or _LOOPBACK.search(printed) is not None
+    pattern = "".join(_pattern(line) for line in _masked(written, columns))
+    text = "".join(f"{line}\n" for line in _masked(printed, columns))
+    if anywhere:
+        return pattern != "" and re.search(rf"(?m:^){pattern}", text) is not None
+    return re.fullmatch(pattern, text) is not None
+
+
+def _masked(text: str, columns: bool) -> list[str]:
+    lines = _VARIABLE.sub("#", text).strip("\n").split("\n") if text.strip("\n") else []
+    return [_COLUMNS.sub("  ", line.rstrip()) if columns else line.rstrip() for line in lines]
+
+
+def _pattern(line: str) -> str:
+    if line.strip() == _REST:
+        return "(?:.*\n)*"
+    return ".*".join(map(re.escape, line.split(_REST))) + "\n"
+
+
+def shortened(written: str, printed: str) -> str:
+    """What is printed, ready for a page that left out the end of it, if it did."""
+    lines = printed.strip("\n").split("\n") if printed.strip("\n") else []
+    before = written.split("\n")
+    if before[-1].strip() == _REST and len(lines) >= len(before):
+        lines = [*lines[: len(before) - 1], before[-1]]
+    return "\n".join(line.rstrip() for line in lines)

@@ -1,0 +1,29 @@
+"""The modes that `up` tells of, beside those that `get` shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from eastgate.analysis.cluster import Cluster
+from eastgate.analysis.describing.modes import modes, summary
+from eastgate.authority import load
+from eastgate.mesh.modes import mode_of
+from tests.mesh.running import SHOP
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+@pytest.mark.parametrize("folder", [SHOP, EXAMPLES / "linkerd" / "manifests"], ids=lambda path: path.parent.name)
+def test_they_are_the_same(folder: Path) -> None:
+    authority = load(folder)
+    cluster = Cluster(authority)
+    found = {key: str(mode_of(authority.engine.program(key).layers)) for key in authority.world.workloads}
+    shown = {key: summary(modes(cluster, workload)) for key, workload in authority.world.workloads.items()}
+    assert found == {key: "allow-list" if mode == "closed" else mode for key, mode in shown.items()}
+
+
+def test_a_workload_without_policies_is_open(tmp_path: Path) -> None:
+    (tmp_path / "pod.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: default}\n")
+    assert mode_of(load(tmp_path).engine.program("default/p").layers) == "open"
