@@ -29,7 +29,7 @@ GONE = {
 }
 _BY_CODE = {
     **dict.fromkeys(("EG5107", "EG5109", "EG5110"), "expressions"),
-    **dict.fromkeys(("EG5101", "EG5104", "EG5115", "EG5131", "EG5137"), "by value"),
+    **dict.fromkeys(("EG5101", "EG5104", "EG5115", "EG5131"), "by value"),
 }
 
 
@@ -92,16 +92,8 @@ ONLY_IN_FILES = ("conformance/AuthorizationPolicyCoreFeatures/provisional.yaml",
 
 
 def is_only_in_files(sample: Sample) -> bool:
-    """Whether an API server need not take it: several targets of v1alpha1; nulls that mean nothing in an AuthPolicy."""
-    if sample.name.startswith(ONLY_IN_FILES):
-        return isinstance(sample.manifest["spec"]["targetRefs"], list)
-    return sample.manifest["apiVersion"].startswith(f"{KUADRANT}/") and _has_null(sample.manifest["spec"])
-
-
-def _has_null(value: object) -> bool:
-    if isinstance(value, dict | list):
-        return any(_has_null(one) for one in (value.values() if isinstance(value, dict) else value))
-    return value is None
+    """Whether an API server need not take it: several targets of v1alpha1."""
+    return sample.name.startswith(ONLY_IN_FILES) and isinstance(sample.manifest["spec"]["targetRefs"], list)
 
 
 def test_what_eastgate_accepts_an_api_server_takes() -> None:

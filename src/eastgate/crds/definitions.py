@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eastgate.crds.kinds import SERVED, Column, Definition, Version
-from eastgate.crds.openapi import Schema, structural
+from eastgate.crds.openapi import Place, Schema, structural
 from eastgate.dialects.short_names import SHORT_NAMES
 from eastgate.schema import Record
 
@@ -65,11 +65,11 @@ def _version(of: Definition, version: Version, webhook: Webhook | None) -> Schem
         **deprecated,
         "subresources": {"status": {}},
         "additionalPrinterColumns": [_column(column) for column in version.columns],
-        "schema": {"openAPIV3Schema": whole_schema(version.shape, of.status)},
+        "schema": {"openAPIV3Schema": whole_schema(version.shape, of)},
     }
 
 
-def whole_schema(shape: Record[Any], status: Schema) -> Schema:
+def whole_schema(shape: Record[Any], of: Definition) -> Schema:
     """The schema of a resource. Its metadata is the API server's own to check."""
     spec = shape.fields["spec"]
     return {
@@ -79,8 +79,8 @@ def whole_schema(shape: Record[Any], status: Schema) -> Schema:
             "apiVersion": {"type": "string", "description": "The group and the version."},
             "kind": {"type": "string", "description": "The kind."},
             "metadata": {"type": "object"},
-            "spec": structural(spec.shape, spec.about or "What the author wants."),
-            "status": status,
+            "spec": structural(spec.shape, spec.about or "What the author wants.", Place(of.widening_nulls)),
+            "status": of.status,
         },
         "required": ["spec"],
     }

@@ -13,6 +13,7 @@ from eastgate.dialects.accesspolicy import shapes as access_shapes
 from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYPE_GROUP
 from eastgate.dialects.gep3779 import shapes as gep_shapes
 from eastgate.dialects.kuadrant import shapes as kuadrant_shapes
+from eastgate.dialects.kuadrant.nulls import WIDENING
 from eastgate.dialects.linkerd import route_shapes
 from eastgate.dialects.linkerd import shapes as linkerd_shapes
 from eastgate.schema import Record
@@ -44,7 +45,8 @@ class Version:
 class Definition:
     """One CustomResourceDefinition. The first version is the one that is stored.
 
-    `attachment` is how the policy attaches to its targets (GEP-713), for tools that look for such policies.
+    `attachment` is how the policy attaches to its targets (GEP-713), for tools that look for such policies. In a kind
+    that takes a null for a field left out, `widening_nulls` are the fields in which it does not.
     """
 
     group: str
@@ -54,6 +56,7 @@ class Definition:
     status: Schema
     attachment: str | None = None
     cluster_scoped: bool = False
+    widening_nulls: frozenset[str] | None = None
 
 
 _AGE = Column("Age", ".metadata.creationTimestamp", "date")
@@ -156,6 +159,7 @@ SERVED: tuple[Definition, ...] = (
         ),
         CONDITIONS,
         attachment=_INHERITED,
+        widening_nulls=WIDENING,
     ),
 )
 

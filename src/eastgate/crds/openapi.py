@@ -7,11 +7,13 @@ allows no more properties than that; an unknown one would be one too many. (Reco
 only an auth scheme has, are not closed. What they do not know is kept, and Eastgate rejects it where it reads it.)
 
 It also drops a null that a schema does not allow, before any rule sees it, and a source that is null would then be no
-source, which is anybody. So every optional field is nullable, and a null is refused where it stands.
+source, which is anybody. So every optional field is nullable, and a null is refused where it stands. (In an AuthPolicy
+a null is a field left out, for files too; only where that would widen it is it an error.)
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -32,10 +34,9 @@ from eastgate.schema import (
 )
 from eastgate.schema.patterns import any_case, whole
 
-__all__ = ["KEEP_UNKNOWN", "Schema", "rules_of", "sentence", "structural"]
+__all__ = ["KEEP_UNKNOWN", "Place", "Schema", "rules_of", "sentence", "structural"]
 
 Schema = dict[str, Any]
-Around = tuple[Record[Any], ...]
 
 KEEP_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
 _LARGEST_INT32 = 2**31 - 1
@@ -44,15 +45,41 @@ _NULLABLE: Schema = {"nullable": True}
 _NO_NULL_VALUES = Cel("self.all(key, dyn(self[key]) != null)", "a key has a value: write '' if it is to be empty")
 
 
-def structural(shape: Shape[Any], about: str | None = None, around: Around = ()) -> Schema:
-    """The schema of a shape, and of all that is in it. `around` are the records that it is in."""
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a shape stands: the records around it, and the names of fields whose null would widen a policy.
+
+    Where there is no such list, no null is taken. Where there is one, any other null is dropped, as a field left out.
+    """
+
+    widening: frozenset[str] | None = None
+    around: tuple[Record[Any], ...] = ()
+
+    def within(self, shape: Record[Any]) -> Place:
+        """The place of the fields of a record here."""
+        return replace(self, around=(*self.around, shape))
+
+    def keeps_null(self, name: str, of: Field[Any]) -> bool:
+        """Whether a null is kept, to be refused: a required field that is dropped is missed anyway."""
+        return not of.required and (self.widening is None or name in self.widening)
+
+    def refuses_null(self, name: str, of: Field[Any]) -> bool:
+        """Whether a null that is kept is an error."""
+        return self.keeps_null(name, of) and (self.widening is not None or not isinstance(of.shape, Anything))
+
+
+_ANYWHERE = Place()
+
+
+def structural(shape: Shape[Any], about: str | None = None, place: Place = _ANYWHERE) -> Schema:
+    """The schema of a shape, and of all that is in it."""
     described = {"description": about} if about else {}
     if isinstance(shape, Record) and shape.served is not None:
         shape = shape.served
-    return described | _schema(shape, around) | _demands(shape)
+    return described | _schema(shape, place) | _demands(shape)
 
 
-def _schema(shape: Shape[Any], around: Around) -> Schema:
+def _schema(shape: Shape[Any], place: Place) -> Schema:
     match shape:
         case Text():
             return {"type": "string"} | ({"maxLength": shape.served} if shape.served else {})
@@ -65,14 +92,14 @@ def _schema(shape: Shape[Any], around: Around) -> Schema:
             return {"type": "boolean"}
         case ListOf():
             most = {"maxItems": shape.served} if shape.served else {}
-            return {"type": "array"} | most | {"items": structural(shape.item, _what(shape.item), around)}
+            return {"type": "array"} | most | {"items": structural(shape.item, _what(shape.item), place)}
         case MapOf():
             most = {"maxProperties": shape.served} if shape.served else {}
             return (
-                {"type": "object"} | most | {"additionalProperties": structural(shape.value, around=around) | _NULLABLE}
+                {"type": "object"} | most | {"additionalProperties": structural(shape.value, place=place) | _NULLABLE}
             )
         case Record():
-            return _record(shape, around)
+            return _record(shape, place)
         case Anything():
             return {KEEP_UNKNOWN: True}
 
@@ -83,34 +110,34 @@ def _choice(shape: Choice) -> Schema:
     return {"maxLength": max(map(len, shape.options)), "pattern": whole(any_case(*shape.options))}
 
 
-def _record(shape: Record[Any], around: Around) -> Schema:
-    if any(shape is one for one in around):  # conditions in conditions: a schema ends somewhere
+def _record(shape: Record[Any], place: Place) -> Schema:
+    if any(shape is one for one in place.around):  # conditions in conditions: a schema ends somewhere
         return {"type": "object", KEEP_UNKNOWN: True}
     required = [name for name, of in shape.fields.items() if of.required]
     return (
         {
             "type": "object",
-            "properties": {name: _property(of, (*around, shape)) for name, of in shape.fields.items()},
+            "properties": {name: _property(name, of, place.within(shape)) for name, of in shape.fields.items()},
         }
         | ({"required": required} if required else {})
         | {KEEP_UNKNOWN: True}
         | _closed(shape, len(required))
-        | _without(shape)
+        | _without(shape, place)
     )
 
 
-def _property(of: Field[Any], around: Around) -> Schema:
-    return structural(of.shape, sentence(of), around) | ({} if of.required else _NULLABLE)
+def _property(name: str, of: Field[Any], place: Place) -> Schema:
+    return structural(of.shape, sentence(of), place) | (_NULLABLE if place.keeps_null(name, of) else {})
 
 
-def _without(shape: Record[Any]) -> Schema:
-    """No refused field, and no optional field that is null.
+def _without(shape: Record[Any], place: Place) -> Schema:
+    """No refused field, and no null where it is kept.
 
     Of a null an API server checks the type alone: so `not: {}` is true of it only.
     """
     refused = [{"required": [name]} for name, of in shape.fields.items() if of.refused]
-    optional = [name for name, of in shape.fields.items() if not of.required and not isinstance(of.shape, Anything)]
-    nulls = [{"required": [name], "properties": {name: {"not": {}}}} for name in optional]
+    wrong = [name for name, of in shape.fields.items() if place.refuses_null(name, of)]
+    nulls = [{"required": [name], "properties": {name: {"not": {}}}} for name in wrong]
     return {"not": {"anyOf": [*refused, *nulls]}} if refused or nulls else {}
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from eastgate.sources.node import Node
 
-__all__ = ["without_nulls"]
+__all__ = ["WIDENING", "without_nulls"]
 
 _BY_NAME: Final = frozenset(
     {
@@ -18,7 +18,7 @@ _BY_NAME: Final = frozenset(
         *("overrides", "headers", "bodyParameters", "properties", "dynamicMetadata", "filters"),
     }
 )
-_WIDENING: Final = frozenset({"identity", "authentication", "authorization"})
+WIDENING: Final = frozenset({"identity", "authentication", "authorization"})
 _WRITTEN_OUT: Final = "value"  # any JSON
 
 
@@ -29,7 +29,7 @@ def without_nulls(node: Node, key: str = "") -> Node:
             kept = {
                 name: without_nulls(one, name)
                 for name, one in entries.items()
-                if one.value is not None or key in _BY_NAME or name in _WIDENING
+                if one.value is not None or key in _BY_NAME or name in WIDENING
             }
             return _like(node, kept)
         case list() as items if key != _WRITTEN_OUT:

@@ -130,7 +130,7 @@ _named_condition: Record[Settings] = Record(
     | dict.fromkeys(("patternRef", "all", "any"), "write the patterns out: a set of patterns is all of them"),
 )
 NAMED_PATTERNS: MapOf[Settings] = MapOf(
-    ListOf(_named_condition, "a list of patterns", _SOME), "a mapping of sets of patterns"
+    ListOf(_named_condition, "a list of patterns", _SOME), "a mapping of sets of patterns", served=32
 )
 
 
