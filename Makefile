@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= auto
 
-.PHONY: demo test fuzz spire apiserver expressions bench lint fmt docs clean
+.PHONY: demo test fuzz spire apiserver authorino expressions bench lint fmt docs clean
 
 $(READY): pyproject.toml src/eastgate/_version.py
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -38,6 +38,9 @@ spire: $(READY)  ## the Workload API of a real SPIRE, which is built first; need
 
 apiserver: $(READY)  ## the definitions on a real Kubernetes API server, which is built first; needs go
 	@$(BIN)/python -m pytest -m apiserver tests
+
+authorino: $(READY)  ## every AuthPolicy row and what is converted, on a real Authorino, which is built first; needs go
+	@$(BIN)/python -m tests.authorino
 
 expressions: $(READY)  ## selectors, CEL and Rego beside Authorino's own (OPA, cel-go, gjson), built first; needs go
 	@$(BIN)/python -m pytest -m expressions tests/expressions

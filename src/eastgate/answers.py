@@ -24,7 +24,7 @@ from eastgate.world import Secret, Selector, World
 if TYPE_CHECKING:
     from eastgate.tokens import KeySource
 
-__all__ = ["with_answers"]
+__all__ = ["looks_at_paths", "with_answers", "with_token"]
 
 
 def with_answers(
@@ -54,9 +54,9 @@ def with_answers(
         from eastgate.authconfig.evaluate import evaluate  # few questions need it
 
         scheme = schemes[name]
-        if request.refused_path and _looks_at_paths(scheme):
+        if request.refused_path and looks_at_paths(scheme):
             return Ruling(False, Refusal.BAD_REQUEST, "its path has an encoded slash or backslash")
-        asked = _with_token(facts, scheme, question.token)
+        asked = with_token(facts, scheme, question.token)
         judged = evaluate(scheme, asked, services)
         if judged.is_undecided:  # a question never gives the URL scheme: both must be allowed
             completed = [evaluate(scheme, replace(asked, scheme=one), services) for one in ("http", "https")]
@@ -119,22 +119,22 @@ def _peer(request: Request, attribute: Attribute) -> str | Unknown | None:
     return found if found is None or found is UNKNOWN else str(found)
 
 
-def _looks_at_paths(part: object) -> bool:
+def looks_at_paths(part: object) -> bool:
     """Whether any expression in a scheme may look at the path. To ask the API server about no resource is to do so."""
     if isinstance(part, str):
         return "path" in part
     if isinstance(part, Mapping):
-        return any(_looks_at_paths(one) for one in part.values())
+        return any(looks_at_paths(one) for one in part.values())
     if isinstance(part, tuple):
-        return any(_looks_at_paths(one) for one in part)
+        return any(looks_at_paths(one) for one in part)
     if isinstance(part, SubjectAccess) and part.resource is None:
         return True
     if not is_dataclass(part):
         return False
-    return any(_looks_at_paths(getattr(part, one.name)) for one in fields(part) if one.name not in ("span", "name"))
+    return any(looks_at_paths(getattr(part, one.name)) for one in fields(part) if one.name not in ("span", "name"))
 
 
-def _with_token(facts: RequestFacts, scheme: Scheme, token: str | None) -> RequestFacts:
+def with_token(facts: RequestFacts, scheme: Scheme, token: str | None) -> RequestFacts:
     """The request with a token wherever the scheme looks for one."""
     places = {one.credentials for one in scheme.identities if isinstance(one.method, Jwt | TokenReview | Introspection)}
     for place in places if token is not None else ():

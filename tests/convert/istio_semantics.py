@@ -59,6 +59,17 @@ class Istio:
             and self._matches(p, call)
         }
 
+    def denies(self, gateway: str, call: Call) -> bool:
+        """Whether a DENY policy of a Gateway refuses a request."""
+        namespace, _, name = gateway.partition("/")
+        return any(
+            p["spec"].get("action") == "DENY"
+            and p["metadata"]["namespace"] == namespace
+            and any(ref["kind"] == "Gateway" and ref["name"] == name for ref in p["spec"].get("targetRefs", ()))
+            and self._matches(p, call)
+            for p in self.policies
+        )
+
     def _selects(self, policy: Manifest, pod: Manifest) -> bool:
         if policy["metadata"]["namespace"] not in (self.root_namespace, pod["metadata"]["namespace"]):
             return False
@@ -167,7 +178,7 @@ def _path(path: str | None) -> str | None:
 # What Istio refuses to take in
 
 _SOURCE = {"principals", "notPrincipals", "namespaces", "notNamespaces"}
-_OPERATION = {"hosts", "ports", "methods", "paths"}
+_OPERATION = {"hosts", "notHosts", "ports", "methods", "paths"}
 _ACTIONS = {"ALLOW": False, "DENY": True, "CUSTOM": True}
 
 

@@ -90,6 +90,13 @@ def test_where_a_route_takes_every_host_all_of_them_are_asked_about() -> None:
     assert "EG7204" in found.losses
 
 
+def test_a_dot_behind_a_host_leads_round_nothing() -> None:
+    found = outcome("[{hosts: [admin.toy.com]}]", hostnames="[]")
+    assert asked(found, call("admin.toy.com."))
+    assert asked(found, call("admin.toy.com.:9999"))
+    assert not asked(found, call("www.toy.com."))
+
+
 def test_a_rule_without_hosts_on_a_route_without_hostnames_asks_about_everything() -> None:
     found = outcome("[{}]", hostnames="[]")
     assert asked(found, call("any.example", path="/"))

@@ -43,9 +43,13 @@ def test_golden(name: str, update: bool, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_the_proposal_is_followed_to_the_letter() -> None:
     _, config = yaml.safe_load_all((HERE / "authpolicy-to-istio-out.yaml").read_text(encoding="utf-8"))
     given = list(yaml.safe_load_all((HERE / "authpolicy-to-istio-in.yaml").read_text(encoding="utf-8")))[-1]
-    assert (config["apiVersion"], config["kind"]) == ("authorino.kuadrant.io/v1beta1", "AuthConfig")
+    assert (config["apiVersion"], config["kind"]) == ("authorino.kuadrant.io/v1beta3", "AuthConfig")
     assert (config["metadata"]["name"], config["metadata"]["namespace"]) == ("default-toystore-1", "gateways")
-    assert config["spec"] == given["spec"]["authSchemes"][0]
+    (scheme,) = given["spec"]["authSchemes"]
+    written, token = config["spec"]["authorization"].values()
+    assert config["spec"]["hosts"] == scheme["hosts"]
+    assert written["patternMatching"]["patterns"] == scheme["authorization"][0]["json"]["rules"]
+    assert token["patternMatching"]["patterns"][0]["value"] == scheme["identity"][0]["oidc"]["endpoint"]
 
 
 def test_the_page_shows_what_really_comes_out() -> None:

@@ -21,9 +21,14 @@ def test_nothing_good_is_underlined() -> None:
     wrong = [
         f"{sample.name}: {found[0].message}"
         for sample in samples()
-        if not sample.errors and (found := list(validator().iter_errors(sample.node.plain())))
+        if not sample.errors and (found := _underlined(sample.node.plain()))
     ]
     assert wrong == []
+
+
+def _underlined(plain: object) -> list[Any]:
+    """All that an editor underlines, but for nulls: where a policy may have one, it is better left out."""
+    return [error for error in validator().iter_errors(plain) if error.instance is not None]
 
 
 def policy(**spec: object) -> dict[str, object]:

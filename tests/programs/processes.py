@@ -60,6 +60,14 @@ class Processes:
             assert time.monotonic() < end, f"not ready within {START_SECONDS} seconds:\n{self.logs()}"
             time.sleep(0.1)
 
+    def wait_for_end(self) -> None:
+        """Wait until one of the programs has ended by itself, which then counts no longer."""
+        end = time.monotonic() + START_SECONDS
+        while not (ended := [process for process in self._running if process.poll() is not None]):
+            assert time.monotonic() < end, f"no program ended:\n{self.logs()}"
+            time.sleep(0.1)
+        self._running = [process for process in self._running if process not in ended]
+
     def logs(self) -> str:
         """Return the ends of all logs."""
         return "\n".join(f"{path.name}: {path.read_text()[-2000:]}" for path in sorted(self.folder.glob("*.log")))

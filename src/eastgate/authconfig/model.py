@@ -123,9 +123,10 @@ class All:
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """ANY part holds; without parts, it does not."""
+    """ANY part holds; without parts, it does not. `apart` are named sets of which each pattern is a part of its own."""
 
     parts: tuple[Condition, ...] = ()
+    apart: tuple[Span, ...] = field(default=(), compare=False)
 
 
 Condition: TypeAlias = Pattern | Predicate | All | AnyOf

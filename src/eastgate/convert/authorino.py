@@ -1,20 +1,26 @@
 """Kuadrant's AuthPolicy as what its proposal says it becomes: a CUSTOM policy of Istio, and AuthConfigs of Authorino.
 
 All rules become operations of one policy in the Gateway's namespace, with authorino for a provider; each auth scheme
-becomes an AuthConfig there, `<namespace>-<name>-<number>`.
+becomes an AuthConfig there, `<namespace>-<name>-<number>`. Authorino finds an AuthConfig by the host of a request,
+whichever policy sent it there. So what a policy selects and has no scheme for is denied by a policy of its own, where
+an AuthConfig of another policy could answer for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from eastgate.authconfig.model import Scheme
 from eastgate.convert import codes
+from eastgate.convert.authconfigs import API_VERSION, auth_config
+from eastgate.convert.authorino_checks import lose_what_differs, reasons_to_keep, with_token_checks
 from eastgate.convert.istio_rules import lose_paths
 from eastgate.convert.model import Assumption, Item, Job, Manifest, metadata_of
 from eastgate.dialects.kuadrant import Policy
 from eastgate.dialects.kuadrant.assemble import in_force
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
 from eastgate.dialects.kuadrant.model import HttpRule
+from eastgate.dialects.kuadrant.nulls import without_nulls
 from eastgate.places import Span
 from eastgate.sources import Plain
 from eastgate.sources.node import Node
@@ -31,16 +37,36 @@ _SECRET_KEYS = frozenset({"apiKey", "mtls", "x509", "labelSelectors", "sharedSec
 def to_authorino(items: Sequence[Item], job: Job) -> None:
     """All AuthPolicies: they may be in each other's way."""
     policies = [item.policy for item in items if isinstance(item.policy, Policy)]
-    taken: list[tuple[Policy, str]] = []
+    taken: dict[Policy, list[str]] = {}
+    chosen: list[tuple[Item, Policy, list[Gateway]]] = []
     for item in items:
         policy = item.policy
         assert isinstance(policy, Policy)  # noqa: S101 - the registry has chosen it
         gateways = _gateways(policy, job.world)
-        if not _convertible(item, policy, policies, gateways, taken, job):
-            continue
-        taken += [(policy, host) for scheme in policy.schemes for host in scheme.hosts]
+        if _convertible(item, policy, policies, gateways, job) and _has_hosts_alone(item, policy, taken, job):
+            taken[policy] = [host for hosts, _ in _schemes(policy, job.world) for host, _ in hosts]
+            chosen.append((item, policy, gateways))
+            for scheme in policy.schemes:
+                lose_what_differs(scheme, job)
+    for item, policy, gateways in chosen:
+        foreign = [host for other, hosts in taken.items() if other is not policy for host in hosts]
         for gateway in gateways:
-            _write(item, policy, gateway, gateways, job)
+            _write(item, policy, gateway, gateways, foreign, job)
+
+
+def _schemes(policy: Policy, world: World) -> list[tuple[list[tuple[str, Span]], Scheme]]:
+    """Each scheme with its hosts and where they are written; one without hosts is for those that the policy selects."""
+    found = []
+    for scheme, (span, spans) in zip(policy.schemes, policy.scheme_spans, strict=True):
+        hosts = list(zip(scheme.hosts, spans, strict=True)) if spans else []
+        found.append((hosts or [(host, span) for host in _selected_hosts(policy, world)], scheme))
+    return found
+
+
+def _selected_hosts(policy: Policy, world: World) -> list[str]:
+    hostnames = _target_hosts(policy, world)
+    hosts = [host for rule in policy.rules for host in rule.hosts or hostnames] or hostnames
+    return [ANY] if ANY in hosts else list(dict.fromkeys(hosts))
 
 
 def _gateways(policy: Policy, world: World) -> list[Gateway]:
@@ -60,7 +86,6 @@ def _convertible(
     policy: Policy,
     policies: Sequence[Policy],
     gateways: Sequence[Gateway],
-    taken: Sequence[tuple[Policy, str]],
     job: Job,
 ) -> bool:
     ref, document = policy.ref, item.document
@@ -78,36 +103,55 @@ def _convertible(
         way_out = "give the manifests of the route and of its Gateway with -f"
         job.keep(document, codes.NO_GATEWAY, message, policy.target_span, help=way_out)
         return False
-    for scheme, (_, spans) in zip(policy.schemes, policy.scheme_spans, strict=True):
-        for host, span in zip(scheme.hosts, spans, strict=True):
-            rival = next((one for one, other in taken if is_inside(host, other) or is_inside(other, host)), None)
+    reasons = [reason for scheme in policy.schemes for reason in reasons_to_keep(scheme, job)]
+    for code, message, span, way_out in reasons:
+        job.keep(document, code, f"{message}: {ref} is not converted", span or policy.name_span, help=way_out)
+    return not reasons
+
+
+def _has_hosts_alone(item: Item, policy: Policy, taken: Mapping[Policy, Sequence[str]], job: Job) -> bool:
+    """Whether no two schemes, of this policy or of another, have hosts that Authorino would mix up."""
+    names = {host: str(other.ref) for other, hosts in taken.items() for host in hosts}
+    for place, (hosts, _) in enumerate(_schemes(policy, job.world), 1):
+        for host, span in hosts:
+            rival = next((who for other, who in names.items() if _overlap(host, other)), None)
             if rival is not None:
-                message = f"{rival.ref} has an AuthConfig for {host} too: {ref} is not converted"
-                job.keep(document, codes.SHARED_HOST, message, span, help="write one policy for the host")
+                message = f"{rival} has an AuthConfig for {host} too: {policy.ref} is not converted"
+                job.keep(item.document, codes.SHARED_HOST, message, span, help="write one scheme for the host")
                 return False
+        names |= {host: f"auth scheme {place}" for host, _ in hosts}
     return True
 
 
-def _write(item: Item, policy: Policy, gateway: Gateway, gateways: Sequence[Gateway], job: Job) -> None:
+def _overlap(host: str, other: str) -> bool:
+    """Whether Authorino takes one for the other, where `*.example.com` is for example.com as well."""
+    return any(is_inside(one, two) or two == f"*.{one}" for one, two in ((host, other), (other, host)))
+
+
+def _write(
+    item: Item, policy: Policy, gateway: Gateway, gateways: Sequence[Gateway], foreign: Sequence[str], job: Job
+) -> None:
     stem = f"{policy.ref.namespace}-{policy.ref.name}"
     kind = "AuthorizationPolicy.security.istio.io"
     several = [one for one in gateways if one.namespace == gateway.namespace]
     name = stem if len(several) == 1 else f"{stem}-{gateway.name}"
-    spec: Manifest = {
-        "targetRefs": [{"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": gateway.name}],
-        "action": "CUSTOM",
-        "provider": {"name": _PROVIDER},
-        "rules": list(_rules(policy, gateway, job)),
-    }
-    job.write(
-        item.document,
-        {
-            "apiVersion": "security.istio.io/v1",
-            "kind": "AuthorizationPolicy",
-            "metadata": metadata_of(item.document, job.name(kind, gateway.namespace, name), gateway.namespace),
-            "spec": spec,
-        },
-    )
+    target: Manifest = {"targetRefs": [{"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": gateway.name}]}
+    asking: Manifest = {"action": "CUSTOM", "provider": {"name": _PROVIDER}}
+    asked: list[Plain] = list(_rules(policy, gateway, job))
+    denied: list[Plain] = list(_denied(policy, gateway, foreign, job))
+    for suffix, action, rules in (("", asking, asked), ("-without-scheme", {"action": "DENY"}, denied)):
+        if not rules:
+            continue
+        metadata = metadata_of(item.document, job.name(kind, gateway.namespace, f"{name}{suffix}"), gateway.namespace)
+        job.write(
+            item.document,
+            {
+                "apiVersion": "security.istio.io/v1",
+                "kind": "AuthorizationPolicy",
+                "metadata": metadata,
+                "spec": {**target, **action, "rules": rules},
+            },
+        )
     if gateway is several[0]:
         _auth_configs(item, policy, gateway, stem, job)
 
@@ -133,6 +177,31 @@ def _rules(policy: Policy, gateway: Gateway, job: Job) -> Iterator[Plain]:
             rest = {key: value for key, value in operation.items() if key != "hosts"}
             by_name: Manifest = {"to": [{"operation": rest}]} if rest else {}
             yield {**by_name, "when": [{"key": "connection.sni", "values": list[Plain](names)}]}
+
+
+def _denied(policy: Policy, gateway: Gateway, foreign: Sequence[str], job: Job) -> Iterator[Plain]:
+    """What the rules select and no scheme of the policy is for, where Authorino could answer for it all the same.
+
+    It could by an AuthConfig of another policy, and by one for `*.example.com` about example.com itself. A name in the
+    TLS handshake selects a request to whatever host.
+    """
+    own = [host for hosts, _ in _schemes(policy, job.world) for host, _ in hosts]
+    if ANY in own:
+        return
+    others = [*foreign, *(host[2:] for host in own if host.startswith("*."))]
+    answered = [host for host in others if not any(is_inside(host, mine) for mine in own)]
+    hostnames = _target_hosts(policy, job.world)
+    covered = _with_ports(own, gateway, job.world)
+    tls = any(listener.protocol in _TLS for listener in gateway.listeners)
+    for rule in policy.rules or (HttpRule(None, None, None, policy.span),):
+        names = list(rule.hosts or hostnames)
+        operation = _operation(rule, names, gateway, job)
+        rest = {key: value for key, value in operation.items() if key != "hosts"}
+        if any(_overlap(host, name) for host in answered for name in names):
+            yield {"to": [{"operation": {**operation, "notHosts": list[Plain](covered)}}]}
+        if tls and foreign and ANY not in names:
+            by_name: Plain = {"key": "connection.sni", "values": list[Plain](names)}
+            yield {"to": [{"operation": {**rest, "notHosts": list[Plain](covered)}}], "when": [by_name]}
 
 
 def _target_hosts(policy: Policy, world: World) -> tuple[str, ...]:
@@ -163,10 +232,11 @@ def _hosts(rule: HttpRule, hosts: Sequence[str], gateway: Gateway, job: Job) -> 
     any port behind a whole name; so these are named, too. Where a route takes every host, nothing is safe but to ask
     about all of them.
     """
+    _, catches_all = _served(gateway, job.world)
+    dotted = [f"{host}." for host in hosts] if catches_all else []  # another route takes what is written so
     if job.assumes(Assumption.ISTIO_HOSTS):
-        return list(hosts)
+        return [*hosts, *dotted]
     patterns = [host for host in hosts if host.startswith("*")]
-    names, catches_all = _served(gateway, job.world)
     if patterns and catches_all:
         span = dict(zip(rule.hosts or (), rule.host_spans, strict=False)).get(patterns[0], rule.span)
         unsafe = f"`{patterns[0]}` does not match a Host header with a port, and a route takes every host"
@@ -174,6 +244,12 @@ def _hosts(rule: HttpRule, hosts: Sequence[str], gateway: Gateway, job: Job) -> 
         way_out = "let the Gateway strip ports, and say so: --assume istio-hosts; or write the hosts one by one"
         job.lose(codes.HOST_PORTS, message, span, help=way_out)
         return []
+    return _with_ports([*hosts, *dotted], gateway, job.world)
+
+
+def _with_ports(hosts: Sequence[str], gateway: Gateway, world: World) -> list[str]:
+    names, _ = _served(gateway, world)
+    patterns = [host for host in hosts if host.startswith("*")]
     whole = [host for host in hosts if not host.startswith("*")]
     whole += [name for name in sorted(names) if any(is_inside(name, pattern) for pattern in patterns)]
     ports = sorted({listener.port for listener in gateway.listeners})
@@ -217,28 +293,25 @@ def _shares(route: Route, gateway: Gateway, hosts: set[str]) -> bool:
 
 def _auth_configs(item: Item, policy: Policy, gateway: Gateway, stem: str, job: Job) -> None:
     assert item.document.node is not None  # noqa: S101 - policies are read with positions
-    schemes = list(item.document.node["spec"].get("authSchemes") or ())
-    for number, scheme in enumerate(schemes, 1):
+    written = without_nulls(item.document.node["spec"])
+    nodes = [*(written.get("authSchemes") or ()), *([written["authScheme"]] if "authScheme" in written else ())]
+    for number, (node, (hosts, scheme)) in enumerate(zip(nodes, _schemes(policy, job.world), strict=True), 1):
         name = job.name("AuthConfig", gateway.namespace, f"{stem}-{number}")
-        secret = _secret(scheme)
+        secret = _secret(node)
         if secret is not None and gateway.namespace != policy.ref.namespace:
             message = f"Authorino looks for Secrets in {gateway.namespace}, the namespace of the AuthConfig {name}"
             way_out = f"put the Secrets of {policy.ref.namespace} that are meant into {gateway.namespace}"
             job.lose(codes.SECRETS, message, secret, help=way_out)
+        plain = node.plain()
+        assert isinstance(plain, dict)  # noqa: S101 - a scheme is a mapping
+        spec: Manifest = {"hosts": [host for host, _ in hosts], **with_token_checks(auth_config(plain), scheme)}
         manifest: Manifest = {
-            "apiVersion": f"authorino.kuadrant.io/{_version(scheme)}",
+            "apiVersion": API_VERSION,
             "kind": "AuthConfig",
             "metadata": metadata_of(item.document, name, gateway.namespace),
-            "spec": scheme.plain(),
+            "spec": spec,
         }
         job.write(item.document, manifest)
-
-
-def _version(scheme: Node) -> str:
-    """Lists of entries are v1beta1; mappings by name came later."""
-    sections = (scheme.get(key) for key in ("identity", "authentication", "metadata", "authorization", "response"))
-    mapped = "authentication" in scheme or any(one is not None and isinstance(one.value, dict) for one in sections)
-    return "v1beta2" if mapped else "v1beta1"
 
 
 def _secret(node: Node) -> Span | None:

@@ -145,9 +145,10 @@ HOST_PORTS = Code(
 )
 SHARED_HOST = Code(
     "EG7205",
-    "two policies have a scheme for one host",
-    "Every AuthPolicy that selects a request must allow it, but Authorino asks one AuthConfig, that of the "
-    "closest host. The policy is not converted.",
+    "two schemes for one host",
+    "Every AuthPolicy that selects a request must allow it, and of its schemes the one with the closest host decides. "
+    "Authorino asks one AuthConfig, and of two whose hosts overlap (*.example.com is taken for example.com as well) "
+    "the one that it has read first. The policy is not converted.",
     Severity.WARNING,
 )
 OTHER_ROUTES = Code(
@@ -155,6 +156,40 @@ OTHER_ROUTES = Code(
     "other routes have the same host",
     "Istio selects requests by host, method and path, and not by route: requests to other routes of these hosts "
     "are authorized too.",
+    Severity.WARNING,
+)
+ERRING_WHEN = Code(
+    "EG7207",
+    "a `when` that may err",
+    "Where a condition errs, Authorino skips what it guards, which may let somebody in; Eastgate denies. The policy is "
+    "not converted, unless the setting authorinoCompat says that skipping is meant.",
+    Severity.WARNING,
+)
+METADATA_STATUS = Code(
+    "EG7208",
+    "metadata of any status",
+    "Authorino reads the answer of a server for metadata whatever its status is: an error page becomes metadata. The "
+    "policy is not converted.",
+    Severity.WARNING,
+)
+CHECKED_CLAIM = Code(
+    "EG7209",
+    "a property in place of a claim that is compared",
+    "Issuer and audience of a token are compared by an authorization of the AuthConfig, which sees the identity with "
+    "its properties. One named `iss` or `aud` would be compared instead. The policy is not converted.",
+    Severity.WARNING,
+)
+NEXT_IDENTITY = Code(
+    "EG7210",
+    "a token of another issuer or audience goes no further",
+    "Where a token has another issuer or audience, an AuthPolicy goes on to the next identity of the scheme. Authorino "
+    "has recognized the caller by then, and denies.",
+    Severity.WARNING,
+)
+REGO_FUNCTION = Code(
+    "EG7211",
+    "Rego with functions",
+    "Authorino does not load an AuthConfig whose Rego defines functions. Until it does, everything is denied (404).",
     Severity.WARNING,
 )
 

@@ -166,6 +166,16 @@ HOST_WITHOUT_SCHEME = Code(
     Severity.WARNING,
 )
 
+# Kuadrant
+
+SET_IN_ANY = Code(
+    "EG6070",
+    "set of patterns in `any`",
+    "A `patternRef` in `any` contributes the patterns of its set one by one, as Authorino flattens it: one of them is "
+    "enough, where elsewhere all of them must hold.",
+    Severity.WARNING,
+)
+
 # Linkerd
 
 SERVERS_OVERLAP = Code(

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from eastgate.authority import Authority, Manifests
 from eastgate.collection import no_collection
-from eastgate.lint.authorino import erring_conditions
+from eastgate.lint.authorino import erring_conditions, sets_in_any
 from eastgate.lint.callers import named_callers
 from eastgate.lint.gateways import uncovered_hosts, unprotected
 from eastgate.lint.ground import Ground
@@ -39,6 +39,7 @@ CHECKS: tuple[Check, ...] = (
     disagreeing_layers,
     readings,
     erring_conditions,
+    sets_in_any,
     audited,
     unprotected,
     uncovered_hosts,

@@ -50,3 +50,9 @@ CONFLICTED = Code(
     "The older one is in force, and the other one is not. Where no creation time tells, it is the first by name.",
     Severity.WARNING,
 )
+TWO_LISTS = Code(
+    "EG5014",
+    "both `authSchemes` and `authScheme`",
+    "A policy has a list of auth schemes, or one scheme for all of its hosts. With both, two schemes could decide "
+    "about one host.",
+)

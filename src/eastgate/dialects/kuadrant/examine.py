@@ -76,7 +76,7 @@ def _scheme_hosts(policy: Policy, hostnames: list[str] | None) -> Iterator[Diagn
     if not policy.rules or any(rule.hosts is None for rule in policy.rules):  # which means those of the target
         hosts, whose = [*(hostnames if hostnames is not None else [ANY]), *hosts], f"the {_kind(policy)}"
     for scheme, (_, spans) in zip(policy.schemes, policy.scheme_spans, strict=True):
-        for host, span in zip(scheme.hosts, spans, strict=True):
+        for host, span in zip(scheme.hosts if spans else (), spans, strict=True):
             if not _is_inside_any(host, hosts):
                 message = f"scheme host ({quoted(host)}) does not match any host of the rules"
                 way_out = f"write a host inside of those of {whose}: {_listed(hosts)}"

@@ -22,7 +22,7 @@ def auth_policy(document: Document, root: Node, _settings: Settings) -> Policy:
     spec, namespace = root["spec"], document.namespace or "default"
     target = spec["targetRef"]
     named = RouteNamed if target["kind"].text == "HTTPRoute" else GatewayNamed
-    schemes = list(spec.get("authSchemes") or ())
+    schemes = [*(spec.get("authSchemes") or ()), *([spec["authScheme"]] if "authScheme" in spec else ())]
     created = root["metadata"].get("creationTimestamp")
     return Policy(
         ref=PolicyRef(document.kind, namespace, document.name, document.group),
@@ -32,7 +32,7 @@ def auth_policy(document: Document, root: Node, _settings: Settings) -> Policy:
         target_span=target["name"].span,
         rules=tuple(_rule(rule) for rule in spec.get("rules") or ()),
         schemes=tuple(replace(read_scheme(scheme, namespace), span=scheme.span) for scheme in schemes),
-        scheme_spans=tuple((scheme.span, tuple(host.span for host in scheme["hosts"])) for scheme in schemes),
+        scheme_spans=tuple((scheme.span, tuple(host.span for host in scheme.get("hosts") or ())) for scheme in schemes),
         created=moment(created.value) if created is not None else None,
         audit=is_audit(root),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eastgate.dialects.kuadrant import validation
-from eastgate.dialects.kuadrant.schemes import SCHEME
+from eastgate.dialects.kuadrant.schemes import LONE_SCHEME, SCHEME
 from eastgate.schema import Field, ListOf, Record, Text
 from eastgate.schema.codes import UNKNOWN_FIELD
 from eastgate.schema.kubernetes import dns_subdomain, resource
@@ -43,9 +43,10 @@ AUTH_POLICY: Record[Settings] = resource(
             "targetRef": Field(_target, required=True, help=_TARGET_HELP),
             "rules": Field(ListOf(_rule, "a list of rules")),
             "authSchemes": Field(ListOf(SCHEME, "a list of auth schemes", validation.one_scheme_for_a_host)),
+            "authScheme": Field(LONE_SCHEME),
         },
         rules=(validation.some_scheme,),
-        misspelt={"targetRefs": "targetRef", "authScheme": "authSchemes", "rule": "rules"},
+        misspelt={"targetRefs": "targetRef", "rule": "rules"},
         advice={
             "hosts": "write the hosts in the rules: rules: [{hosts: [..]}]",
             "when": "write conditions in an auth scheme: authSchemes: [{when: [..]}]",

@@ -104,7 +104,11 @@ def _path_problem(text: str) -> tuple[str, str] | None:
 def some_scheme(spec: Node, to: Checking) -> None:
     """Without a scheme, all that is selected is denied."""
     schemes = spec.get("authSchemes")
-    if schemes is None or not list(schemes):
+    if "authScheme" in spec:
+        if schemes is not None:
+            message = "a policy has one of `authSchemes` and `authScheme`, not both"
+            to.report(codes.TWO_LISTS, message, spec.key_span("authScheme"), help="write it into `authSchemes`")
+    elif schemes is None or not list(schemes):
         what = "that the rules select" if spec.get("rules") else "to the target"
         message = f"without an auth scheme every request {what} is denied"
         to.report(codes.NO_SCHEME, message, schemes or spec, help="write authSchemes: [{hosts: [..], identity: [..]}]")

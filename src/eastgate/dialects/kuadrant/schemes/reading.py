@@ -31,6 +31,7 @@ from eastgate.authconfig.model import (
     SubjectAccess,
     TokenReview,
 )
+from eastgate.dialects.kuadrant.hosts import ANY
 from eastgate.dialects.kuadrant.schemes.authorizations import ATTRIBUTES
 from eastgate.dialects.kuadrant.schemes.credentials import read_credentials
 from eastgate.dialects.kuadrant.schemes.identities import secrets_of
@@ -57,7 +58,7 @@ def read_scheme(node: Node, namespace: str) -> Scheme:
     denials = response if response is not None and isinstance(response.value, dict) else deny_with
     return Scheme(
         namespace=namespace,
-        hosts=texts(node["hosts"]),
+        hosts=texts(node.get("hosts")) or (ANY,),
         identities=tuple(_identities(_first(node, "identity", "authentication"), patterns)),
         metadata=tuple(_metadata(node.get("metadata"), patterns)),
         authorizations=tuple(_authorizations(node.get("authorization"), patterns)),

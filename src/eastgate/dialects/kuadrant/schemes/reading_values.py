@@ -90,7 +90,9 @@ def _condition(node: Node, patterns: Patterns) -> Condition:
     if "all" in node:
         return All(tuple(_condition(one, patterns) for one in node["all"]))
     if "any" in node:
-        return AnyOf(tuple(part for one in node["any"] for part in _alternatives(one, patterns)))
+        members = [(one, _alternatives(one, patterns)) for one in node["any"]]
+        apart = tuple(one["patternRef"].span for one, parts in members if len(parts) > 1)
+        return AnyOf(tuple(part for _, parts in members for part in parts), apart)
     value = node.get("value")
     operator = Operator(node["operator"].text)
     return Pattern(node["selector"].text, operator, value.text if value is not None else "", node.span)

@@ -15,17 +15,16 @@ from eastgate.dialects.kuadrant.schemes.styles import Style, in_one_style
 from eastgate.dialects.kuadrant.schemes.unsupported import report_unsupported
 from eastgate.dialects.kuadrant.validation import host
 from eastgate.schema import Anything, Field, ListOf, Record, Text, check
+from eastgate.schema.codes import MISSING_FIELD
 from eastgate.settings import Settings
 from eastgate.sources.node import Node
 
-__all__ = ["SCHEME"]
+__all__ = ["LONE_SCHEME", "SCHEME"]
 
 _HOSTS_HELP = "write hosts: [<a host>]"
 _SOME_HOST = some(codes.NO_HOST, "a scheme is for at least one host", _HOSTS_HELP)
-_HOSTS: Field[Settings] = Field(
-    ListOf(Text("a host", host), "a list of hosts", _SOME_HOST), required=True, help=_HOSTS_HELP
-)
-_COMMON = {"hosts": _HOSTS, "patterns": Field(NAMED_PATTERNS), "when": WHEN}
+_HOSTS: ListOf[Settings] = ListOf(Text("a host", host), "a list of hosts", _SOME_HOST)
+_COMMON = {"hosts": Field(_HOSTS), "patterns": Field(NAMED_PATTERNS), "when": WHEN}
 _UNSUPPORTED = ("callbacks", "notify")
 _MISSPELT = {"host": "hosts", "conditions": "when", "pattern": "patterns", "namedPatterns": "patterns"}
 
@@ -58,6 +57,12 @@ _STYLES: dict[Style, Record[Settings]] = {
 }
 
 
+def _for_hosts(scheme: Node, to: Checking) -> None:
+    """One of several schemes is for some hosts; one alone is for all."""
+    if "hosts" not in scheme:
+        to.report(MISSING_FIELD, "an auth scheme needs `hosts`", scheme, help=_HOSTS_HELP)
+
+
 def _in_its_style(scheme: Node, to: Checking) -> None:
     style, kept = in_one_style(scheme, to)
     report_unsupported(kept, to)
@@ -81,4 +86,5 @@ class _AnyField(Mapping[str, Field[Settings]]):
         return len(list(iter(self)))
 
 
-SCHEME: Record[Settings] = Record("an auth scheme", _AnyField(), rules=(_in_its_style,))
+LONE_SCHEME: Record[Settings] = Record("an auth scheme", _AnyField(), rules=(_in_its_style,))
+SCHEME: Record[Settings] = Record("an auth scheme", _AnyField(), rules=(_for_hosts, _in_its_style))

@@ -1,0 +1,96 @@
+"""Where Authorino is more lenient than an AuthPolicy is read: checks that close the gap, and what nothing closes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from eastgate.answers import looks_at_paths
+from eastgate.authconfig.guards import erring_guards
+from eastgate.authconfig.model import Identity, Jwt, Rego, Scheme
+from eastgate.convert import codes
+from eastgate.convert.istio_rules import lose_paths
+from eastgate.convert.model import Job, Manifest
+from eastgate.diagnostics import Code
+from eastgate.places import Span
+from eastgate.sources import Plain
+
+__all__ = ["lose_what_differs", "reasons_to_keep", "with_token_checks"]
+
+_CHECKED = ("iss", "aud")
+_MARK = "eastgate_identity"
+_FUNCTION = re.compile(r"^\s*(default\s+)?[A-Za-z_]\w*\(", re.MULTILINE)
+
+
+def with_token_checks(spec: Manifest, scheme: Scheme) -> Manifest:
+    """The AuthConfig with an authorization for each issuer and its audiences, which Authorino does not compare.
+
+    Where a scheme has several identities, those with a token are marked, so that each is compared with its own issuer.
+    """
+    checked = {each.name: patterns for each in scheme.identities if (patterns := _patterns(each))}
+    if not checked:
+        return spec
+    authentication, authorization = _object(spec["authentication"]), _object(spec.get("authorization"))
+    several = len(scheme.identities) > 1
+    for name, patterns in checked.items():
+        check: Manifest = {"patternMatching": {"patterns": patterns}}
+        if several:
+            entry = _object(authentication[name])
+            authentication[name] = {**entry, "overrides": {**_object(entry.get("overrides")), _MARK: {"value": name}}}
+            check = {"when": [{"selector": f"auth.identity.{_MARK}", "operator": "eq", "value": name}], **check}
+        authorization[_unused(f"eastgate-token-of-{name}", authorization)] = check
+    return {**spec, "authentication": authentication, "authorization": authorization}
+
+
+def _object(value: Plain) -> Manifest:
+    return dict(value) if isinstance(value, dict) else {}
+
+
+def _unused(name: str, taken: Manifest) -> str:
+    while name in taken:
+        name += "-"
+    return name
+
+
+def _patterns(identity: Identity) -> list[Plain]:
+    if not isinstance(identity.method, Jwt):
+        return []
+    issuer, audiences = identity.method.issuer, sorted(identity.method.audiences)
+    patterns: list[Plain] = []
+    if issuer is not None:
+        patterns.append({"selector": "auth.identity.iss", "operator": "eq", "value": issuer})
+    if audiences:
+        anyone: list[Plain] = [{"selector": "auth.identity.aud", "operator": "incl", "value": one} for one in audiences]
+        patterns.append({"any": anyone})
+    return patterns
+
+
+def lose_what_differs(scheme: Scheme, job: Job) -> None:
+    """Report where an AuthConfig is narrower than the scheme, and where it relies on the paths of the mesh."""
+    if looks_at_paths(scheme) and scheme.span is not None:
+        lose_paths(job, scheme.span)
+    for identity in sorted(scheme.identities, key=lambda each: each.priority)[:-1]:
+        if _patterns(identity):
+            message = f"a token of another issuer or audience than {identity.name} has is denied"
+            way_out = "let each issuer have a host of its own, if tokens of several are meant"
+            job.lose(codes.NEXT_IDENTITY, message, identity.span, help=way_out)
+    for each in scheme.authorizations:
+        if isinstance(each.rule, Rego) and _FUNCTION.search(each.rule.module):
+            message = f"Authorino does not load the Rego of {each.name}, which defines functions"
+            job.lose(codes.REGO_FUNCTION, message, each.span, help="write what the function does into the rules")
+
+
+def reasons_to_keep(scheme: Scheme, job: Job) -> Iterator[tuple[Code, str, Span | None, str]]:
+    """Why an AuthConfig would be wider than the scheme, whatever is written into it."""
+    if not job.settings.authorino_compat:
+        for condition, why in erring_guards(scheme):
+            way_out = "write a pattern instead, or accept it with --set authorinoCompat=true"
+            yield codes.ERRING_WHEN, f"{why}, and Authorino skips what it guards then", condition.span, way_out
+    for metadata in scheme.metadata:
+        message = f"Authorino takes an answer of any status for the metadata {metadata.name}"
+        yield codes.METADATA_STATUS, message, metadata.span, "convert the policy without it"
+    for identity in scheme.identities:
+        for each in identity.properties if _patterns(identity) else ():
+            if each.name in _CHECKED:
+                message = f"the property {each.name} takes the place of the claim that is compared"
+                yield codes.CHECKED_CLAIM, message, identity.span, "give the property another name"

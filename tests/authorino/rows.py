@@ -1,0 +1,122 @@
+"""The rows of the conformance suite, and what Eastgate evaluates for each: which scheme, on which request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eastgate.authconfig import evaluate as evaluating
+from eastgate.authconfig.facts import RequestFacts, Services
+from eastgate.authconfig.judgement import Judgement
+from eastgate.authconfig.model import Scheme
+from eastgate.convert.authconfigs import auth_config
+from eastgate.decisions import Decision
+from eastgate.dialects.kuadrant import meaning
+from eastgate.dialects.kuadrant.schemes import read_scheme
+from eastgate.settings import Settings
+from eastgate.sources.node import Node
+from eastgate.tables import Case, Table, read_tables, run_tables
+
+SUITE = Path(__file__).parents[2] / "conformance" / "AuthPolicy"
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """One scheme, evaluated on one request."""
+
+    scheme: Scheme
+    facts: RequestFacts
+    judgement: Judgement
+
+
+@dataclass(frozen=True)
+class Row:
+    """One case, and every scheme that was evaluated for it."""
+
+    table: Table
+    case: Case
+    evaluated: tuple[Evaluated, ...]
+    decision: Decision
+
+    @property
+    def name(self) -> str:
+        return f"{self.table.name}: {self.case.name}"
+
+    @property
+    def objects(self) -> list[dict[str, Any]]:
+        """The manifests of the table."""
+        plain = self.table.objects.plain() if self.table.objects is not None else []
+        return [one for one in plain if isinstance(one, dict)] if isinstance(plain, list) else []
+
+    def secrets(self, namespace: str) -> list[dict[str, Any]]:
+        """The Secrets of a namespace, to be put into another."""
+        own = [one for one in self.objects if one["kind"] == "Secret" and one["metadata"].get("namespace") == namespace]
+        return [{**one, "metadata": {n: v for n, v in one["metadata"].items() if n != "namespace"}} for one in own]
+
+
+@dataclass
+class Recorder:
+    """Records evaluations, and the nodes that schemes are read from."""
+
+    patch: pytest.MonkeyPatch
+    nodes: dict[object, Node] = field(default_factory=dict)
+    _pending: list[Evaluated] = field(default_factory=list)
+
+    def rows(self) -> Iterator[Row]:
+        """Run every table."""
+        self._listen()
+        tables, reporter = read_tables([SUITE], Settings())
+        assert reporter.errors == []
+        for table in tables:
+            recorded: list[tuple[Evaluated, ...]] = []
+
+            def keep(_done: int, _total: int, recorded: list[tuple[Evaluated, ...]] = recorded) -> None:
+                recorded.append(tuple(self._pending))
+                self._pending.clear()
+
+            results = run_tables([table], on_case=keep).results
+            for case, evaluated, result in zip(
+                table.cases, recorded, results[len(results) - len(recorded) :], strict=True
+            ):
+                assert result.passed, result.problem
+                assert result.decision is not None
+                yield Row(table, case, _completed(evaluated), result.decision)
+
+    def spec(self, scheme: Scheme) -> dict[str, Any]:
+        """The AuthConfig for a scheme."""
+        plain = self.nodes[scheme.span].plain()
+        assert isinstance(plain, dict)
+        return auth_config(plain)
+
+    def _listen(self) -> None:
+        evaluate = evaluating.evaluate
+
+        def reading(node: Node, namespace: str) -> Scheme:
+            self.nodes[node.span] = node
+            return read_scheme(node, namespace)
+
+        def evaluated(scheme: Scheme, facts: RequestFacts, services: Services) -> Judgement:
+            judgement = evaluate(scheme, facts, services)
+            self._pending.append(Evaluated(scheme, facts, judgement))
+            return judgement
+
+        self.patch.setattr(meaning, "read_scheme", reading)
+        self.patch.setattr(evaluating, "evaluate", evaluated)
+
+
+def in_namespace(spec: dict[str, Any], old: str, new: str) -> dict[str, Any]:
+    """The AuthConfig as it is where its Secrets have moved to another namespace."""
+    compared = '"selector": "auth.identity.metadata.namespace", "operator": "eq", "value": '
+    moved: dict[str, Any] = json.loads(json.dumps(spec).replace(f'{compared}"{old}"', f'{compared}"{new}"'))
+    return moved
+
+
+def _completed(evaluated: tuple[Evaluated, ...]) -> tuple[Evaluated, ...]:
+    """Without evaluations that were done again, with nothing left open that a question never gives."""
+    schemes = {id(one.scheme): [two for two in evaluated if two.scheme is one.scheme] for one in evaluated}
+    return tuple(one for each in schemes.values() for one in (each if len(each) == 1 else each[1:]))
