@@ -431,7 +431,9 @@ class _Parser:
             case "sign", "{":
                 return self._braced()
         self._at -= 1
-        raise self._problem(f"{token.text or 'the end'!r} cannot stand here")
+        if token.kind == "end":
+            raise self._problem("the module ends before a rule does")
+        raise self._problem(f"{token.text!r} cannot stand here")
 
     def _number(self, text: str) -> int | Decimal:
         try:
