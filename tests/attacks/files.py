@@ -72,8 +72,8 @@ TEXTS: dict[str, tuple[bytes, str | None]] = {
     "a mark in the middle": (pod("x").encode() + b"---\n\xef\xbb\xbf" + pod("y").encode(), "EG10"),
     "one long line": (b"a: " + b"x" * 5_000_000, "EG10"),
     "one long key": (b"x" * 2_000_000 + b": a", "EG10"),
-    "many documents": (b"---\n" * 100_000, None),
+    "many documents": (b"---\n" * 100_000, "EG1046"),
     "many tags": (b"".join(b"%%TAG !t%d! tag:x\n" % number for number in range(1000)) + b"--- a\n", "EG10"),
-    "nothing": (b"", None),
+    "nothing": (b"", "EG1046"),
 }
 """Texts, and how the code of their first finding begins; None where there is no error."""

@@ -232,9 +232,10 @@ def test_settings_in_a_pipe_are_not_waited_for(folder: Path) -> None:
 def test_every_text_has_an_answer(folder: Path, name: str) -> None:
     content, code = TEXTS[name]
     (folder / "m" / "x.yaml").write_bytes(content)
-    found = _codes()
+    found = _codes(folder / "m" / "x.yaml")
     assert found == [] if code is None else found and found[0].startswith(code)
-    assert _run("lint", "-f", "m").exit_code == (0 if code is None else 2)
+    assert _run("lint", "-f", "m/x.yaml").exit_code == (0 if code is None else 2)
+    assert _run("lint", "-f", "m").exit_code in (0, 1, 2)  # in a folder it may be no manifest
 
 
 def test_a_file_beyond_all_measure_is_refused_unread(folder: Path) -> None:

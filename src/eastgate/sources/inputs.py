@@ -104,23 +104,19 @@ class Inputs:
             self._add(Input(name, named=True), identity)
 
     def _add_folder(self, name: str) -> None:
-        before, files, left_out = len(self.reporter.found), len(self.found), self.excluded
+        before, left_out, nothing = len(self.reporter.found), self.excluded, True
         above = os.path.dirname(os.path.abspath(name))
         kustomized = len(self._kustomizations)
         if not self.raw and os.path.basename(os.path.abspath(name)) == "templates" and _CHART in _entries(above):
             self._report_chart(os.path.dirname(os.path.normpath(name)) or os.pardir)
         for file, identity in self._walk(name, set(), self._exclusion(name), in_kustomization=False):
+            nothing = False
             self._add(Input(file), identity)
-        nothing = len(self.found) == files and len(self._kustomizations) == kustomized
-        if nothing and len(self.reporter.found) == before and not self._seen_below(name):
+        if nothing and len(self._kustomizations) == kustomized and len(self.reporter.found) == before:
             help_ = "manifests end in `.yaml`, `.yml` or `.json`; hidden ones are not read"
             if self.excluded > left_out:
                 help_ = f"{self.excluded - left_out} files are left out by --exclude or {IGNORE_FILE}"
             self.reporter.report(EMPTY_FOLDER, f"the folder `{printable(name)}` has no manifests in it", help=help_)
-
-    def _seen_below(self, name: str) -> bool:
-        """Whether files of a folder were added before."""
-        return any(os.path.abspath(one.name).startswith(os.path.abspath(name) + os.sep) for one in self.found)
 
     def _exclusion(self, folder: str) -> Exclusion:
         return Exclusion().below(folder, self.bounds.exclude, "--exclude", self.reporter)
