@@ -100,6 +100,11 @@ class Manifests:
         return [error for error in self.reporter.errors if id(error) not in theirs]
 
     @property
+    def unsure(self) -> list[tuple[Document, list[Diagnostic]]]:
+        """What is no policy and has errors, or is written twice: nobody knows what exists of it."""
+        return [one for one in self.rejected if not dialects.is_policy(one[0])]
+
+    @property
     def demanded(self) -> list[Policy]:
         """The policies, and what those with errors come to: each closes what it targets."""
         return [*self.policies, *(dialects.reject(document, errors) for document, errors in self.rejected)]
@@ -170,7 +175,7 @@ def read_manifests(
     """Read files, folders and `-` (standard input). Never raises for what is in them: see `reporter`."""
     chosen = settings or Settings()
     reading = read_documents(paths, chosen, stdin=stdin, on_file=on_file, bounds=bounds, skim=True)
-    manifests = sort_documents(reading.documents, chosen, reading.reporter)
+    manifests = sort_documents(reading.documents, chosen, reading.reporter, reading.twice)
     manifests.unused += reading.unused
     manifests.excluded = reading.excluded
     return manifests
@@ -207,11 +212,19 @@ def _says_the_same(first: Document, second: Document) -> bool:
     return told is not None and told == interpret(cast("Manifest", second), Reporter())
 
 
-def sort_documents(documents: Iterable[Document], settings: Settings, reporter: Reporter) -> Manifests:
-    """What exists, and what is demanded."""
+def sort_documents(
+    documents: Iterable[Document],
+    settings: Settings,
+    reporter: Reporter,
+    twice: Iterable[tuple[Document, Diagnostic]] = (),
+) -> Manifests:
+    """What exists, and what is demanded. `twice` are objects that contradict a document of the same name."""
     manifests = Manifests(settings, reporter=reporter)
     for document in documents:
         manifests.add(document)
+    for document, error in twice:
+        if rejection.stays_in_namespace(document):
+            manifests.rejected.append((document, [error]))
     manifests.settle()
     return manifests
 
@@ -291,6 +304,8 @@ class Authority:
         """
         decisions = self._decisions(question)
         broken = self.engine.count(rejection.Policy) > 0
+        if broken and (found := self._unsure_of_caller(question)):
+            raise _undecidable(found)
         closed = {id(one): found for one in decisions if broken and (found := self.rejected_at(one.arrival.points))}
         sure = next((one for one in decisions if not one.allowed and id(one) not in closed), None)
         if closed and sure is None:
@@ -299,6 +314,13 @@ class Authority:
         if standing(decision.unconsidered, self.unread, allowed=decision.allowed) is Standing.UNDECIDED:
             raise _not_considered(decision)
         return decision
+
+    def _unsure_of_caller(self, question: Question) -> list[rejection.Policy]:
+        """What leaves open who the pod is that calls: an object of its namespace with errors, or written twice."""
+        if not question.source.startswith("pod:"):
+            return []
+        callers = callers_of(question, self.world, self.settings).workloads
+        return [one for one in self.rejected_at([caller.key for caller in callers]) if not one.is_policy]
 
     def enforced(self, question: Question) -> Decision:
         """What proxies do that enforce the policies: what a policy with errors targets is closed."""
@@ -371,7 +393,8 @@ class Authority:
 def _undecidable(policies: Sequence[rejection.Policy]) -> QuestionError:
     policy = policies[0]
     causes = [error for one in policies for error in one.errors]
-    message = f"{policy.ref} cannot be read, so that nothing can be said of what it targets"
+    is_about = "what it targets" if policy.is_policy else "what it may be about"
+    message = f"{policy.ref} cannot be read, so that nothing can be said of {is_about}"
     return QuestionError(
         POLICY_REJECTED, message, f"mend it ({policy.span.place}), or ask about something else", causes
     )

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Protocol, TypeVar, cast
 
 from eastgate.authority import Authority, sort_documents
-from eastgate.diagnostics import Code, Reporter
+from eastgate.diagnostics import Code, Diagnostic, Reporter
 from eastgate.dialects import Policy, accesspolicy, gep3779
 from eastgate.dialects.accesspolicy.model import Action as AccessAction
 from eastgate.dialects.gep3779.model import Action, Tier
@@ -95,12 +95,13 @@ class Cluster:
         documents: Sequence[Document],
         settings: Settings,
         reporter: Reporter,
+        twice: Iterable[tuple[Document, Diagnostic]] = (),
         *,
         strict: bool = True,
         unread: Handling = Handling.BY_KIND,
     ) -> Cluster:
         """Raises ManifestError where a manifest has errors; without `strict`, where others than policies have."""
-        manifests = sort_documents(documents, settings, reporter)
+        manifests = sort_documents(documents, settings, reporter, twice)
         return cls(Authority(manifests, settings, strict=strict, unread=unread), documents)
 
     @property

@@ -50,6 +50,7 @@ def cluster_from(files: Sequence[str | os.PathLike[str]], options: dict[str, obj
             reading.documents,
             settings,
             reading.reporter,
+            reading.twice,
             strict=bool(options["strict"]),
             unread=handling_of(options["unread"]),
         )

@@ -123,9 +123,9 @@ def read_policy(document: Document, settings: Settings, reporter: Reporter) -> P
 
 
 def reject(document: Document, errors: Sequence[Diagnostic]) -> rejected.Policy:
-    """What a policy with errors comes to: it closes what it targets."""
+    """What a document with errors comes to: it closes what it targets, or may be about."""
     known = (document.group, document.version, document.kind) in _KINDS
-    return rejected.rejected(document, errors, known=known)
+    return rejected.rejected(document, errors, known=known, is_policy=is_policy(document))
 
 
 def read_object(document: Document, settings: Settings, reporter: Reporter) -> Backend | None:

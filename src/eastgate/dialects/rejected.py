@@ -1,4 +1,4 @@
-"""Policies that cannot be read: each closes what it targets.
+"""Policies that cannot be read: each closes what it targets. Objects with errors close what they may be about.
 
 What such a policy says is unknown, so that anything it could have denied is denied where it applies. A question about
 that is not answered at all; proxies close the port.
@@ -17,27 +17,33 @@ from eastgate.places import Span
 from eastgate.policy import And, Attachment, Chain, Deny, Layer, Origin, PolicyRef, Refusal, Rule
 from eastgate.settings import Settings
 from eastgate.sources import Document
+from eastgate.sources.codes import DUPLICATE_OBJECT
 from eastgate.unconsidered.locating import content_of, located, selector_in
-from eastgate.world import Everything, GatewayNamed, PodsMatching, Target, World, dns_label_problem
+from eastgate.world import CONTROLLER_KINDS, Everything, GatewayNamed, PodsMatching, Target, World, dns_label_problem
 
-__all__ = ["DIALECT", "Policy", "rejected"]
+__all__ = ["DIALECT", "Policy", "rejected", "stays_in_namespace"]
 
 _REFERRED_TO = ("MeshTLSAuthentication", "NetworkAuthentication")  # they apply where another policy refers to them
 _CLUSTER_SCOPED = "ClusterAuthorizationPolicy"
 _READER = "EG10"  # codes of what is wrong with a text: what is left of it may be anything
 _HEAD = ("apiVersion", "kind", "metadata")
+_KNATIVE = ("serving.knative.dev", "Service")
+_INSIDE = frozenset({("", "Pod"), ("", "Service"), ("", "ServiceAccount"), ("discovery.k8s.io", "EndpointSlice")})
 _PARENT = ("kind", "name", "namespace")
 _TARGETS = ("targetRefs", "targetRef", "podSelector", "externalWorkloadSelector", "server")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
-    """A policy with errors: all that is known is its name, and what it may be about."""
+    """A policy with errors, or an object that exists with errors: all that is known is its name, and what it may be
+    about.
+    """
 
     ref: PolicyRef
     span: Span
     targets: tuple[Target, ...]
     errors: tuple[Diagnostic, ...]
+    is_policy: bool = True
 
     references: ClassVar[tuple[PolicyRef, ...]] = ()
     audit: ClassVar[bool] = False
@@ -48,17 +54,27 @@ class Policy:
         return iter(())
 
 
-def rejected(document: Document, errors: Sequence[Diagnostic], *, known: bool) -> Policy:
-    """The policy that a document with errors stands for. `known`: whether its kind and version are read."""
+def rejected(document: Document, errors: Sequence[Diagnostic], *, known: bool, is_policy: bool) -> Policy:
+    """What a document with errors comes to. `known`: whether its kind and version are those of a policy that is read;
+    `is_policy`: whether it is, or claims to be, a policy, and no object that exists.
+    """
     cluster_scoped = document.kind == _CLUSTER_SCOPED
     namespace = None if cluster_scoped else document.home
     ref = PolicyRef(document.kind, namespace, document.name, document.group)
-    return Policy(ref, document.span, _targets(document, errors, known), tuple(errors))
+    return Policy(ref, document.span, _targets(document, errors, known, is_policy), tuple(errors), is_policy)
 
 
-def _targets(document: Document, errors: Sequence[Diagnostic], known: bool) -> tuple[Target, ...]:
+def stays_in_namespace(document: Document) -> bool:
+    """Whether an object says nothing of what is outside of its namespace: pods, what makes them and leads to them."""
+    kind = "KnativeService" if (document.group, document.kind) == _KNATIVE else document.kind
+    return (document.group, document.kind) in _INSIDE or CONTROLLER_KINDS.get(kind) == document.group
+
+
+def _targets(document: Document, errors: Sequence[Diagnostic], known: bool, is_policy: bool) -> tuple[Target, ...]:
     """What it is about, where that has no errors; otherwise its namespace, or all there is where even that has."""
     namespace = document.home
+    if [one.code for one in errors] == [DUPLICATE_OBJECT] and stays_in_namespace(document):
+        return (Everything(namespace),)
     unsound = [one for one in errors if one.code.id.startswith(_READER)]
     if any(one.span is None or one.span.underlined in _HEAD or _in(document, one.span, "metadata") for one in unsound):
         return (Everything(None),)
@@ -70,6 +86,8 @@ def _targets(document: Document, errors: Sequence[Diagnostic], known: bool) -> t
     content = content_of(document)
     if "parentRefs" in content:  # a route: without it others take its requests, at each of its parents
         return (Everything(namespace), *_parents(document, [] if unsound else content["parentRefs"]))
+    if not is_policy and not stays_in_namespace(document):
+        return (Everything(None),)
     if not known or unsound or any(_wrong(document, errors, field) for field in _TARGETS):
         return (Everything(namespace),)
     if document.group == LINKERD and document.kind in _REFERRED_TO:

@@ -66,7 +66,7 @@ class ManifestFiles:
 
     def authority(self, manifests: Manifests) -> Authority:
         """The authority on some manifests. Raises ManifestError where `unread` says so of what is not read."""
-        authority = Authority(manifests, strict=self._strict, unread=self._unread)
+        authority = Authority(manifests, strict=self._strict or bool(manifests.unsure), unread=self._unread)
         self.check_unread(authority.world, manifests)
         return authority
 
@@ -79,7 +79,7 @@ class ManifestFiles:
 
     def is_usable(self, manifests: Manifests) -> bool:
         """Whether something of what is written can be enforced."""
-        return not (manifests.reporter.errors if self._strict else manifests.strays)
+        return not (manifests.reporter.errors if self._strict or manifests.unsure else manifests.strays)
 
     def look(self, settings: Settings) -> Manifests:
         """What is written now, good or not."""

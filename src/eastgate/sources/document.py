@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from eastgate.diagnostics import Reporter
+from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.places import Span
 from eastgate.sources.json_nodes import read_json_nodes
 from eastgate.sources.node import Node, Plain
@@ -103,5 +103,7 @@ class Reading:
     """How many files were left out by patterns."""
     unused: int = 0
     """How many objects were passed over unread, since nothing of their kind is used."""
+    twice: list[tuple[Document, Diagnostic]] = field(default_factory=list)
+    """Objects that say something else than those of their names that were read before, and what was said of that."""
     seen: dict[tuple[str, str, str, str], Document] = field(default_factory=dict, repr=False, compare=False)
     """The objects by group, kind, namespace and name."""

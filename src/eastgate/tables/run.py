@@ -130,7 +130,7 @@ def _manifests(table: Table, shared: dict[_Shared, Manifests]) -> Manifests:
         return shared[key]
     files = read_documents(table.manifests, table.settings, bounds=table.bounds)
     reading = read_objects(table.objects, positioned=reads, into=files, namespace=table.settings.namespace)
-    return sort_documents(reading.documents, table.settings, reading.reporter)
+    return sort_documents(reading.documents, table.settings, reading.reporter, reading.twice)
 
 
 def _keys(table: Table) -> KnownKeys | None:

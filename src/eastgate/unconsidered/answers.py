@@ -196,8 +196,8 @@ def told(found: Unconsidered, handling: Handling = Handling.WARN) -> Iterator[st
         ]
         yield f"not considered: {_of(found.totals[kind], kind)}, of which {', and '.join(parts)}"
     if found.rejected:
-        are = "policy about something else cannot" if found.rejected == 1 else "policies about something else cannot"
-        yield f"not considered: {found.rejected} {are} be read"
+        what = "manifest" if found.rejected == 1 else "manifests"
+        yield f"not considered: {found.rejected} {what} about something else cannot be read"
 
 
 def diagnosed(found: Iterable[Unread], handling: Handling) -> Iterator[Diagnostic]:
