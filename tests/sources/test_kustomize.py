@@ -126,6 +126,29 @@ def test_files_that_no_kustomization_names_are_told(here: Path) -> None:
     assert "`m/policy.yaml`, `m/sub/other.yaml`" in finding.message
 
 
+def test_a_component_that_nobody_takes_in_is_told(here: Path) -> None:
+    component = _kustomization("policy.yaml") + "kind: Component\n"
+    _write(here / "m", {"kustomization.yaml": component, "policy.yaml": POD})
+    (finding,) = read_manifests(["m"]).reporter.found
+    assert (finding.code.id, finding.is_error) == ("EG1044", False)
+    assert "`m/policy.yaml`" in finding.message
+
+
+def test_only_what_takes_a_kustomization_in_stands_for_it(here: Path) -> None:
+    other = "namePrefix: ../b\ncommonLabels: {x: ../b}\n"
+    _write(here / "m", {"a/kustomization.yaml": other, "b/kustomization.yaml": _kustomization("pod.yaml")})
+    _write(
+        here / "m", {"b/pod.yaml": POD, "a/rendered": POD.replace("NAME", "a"), "b/rendered": POD.replace("NAME", "b")}
+    )
+    assert _names(read_manifests(["m"])) == ["a", "b"]
+
+
+def test_a_circle_of_kustomizations_is_rendered_for_its_error(here: Path) -> None:
+    _write(here / "m", {"a/kustomization.yaml": _kustomization("../b"), "b/kustomization.yaml": _kustomization("../a")})
+    _write(here / "m", {"a/rendered": POD.replace("NAME", "a")})
+    assert _names(read_manifests(["m"])) == ["a"]
+
+
 def test_without_a_program_there_is_one_error_that_names_the_command(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ from eastgate.sources.kustomizations import (
     FILES,
     Kustomization,
     Kustomized,
+    built,
     is_kustomization,
     kustomization_in,
     rivals,
@@ -147,12 +148,13 @@ class Inputs:
             if one in several:
                 continue
             self._add(Input(one.folder, kustomized=True), os.path.realpath(one.folder))
-        named = {os.path.realpath(path) for one in self._kustomizations for path in one.names()}
+        used = built(tops, self._kustomizations)
+        named = {os.path.realpath(path) for one in used for path in one.names()}
         left = [path for path in self._beside if os.path.realpath(path) not in named]
         if left:
             first = ", ".join(f"`{printable(path)}`" for path in left[:_MOST_NAMED])
             more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
-            message = f"{first}{more}: beside a kustomization that does not name them, and not read"
+            message = f"{first}{more}: in folders with kustomizations, named by none that is built, and not read"
             self.reporter.report(NOT_BUILT, message, help="if they are applied by themselves, give them with -f")
 
     def _walk(

@@ -30,6 +30,7 @@ __all__ = [
     "Kustomization",
     "Kustomized",
     "Renderer",
+    "built",
     "is_kustomization",
     "kustomization_in",
     "parts",
@@ -63,7 +64,7 @@ class Kustomized:
         return f"Kustomized({self.path!r})"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Kustomization:
     """One kustomization: its folder, the name of its file there, its kind, and every string in it."""
 
@@ -127,15 +128,32 @@ def _words(value: Plain) -> Iterator[str]:
 
 
 def roots(found: Iterable[Kustomization]) -> list[Kustomization]:
-    """Return those that no other one takes in: what people build."""
-    all_of_them = list(found)
-    taken = {
-        os.path.realpath(path)
-        for one in all_of_them
-        for path in one.names()
-        if os.path.realpath(path) != os.path.realpath(one.folder)
-    }
-    return [one for one in all_of_them if not one.is_component and os.path.realpath(one.folder) not in taken]
+    """Return those that no other one takes in: what people build. Of a circle it is one, which cannot be rendered."""
+    places = {os.path.realpath(one.folder): one for one in found}
+    taken = {path for place, one in places.items() for path in _paths(one) if path != place}
+    tops = [one for place, one in places.items() if not one.is_component and place not in taken]
+    reached = set(built(tops, places.values()))
+    for one in places.values():
+        if one not in reached and not one.is_component:
+            tops.append(one)
+            reached.update(built([one], places.values()))
+    return tops
+
+
+def built(tops: Iterable[Kustomization], found: Iterable[Kustomization]) -> list[Kustomization]:
+    """Return what is rendered with some kustomizations: themselves, and those among others that they take in."""
+    places = {os.path.realpath(one.folder): one for one in found}
+    waiting, taken = list(tops), dict[str, Kustomization]()
+    while waiting:
+        here = waiting.pop()
+        if (place := os.path.realpath(here.folder)) not in taken:
+            taken[place] = here
+            waiting += [places[path] for path in _paths(here) if path in places]
+    return list(taken.values())
+
+
+def _paths(one: Kustomization) -> Iterator[str]:
+    return (os.path.realpath(os.path.join(one.folder, entry)) for entry in one.parts if "\0" not in entry)
 
 
 def rivals(tops: Iterable[Kustomization]) -> list[Kustomization]:
