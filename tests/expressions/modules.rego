@@ -446,3 +446,650 @@ allow { not every x in input.s { x == 77 } }
 ---
 import future.keywords
 allow { not some x in input.arr }
+---
+allow { not data }
+---
+allow { not data.foo }
+---
+allow { not data[input.method] }
+---
+allow { not data[_] }
+---
+allow { x := data; not x.foo }
+---
+import data.foo as z
+allow { not z }
+---
+import data as z
+allow { not z.foo }
+---
+allow if { true }
+---
+allow if true
+---
+allow { "dev" in input.roles }
+---
+allow { every x in input.arr { x > 0 } }
+---
+allow { some x in input.arr; x > 2 }
+---
+p contains 1
+allow { p[1] }
+---
+import rego.v1
+allow { true }
+---
+import rego.v1
+allow = true
+---
+import rego.v1
+p[1] { true }
+allow if p[1]
+---
+import rego.v1
+allow if { true }
+---
+import rego.v1
+import future.keywords
+allow if { true }
+---
+import future.keywords.foo
+allow { true }
+---
+import future.keywords.in as x
+allow { true }
+---
+import future
+allow { true }
+---
+import rego
+allow { true }
+---
+import rego.v1.foo
+allow { true }
+---
+import rego.v1 as v
+allow if { true }
+---
+import rego.v2
+allow if { true }
+---
+import input.o as o
+import input.arr as o
+allow { o }
+---
+import input
+allow { input.t }
+---
+import input.o
+allow { o.a == 1 }
+---
+import input["o"]
+allow { o.a == 1 }
+---
+import input["o-x"]
+allow { true }
+---
+allow { true }
+import input.o
+---
+allow { true }
+import future.keywords.if
+q if true
+---
+p[1] { true } else = 2 { true }
+allow { p[1] }
+---
+p["a"] = 1 { false } else = 2 { true }
+allow { true }
+---
+default x = input.o
+allow { x }
+---
+default x = [y | y := 1]
+allow { x }
+---
+default x = [y | y := input.arr[_]]
+allow { x }
+---
+default x = y
+allow { true }
+---
+default x = 1 + 1
+allow { true }
+---
+default x = lower("A")
+allow { true }
+---
+default x = {"a": input.o}
+allow { true }
+---
+default x = 1
+default x = 2
+allow { true }
+---
+x = 1
+x = 2
+allow { true }
+---
+x = 1
+x = 1
+allow { x == 1 }
+---
+x = 1 { input.t }
+x = 2 { input.t }
+allow { true }
+---
+allow = 1
+---
+allow = true { true }
+allow = false { true }
+---
+x { true }
+x[1] { true }
+allow { true }
+---
+x = 1
+x(y) = 2
+allow { true }
+---
+f(x) = 1
+f(x, y) = 2
+allow { true }
+---
+f(1) = 1
+f(2) = 2
+allow { f(1) == 1; not f(3) }
+---
+f(x) = x { x > 1 }
+f(x) = 2 { x > 2 }
+allow { f(3) == 3 }
+---
+allow { a }
+a { b }
+b { a }
+---
+allow { not allow }
+---
+f(x) = f(x)
+allow { true }
+---
+allow { x > 1 }
+---
+allow { not x }
+---
+allow { not x == 1 }
+---
+allow { x := y; y := 1 }
+---
+allow { x = y; y = 1 }
+---
+allow { x := 1; x = 2 }
+---
+allow { some x; x = 1 }
+---
+allow { some x }
+---
+allow { some x; x := 1 }
+---
+allow { input := 1 }
+---
+allow { data := 1 }
+---
+allow { input = x; x.t }
+---
+allow { x = input.arr[x] }
+---
+allow { true; }
+---
+allow { ; true }
+---
+allow { true;; true }
+---
+allow {}
+---
+allow
+---
+allow { true } { false }
+---
+allow { false } { true }
+---
+allow = true { false } else { true }
+---
+allow { false } else = x { x := true }
+---
+allow { false } else = false { false } else = true
+---
+allow { false } else { false } { true }
+---
+allow = input.t
+---
+allow := input.t
+---
+allow := true { input.t }
+---
+allow == true { true }
+---
+allow { 1 }
+---
+allow { null }
+---
+allow { "" }
+---
+allow { 0 }
+---
+allow { [] }
+---
+allow { {} }
+---
+allow { set() }
+---
+allow { -1 }
+---
+allow { - 1 }
+---
+allow { x := 5; x -1 == 4 }
+---
+allow { x := 5; y := -x }
+---
+allow { 1 == 1.0 }
+---
+allow { 1e3 == 1000 }
+---
+allow { 1.5e1 == 15 }
+---
+allow { -0 == 0 }
+---
+allow { 0.1 + 0.2 == 0.3 }
+---
+allow { 1. == 1 }
+---
+allow { 1.0.x }
+---
+allow { 1e400 > 1 }
+---
+allow { 9007199254740993 == input.big }
+---
+allow { 9007199254740992 == input.big }
+---
+allow { 18446744073709551617 == 18446744073709551616 }
+---
+allow { 1.00000000000000000001 == 1 }
+---
+allow { {1.00000000000000000001, 1} == {1} }
+---
+allow { "a" == 'a' }
+---
+allow { "\x41" == "A" }
+---
+allow { "\u0041" == "A" }
+---
+allow { "\/" == "/" }
+---
+allow { "\ud83d\ude00" == "😀" }
+---
+allow { `a\n` == "a\\n" }
+---
+allow { `a
+b` == "a\nb" }
+---
+allow { "a	b" == "a\tb" }
+---
+allow { input.s == "h\u00e9llo" }
+---
+allow { x = input.t # comment
+}
+---
+allow { # c
+ true }
+---
+allow
+{ true }
+---
+allow =
+ true
+---
+allow { true
+}
+else = 3 { true }
+---
+allow { x := [
+1,
+2
+]
+x[0] == 1 }
+---
+allow { input
+.t }
+---
+allow { input.
+t }
+---
+allow { input [0] }
+---
+allow { input. t }
+---
+allow { count (input.arr) == 3 }
+---
+allow { count(input.arr)==3 }
+---
+allow { input.arr[0]==1;input.arr [1] }
+---
+allow { input.arr
+[0] }
+---
+allow { input["arr"][0] == 1 }
+---
+allow { input.arr["0"] == 1 }
+---
+allow { input.arr[0.0] == 1 }
+---
+allow { input.arr[-1] == 3 }
+---
+allow { input.arr[1.0] == 2 }
+---
+allow { input.arr[1e0] == 2 }
+---
+allow { not input.arr[10] }
+---
+allow { input.s[0] }
+---
+allow { not input.s[0] }
+---
+allow { not input.missing.foo.bar }
+---
+allow { input.nul == null }
+---
+allow { not input.nul }
+---
+allow { input.fa == false }
+---
+allow { not input.fa }
+---
+allow { input.fa }
+---
+allow { input.zero }
+---
+allow { input.e }
+---
+allow { {"a": x} = {"a": 1}; x == 1 }
+---
+allow { {x} = {1} }
+---
+allow { {x: 1} = {"a": 1} }
+---
+allow { [x, x] = [1, 2] }
+---
+allow { [x, x] = [1, 1] }
+---
+allow { {"a": [x, {"b": y}]} = {"a": [1, {"b": 2}]}; x + y == 3 }
+---
+allow { [x, input.arr[x]] = [1, 2] }
+---
+allow { x = [y, z]; y = 1; z = 2; x == [1, 2] }
+---
+allow { x = x }
+---
+allow { x == x }
+---
+allow { input.arr[i] == 2; i = 1 }
+---
+allow { input.arr[input.idx[_]] == 3 }
+---
+allow { [1,2,3][x] == 2; x == 1 }
+---
+allow { {"a":1}.a == 1 }
+---
+allow { {1,2}[x]; x == 2 }
+---
+allow { "abc"[0] }
+---
+allow { true.x }
+---
+allow { [1,2][0] == 1 }
+---
+allow { {x | x := input.arr[_]}[2] }
+---
+allow { count({x | input.arr[x]}) == 3 }
+---
+allow { [1 | true] == [1] }
+---
+allow { [x | x = input.arr[_]; x > 1] == [2, 3] }
+---
+allow { {x: y | y = input.arr[x]} == {0: 1, 1: 2, 2: 3} }
+---
+allow { x := {y: 1 | y := input.arr2[_]}; count(x) == 2 }
+---
+allow { x := {y: z | y := input.arr2[z]}; count(x) == 2 }
+---
+allow { x := {"a": 1, "a": 1} ; x.a == 1}
+---
+p = 1; q = 2
+allow { p == 1 }
+---
+p { true };
+allow { p }
+---
+import input.o; allow { o }
+---
+allow { true }; q = 2
+---
+import future.keywords
+allow { not x := 1 }
+---
+import rego.v1
+allow if any([true])
+---
+import rego.v1
+allow if re_match("a", "a")
+---
+import rego.v1
+allow if cast_array([1])
+---
+import rego.v1
+allow if { input := {"t": true}; input.t }
+---
+import rego.v1
+import input.o
+import input.o
+allow if o
+---
+import input.o
+import input.o
+allow { o }
+---
+import rego.v1
+f(x) := 1 { x }
+allow if f(1)
+---
+import rego.v1
+allow := true if { true } else := false { true }
+---
+import rego.v1
+allow if { false } else if { true }
+---
+import rego.v1
+allow if { false } else := true
+---
+import rego.v1
+p[x] if some x in [1]
+allow if p[1]
+---
+import rego.v1
+p[1]
+allow if true
+---
+import rego.v1
+p[x] := 1 if some x in [1]
+allow if p[1] == 1
+---
+import rego.v1
+default allow := false
+allow if true
+---
+import rego.v1
+x if { true }
+allow := x
+---
+import future.keywords.if
+allow if { "dev" in input.roles }
+---
+import future.keywords.in
+allow if { "dev" in input.roles }
+---
+import future.keywords.every
+allow { every x in input.arr { x > 0 } }
+---
+import future.keywords.every
+allow { 1 in input.arr }
+---
+import future.keywords.contains
+p contains 1
+allow { p[1] }
+---
+import future.keywords.contains
+p contains 1 if true
+allow { p[1] }
+---
+contains = 1
+allow { contains == 1 }
+---
+import future.keywords
+if = 1
+allow { if == 1 }
+---
+import future.keywords
+contains = 1
+allow { contains == 1 }
+---
+import future.keywords
+in = 1
+allow { in == 1 }
+---
+import future.keywords
+allow { contains("abc", "b") }
+---
+import future.keywords.contains
+allow { contains("abc", "b"); input.o.contains == 1 }
+---
+allow { input.if == 1 }
+---
+allow { not input.in }
+---
+allow { not input.default; not input.not; not input.package }
+---
+import future.keywords
+allow { not input.if; not input.in; not input.every }
+---
+import future.keywords.if
+p = 1 if true
+allow { p == 1 }
+---
+import future.keywords.if
+p[x] = 1 if { x := 2 }
+allow if p[2] == 1
+---
+import future.keywords.if
+p[x] if { x := 2 }
+allow if p[2]
+---
+import future.keywords.if
+p["a"] if true
+allow if p.a
+---
+import future.keywords.if
+allow if input.t; input.fa
+---
+import future.keywords.if
+allow if {
+ input.t
+ not input.fa
+}
+---
+import future.keywords.if
+allow if {1, 2}
+---
+import future.keywords.if
+allow if {input.t} == {true}
+---
+import future.keywords.if
+allow if {input.t}
+---
+import future.keywords.if
+allow if {input.fa}
+---
+import future.keywords.if
+allow if {false} | {true}
+---
+import future.keywords
+allow if "dev" in input.roles
+---
+import future.keywords
+allow { [1 in input.arr] == [true] }
+---
+import future.keywords
+allow { [0, 1 in input.arr] == [0, true] }
+---
+import future.keywords
+allow { 1 in input.arr == true }
+---
+import future.keywords
+allow { 1 == 1 in [true] }
+---
+import future.keywords
+allow { 1 + 1 in [2] }
+---
+import future.keywords
+allow { x := 1 in [1]; x }
+---
+import future.keywords
+allow { x = 1 in [1]; x }
+---
+import future.keywords
+allow { not 5 in input.arr }
+---
+import future.keywords
+allow { some x in input.arr; x == 5 }
+---
+import future.keywords
+allow { some "dev" in input.roles }
+---
+import future.keywords
+allow { some {"k": 1, "v": v} in input.objs; v == "c" }
+---
+import future.keywords
+allow { some [x, 2] in input.matrix; x == 1 }
+---
+import future.keywords
+allow { some x, y, z in input.arr }
+---
+import future.keywords
+x = 7
+allow { some x in input.arr; x == 2 }
+---
+import future.keywords
+allow { every k, v in input.arr { k < v } }
+---
+import future.keywords
+allow { every x in input.arr { some y in input.arr; y == x } }
+---
+import future.keywords
+allow { every x in input.ea { false } }
+---
+import future.keywords
+allow { every x in input.o { x } }
+---
+import future.keywords
+allow { every k, v in input.o { is_string(k) } }
+---
+import future.keywords
+allow { x := 2; every x in input.arr { x > 0 } }
+---
+import future.keywords
+allow { every x in input.arr { y := x; y > 0 }; y := 5 }
+---
+import future.keywords
+allow { every x in input.arr { y = x; y > 0 }; y = 3 }
+---
+import future.keywords
+allow { every x in [y | y := input.arr[_]] { x > 0 } }

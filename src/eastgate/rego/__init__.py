@@ -7,22 +7,29 @@ it is read. An evaluation is bounded in steps and sizes; past a bound there is n
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 from eastgate.rego.compiling import Program, compiled
 from eastgate.rego.evaluating import Budget, NoAnswer, evaluated
 from eastgate.rego.parser import parse
-from eastgate.rego.syntax import Problem
+from eastgate.rego.syntax import Problem, Rule, Scalar
 from eastgate.rego.values import from_json, to_json
 
 __all__ = ["Budget", "NoAnswer", "Problem", "Program", "evaluate", "program"]
 
 
 @lru_cache(maxsize=256)
-def program(module: str) -> Program | Problem:
-    """The program of a module without its `package` line, or what is wrong with it."""
+def program(module: str, version: int = 0, default: str | None = None) -> Program | Problem:
+    """The program of a module without its `package` line, or what is wrong with it.
+
+    `version`: of Rego, 0 or 1. `default`: the name of a rule that is false unless the module makes it something else.
+    """
     try:
-        return compiled(parse(module))
+        parsed = parse(module, version)
+        if default is not None:
+            parsed = replace(parsed, rules=(Rule(default, None, None, Scalar(False), (), default=True), *parsed.rules))
+        return compiled(parsed)
     except Problem as problem:
         return problem
     except RecursionError:

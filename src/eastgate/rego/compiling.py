@@ -45,6 +45,11 @@ __all__ = ["INPUT", "RULE", "Program", "compiled"]
 
 INPUT: Final = "input"
 _DATA: Final = "data"
+_AUTHORINO: Final = "authorino"  # what the name of the package begins with that Authorino gives a module
+_DEPRECATED: Final = frozenset(
+    ("all", "any", "cast_array", "cast_boolean", "cast_null", "cast_object", "cast_set", "cast_string", "re_match")
+    + ("set_diff", "net.cidr_overlap")
+)
 RULE: Final = "rule "  # what the name of a variable begins with that stands for a rule of the module
 
 Names = frozenset[str]
@@ -138,6 +143,7 @@ def _uses(node: object) -> Iterator[str]:
 class _Resolver:
     def __init__(self, module: Module, arities: Mapping[str, int | None]) -> None:
         self._imports = module.imports
+        self._version = module.version
         self._arities = arities
         self._fresh = 0
 
@@ -194,8 +200,11 @@ class _Resolver:
                 raise Problem(f"the variable {min(early)} is used before it is declared")
             above |= variables(literal)
             plain = literal.literal if isinstance(literal, With) else literal
-            if isinstance(plain, Assign) and not _is_pattern(plain.target):
-                raise Problem("the target of `:=` must be a variable, or an array or object of them")
+            if isinstance(plain, Assign):
+                if not _is_pattern(plain.target):
+                    raise Problem("the target of `:=` must be a variable, or an array or object of them")
+                if own := variables(plain.target) & variables(plain.value):
+                    raise Problem(f"the variable {min(own)} is used before it is declared")
             names += _declares(literal)
         assigned = [name for name in names if not _is_wildcard(name)]
         twice = {name for name in assigned if assigned.count(name) > 1}
@@ -203,8 +212,10 @@ class _Resolver:
         unused = once - {name for one in body for name in _mentioned(one)}
         if unused:
             raise Problem(f"the variable {min(unused)} is declared and not used")
-        if twice - once:
-            raise Problem(f"the variable {min(twice - once)} is declared twice")
+        if twice:
+            raise Problem(f"the variable {min(twice)} is declared twice")
+        if self._version and not {INPUT, _DATA}.isdisjoint(names):
+            raise Problem("a variable cannot be named input or data")
         return {**scope, **{name: self._new(name) for name in assigned}}
 
     def _body(self, body: Body, scope: Mapping[str, str]) -> tuple[Body, dict[str, str]]:
@@ -321,11 +332,11 @@ class _Resolver:
             case Scalar():
                 return term
             case Var(name):
-                return self._variable(name, scope)
+                return _elsewhere(self._variable(name, scope))
             case Ref(head, path):
-                base = self._term(head, scope)
+                base = self._variable(head.name, scope) if isinstance(head, Var) else self._term(head, scope)
                 rest = tuple(self._term(one, scope) for one in path)
-                return Ref(base.head, (*base.path, *rest)) if isinstance(base, Ref) else Ref(base, rest)
+                return _elsewhere(Ref(base.head, (*base.path, *rest)) if isinstance(base, Ref) else Ref(base, rest))
             case Call(name, arguments):
                 return self._call(name, tuple(self._term(one, scope) for one in arguments))
             case Array(items):
@@ -356,10 +367,22 @@ class _Resolver:
             if name in self._arities:
                 raise Problem(f"the rule {name} is no function")
             raise Problem(f"the built-in function {name} is not supported")
+        if self._version and name in _DEPRECATED and name not in self._arities:
+            raise Problem(f"version 1 has no built-in function {name}")
         if len(arguments) != expected:
             raise Problem(f"the function {name} takes {expected} arguments, not {len(arguments)}")
         call = Call(name, arguments)
         return call if name in self._arities else self._checked(call)
+
+
+def _elsewhere(term: Term) -> Term:
+    """The term. Raises Problem where it could be in the module's own package, whose rules are below `data` as well."""
+    match term:
+        case Ref(Var("data"), (Scalar(str() as first), *_)) if first != _AUTHORINO:
+            return term
+        case Var("data") | Ref(Var("data")):
+            raise Problem("`data` holds the rules of the module too: use their names")
+    return term
 
 
 def _negated(literal: Literal) -> Literal | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -38,6 +39,7 @@ from eastgate.rego.values import number
 __all__ = ["parse"]
 
 MAX_DEPTH: Final = 64
+MAX_EXPONENT: Final = 400
 _TOKEN: Final = re.compile(
     r"""(?P<space>[ \t\r]+|\#[^\n]*)|(?P<newline>\n)|(?P<text>"(?:[^"\\\n]|\\.)*")|(?P<raw>`[^`]*`)
     |(?P<number>(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_]\w*)
@@ -45,8 +47,9 @@ _TOKEN: Final = re.compile(
     re.VERBOSE | re.ASCII,
 )
 _RESERVED: Final = frozenset(
-    ("as", "default", "else", "false", "import", "not", "null", "package", "some", "true", "with", "every", "if")
+    ("as", "default", "else", "false", "import", "not", "null", "package", "some", "true", "with", "every", "if", "in")
 )
+_LATER: Final = frozenset(("contains", "every", "if", "in"))  # keywords where the module imports them
 _COMPARISONS: Final = {"==": "equal", "!=": "neq", "<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
 _LEVELS: Final = (  # loosest first
     _COMPARISONS,
@@ -67,9 +70,9 @@ class _Token:
     fresh: bool  # it is the first of its line
 
 
-def parse(module: str) -> Module:
-    """The module, without its `package` line. Raises Problem."""
-    return _Parser(tuple(_tokens(module))).module()
+def parse(module: str, version: int = 0) -> Module:
+    """The module, without its `package` line. `version`: of the language, 0 or 1. Raises Problem."""
+    return _Parser(tuple(_tokens(module)), version).module()
 
 
 def _tokens(module: str) -> Iterator[_Token]:
@@ -91,9 +94,22 @@ def _tokens(module: str) -> Iterator[_Token]:
     yield _Token("end", "", line, True, True)
 
 
+def _is_constant(term: Term) -> bool:
+    match term:
+        case Scalar() | Collect():
+            return True
+        case Array(items) | SetOf(items):
+            return all(map(_is_constant, items))
+        case ObjectOf(pairs):
+            return all(_is_constant(one) for pair in pairs for one in pair)
+    return False
+
+
 class _Parser:
-    def __init__(self, tokens: tuple[_Token, ...]) -> None:
+    def __init__(self, tokens: tuple[_Token, ...], version: int) -> None:
         self._tokens = tokens
+        self._version = version
+        self._keywords = _LATER if version else frozenset[str]()
         self._at = 0
         self._depth = 0
         self._wildcards = 0
@@ -118,6 +134,12 @@ class _Parser:
             return True
         return False
 
+    def _skip_later(self, keyword: str) -> bool:
+        """Skip a keyword of version 1. Raises Problem where nothing makes it one."""
+        if self._is(keyword) and keyword not in self._keywords:
+            raise self._problem(f"`{keyword}` needs `import future.keywords.{keyword}`, or version v1")
+        return self._skip(keyword)
+
     def _expect(self, text: str) -> _Token:
         if not self._is(text):
             raise self._problem(f"{text!r} must stand here, not {self._now.text!r}")
@@ -137,16 +159,26 @@ class _Parser:
         """All of it."""
         imports: dict[str, Ref] = {}
         rules: list[Rule] = []
+        self._find_keywords()
         while self._now.kind != "end":
-            if self._skip(";"):
-                continue
             if self._is("import"):
                 self._import(imports)
             else:
                 rules += self._rule()
-            if not (self._now.fresh or self._is(";")):
+            if not self._now.fresh:
                 raise self._problem(f"{self._now.text!r} cannot stand here")
-        return Module(tuple(rules), imports)
+        return Module(tuple(rules), imports, self._version)
+
+    def _find_keywords(self) -> None:
+        """Learn what the module imports, wherever it does."""
+        for at, token in enumerate(self._tokens):
+            if token.kind == "name" and token.text == "import" and token.fresh:
+                path = "".join(one.text for one in itertools.islice(self._tokens, at + 1, at + 6))
+                if path.startswith("rego.v1"):
+                    self._version, self._keywords = 1, _LATER
+                elif path.startswith("future.keywords"):
+                    named = self._tokens[at + 5].text if self._tokens[at + 4].text == "." else None
+                    self._keywords |= _LATER if named is None else {named, *(["in"] if named == "every" else [])}
 
     def _import(self, imports: dict[str, Ref]) -> None:
         self._expect("import")
@@ -158,11 +190,16 @@ class _Parser:
             self._take()
             path.append(str(self._text(self._take())))
             self._expect("]")
-        alias = self._name() if self._skip("as") else (path[-1] if path else head)
-        if (head, path[:1]) in (("future", ["keywords"]), ("rego", ["v1"])):
+        given = self._name() if self._skip("as") else None
+        alias = given or (path[-1] if path else head)
+        if given is None and [head, *path] in (["rego", "v1"], ["future", "keywords"]):
+            return
+        if given is None and [head, *path[:1]] == ["future", "keywords"] and len(path) == 2 and path[1] in _LATER:
             return
         if head not in ("input", "data"):
             raise self._problem(f"an import begins with input, data, future.keywords or rego.v1, not {head!r}")
+        if self._version and alias in imports:
+            raise self._problem(f"there are two imports named {alias}")
         imports[alias] = Ref(Var(head), tuple(map(Scalar, path)))
 
     def _rule(self) -> list[Rule]:
@@ -181,16 +218,20 @@ class _Parser:
             self._expect("]")
             if self._is("[", "."):
                 raise self._problem("a rule whose name has dots is not supported")
-        elif listed := self._skip("contains"):
+        elif listed := "contains" in self._keywords and self._skip("contains"):
             key = self._term()
         if self._skip("=", ":="):
             value = self._term()
         rule = Rule(name, arguments, key, value, (), default=default)
         if default:
-            if value is None or key is not None:
-                raise self._problem("a default is written `default name = value`")
+            if value is None or key is not None or not _is_constant(value):
+                raise self._problem("a default is written `default name = value`, with a value that is written out")
             return [rule]
         found = self._bodies(rule, listed=listed)
+        if key is not None and any(one.otherwise is not None for one in found):
+            raise self._problem("only a rule with one value can have an `else`")
+        if self._version and any(one.is_set for one in found) and not listed:
+            raise self._problem("a part of a set is written `name contains value`")
         return [self._with_value(one) for one in found]
 
     def _with_value(self, rule: Rule) -> Rule:
@@ -201,7 +242,7 @@ class _Parser:
         return replace(rule, otherwise=rest)
 
     def _bodies(self, rule: Rule, *, listed: bool) -> list[Rule]:
-        if self._skip("if"):
+        if self._skip_later("if"):
             if rule.key is not None and rule.value is None and not listed:  # `name[key] if` is an object's member
                 rule = replace(rule, value=Scalar(True))
             body = self._braces() if self._is("{") and self._is_block() else (self._literal(),)
@@ -210,10 +251,15 @@ class _Parser:
             if rule.value is None and rule.key is None:
                 raise self._problem(f"the rule {rule.name} has neither a value nor a body")
             return [replace(rule, otherwise=self._else(rule))]
+        self._check_body()
         found = [replace(rule, body=self._braces(), otherwise=self._else(rule))]
         while self._is("{") and found[-1].otherwise is None:
             found.append(replace(rule, body=self._braces()))
         return found
+
+    def _check_body(self) -> None:
+        if self._version:
+            raise self._problem("`if` must stand before a body")
 
     def _is_block(self) -> bool:
         """Whether braces hold conditions, and not an object or a set that a condition begins with."""
@@ -235,9 +281,10 @@ class _Parser:
             return None
         value = self._term() if self._skip("=", ":=") else None
         rest = replace(rule, value=value, body=(), otherwise=None)
-        if self._skip("if"):
+        if self._skip_later("if"):
             body = self._braces() if self._is("{") and self._is_block() else (self._literal(),)
         elif self._is("{"):
+            self._check_body()
             body = self._braces()
         else:
             body = ()
@@ -257,10 +304,8 @@ class _Parser:
         literals: list[Literal] = []
         self._enter()
         while not self._is(end):
-            if self._skip(";"):
-                if self._is(end):
-                    raise self._problem(f"a condition must stand between `;` and {end!r}")
-                continue
+            if literals and self._skip(";") and self._is(end, ";"):
+                raise self._problem(f"a condition must stand between `;` and {self._now.text!r}")
             if literals and not (self._now.fresh or self._tokens[self._at - 1].text == ";"):
                 raise self._problem(f"{self._now.text!r} cannot stand here")
             literals.append(self._literal())
@@ -303,7 +348,7 @@ class _Parser:
     def _plain_literal(self) -> Literal:
         if self._is("some"):
             return self._some()
-        if self._is("every"):
+        if self._skip_later("every"):
             return self._every()
         left = self._term()
         if self._skip(":="):
@@ -316,7 +361,7 @@ class _Parser:
         self._expect("some")
         first = self._level(1)
         second = self._level(1) if self._skip(",") else None
-        if self._skip("in"):
+        if self._skip_later("in"):
             source = self._term()
             return SomeIn(None, first, source) if second is None else SomeIn(first, second, source)
         names = [first, *([] if second is None else [second])]
@@ -327,7 +372,6 @@ class _Parser:
         return Some(tuple(one.name for one in names if isinstance(one, Var)))
 
     def _every(self) -> Literal:
-        self._expect("every")
         first = Var(self._name_or_wildcard())
         second = Var(self._name_or_wildcard()) if self._skip(",") else None
         self._expect("in")
@@ -349,8 +393,7 @@ class _Parser:
         """A term: relations, `in` last. `first`: the operand that it begins with has been read."""
         self._enter()
         found = self._level(0, first)
-        if self._is("in"):
-            self._take()
+        if self._skip_later("in"):
             found = Call("internal.member_2", (found, self._level(0)))
         self._depth -= 1
         return found
@@ -377,13 +420,19 @@ class _Parser:
         path: list[Term] = []
         while not self._now.spaced and self._is(".", "[", "("):
             if self._skip("."):
-                path.append(Scalar(self._take().text if self._now.kind == "name" else self._bad_field()))
+                is_name = self._now.kind == "name" and not self._now.spaced and not self._is_keyword(self._now.text)
+                path.append(Scalar(self._take().text if is_name else self._bad_field()))
             elif self._skip("["):
                 path.append(self._term())
                 self._expect("]")
             else:
                 head, path = Call(self._called(head, path), self._arguments()), []
+        if path and isinstance(head, Scalar):
+            raise self._problem("there is nothing inside a number, a text, true, false or null")
         return Ref(head, tuple(path)) if path else head
+
+    def _is_keyword(self, name: str) -> bool:
+        return name in self._keywords or (name in _RESERVED and name not in _LATER)
 
     def _bad_field(self) -> str:
         raise self._problem(f"{self._now.text!r} is no name of a field")
@@ -440,6 +489,8 @@ class _Parser:
 
     def _number(self, text: str) -> int | Decimal:
         try:
+            if abs(Decimal(text).adjusted()) > MAX_EXPONENT:
+                raise ValueError(text)
             value = number(Decimal(text))
         except (ArithmeticError, ValueError):
             raise self._problem(f"{text} is no number") from None
@@ -450,7 +501,9 @@ class _Parser:
         if token.kind == "raw":
             return token.text[1:-1]
         try:
-            return str(json.loads(token.text))
+            text = str(json.loads(token.text))
+            text.encode()  # half a character is none
+            return text
         except ValueError:
             raise self._problem(f"{token.text} is no text") from None
 

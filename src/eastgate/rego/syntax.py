@@ -194,10 +194,11 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """Rules, and the names of paths below `input` and `data` that imports give."""
+    """Rules, the names of paths below `input` and `data` that imports give, and the version of the language."""
 
     rules: tuple[Rule, ...]
     imports: dict[str, Ref]
+    version: int = 0
 
 
 def children(node: Term | Literal) -> Iterator[Term | Literal]:

@@ -15,14 +15,13 @@ from eastgate.rego import NoAnswer, Problem, Program, evaluate, program
 __all__ = ["MAX_MODULE", "by_rego", "rego_problem"]
 
 MAX_MODULE: Final = 64 * 1024
-_DEFAULT: Final = "default allow = false;"
-_TAKEN_AWAY: Final = re.compile(r"\s*package.*[;\n]+")  # as Authorino does, wherever it stands
-_PACKAGE: Final = re.compile(r"\A\s*package[ \t]+[\w.\[\]\"-]+[ \t\r]*(?:#[^\n]*)?\n+")
+_TAKEN_AWAY: Final = re.compile(r"[\t\n\f\r ]*package.*[;\n]+")  # as Authorino does, wherever it stands
+_PACKAGE: Final = re.compile(r"\A[\t\n\f\r ]*package[ \t]+[\w.\[\]\"-]+[ \t\r]*(?:#[^\n]*)?\n+")
 
 
 def by_rego(rego: Rego, evaluation: Evaluation) -> Finding:
     """Whether the module allows. Whatever goes wrong in it, it does not."""
-    found = _program(rego.module)
+    found = _program(rego.module, rego.version)
     if isinstance(found, Problem):
         return Broken(f"The Rego module cannot be understood: {found}.")
     mentions = rego_mentions(rego.module)
@@ -39,14 +38,14 @@ def by_rego(rego: Rego, evaluation: Evaluation) -> Finding:
     return Found(kept, evaluation.secrets.answered(kept), "The Rego module allows it.")
 
 
-def rego_problem(module: str) -> str | None:
+def rego_problem(module: str, version: int = 0) -> str | None:
     """What keeps a text from being a module that can be evaluated, for the author; None where nothing does."""
-    found = _program(module)
+    found = _program(module, version)
     return str(found) if isinstance(found, Problem) else None
 
 
 @lru_cache(maxsize=256)
-def _program(module: str) -> Program | Problem:
+def _program(module: str, version: int) -> Program | Problem:
     if len(module) > MAX_MODULE:
         return Problem(f"the module has {len(module)} characters, and at most {MAX_MODULE} are allowed")
     cleaned = _TAKEN_AWAY.sub("", module)
@@ -55,4 +54,4 @@ def _program(module: str) -> Program | Problem:
             "Authorino takes away every `package` with the rest of its line and the white space before it; "
             "write it once, on a line of its own with nothing before it"
         )
-    return program(_DEFAULT + cleaned)
+    return program(cleaned, version, default="allow")

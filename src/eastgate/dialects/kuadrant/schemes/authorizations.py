@@ -40,11 +40,12 @@ def _opa(style: Style) -> Field[Settings]:
         record(
             "opa",
             {
-                mine: Field(Text("a Rego policy", rego_module)),
+                mine: Field(Text("a Rego policy")),
                 "allValues": Field(Flag()),
                 "version": Field(Choice(("v0", "v1"))),
             },
             needs(codes.REGO, "opa", mine, "<a Rego policy>", other, elsewhere),
+            rego_module(mine),
             unsupported=(elsewhere,),
             renamed={other: f"write {mine}: .."},
             misspelt={"regoVersion": "version"},

@@ -10,7 +10,7 @@ import re
 
 from eastgate.cel import CelProblem
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.checking import Checking
+from eastgate.dialects.kuadrant.schemes.checking import Checking, Demand
 from eastgate.schema import quoted
 from eastgate.sources.node import Node
 
@@ -48,17 +48,26 @@ def _cel(problem: CelProblem | None, node: Node, example: str, to: Checking) -> 
         to.report(codes.CEL, problem.message, node, help=problem.help or example)
 
 
-def rego_module(node: Node, to: Checking) -> None:
-    """A module that can be evaluated, and may allow something."""
-    problem = _rego_problem(node.text)
-    if problem is not None:
-        message = f"the Rego policy cannot be evaluated: {problem}"
-        to.report(codes.REGO, message, node, help='write rules such as allow { input.auth.identity.sub == "jane" }')
+def rego_module(field: str) -> Demand:
+    """A module that can be evaluated, and may allow something; `version` stands beside the field that has it."""
+
+    def rule(opa: Node, to: Checking) -> None:
+        node, version = opa.get(field), opa.get("version")
+        if node is None or node.kind != "a string":
+            return
+        is_first = version is not None and version.plain() == "v1"
+        problem = _rego_problem(node.text, 1 if is_first else 0)
+        if problem is not None:
+            message = f"the Rego policy cannot be evaluated: {problem}"
+            example = f'allow {"if " if is_first else ""}{{ input.auth.identity.sub == "jane" }}'
+            to.report(codes.REGO, message, node, help=f"write rules such as {example}")
+
+    return rule
 
 
-def _rego_problem(module: str) -> str | None:
+def _rego_problem(module: str, version: int) -> str | None:
     from eastgate.authconfig.problems import rego_problem
 
     if not module.strip():
         return "it is empty"
-    return rego_problem(module) or (None if _ALLOW.search(module) else "it has no rule `allow`")
+    return rego_problem(module, version) or (None if _ALLOW.search(module) else "it has no rule `allow`")
