@@ -246,3 +246,203 @@ allow { {x + 1: x | x := input.matrix[_][_]}[3] == 2 }
 allow { [{1} | {2}] == [{1}] }
 ---
 allow { [1, {1} | {2}] == [1, {1, 2}] }
+---
+allow { not input.missing == 1 }
+---
+allow { not input.missing != 1 }
+---
+allow { not input.missing > 1 }
+---
+allow { not input.missing = 1 }
+---
+und { false }
+allow { not und != 1 }
+---
+und { false }
+allow { not und > 1 }
+---
+und { false }
+allow { not und == input.n }
+---
+und { false }
+allow { not input.n == und }
+---
+und { false }
+allow { not input.n != und }
+---
+und { false }
+allow { not is_null(und) }
+---
+ob[a] = 1 { a := "x" }
+allow { not ob.y == 1 }
+---
+ob[a] = 1 { a := "x" }
+allow { not ob.y }
+---
+ob[a] = 1 { a := "x" }
+allow { not ob[input.s] == 1 }
+---
+ob[a] = 1 { a := "x" }
+allow { not ob.y != input.arr }
+---
+ob[a] = 1 { a := "x" }
+allow { not ob.y == input.arr }
+---
+ob[a] = 1 { a := "x" }
+allow { not input.arr == ob.y }
+---
+f(x) = 1 { x == 2 }
+allow { not f(1) }
+---
+f(x) = 1 { x == 2 }
+allow { not f(1) == 1 }
+---
+f(x) = 1 { x == 2 }
+allow { not f(1) = 1 }
+---
+f(x) = 1 { x == 2 }
+allow { not f(f(1)) }
+---
+f(x) = 1 { x == 2 }
+allow { not f(input.missing) }
+---
+f(x) = 1 { x == 2 }
+allow { not f(input.missing) == 1 }
+---
+allow { not lower(input.missing) == "a" }
+---
+allow { not lower(input.missing) }
+---
+allow { not startswith(input.missing, "a") }
+---
+allow { not startswith(lower(input.missing), "a") }
+---
+allow { not count(input.missing) > 2 }
+---
+allow { not count(input.missing) + 1 > 2 }
+---
+allow { not input.missing + 1 == 2 }
+---
+allow { not input.arr[input.missing] }
+---
+allow { not input.arr[input.missing] == 1 }
+---
+allow { not input.o[lower(input.missing)] }
+---
+allow { not [input.missing] }
+---
+allow { not [input.missing] == [1] }
+---
+allow { not {"a": input.missing} == {"a": 1} }
+---
+allow { not {input.missing} == {1} }
+---
+allow { not [x | x := input.missing] == [] }
+---
+import future.keywords
+allow { not input.missing in [1] }
+---
+import future.keywords
+allow { not 1 in input.missing }
+---
+import future.keywords
+allow { not "a" in input.missing }
+---
+import future.keywords
+und { false }
+allow { not "a" in und }
+---
+allow { not input.arr[_] == 7 }
+---
+allow { not input.arr[_] == 2 }
+---
+allow { not input.arr[_] != 2 }
+---
+allow { not lower(input.roles[_]) == "root" }
+---
+allow { not lower(input.roles[_]) == "dev" }
+---
+allow { not lower(input.roles[_]) == "admin" }
+---
+allow { not startswith(input.roles[_], "d") }
+---
+allow { not startswith(lower(input.roles[_]), "d") }
+---
+p[x] { x := input.roles[_] }
+allow { not startswith(p[_], "d") }
+---
+p[x] { x := input.roles[_] }
+allow { not p[_] == "dev" }
+---
+p[x] { x := input.roles[_] }
+allow { not lower(p[_]) == "dev" }
+---
+p[x] { x := input.roles[_] }
+allow { not [p[_]] == ["dev"] }
+---
+allow { not input.arr[_] + 1 == 3 }
+---
+allow { not input.objs[_].k + 1 == 3 }
+---
+allow { x := input.roles[_]; not lower(x) == "dev" }
+---
+allow { not input.missing with input.missing as 1 }
+---
+allow { not input.missing == 1 with input.missing as 1 }
+---
+allow { not lower(input.missing) == "a" with input.missing as "A" }
+---
+allow { not count([x | x := input.missing]) == 1 }
+---
+allow { not input[input.missing].x }
+---
+allow { not walk(input.missing) }
+---
+allow { not walk(input.o, [_, 1]) }
+---
+allow { not walk(input.o, [_, 77]) }
+---
+allow { not to_number("x") == 1 }
+---
+allow { not {x: 1 | x := input.missing}.y }
+---
+allow { not sum([1, input.missing]) == 1 }
+---
+allow { not {1, 2}[input.missing] }
+---
+allow { not lower("A", "b") }
+---
+allow { not lower(input.missing, "b") }
+---
+und { false }
+allow { not und; not und == true }
+---
+import future.keywords
+allow { every x in input.arr { not input.missing == x } }
+---
+import future.keywords
+allow { every x in input.arr { lower(input.missing) == x } }
+---
+import future.keywords
+allow { every x in input.missing { x } }
+---
+import future.keywords
+allow { not every x in input.missing { x } }
+---
+import future.keywords
+allow { not every x in input.arr { x == 1 } }
+---
+import future.keywords
+allow { every x in lower(input.missing) { x } }
+---
+import future.keywords
+allow { every x in input.n { x } }
+---
+import future.keywords
+allow { every x in input.s { x == 77 } }
+---
+import future.keywords
+allow { not every x in input.s { x == 77 } }
+---
+import future.keywords
+allow { not some x in input.arr }

@@ -246,6 +246,10 @@ def test_a_chart_is_one_error_that_names_the_command(tmp_path: Path, monkeypatch
         "kind: Pod\n",
         "- apiVersion: v1\n  kind: Pod\n",
         POD.replace("\n", "\x85"),
+        f' data: "\n{POD}x: "\n apiVersion: v1\n kind: Other\n',
+        f"# c\n\n---\n # c\n data: '\n{POD}x: '\n kind: Other\n",
+        f' {{data: "\n{POD}x: ", kind: Other}}\n',
+        POD + "items:\n- kind: Other\n",
     ],
 )
 def test_a_type_that_is_not_proven_is_not_told(text: str) -> None:

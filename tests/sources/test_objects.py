@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from eastgate.sources import Document, Plain, Reading, read_nodes_text, read_objects, read_text
+from eastgate.sources.objects import Positioned
 
 from .reading import POD, always, never, reading_of
 
@@ -119,6 +120,16 @@ def test_the_entries_of_a_typed_list_are_of_its_type() -> None:
 def test_an_object_with_a_name_is_no_list_whatever_its_kind_is_called() -> None:
     (document,) = reading_of("apiVersion: g.io/v1\nkind: AllowList\nmetadata: {name: a}\nitems: [x]\n").documents
     assert (document.kind, document.data is not None) == ("AllowList", True)
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "ConfigMapList"])
+@pytest.mark.parametrize("positioned", [always, never])
+def test_what_has_objects_in_its_items_is_a_list_whatever_it_is_called(kind: str, positioned: Positioned) -> None:
+    item = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}'
+    text = f'{{"apiVersion": "v1", "kind": "{kind}", "metadata": {{"name": "a"}}, "items": [{item}]}}'
+    for name in ("f.json", "f.yaml"):
+        reading = read_text(name, text, positioned=positioned)
+        assert [(one.kind, one.name) for one in reading.documents] == [("Pod", "p")]
 
 
 @pytest.mark.parametrize("items", ["items: []", "items:", "items: null"])

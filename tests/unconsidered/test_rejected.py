@@ -26,6 +26,11 @@ def policy(spec: str, api: str = GEP, kind: str = "AuthorizationPolicy", metadat
     return f"---\napiVersion: {api}\nkind: {kind}\nmetadata: {{name: bad, {metadata}}}\nspec:\n{spec}"
 
 
+def route(parent: str) -> str:
+    spec = f"  parentRefs: [{parent}]\n\n  rules: [{{matches: [{{path: {{type: PathPrefx, value: /a}}}}]}}]\n"
+    return policy(spec, "gateway.networking.k8s.io/v1", "HTTPRoute", "namespace: pay")
+
+
 CART = "  targetRefs: [{kind: Pod, selector: {matchLabels: {app: cart}}}]\n\n  action: ALOW\n"
 EVERYTHING = set(QUESTIONS)
 SHOP = {"cart", "web", "gateway"}
@@ -53,6 +58,14 @@ CLOSES = [
     (policy(CART, kind="AuthorizationPolicies", metadata="labels: {}"), EVERYTHING),
     (policy(CART, kind="AuthorizationPolicies"), SHOP),
     (policy(CART, api="gateway.networking.x-k8s.io/v1"), SHOP),
+    (policy(CART, metadata="namepsace: shop"), EVERYTHING),
+    # a route, whose requests others would take: at its parents too
+    (route("{name: front, namespace: shop}"), {"bank", "gateway"}),
+    (route("{name: other, namespace: shop}"), {"bank"}),
+    (route("{kind: Service, group: '', name: cart, namespace: shop}"), {"bank", *SHOP}),
+    (route("{kind: ListenerSet, name: more, namespace: shop}"), EVERYTHING),
+    (route("{name: front, namespace: 5}"), EVERYTHING),
+    (route(""), EVERYTHING),
     # of the whole cluster
     (
         policy(

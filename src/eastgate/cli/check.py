@@ -124,7 +124,8 @@ def _decide(output: str, options: dict[str, object]) -> tuple[Decision, _More]:
     try:
         decision = authority.decide(question)
     except QuestionError as error:
-        fail([*error.diagnostics, *doubts], output)
+        broken = (found for one in authority.rejected for found in one.errors if found not in error.diagnostics)
+        fail([*error.diagnostics, *broken, *doubts], output)
     if strict and doubts:
         fail(doubts, output)
     warn([*authority.warnings, *doubts])

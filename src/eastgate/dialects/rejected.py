@@ -18,7 +18,7 @@ from eastgate.policy import And, Attachment, Chain, Deny, Layer, Origin, PolicyR
 from eastgate.settings import Settings
 from eastgate.sources import Document
 from eastgate.unconsidered.locating import content_of, located, selector_in
-from eastgate.world import Everything, PodsMatching, Target, World, dns_label_problem
+from eastgate.world import Everything, GatewayNamed, PodsMatching, Target, World, dns_label_problem
 
 __all__ = ["DIALECT", "Policy", "rejected"]
 
@@ -26,7 +26,8 @@ _REFERRED_TO = ("MeshTLSAuthentication", "NetworkAuthentication")  # they apply 
 _CLUSTER_SCOPED = "ClusterAuthorizationPolicy"
 _READER = "EG10"  # codes of what is wrong with a text: what is left of it may be anything
 _HEAD = ("apiVersion", "kind", "metadata")
-_TARGETS = ("targetRefs", "targetRef", "podSelector", "externalWorkloadSelector", "server", "parentRefs")
+_PARENT = ("kind", "name", "namespace")
+_TARGETS = ("targetRefs", "targetRef", "podSelector", "externalWorkloadSelector", "server")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,17 +65,38 @@ def _targets(document: Document, errors: Sequence[Diagnostic], known: bool) -> t
     if document.kind == _CLUSTER_SCOPED:
         sound = known and not unsound and not _wrong(document, errors, "subject")
         return located(document, cluster_scoped=True) if sound else (Everything(None),)
-    if dns_label_problem(namespace) is not None or (not known and document.namespace is None):
-        return (Everything(None),)  # of an unknown kind, it may be one that has no namespace
+    if dns_label_problem(namespace) is not None or (document.namespace is None and _unplaced(document, errors, known)):
+        return (Everything(None),)
+    content = content_of(document)
+    if "parentRefs" in content:  # a route: without it others take its requests, at each of its parents
+        return (Everything(namespace), *_parents(document, [] if unsound else content["parentRefs"]))
     if not known or unsound or any(_wrong(document, errors, field) for field in _TARGETS):
         return (Everything(namespace),)
     if document.group == LINKERD and document.kind in _REFERRED_TO:
         return ()
-    content = content_of(document)
     if document.group == LINKERD and document.kind == "Server" and "podSelector" in content:
         selector = selector_in(content, "podSelector")
         return (PodsMatching(namespace, selector) if selector is not None else Everything(namespace),)
     return located(document, cluster_scoped=False)
+
+
+def _parents(document: Document, written: object) -> Iterator[Target]:
+    """What a route with errors is attached to in other namespaces; all there is where that cannot be read."""
+    for ref in written if isinstance(written, list) and written else [None]:
+        kind, name, namespace = (ref.get(key) for key in _PARENT) if isinstance(ref, dict) else (None, None, 0)
+        if kind not in (None, "Gateway", "Server", "Service") or not isinstance(namespace, str | None):
+            yield Everything(None)
+        elif namespace is None or namespace == document.home:
+            continue
+        elif kind in (None, "Gateway") and isinstance(name, str):
+            yield GatewayNamed(namespace, name)
+        else:
+            yield Everything(namespace)
+
+
+def _unplaced(document: Document, errors: Sequence[Diagnostic], known: bool) -> bool:
+    """Whether what says no namespace may have another, or none: its kind is unknown, or its metadata has errors."""
+    return not known or any(one.span is not None and _in(document, one.span, "metadata") for one in errors)
 
 
 def _wrong(document: Document, errors: Sequence[Diagnostic], field: str) -> bool:

@@ -157,7 +157,7 @@ class _Resolver:
         arguments = None if rule.arguments is None else tuple(self._term(term, scope) for term in rule.arguments)
         bound = frozenset(name for term in arguments or () for name in variables(term))
         inner = self._declared(rule.body, scope)
-        body, after = _ordered(tuple(self._literal(one, inner) for one in rule.body), bound)
+        body, after = _ordered(self._literals(rule.body, inner), bound)
         head = [None if term is None else self._term(term, inner) for term in (rule.key, rule.value)]
         outer = after | bound
         placed: list[Term | None] = []
@@ -209,7 +209,67 @@ class _Resolver:
 
     def _body(self, body: Body, scope: Mapping[str, str]) -> tuple[Body, dict[str, str]]:
         inner = self._declared(body, scope)
-        return tuple(self._literal(one, inner) for one in body), inner
+        return self._literals(body, inner), inner
+
+    def _literals(self, body: Body, scope: Mapping[str, str]) -> Body:
+        return tuple(
+            part for one in body for part in self._hoisted(self._literal(one, scope), isinstance(_negated(one), Is))
+        )
+
+    def _hoisted(self, literal: Literal, is_term: bool) -> Iterator[Literal]:
+        """The literal, after what OPA evaluates before a `not`: without a value there, the `not` does not hold."""
+        changes = literal.changes if isinstance(literal, With) else ()
+        negated = _negated(literal)
+        if negated is None:
+            yield literal
+            return
+        parts: list[Literal] = []
+
+        def before(term: Term) -> Var:  # only what is in calls may give values to variables, which OPA takes out first
+            parts.append(Assign(Var(self._new("before")), term, gives=isinstance(term, Call)))
+            return Var(f"before#{self._fresh}")
+
+        def inside(term: Term) -> Term:
+            """The term itself stays: what is in it goes before."""
+            match term:
+                case Ref(head, path):
+                    base = head if isinstance(head, Var) else apart(head)
+                    return Ref(base, tuple(apart(one) for one in path))
+                case Scalar() | Var() | Collect():
+                    return term
+            return apart(term)
+
+        def apart(term: Term) -> Term:
+            match term:
+                case Ref():
+                    return before(inside(term))
+                case Call() | Collect():
+                    return before(term)
+                case Var(name) if _is_known(name):
+                    return before(term)
+                case Array(items):
+                    return Array(tuple(apart(one) for one in items))
+                case SetOf(items):
+                    return SetOf(tuple(apart(one) for one in items))
+                case ObjectOf(pairs):
+                    return ObjectOf(tuple((apart(key), apart(one)) for key, one in pairs))
+            return term
+
+        match negated:
+            case Is(Call("equal", (left, right))):
+                rest: Literal = Is(Call("equal", (inside(left), inside(right))))
+            case Is(Call(name, arguments)):
+                rest = Is(Call(name, tuple(apart(one) for one in arguments)))
+            case Is(term):
+                rest = Is(inside(term))
+            case Unify(output, Call(name, arguments)) if is_term:  # it was written as one argument more
+                rest = Unify(apart(output), Call(name, tuple(apart(one) for one in arguments)))
+            case Unify(left, right):
+                rest = Unify(inside(left), inside(right))
+            case _:
+                rest = negated
+        for part in (*parts, Not(rest)):
+            yield With(part, changes) if changes else part
 
     def _literal(self, literal: Literal, scope: Mapping[str, str]) -> Literal:
         match literal:
@@ -300,6 +360,12 @@ class _Resolver:
             raise Problem(f"the function {name} takes {expected} arguments, not {len(arguments)}")
         call = Call(name, arguments)
         return call if name in self._arities else self._checked(call)
+
+
+def _negated(literal: Literal) -> Literal | None:
+    """What stands after the `not` of a literal."""
+    plain = literal.literal if isinstance(literal, With) else literal
+    return plain.literal if isinstance(plain, Not) else None
 
 
 def _declares(literal: Literal) -> list[str]:
@@ -435,8 +501,8 @@ def _given(literal: Literal, bound: Names) -> Names:
         case Unify(left, right):
             given = _from_references(left, bound) | _from_references(right, bound)
             return given | _unified(left, right, bound | given)
-        case Assign(target, value):
-            given = _from_references(value, bound)
+        case Assign(target, value, gives):
+            given = _from_references(value, bound) if gives else frozenset()
             return given | frozenset(variables(target)) if _has_values(value, bound | given) else given
         case SomeIn(key, value, source):
             given = _from_references(source, bound)

@@ -276,7 +276,10 @@ class _Parser:
 
     def _literal(self) -> Literal:
         if self._skip("not"):
-            literal: Literal = Not(self._plain_literal())
+            negated = self._plain_literal()
+            if not isinstance(negated, Is | Unify):
+                raise self._problem("`not` takes a term or a comparison")
+            literal: Literal = Not(negated)
         else:
             literal = self._plain_literal()
         changes: list[tuple[tuple[str, ...], Term]] = []

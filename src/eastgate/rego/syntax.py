@@ -122,10 +122,11 @@ class Unify:
 
 @dataclass(frozen=True, slots=True)
 class Assign:
-    """`target := value`: the target's variables are new ones."""
+    """`target := value`: the target's variables are new ones. `gives`: references in the value may give values too."""
 
     target: Term
     value: Term
+    gives: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -246,12 +246,21 @@ def _diagnose_rest(node: Node, kind: str, reporter: Reporter) -> None:
 
 
 def _is_list(kind: str, data: dict[str, Plain] | dict[str, Node]) -> bool:
-    """Whether an object is a list of objects: a `List`, or a `PodList`, which has items and never a name."""
-    return kind == "List" or (kind.endswith("List") and "items" in data and not _has_name(data.get("metadata")))
+    """Whether an object is a list of objects: a `List`, or a `PodList`, which has items and never a name.
+
+    To kubectl it is one whatever its kind and name, where there are objects in its `items`.
+    """
+    if kind == "List" or "items" not in data:
+        return kind == "List"
+    items = data["items"]
+    entries = items.value if isinstance(items, Node) else items
+    if isinstance(entries, list) and any(_has(one, "metadata") for one in entries):
+        return True
+    return kind.endswith("List") and not _has(data.get("metadata"), "name")
 
 
-def _has_name(metadata: Plain | Node) -> bool:
-    return "name" in metadata if isinstance(metadata, dict | Node) else False
+def _has(value: Plain | Node, key: str) -> bool:
+    return key in value if isinstance(value, dict | Node) else False
 
 
 def _is_good_list(data: dict[str, Plain]) -> bool:

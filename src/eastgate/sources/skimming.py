@@ -17,6 +17,7 @@ _EDGE = re.compile(r"^(?![ #\n]|\Z|- |-$|---$)(?:([A-Za-z][\w-]*):(?=[ ]|$)(.*)|
 _PLAIN = re.compile(r"[ ]+([A-Za-z0-9][\w./-]*)[ ]*")
 _CONTINUED = re.compile(r"^(?:apiVersion|kind):.*\n[ \t\n]", re.MULTILINE)
 _OTHER_BREAKS = re.compile("[\r\t\x85\u2028\u2029]")
+_INDENTED = re.compile(r"(?:(?:[ ]*\#.*|[ ]*|---)\n)*+[ ]")  # the first line that says anything
 
 
 def hint(chunk: str) -> tuple[str, str]:
@@ -47,10 +48,10 @@ def type_of(chunk: str) -> tuple[str, str] | None:
     """The `apiVersion` and the `kind` of a YAML document that has nothing else at its top; None where that is unsure.
 
     Whoever is told a type here need not read the document. So it must be proven: the keys of a mapping at the left
-    edge all stand at the left edge. If each line there is a plain key, and none occurs twice, then no `kind` hides in
-    quotes, in a merge or behind an escape.
+    edge all stand at the left edge. If the first of them does, each line there is a plain key, and none occurs twice,
+    then no `kind` hides in quotes, in a merge or behind an escape. What has `items` is a list, whatever it says it is.
     """
-    if _OTHER_BREAKS.search(chunk) or _CONTINUED.search(chunk):
+    if _OTHER_BREAKS.search(chunk) or _CONTINUED.search(chunk) or _INDENTED.match(chunk):
         return None
     keys: dict[str, str] = {}
     for key, value in _EDGE.findall(chunk):
@@ -58,6 +59,6 @@ def type_of(chunk: str) -> tuple[str, str] | None:
             return None
         keys[key] = value
     api_version, kind = _PLAIN.fullmatch(keys.get("apiVersion", "")), _PLAIN.fullmatch(keys.get("kind", ""))
-    if api_version is None or kind is None or kind[1].endswith("List"):
+    if api_version is None or kind is None or kind[1].endswith("List") or "items" in keys:
         return None
     return api_version[1], kind[1]

@@ -29,7 +29,30 @@ __all__ = ["content_of", "located", "referred_to", "selector_in", "unread"]
 ISTIO_ROOT = "istio-system"  # policies in there are about all namespaces
 _REF = frozenset({"group", "kind", "name", "namespace", "port", "sectionName", "selector"})
 _ROUTES = frozenset({"GRPCRoute", "HTTPRoute", "TCPRoute", "TLSRoute", "UDPRoute"})
-_FOREIGN = ("io.cilium.", "io.kubernetes.", "reserved:", "cidr:")  # labels of Cilium's own
+_FOREIGN = ("io.cilium.", "io.kubernetes.", "reserved:", "cidr:", "k8s.", "any.")  # Cilium's own, or of either meaning
+_INJECTED = (
+    "istio.io/",
+    "linkerd.io/",
+    "security.istio.io/",
+    "service.istio.io/",
+    "topology.istio.io/",
+    "topology.kubernetes.io/",
+)
+_ADDED = frozenset(
+    {
+        "apps.kubernetes.io/pod-index",
+        "batch.kubernetes.io/controller-uid",
+        "batch.kubernetes.io/job-completion-index",
+        "batch.kubernetes.io/job-name",
+        "controller-revision-hash",
+        "controller-uid",
+        "job-name",
+        "pod-template-generation",
+        "pod-template-hash",
+        "rollouts-pod-template-hash",
+        "statefulset.kubernetes.io/pod-name",
+    }
+)
 
 Content = Mapping[str, object]
 
@@ -75,7 +98,12 @@ def selector_in(content: Content, key: str) -> Selector | None:
         return None
 
 
-def _selector(content: Content, key: str, name: Callable[[str], str | None] = lambda key: key) -> Selector:
+def _label(key: str) -> str | None:
+    """The label that a key stands for, where manifests show it: not what controllers and injectors add to pods."""
+    return None if key in _ADDED or key.startswith(_INJECTED) else key
+
+
+def _selector(content: Content, key: str, name: Callable[[str], str | None] = _label) -> Selector:
     """`name` gives the label that a key stands for; terms on keys that stand for none are left out, which widens."""
     written = content.get(key)
     if written is None:
@@ -112,9 +140,9 @@ def _requirement(written: object) -> Requirement:
 
 def _cilium_label(key: str) -> str | None:
     """Cilium writes where a label comes from before it, and has labels of its own."""
-    for source in ("k8s:", "any:", "k8s.", "any."):
+    for source in ("k8s:", "any:"):
         key = key.removeprefix(source)
-    return None if key.startswith(_FOREIGN) or ":" in key else key
+    return None if key.startswith(_FOREIGN) or ":" in key else _label(key)
 
 
 # References
@@ -237,7 +265,8 @@ def _through_waypoints(document: Document, content: Content) -> tuple[Target, ..
 def _labelled(document: Document, selector: object, key: str) -> Target:
     if selector is not None and (not isinstance(selector, dict) or selector.keys() - {key}):
         raise _Unreadable
-    labels = Selector.of(_strings(selector.get(key) if isinstance(selector, dict) else None))
+    written = _strings(selector.get(key) if isinstance(selector, dict) else None)
+    labels = Selector.of({label: value for label, value in written.items() if _label(label) is not None})
     namespace = document.home
     if namespace == ISTIO_ROOT:
         return PodsAcross(Selector.of(), labels) if labels.match_labels else Everything(None)
