@@ -1,7 +1,8 @@
 """A saved change becomes what is enforced: read again, compared with what is in force, and only the difference applied.
 
 A policy with errors stays in force as it last was, and closes what it targets if it never was good; everything else
-that was changed is enforced. Where anything but a policy has errors, all stays as it was.
+that was changed is enforced. Where anything but a policy has errors, all stays as it was. So does what is in a file
+that is being written, and for a while what is gone.
 """
 
 from __future__ import annotations
@@ -10,15 +11,17 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
 
 from eastgate.authority import Authority, ManifestError, Manifests, read_manifests
 from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.dialects import Policy
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.events import Broken, Changes, Noted
-from eastgate.mesh.local.watching import changes
+from eastgate.mesh.holding import Holding, file_of, only_lets_in
+from eastgate.mesh.local.rest import is_being_written
+from eastgate.mesh.local.watching import Mark, changes, marks
 from eastgate.mesh.mesh import LocalMesh, unread_at_workloads
 from eastgate.policy import PolicyRef
 from eastgate.printable import printable
@@ -32,6 +35,8 @@ from eastgate.world import ObjectId, World
 __all__ = ["Difference", "ManifestFiles", "Reloading", "difference"]
 
 _LOOKING = 0.05  # seconds, after which the files are being watched
+_AGAIN, _LATER = 0.05, 1.0  # seconds between looks at a file that is being written
+_LONG = 2.0  # seconds, after which people want to know what is waited for
 _OLDEST = 5.0  # seconds; a file that was changed longer ago was put there by a rename, or the clock was set
 
 
@@ -53,15 +58,17 @@ class ManifestFiles:
         self._strict = strict
         self._unread = unread
         self.in_force = Manifests()
+        self._rested: dict[str, Mark] = {}
 
     def read(self, settings: Settings) -> Authority:
         """The authority on what is written now, to be enforced; policies with errors close what they target.
 
         Raises ManifestError where something else has errors, and with `strict` where anything has.
         """
+        rested = marks(self.watched, self.bounds)
         manifests = self.look(settings)
         authority = self.authority(manifests)
-        self.in_force = manifests
+        self.in_force, self._rested = manifests, rested
         return authority
 
     def authority(self, manifests: Manifests) -> Authority:
@@ -85,6 +92,20 @@ class ManifestFiles:
         """What is written now, good or not."""
         return read_manifests(self.paths, settings, bounds=self.bounds)
 
+    def look_at_rest(self, settings: Settings) -> Look:
+        """What is written now, and what of that is not to be relied on."""
+        before = marks(self.watched, self.bounds)
+        written = {path for path, mark in before.items() if self._rested.get(path) != mark and is_being_written(path)}
+        manifests = self.look(settings)
+        after = marks(self.watched, self.bounds)
+        written |= {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+        said = {*_files(self.in_force)}
+        emptied = {path for path, (_, _, size, _, _) in after.items() if size == 0 and path in said}
+        known = before.keys() | after.keys() | self._rested.keys()
+        self._rested = {path: mark for path, mark in after.items() if path not in written}
+        rendered = bool(written) and any(file not in known for file in (*said, *_files(manifests)))
+        return Look(manifests, frozenset(written), frozenset(emptied - written), rendered)
+
     @property
     def watched(self) -> tuple[str | os.PathLike[str], ...]:
         """What to watch: the paths, and the folders that their kustomizations take in from elsewhere."""
@@ -95,6 +116,25 @@ class ManifestFiles:
     def bounds(self) -> Bounds:
         """What reading stays in now: a path that is a link may lead elsewhere later."""
         return Bounds.of(self.paths, follow=self._follow, exclude=self._exclude)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What was read, the files that are being written, those that were emptied, and whether some others were rendered.
+
+    What is rendered is of all files: if one of them is being written, nothing of it can be relied on.
+    """
+
+    manifests: Manifests
+    written: frozenset[str] = frozenset()
+    emptied: frozenset[str] = frozenset()
+    rendered: bool = False
+
+    @property
+    def is_half(self) -> bool:
+        """Whether errors may be there only because a file has not been written to its end."""
+        errors = self.manifests.reporter.errors if self.written else ()
+        return self.rendered or any(one.span is None or file_of(one.span) in self.written for one in errors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +192,9 @@ class Reloading:
         self._behind = False  # what is written is not in force
         self._unsure = False  # a change failed half way
         self._wrong = _places(files.in_force)  # what has been said to be wrong
+        self._holding = Holding()
+        self._waiting = Waiting()
+        self._again: float | None = None  # seconds, after which to look without being told
 
     async def run(self) -> None:
         """Never ends by itself. What changed while the mesh was starting is noticed too."""
@@ -159,12 +202,15 @@ class Reloading:
         watching = asyncio.create_task(self._watch(told))
         try:
             await asyncio.sleep(_LOOKING)
-            await self.reload(time.monotonic())
+            await self.reload(began := time.monotonic())
             while True:
-                changed = await told.get()
+                changed: frozenset[str] = frozenset()
+                with contextlib.suppress(TimeoutError):
+                    changed = await asyncio.wait_for(told.get(), self._again)
                 while not told.empty():  # what was saved meanwhile is read at once
                     changed |= told.get_nowait()
-                await self.reload(_changed_at(changed))
+                began = _changed_at(changed) if changed else began
+                await self.reload(began)
         finally:
             watching.cancel()
             await asyncio.wait([watching])
@@ -184,8 +230,16 @@ class Reloading:
     async def reload(self, began: float) -> None:
         """Enforce what is written now, or say what is wrong with it. Nothing that is wrong ends the mesh."""
         try:
-            manifests = await asyncio.to_thread(self._files.look, self._mesh.settings)
+            look = await asyncio.to_thread(self._files.look_at_rest, self._mesh.settings)
+            manifests = look.manifests
+            self._again = self._wait(look)
+            if look.is_half:
+                return
             manifests.keep({policy.ref: policy for policy in self._files.in_force.policies})
+            held = self._holding.hold(
+                self._files.in_force, manifests, look.written | look.emptied, time.monotonic(), self._only_let_in
+            )
+            self._again = min((one for one in (self._again, held) if one is not None), default=None)
             if manifests.reporter.errors and _places(manifests) != self._wrong:
                 self._mesh.metrics.broken_saves.inc()
                 self._mesh.tell(Broken(tuple(manifests.reporter.errors)))
@@ -197,6 +251,21 @@ class Reloading:
             self._behind = True
             said = printable(str(error)) or type(error).__name__
             self._mesh.tell(Noted(f"a change could not be enforced: {said}", trouble=True))
+
+    def _wait(self, look: Look) -> float | None:
+        """Say what has been waited for long; tells when to look again."""
+        for path in self._waiting.long(look.written | look.emptied, time.monotonic()):
+            why = "is empty: remove it to remove what it said"
+            if path in look.written:
+                why = "is open for writing: what it says now counts when it is closed"
+            said = f"{os.path.relpath(path)} {why}. Until then all that was in it stays in force"
+            self._mesh.tell(Noted(printable(said), trouble=True))
+        return self._waiting.pause(look.written | (look.emptied - self._waiting.told))
+
+    def _only_let_in(self, manifests: Manifests, gone: Collection[PolicyRef]) -> Collection[PolicyRef]:
+        if not self._files.is_usable(manifests):
+            return ()
+        return only_lets_in(self._mesh.authority, self._files.authority(manifests), gone)
 
     async def _enforce(self, manifests: Manifests, began: float) -> None:
         before = self._files.in_force
@@ -223,6 +292,35 @@ class Reloading:
         news = [one for one in _warnings(after) if (one.code.id, one.message) not in known]
         if news:
             self._mesh.tell(Noted(render_all(news), trouble=True))
+
+
+@dataclass(slots=True)
+class Waiting:
+    """Since when files are waited for."""
+
+    since: dict[str, float] = field(default_factory=dict)
+    told: set[str] = field(default_factory=set)
+    _pause: float = _AGAIN
+
+    def long(self, files: Collection[str], now: float) -> list[str]:
+        """Those that were not told of, and have been waited for long."""
+        self.since = {path: self.since.get(path, now) for path in files}
+        self.told &= {*files}
+        found = sorted(path for path, since in self.since.items() if now - since >= _LONG and path not in self.told)
+        self.told.update(found)
+        return found
+
+    def pause(self, files: Collection[str]) -> float | None:
+        """How long to wait before looking again: ever longer."""
+        self._pause = min(2 * self._pause, _LATER) if files else _AGAIN
+        return self._pause if files else None
+
+
+def _files(manifests: Manifests) -> Iterable[str]:
+    """Where something that counts was read from."""
+    spans = (one.span for one in (*manifests.objects, *manifests.demanded))
+    names = {span.file for span in spans if span is not None}
+    return map(os.path.abspath, names)
 
 
 def _places(manifests: Manifests) -> list[tuple[str, str, str]]:

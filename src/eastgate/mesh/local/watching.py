@@ -21,7 +21,7 @@ from eastgate.sources.bounds import ANYWHERE, Bounds
 from eastgate.sources.files import SUFFIXES
 from eastgate.sources.kustomizations import FILES
 
-__all__ = ["changes"]
+__all__ = ["Mark", "changes", "marks"]
 
 _STEP_MS = 5
 _DEBOUNCE_MS = 20
@@ -30,14 +30,15 @@ _LOOK_AGAIN = 3.0
 _POLL = 0.5
 _MOST_LINKS = 40
 
-_Mark = tuple[int, int, int, int, int]
+Mark = tuple[int, int, int, int, int]
+"""The device, inode, size and times of a file."""
 
 
 @dataclass(slots=True)
 class _Seen:
     """The manifests as they are now, the names under which events may speak of them, and the folders to watch."""
 
-    marks: dict[str, _Mark] = field(default_factory=dict)
+    marks: dict[str, Mark] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     folders: set[str] = field(default_factory=set)
 
@@ -105,6 +106,11 @@ async def _told(folders: set[str], poll_every: float | None) -> AsyncGenerator[s
             if events or now - looked > _LOOK_AGAIN or now - began < 3 * _SETTLE_MS / 1000:
                 looked = now
                 yield {path for _, path in events}
+
+
+def marks(paths: Iterable[str | os.PathLike[str]], bounds: Bounds) -> dict[str, Mark]:
+    """What tells the manifests from what they will be when they were changed."""
+    return _look([os.path.abspath(path) for path in paths], bounds).marks
 
 
 def _look(roots: list[str], bounds: Bounds = ANYWHERE) -> _Seen:
