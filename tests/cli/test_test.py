@@ -191,6 +191,30 @@ def test_the_last_line_is_green_only_where_all_is_well(cli: Cli, monkeypatch: py
     assert cli("test", "t.yaml").stdout.endswith("\033[31m0 passed, 1 failed\033[0m\n")
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("kind: DecisionTest", "kind: DecisionTst"),
+        ("kind: DecisionTest", "kind: Other"),
+        ("kind: DecisionTest\n", ""),
+        ("kind: DecisionTest", "Kind: DecisionTest"),
+        ("kind: DecisionTest", "kind: [DecisionTest]"),
+    ],
+)
+def test_cases_in_what_is_no_table_are_not_passed_over(cli: Cli, old: str, new: str) -> None:
+    Path("other.yaml").write_text(TABLE.replace(old, new))
+    result = cli("test", ".")
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (2, "2 passed, 1 failed")
+    assert "EG0303" in result.stderr
+
+
+def test_tables_without_a_case_are_an_error(cli: Cli) -> None:
+    Path("t.yaml").write_text(TABLE.partition("  cases:")[0] + "  cases: []\n")
+    result = cli("test", ".")
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (2, "0 passed, 1 failed")
+    assert "there is no case in ." in result.stderr
+
+
 def test_no_tables_at_all_is_an_error(cli: Cli) -> None:
     for path in ("m.yaml", "missing"):
         result = cli("test", path)

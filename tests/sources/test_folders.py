@@ -222,6 +222,31 @@ def test_a_chart_is_one_error_that_names_the_command(tmp_path: Path, monkeypatch
     assert _codes("m", exclude=("chart",)) == []
 
 
+_TWICE = "apiVersion: v1\nkind: Thing\nkind: Pod\nmetadata: {name: a}\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        _TWICE,
+        "".join(f" {line}\n" for line in _TWICE.splitlines()),
+        _TWICE.replace("kind: Pod", "? kind\n: Pod"),
+        _TWICE.replace("kind: Pod", '"\\x6bind": Pod'),
+        _TWICE.replace("kind: Pod", "kind: *k").replace("v1", "&k v1"),
+        "{apiVersion: v1, kind: Thing, kind: Pod, metadata: {name: a}}",
+        '{"apiVersion": "v1", "kind": "Thing", "kind": "Pod", "metadata": {"name": "a"}}',
+        '{"apiVersion": "v1", "kind": "Thing", "\\u006bind": "Pod", "metadata": {"name": "a"}}',
+        '{"apiVersion": "v1", "kind": "Thing", "items": [], "items": [{"kind": "Pod"}]}',
+    ],
+)
+def test_what_says_twice_what_it_is_stops_an_answer_where_either_is_used(text: str, tmp_path: Path) -> None:
+    folder = _folder(tmp_path, {"a.yaml": text, "pod.yaml": POD.replace("name: a", "name: b")})
+    assert read_manifests([folder]).reporter.errors
+    unused = _folder(tmp_path / "x", {"a.yaml": text.replace("Pod", "Thing"), "pod.yaml": POD})
+    if "*" not in text and "\\" not in text:
+        assert not read_manifests([unused]).reporter.errors
+
+
 # Skimming
 
 

@@ -15,7 +15,7 @@ from eastgate.collection import no_collection
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.printable import printable
 from eastgate.sources.bounds import Bounds
-from eastgate.sources.codes import EMPTY_INPUT, LEFT_ASIDE, SEVERAL_IN_ONE
+from eastgate.sources.codes import DUPLICATE_KEY, EMPTY_INPUT, LEFT_ASIDE, SEVERAL_IN_ONE
 from eastgate.sources.document import Reading, Stretch
 from eastgate.sources.files import STDIN, STDIN_NAME, load
 from eastgate.sources.inputs import Input, Inputs
@@ -24,7 +24,7 @@ from eastgate.sources.kustomizations import Renderer, parts, report_missing
 from eastgate.sources.node import Node
 from eastgate.sources.objects import Collector, Matters, Positioned, Same, everything, never_same
 from eastgate.sources.roots import LOOKS_LIKE_JSON, chunk_nodes, json_nodes
-from eastgate.sources.skimming import hint, may_be_manifest, type_of, types_in
+from eastgate.sources.skimming import hides_types, hint, may_be_manifest, type_of, types_in
 from eastgate.sources.text import Text, decode
 from eastgate.sources.yaml_chunks import chunks
 from eastgate.sources.yaml_plain import read_plain_yaml
@@ -169,8 +169,8 @@ def _add_nodes(
     """Add what was read with positions. What is wrong with it counts where it counts."""
     before = len(reporter.found)
     added = [collector.add_node(node, stretch) for node, stretch in nodes]
-    several = any(one.code is SEVERAL_IN_ONE for one in findings) and any(
-        collector.is_used(*one) for one in types_in(written)
+    several = any(_is_of_head(one) for one in findings) and (
+        hides_types(written) or any(collector.is_used(*one) for one in types_in(written))
     )
     if several or any(added) or (not added and (collector.named or may_be_manifest(written))):
         reporter.found[before:before] = findings
@@ -180,6 +180,14 @@ def _add_nodes(
         reporter.report(LEFT_ASIDE, message, first.span, help="leave it out: --exclude, or a line in .eastgateignore")
     if findings.found:
         collector.roots += 1
+
+
+def _is_of_head(finding: Diagnostic) -> bool:
+    """Whether what says what an object is was found a second time."""
+    if finding.code is SEVERAL_IN_ONE:
+        return True
+    key = finding.span.underlined.strip("\"'") if finding.code is DUPLICATE_KEY and finding.span else ""
+    return key in ("apiVersion", "kind", "items") or "\\" in key
 
 
 def _collect_json(text: Text, collector: Collector, reporter: Reporter) -> bool:

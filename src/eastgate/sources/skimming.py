@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 from itertools import product
 
-__all__ = ["hint", "may_be_manifest", "type_of", "types_in"]
+__all__ = ["hides_types", "hint", "may_be_manifest", "type_of", "types_in"]
 
 _HINT = re.compile(r"""[ ]*["']?([^\s"'#]+)""")
-_HEADS = re.compile(r"""^["']?(apiVersion|kind)["']?[ ]*:[ ]*["']?([^\s"'#]+)""", re.MULTILINE)
+_HEADS = re.compile(r"""\b(apiVersion|kind)["']?\s*:\s*["']?([^\s"'#,{}\[\]]+)""")
+_HIDING = re.compile(r"""\\[ux]|\b(?:apiVersion|kind)["']?\s*:\s*[*&!]""")
 _MANIFEST = re.compile(r"""(?i)\bapi_?version\b|\bkind["']?\s*:|\\[ux]""")
 
 # Any line at the left edge that is no comment, no entry of a list and no marker must be `key:` with a plain key.
@@ -32,11 +33,16 @@ def _hint_of(key: str, chunk: str) -> str:
 
 
 def types_in(chunk: str) -> Iterator[tuple[str, str]]:
-    """Every `apiVersion` at the left edge of a document, with every `kind` there."""
-    found: dict[str, list[str]] = {"apiVersion": [""], "kind": [""]}
+    """Every `apiVersion` in a document, with every `kind` in it."""
+    found: dict[str, dict[str, None]] = {"apiVersion": {"": None}, "kind": {"": None}}
     for key, value in _HEADS.findall(chunk):
-        found[key].append(value)
+        found[key][value] = None
     return product(found["apiVersion"], found["kind"])
+
+
+def hides_types(chunk: str) -> bool:
+    """Whether a document may have a type that `types_in` does not see: behind an escape, an alias or a tag."""
+    return _HIDING.search(chunk) is not None
 
 
 def may_be_manifest(text: str) -> bool:

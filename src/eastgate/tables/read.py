@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 
-from eastgate.diagnostics import Code, Diagnostic, Reporter
+from eastgate.diagnostics import Code, Diagnostic, Reporter, did_you_mean
 from eastgate.places import SourceText, Span
 from eastgate.questions import Question
 from eastgate.schema import Check, check
@@ -21,6 +21,12 @@ from eastgate.unconsidered import Handling
 __all__ = ["read_tables"]
 
 NO_TABLES = Code("EG0302", "no tables", "A run in which nothing is tested must not look like one in which all is well.")
+NOT_A_TABLE = Code(
+    "EG0303",
+    "cases in something else",
+    "A document has cases with what they expect, or a kind that is nearly that of a table, and so it would be passed "
+    "over and its cases never run. A table has `kind: DecisionTest`.",
+)
 
 _A_TABLE = re.compile(rf"""\bkind["']?\s*:\s*["']?{KIND}\b""")
 
@@ -42,17 +48,18 @@ def read_tables(
     given = [Path(path) for path in paths]
     for file in files_of(given, reporter, Bounds.of(given, follow=follow)):
         roots = read_nodes(file)
-        found = list(filter(_is_table, roots.nodes))
+        found = list(filter(_seems_a_table, roots.nodes))
         broken = roots.reporter.errors
         if found or Path(file) in given or _names_a_table(broken):
             reporter.found.extend(roots.reporter)  # what is wrong beside a table may be a table
             tables.extend([_unread(file, broken, base)] if broken else [])
         bounds = ANYWHERE if follow else around(file)
         tables.extend(_table(node, Path(file), base, bounds, unread, reporter) for node in found)
-    if not tables:
+    if not any(one.cases or one.rejects or one.problem for one in tables):
         where = ", ".join(str(path) for path in given)
         if not reporter.errors:
-            reporter.report(NO_TABLES, f"there is no {KIND} in {where}", help=f"write one, of apiVersion {API_VERSION}")
+            what, help_ = (KIND, f"write one, of apiVersion {API_VERSION}") if not tables else ("case", "write cases")
+            reporter.report(NO_TABLES, f"there is no {what} in {where}", help=help_)
         tables.append(_unread(where, reporter.errors, base))
     return tables, reporter
 
@@ -75,9 +82,23 @@ def _is_table(node: Node) -> bool:
     return kind is not None and kind.value == KIND
 
 
+def _seems_a_table(node: Node) -> bool:
+    """Whether somebody means this to be a table, whatever kind it says it is of."""
+    kind = node.nearest("kind").value
+    if _is_table(node) or (isinstance(kind, str) and did_you_mean(kind, (KIND,))):
+        return True
+    cases = node.nearest("spec", "cases").value
+    return isinstance(cases, list) and any("expect" in one for one in cases)
+
+
 def _table(node: Node, file: Path, base: Settings, bounds: Bounds, handling: Handling, reporter: Reporter) -> Table:
     found = Reporter()
     check(DECISION_TEST, node, Check(found, None))
+    if not _is_table(node):
+        place = node.nearest("kind").span if "kind" in node else next(iter(node.keys.values()), node).span
+        found.found.insert(
+            0, Diagnostic(NOT_A_TABLE, f"this has cases, and is no {KIND}", place, f"write kind: {KIND}")
+        )
     if not found.errors:
         spec = node["spec"]
         written = spec.get("settings")
