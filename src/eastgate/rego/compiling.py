@@ -44,6 +44,7 @@ from eastgate.rego.typing import type_problem
 __all__ = ["INPUT", "RULE", "Program", "compiled"]
 
 INPUT: Final = "input"
+MAX_TRIED: Final = 20_000
 _DATA: Final = "data"
 _AUTHORINO: Final = "authorino"  # what the name of the package begins with that Authorino gives a module
 _DEPRECATED: Final = frozenset(
@@ -428,8 +429,12 @@ def _ordered(body: Body, bound: Names) -> tuple[Body, Names]:
     """The literals in an order in which each has what it needs, and all variables that have values after them."""
     outside = frozenset(name for literal in body for name in variables(literal))
     left, done = [one for one in body if not isinstance(one, Some)], list[Literal]()
+    tried = 0
     while left:
         for at, literal in enumerate(left):
+            tried += 1
+            if tried > MAX_TRIED:
+                raise Problem("a body has too many conditions that need what comes after them")
             given = _given(literal, bound)
             if _needed(literal) <= bound | given and _closed(literal, outside) <= bound:
                 ready = bound

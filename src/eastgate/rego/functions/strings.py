@@ -225,7 +225,7 @@ def sprintf(template: str, values: Items) -> Value:
 
 def _filled(verb: str | None, digits: str | None, value: Value) -> str:
     is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
-    if digits is not None and verb != "f":
+    if digits is not None and (verb != "f" or len(digits) > 2):
         raise Bounded("it has a template that is not supported")
     match verb:
         case "s" | "v" if isinstance(value, str):
