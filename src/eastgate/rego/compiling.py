@@ -12,7 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from eastgate.rego.builtins import ARITIES
+from eastgate.rego.negation import hoisted
 from eastgate.rego.syntax import (
+    DATA,
+    INPUT,
+    RULE,
     Array,
     Assign,
     Body,
@@ -37,21 +41,29 @@ from eastgate.rego.syntax import (
     With,
     children,
     closures,
+    is_known,
     variables,
 )
 from eastgate.rego.typing import type_problem
 
-__all__ = ["INPUT", "RULE", "Program", "compiled"]
+__all__ = ["Program", "compiled"]
 
-INPUT: Final = "input"
 MAX_TRIED: Final = 20_000
-_DATA: Final = "data"
 _AUTHORINO: Final = "authorino"  # what the name of the package begins with that Authorino gives a module
 _DEPRECATED: Final = frozenset(
-    ("all", "any", "cast_array", "cast_boolean", "cast_null", "cast_object", "cast_set", "cast_string", "re_match")
-    + ("set_diff", "net.cidr_overlap")
+    (
+        "all",
+        "any",
+        "cast_array",
+        "cast_boolean",
+        "cast_null",
+        "cast_object",
+        "cast_set",
+        "cast_string",
+        "re_match",
+        "set_diff",
+    )
 )
-RULE: Final = "rule "  # what the name of a variable begins with that stands for a rule of the module
 
 Names = frozenset[str]
 
@@ -75,7 +87,7 @@ def compiled(module: Module) -> Program:
         grouped.setdefault(rule.name, []).append(rule)
     for name, rules in grouped.items():
         _check_kinds(name, rules)
-        if name in module.imports or name in (INPUT, _DATA):
+        if name in module.imports or name in (INPUT, DATA):
             raise Problem(f"{name} is the name of a rule and of an import")
     resolver = _Resolver(module, {name: _arity(rules[0]) for name, rules in grouped.items()})
     found = {name: tuple(resolver.rule(rule) for rule in rules) for name, rules in grouped.items()}
@@ -178,7 +190,7 @@ class _Resolver:
                 placed.append(term)
         tail, after = _ordered(tuple(extra), outer)
         missing = [
-            name for term in placed if term is not None for name in variables(term) - after if not _is_known(name)
+            name for term in placed if term is not None for name in variables(term) - after if not is_known(name)
         ]
         if missing:
             raise _unsafe(missing)
@@ -215,7 +227,7 @@ class _Resolver:
             raise Problem(f"the variable {min(unused)} is declared and not used")
         if twice:
             raise Problem(f"the variable {min(twice)} is declared twice")
-        if self._version and not {INPUT, _DATA}.isdisjoint(names):
+        if self._version and not {INPUT, DATA}.isdisjoint(names):
             raise Problem("a variable cannot be named input or data")
         return {**scope, **{name: self._new(name) for name in assigned}}
 
@@ -229,59 +241,13 @@ class _Resolver:
         )
 
     def _hoisted(self, literal: Literal, is_term: bool) -> Iterator[Literal]:
-        """The literal, after what OPA evaluates before a `not`: without a value there, the `not` does not hold."""
-        changes = literal.changes if isinstance(literal, With) else ()
         negated = _negated(literal)
         if negated is None:
             yield literal
             return
-        parts: list[Literal] = []
-
-        def before(term: Term) -> Var:  # only what is in calls may give values to variables, which OPA takes out first
-            parts.append(Assign(Var(self._new("before")), term, gives=isinstance(term, Call)))
-            return Var(f"before#{self._fresh}")
-
-        def inside(term: Term) -> Term:
-            """The term itself stays: what is in it goes before."""
-            match term:
-                case Ref(head, path):
-                    base = head if isinstance(head, Var) else apart(head)
-                    return Ref(base, tuple(apart(one) for one in path))
-                case Scalar() | Var() | Collect():
-                    return term
-            return apart(term)
-
-        def apart(term: Term) -> Term:
-            match term:
-                case Ref():
-                    return before(inside(term))
-                case Call() | Collect():
-                    return before(term)
-                case Var(name) if _is_known(name):
-                    return before(term)
-                case Array(items):
-                    return Array(tuple(apart(one) for one in items))
-                case SetOf(items):
-                    return SetOf(tuple(apart(one) for one in items))
-                case ObjectOf(pairs):
-                    return ObjectOf(tuple((apart(key), apart(one)) for key, one in pairs))
-            return term
-
-        match negated:
-            case Is(Call("equal", (left, right))):
-                rest: Literal = Is(Call("equal", (inside(left), inside(right))))
-            case Is(Call(name, arguments)):
-                rest = Is(Call(name, tuple(apart(one) for one in arguments)))
-            case Is(term):
-                rest = Is(inside(term))
-            case Unify(output, Call(name, arguments)) if is_term:  # it was written as one argument more
-                rest = Unify(apart(output), Call(name, tuple(apart(one) for one in arguments)))
-            case Unify(left, right):
-                rest = Unify(inside(left), inside(right))
-            case _:
-                rest = negated
+        parts, rest = hoisted(negated, is_term, self._new)
         for part in (*parts, Not(rest)):
-            yield With(part, changes) if changes else part
+            yield With(part, literal.changes) if isinstance(literal, With) else part
 
     def _literal(self, literal: Literal, scope: Mapping[str, str]) -> Literal:
         match literal:
@@ -416,10 +382,6 @@ def _is_wildcard(name: str) -> bool:
 # Order
 
 
-def _is_known(name: str) -> bool:
-    return name in (INPUT, _DATA) or name.startswith(RULE)
-
-
 def _unsafe(names: Iterable[str]) -> Problem:
     shown = min(name.partition("#")[0] for name in names)
     return Problem(f"the variable {'_' if _is_wildcard(shown) else shown} has no value")
@@ -451,7 +413,7 @@ def _ordered(body: Body, bound: Names) -> tuple[Body, Names]:
 
 
 def _needed(literal: Literal) -> Names:
-    return frozenset(name for name in variables(literal) if not _is_known(name))
+    return frozenset(name for name in variables(literal) if not is_known(name))
 
 
 def _apart(literal: Literal, given: Names) -> Iterator[Literal]:
@@ -504,7 +466,7 @@ def _occurrences(node: Term | Literal, name: str) -> int:
 def _closed(literal: Literal, outside: Names) -> Names:
     """The variables that bodies inside a literal share with the body that it stands in."""
     inside = {name for closure in closures(literal) for name in _all_variables(closure)}
-    return frozenset(name for name in inside & outside if not _is_known(name))
+    return frozenset(name for name in inside & outside if not is_known(name))
 
 
 def _all_variables(closure: Collect | Every) -> set[str]:
@@ -545,7 +507,7 @@ def _given(literal: Literal, bound: Names) -> Names:
 
 
 def _has_values(term: Term, bound: Names) -> bool:
-    return all(name in bound or _is_known(name) for name in variables(term))
+    return all(name in bound or is_known(name) for name in variables(term))
 
 
 def _unified(left: Term, right: Term, bound: Names) -> Names:
@@ -559,7 +521,7 @@ def _unified(left: Term, right: Term, bound: Names) -> Names:
         given |= variables(left)
     if _has_values(left, bound) and _is_pattern(right):
         given |= variables(right)
-    return frozenset(name for name in given if not _is_known(name))
+    return frozenset(name for name in given if not is_known(name))
 
 
 def _is_pattern(term: Term) -> bool:
@@ -582,7 +544,7 @@ def _from_references(term: Term | Literal, bound: Names) -> Names:
     if isinstance(term, Ref) and _has_values(term.head, bound | given):
         for place in term.path:
             if _is_pattern(place):
-                given |= frozenset(name for name in variables(place) if not _is_known(name))
+                given |= frozenset(name for name in variables(place) if not is_known(name))
     return given - bound
 
 

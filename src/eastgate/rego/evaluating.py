@@ -12,8 +12,10 @@ from decimal import Decimal
 from typing import Final, TypeAlias
 
 from eastgate.rego.builtins import FUNCTIONS, Bounded, Failed, walked
-from eastgate.rego.compiling import INPUT, RULE, Program
+from eastgate.rego.compiling import Program
 from eastgate.rego.syntax import (
+    INPUT,
+    RULE,
     Array,
     Assign,
     Body,
