@@ -1093,3 +1093,49 @@ allow { every x in input.arr { y = x; y > 0 }; y = 3 }
 ---
 import future.keywords
 allow { every x in [y | y := input.arr[_]] { x > 0 } }
+---
+allow { object.subset([], []) }
+---
+allow { object.subset([1], []) }
+---
+allow { object.subset({"a": []}, {"a": []}) }
+---
+allow { object.subset({"a": [1]}, {"a": []}) }
+---
+allow { object.subset(set(), set()) }
+---
+allow { object.subset([], set()) }
+---
+allow { object.subset({}, {}) }
+---
+allow { regex.match("a\\\\C", "a\\C") }
+---
+allow { ceil(-1.5) == -1; floor(-1.5) == -2 }
+---
+allow { min([null]) == null }
+---
+allow { glob.match("*", ["-", "^", "]"], "a]b") }
+---
+allow { glob.match("*", ["^"], "a^b") }
+---
+allow { glob.match("*:*", [":"], "a:b:c") }
+---
+allow { glob.match("a*b*c", [], "axbxbxc") }
+---
+allow { glob.match("*.b", [], "a.b") }
+---
+allow { glob.match("*.b", null, "x.a.b") }
+---
+allow { glob.match("", [], "") }
+---
+allow { glob.match("*", [], "") }
+---
+allow { glob.match("*", ["ab"], "xaby") }
+---
+allow { x := input.roles[_]; y := x; not y == "dev" }
+---
+allow { input.user.age >= 18.0 }
+---
+allow { input.user.age == 2e1 }
+---
+allow { 1.0 * 2 == 2 }

@@ -49,6 +49,7 @@ from eastgate.rego.typing import type_problem
 __all__ = ["Program", "compiled"]
 
 MAX_TRIED: Final = 20_000
+_BY_VALUE: Final = frozenset(("equal", "neq", "lt", "lte", "gt", "gte", "plus", "minus", "mul", "div"))
 _AUTHORINO: Final = "authorino"  # what the name of the package begins with that Authorino gives a module
 _DEPRECATED: Final = frozenset(
     (
@@ -297,6 +298,8 @@ class _Resolver:
     def _term(self, term: Term, scope: Mapping[str, str]) -> Term:
         match term:
             case Scalar():
+                if term.odd:
+                    raise Problem(f"write {term.value} without a fraction and an exponent")
                 return term
             case Var(name):
                 return _elsewhere(self._variable(name, scope))
@@ -305,7 +308,10 @@ class _Resolver:
                 rest = tuple(self._term(one, scope) for one in path)
                 return _elsewhere(Ref(base.head, (*base.path, *rest)) if isinstance(base, Ref) else Ref(base, rest))
             case Call(name, arguments):
-                return self._call(name, tuple(self._term(one, scope) for one in arguments))
+                plain = tuple(
+                    Scalar(one.value) if isinstance(one, Scalar) and name in _BY_VALUE else one for one in arguments
+                )
+                return self._call(name, tuple(self._term(one, scope) for one in plain))
             case Array(items):
                 return Array(tuple(self._term(one, scope) for one in items))
             case SetOf(items):

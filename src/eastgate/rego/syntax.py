@@ -52,9 +52,10 @@ class Problem(Exception):  # noqa: N818 - what is wrong with a module, in words 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """null, a boolean, a number or a text."""
+    """null, a boolean, a number or a text. `odd`: an integer that is written `1.0` or `1e3`, which OPA keeps so."""
 
     value: Value
+    odd: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,7 +197,7 @@ def object_subset(whole: Value, part: Value) -> Value:
                 for at in range(len(whole) - len(part) + 1)
             )
         case tuple(), Set():
-            return all(item in Set(whole) for item in part)
+            return bool(whole) and all(item in Set(whole) for item in part)
     raise Failed
 
 
