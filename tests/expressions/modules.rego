@@ -1139,3 +1139,68 @@ allow { input.user.age >= 18.0 }
 allow { input.user.age == 2e1 }
 ---
 allow { 1.0 * 2 == 2 }
+---
+und { false }
+allow { not und == 1 }
+---
+und { false }
+allow { not und = 1 }
+---
+und { false }
+allow { not 1 == und }
+---
+und { false }
+allow { not count(und) == 0 }
+---
+und { false }
+allow { not und.x }
+---
+und { false }
+allow { not und[input.missing] }
+---
+und { false }
+allow { und != 1 }
+---
+p[x] { x := 1 }
+allow { p == 1 }
+---
+p[x] { x := 1 }
+allow { not p == [1] }
+---
+n = 5 { input.method == "GET" }
+allow { not n == "5" }
+---
+n = 5 { input.method == "GET" } else = "x"
+allow { n == 5 }
+---
+n = 5 { input.method == "GET" }
+n = "x" { input.method == "PUT" }
+allow { n == 5 }
+---
+default n = null
+n = "x" { input.method == "PUT" }
+allow { n == null }
+---
+default n = ""
+n = "x" { input.method == "GET" }
+allow { startswith(n, "x") }
+---
+n { input.method == "GET" }
+allow { startswith(n, "x") }
+---
+n { input.method == "GET" }
+allow { n; n == true }
+---
+n = x { x := input.method }
+allow { n == 1 }
+---
+n = x { x := input.method }
+allow { not n.y }
+---
+import future.keywords
+n contains x if { some x in input.roles }
+allow if { "dev" in n; n["dev"]; count(n) == 2 }
+---
+import future.keywords
+n { true }
+allow if { not "dev" in n }

@@ -44,7 +44,7 @@ from eastgate.rego.syntax import (
     is_known,
     variables,
 )
-from eastgate.rego.typing import type_problem
+from eastgate.rego.typing import rule_type, type_problem
 
 __all__ = ["Program", "compiled"]
 
@@ -90,7 +90,7 @@ def compiled(module: Module) -> Program:
         _check_kinds(name, rules)
         if name in module.imports or name in (INPUT, DATA):
             raise Problem(f"{name} is the name of a rule and of an import")
-    resolver = _Resolver(module, {name: _arity(rules[0]) for name, rules in grouped.items()})
+    resolver = _Resolver(module, grouped)
     found = {name: tuple(resolver.rule(rule) for rule in rules) for name, rules in grouped.items()}
     _check_recursion(found)
     return Program(found)
@@ -155,10 +155,11 @@ def _uses(node: object) -> Iterator[str]:
 
 
 class _Resolver:
-    def __init__(self, module: Module, arities: Mapping[str, int | None]) -> None:
+    def __init__(self, module: Module, rules: Mapping[str, list[Rule]]) -> None:
         self._imports = module.imports
         self._version = module.version
-        self._arities = arities
+        self._arities = {name: _arity(each[0]) for name, each in rules.items()}
+        self._types = {name: rule_type(each) for name, each in rules.items()}
         self._fresh = 0
 
     def rule(self, rule: Rule) -> Rule:
@@ -291,7 +292,7 @@ class _Resolver:
         return arity is not None and count == arity + 1
 
     def _checked(self, term: Term) -> Term:
-        if problem := type_problem(term):
+        if problem := type_problem(term, self._types):
             raise Problem(problem)
         return term
 
@@ -306,7 +307,8 @@ class _Resolver:
             case Ref(head, path):
                 base = self._variable(head.name, scope) if isinstance(head, Var) else self._term(head, scope)
                 rest = tuple(self._term(one, scope) for one in path)
-                return _elsewhere(Ref(base.head, (*base.path, *rest)) if isinstance(base, Ref) else Ref(base, rest))
+                found = Ref(base.head, (*base.path, *rest)) if isinstance(base, Ref) else Ref(base, rest)
+                return self._checked(_elsewhere(found))
             case Call(name, arguments):
                 plain = tuple(
                     Scalar(one.value) if isinstance(one, Scalar) and name in _BY_VALUE else one for one in arguments
