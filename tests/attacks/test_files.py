@@ -16,7 +16,7 @@ from eastgate.authority import read_manifests
 from eastgate.cli import main
 from eastgate.diagnostics import Reporter
 from eastgate.mesh.local.watching import _look
-from eastgate.rego import Budget, NoAnswer, Program, evaluate, program
+from eastgate.rego import Budget, NoAnswer, Problem, Program, evaluate, program
 from eastgate.sources import Bounds, around, limits, read_nodes
 from eastgate.sources.files import load
 from tests.attacks.files import NOT_FILES, SHADOW, TEXTS, pod
@@ -300,6 +300,7 @@ def test_a_file_that_may_not_be_read_is_an_error(folder: Path, monkeypatch: pyte
 # Rego
 
 
+_MUCH = 'm0 = "aaaaaaaaaa"\nmuch = m3\n' + "".join(f'm{n} = replace(m{n - 1}, "a", "{"a" * 32}")\n' for n in (1, 2, 3))
 BOMBS = (
     "allow { count([1 | numbers.range(1, 3000)[_]; numbers.range(1, 3000)[_]; numbers.range(1, 3000)[_]]) > 0 }",
     "allow { count(numbers.range(1, 1000000000)) > 0 }",
@@ -308,6 +309,19 @@ BOMBS = (
     'allow { replace(input.text, "", input.text) != "" }',
     "f0(x) = x\n" + "\n".join(f"f{n}(x) = [f{n - 1}(x), f{n - 1}(x)]" for n in range(1, 31)) + "\nallow { f30(1) }",
     "allow { " + "; ".join(f"input.list[x{n}]" for n in range(20)) + "; false }",
+    "big = numbers.range(1, 9000)\nshared[n] = big { numbers.range(1, 9000)[n] }\nallow { shared[0] }",
+    _MUCH + 'allow { count([1 | numbers.range(1, 900)[_]; indexof_n(much, "b") == []]) > 0 }',
+    _MUCH + 'allow { count([1 | numbers.range(1, 900)[_]; strings.replace_n({"b": "c"}, much) != ""]) > 0 }',
+    "allow { count([n | numbers.range(1, 3000)[_]; n := 123456789.123 * 987654321.987]) > 0 }",
+    "zeros = [0 | numbers.range(1, 9000)[_]]\n"
+    "allow { object.subset(zeros, array.concat(array.slice(zeros, 0, 4000), [1])) }",
+    'allow { sprintf("%.999999999f", [1.5]) != "" }',
+)
+UNREADABLE = (
+    "allow { " + "; ".join(f"x{n} = x{n + 1}" for n in range(1500)) + "; x1500 = 1 }",
+    "allow { 1e999999999 > 1 }",
+    "allow { 1e-999999999 < 1 }",
+    'allow { "\\ud800" != "" }',
 )
 
 
@@ -317,6 +331,23 @@ def test_a_bomb_has_no_answer(bomb: str) -> None:
     assert isinstance(found, Program)
     with pytest.raises(NoAnswer):
         evaluate(found, {"text": "x" * 4000, "list": list(range(50))}, 0)
+
+
+@pytest.mark.parametrize("module", UNREADABLE, ids=range(len(UNREADABLE)))
+def test_a_module_beyond_all_measure_is_a_problem(module: str) -> None:
+    assert isinstance(program(module), Problem)
+
+
+def _nested(depth: int) -> object:
+    return [_nested(depth - 1)] if depth else 1
+
+
+@pytest.mark.parametrize("value", [10**400, _nested(700), float("inf")], ids=["large", "deep", "infinite"])
+def test_an_input_beyond_all_measure_has_no_answer(value: object) -> None:
+    found = program("allow { input.value == input.value }")
+    assert isinstance(found, Program)
+    with pytest.raises(NoAnswer):
+        evaluate(found, {"value": value}, 0)
 
 
 def test_all_rego_of_a_policy_has_one_budget_together() -> None:

@@ -1093,3 +1093,114 @@ allow { every x in input.arr { y = x; y > 0 }; y = 3 }
 ---
 import future.keywords
 allow { every x in [y | y := input.arr[_]] { x > 0 } }
+---
+allow { object.subset([], []) }
+---
+allow { object.subset([1], []) }
+---
+allow { object.subset({"a": []}, {"a": []}) }
+---
+allow { object.subset({"a": [1]}, {"a": []}) }
+---
+allow { object.subset(set(), set()) }
+---
+allow { object.subset([], set()) }
+---
+allow { object.subset({}, {}) }
+---
+allow { regex.match("a\\\\C", "a\\C") }
+---
+allow { ceil(-1.5) == -1; floor(-1.5) == -2 }
+---
+allow { min([null]) == null }
+---
+allow { glob.match("*", ["-", "^", "]"], "a]b") }
+---
+allow { glob.match("*", ["^"], "a^b") }
+---
+allow { glob.match("*:*", [":"], "a:b:c") }
+---
+allow { glob.match("a*b*c", [], "axbxbxc") }
+---
+allow { glob.match("*.b", [], "a.b") }
+---
+allow { glob.match("*.b", null, "x.a.b") }
+---
+allow { glob.match("", [], "") }
+---
+allow { glob.match("*", [], "") }
+---
+allow { glob.match("*", ["ab"], "xaby") }
+---
+allow { x := input.roles[_]; y := x; not y == "dev" }
+---
+allow { input.user.age >= 18.0 }
+---
+allow { input.user.age == 2e1 }
+---
+allow { 1.0 * 2 == 2 }
+---
+und { false }
+allow { not und == 1 }
+---
+und { false }
+allow { not und = 1 }
+---
+und { false }
+allow { not 1 == und }
+---
+und { false }
+allow { not count(und) == 0 }
+---
+und { false }
+allow { not und.x }
+---
+und { false }
+allow { not und[input.missing] }
+---
+und { false }
+allow { und != 1 }
+---
+p[x] { x := 1 }
+allow { p == 1 }
+---
+p[x] { x := 1 }
+allow { not p == [1] }
+---
+n = 5 { input.method == "GET" }
+allow { not n == "5" }
+---
+n = 5 { input.method == "GET" } else = "x"
+allow { n == 5 }
+---
+n = 5 { input.method == "GET" }
+n = "x" { input.method == "PUT" }
+allow { n == 5 }
+---
+default n = null
+n = "x" { input.method == "PUT" }
+allow { n == null }
+---
+default n = ""
+n = "x" { input.method == "GET" }
+allow { startswith(n, "x") }
+---
+n { input.method == "GET" }
+allow { startswith(n, "x") }
+---
+n { input.method == "GET" }
+allow { n; n == true }
+---
+n = x { x := input.method }
+allow { n == 1 }
+---
+n = x { x := input.method }
+allow { not n.y }
+---
+import future.keywords
+n contains x if { some x in input.roles }
+allow if { "dev" in n; n["dev"]; count(n) == 2 }
+---
+import future.keywords
+n { true }
+allow if { not "dev" in n }

@@ -23,6 +23,8 @@ _CONDITIONS = (
     *("z := [a | a := input.roles[_]; a != y]", "count(z) == 1", "input.user.age >= 18", 'input.user.age < "18"'),
     *("input.user.nothing == null", "[i, 4] = input.matrix[1]", "every_one", "level == 2", "walk(input, [w, 4])"),
     *("count(w) == 3", "to_number(input.user.phone) > 1", "not 1 / input.indexes[2] == 1", "data.other.x", "i == 1"),
+    *('not startswith(input.user.missing, "a")', 'not lower(input.user.missing) == "a"', "not count(p) > 5"),
+    *('not f(input.missing) == "get"', "not input.user.age > input.missing", "not input.matrix[input.missing]"),
     *(
         'input.user.city == "Z\u00fcrich"',
         "input.user.tags[j] == input.user.tags[k]",

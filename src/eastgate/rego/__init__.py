@@ -41,5 +41,7 @@ def evaluate(program: Program, input_: object, now: int, budget: Budget | None =
     try:
         values = evaluated(program, from_json(input_), now, budget or Budget())
         return {name: to_json(value) for name, value in values.items()}
-    except ValueError:
-        raise NoAnswer("its input is no JSON") from None
+    except RecursionError:
+        raise NoAnswer("it is too deep") from None
+    except (ValueError, ArithmeticError):
+        raise NoAnswer("its input is no JSON, or it makes something that is none") from None

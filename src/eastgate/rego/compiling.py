@@ -12,7 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from eastgate.rego.builtins import ARITIES
+from eastgate.rego.negation import hoisted
 from eastgate.rego.syntax import (
+    DATA,
+    INPUT,
+    RULE,
     Array,
     Assign,
     Body,
@@ -37,20 +41,30 @@ from eastgate.rego.syntax import (
     With,
     children,
     closures,
+    is_known,
     variables,
 )
-from eastgate.rego.typing import type_problem
+from eastgate.rego.typing import rule_type, type_problem
 
-__all__ = ["INPUT", "RULE", "Program", "compiled"]
+__all__ = ["Program", "compiled"]
 
-INPUT: Final = "input"
-_DATA: Final = "data"
+MAX_TRIED: Final = 20_000
+_BY_VALUE: Final = frozenset(("equal", "neq", "lt", "lte", "gt", "gte", "plus", "minus", "mul", "div"))
 _AUTHORINO: Final = "authorino"  # what the name of the package begins with that Authorino gives a module
 _DEPRECATED: Final = frozenset(
-    ("all", "any", "cast_array", "cast_boolean", "cast_null", "cast_object", "cast_set", "cast_string", "re_match")
-    + ("set_diff", "net.cidr_overlap")
+    (
+        "all",
+        "any",
+        "cast_array",
+        "cast_boolean",
+        "cast_null",
+        "cast_object",
+        "cast_set",
+        "cast_string",
+        "re_match",
+        "set_diff",
+    )
 )
-RULE: Final = "rule "  # what the name of a variable begins with that stands for a rule of the module
 
 Names = frozenset[str]
 
@@ -74,9 +88,9 @@ def compiled(module: Module) -> Program:
         grouped.setdefault(rule.name, []).append(rule)
     for name, rules in grouped.items():
         _check_kinds(name, rules)
-        if name in module.imports or name in (INPUT, _DATA):
+        if name in module.imports or name in (INPUT, DATA):
             raise Problem(f"{name} is the name of a rule and of an import")
-    resolver = _Resolver(module, {name: _arity(rules[0]) for name, rules in grouped.items()})
+    resolver = _Resolver(module, grouped)
     found = {name: tuple(resolver.rule(rule) for rule in rules) for name, rules in grouped.items()}
     _check_recursion(found)
     return Program(found)
@@ -141,10 +155,11 @@ def _uses(node: object) -> Iterator[str]:
 
 
 class _Resolver:
-    def __init__(self, module: Module, arities: Mapping[str, int | None]) -> None:
+    def __init__(self, module: Module, rules: Mapping[str, list[Rule]]) -> None:
         self._imports = module.imports
         self._version = module.version
-        self._arities = arities
+        self._arities = {name: _arity(each[0]) for name, each in rules.items()}
+        self._types = {name: rule_type(each) for name, each in rules.items()}
         self._fresh = 0
 
     def rule(self, rule: Rule) -> Rule:
@@ -177,7 +192,7 @@ class _Resolver:
                 placed.append(term)
         tail, after = _ordered(tuple(extra), outer)
         missing = [
-            name for term in placed if term is not None for name in variables(term) - after if not _is_known(name)
+            name for term in placed if term is not None for name in variables(term) - after if not is_known(name)
         ]
         if missing:
             raise _unsafe(missing)
@@ -214,7 +229,7 @@ class _Resolver:
             raise Problem(f"the variable {min(unused)} is declared and not used")
         if twice:
             raise Problem(f"the variable {min(twice)} is declared twice")
-        if self._version and not {INPUT, _DATA}.isdisjoint(names):
+        if self._version and not {INPUT, DATA}.isdisjoint(names):
             raise Problem("a variable cannot be named input or data")
         return {**scope, **{name: self._new(name) for name in assigned}}
 
@@ -228,59 +243,13 @@ class _Resolver:
         )
 
     def _hoisted(self, literal: Literal, is_term: bool) -> Iterator[Literal]:
-        """The literal, after what OPA evaluates before a `not`: without a value there, the `not` does not hold."""
-        changes = literal.changes if isinstance(literal, With) else ()
         negated = _negated(literal)
         if negated is None:
             yield literal
             return
-        parts: list[Literal] = []
-
-        def before(term: Term) -> Var:  # only what is in calls may give values to variables, which OPA takes out first
-            parts.append(Assign(Var(self._new("before")), term, gives=isinstance(term, Call)))
-            return Var(f"before#{self._fresh}")
-
-        def inside(term: Term) -> Term:
-            """The term itself stays: what is in it goes before."""
-            match term:
-                case Ref(head, path):
-                    base = head if isinstance(head, Var) else apart(head)
-                    return Ref(base, tuple(apart(one) for one in path))
-                case Scalar() | Var() | Collect():
-                    return term
-            return apart(term)
-
-        def apart(term: Term) -> Term:
-            match term:
-                case Ref():
-                    return before(inside(term))
-                case Call() | Collect():
-                    return before(term)
-                case Var(name) if _is_known(name):
-                    return before(term)
-                case Array(items):
-                    return Array(tuple(apart(one) for one in items))
-                case SetOf(items):
-                    return SetOf(tuple(apart(one) for one in items))
-                case ObjectOf(pairs):
-                    return ObjectOf(tuple((apart(key), apart(one)) for key, one in pairs))
-            return term
-
-        match negated:
-            case Is(Call("equal", (left, right))):
-                rest: Literal = Is(Call("equal", (inside(left), inside(right))))
-            case Is(Call(name, arguments)):
-                rest = Is(Call(name, tuple(apart(one) for one in arguments)))
-            case Is(term):
-                rest = Is(inside(term))
-            case Unify(output, Call(name, arguments)) if is_term:  # it was written as one argument more
-                rest = Unify(apart(output), Call(name, tuple(apart(one) for one in arguments)))
-            case Unify(left, right):
-                rest = Unify(inside(left), inside(right))
-            case _:
-                rest = negated
+        parts, rest = hoisted(negated, is_term, self._new)
         for part in (*parts, Not(rest)):
-            yield With(part, changes) if changes else part
+            yield With(part, literal.changes) if isinstance(literal, With) else part
 
     def _literal(self, literal: Literal, scope: Mapping[str, str]) -> Literal:
         match literal:
@@ -323,22 +292,28 @@ class _Resolver:
         return arity is not None and count == arity + 1
 
     def _checked(self, term: Term) -> Term:
-        if problem := type_problem(term):
+        if problem := type_problem(term, self._types):
             raise Problem(problem)
         return term
 
     def _term(self, term: Term, scope: Mapping[str, str]) -> Term:
         match term:
             case Scalar():
+                if term.odd:
+                    raise Problem(f"write {term.value} without a fraction and an exponent")
                 return term
             case Var(name):
                 return _elsewhere(self._variable(name, scope))
             case Ref(head, path):
                 base = self._variable(head.name, scope) if isinstance(head, Var) else self._term(head, scope)
                 rest = tuple(self._term(one, scope) for one in path)
-                return _elsewhere(Ref(base.head, (*base.path, *rest)) if isinstance(base, Ref) else Ref(base, rest))
+                found = Ref(base.head, (*base.path, *rest)) if isinstance(base, Ref) else Ref(base, rest)
+                return self._checked(_elsewhere(found))
             case Call(name, arguments):
-                return self._call(name, tuple(self._term(one, scope) for one in arguments))
+                plain = tuple(
+                    Scalar(one.value) if isinstance(one, Scalar) and name in _BY_VALUE else one for one in arguments
+                )
+                return self._call(name, tuple(self._term(one, scope) for one in plain))
             case Array(items):
                 return Array(tuple(self._term(one, scope) for one in items))
             case SetOf(items):
@@ -415,10 +390,6 @@ def _is_wildcard(name: str) -> bool:
 # Order
 
 
-def _is_known(name: str) -> bool:
-    return name in (INPUT, _DATA) or name.startswith(RULE)
-
-
 def _unsafe(names: Iterable[str]) -> Problem:
     shown = min(name.partition("#")[0] for name in names)
     return Problem(f"the variable {'_' if _is_wildcard(shown) else shown} has no value")
@@ -428,8 +399,12 @@ def _ordered(body: Body, bound: Names) -> tuple[Body, Names]:
     """The literals in an order in which each has what it needs, and all variables that have values after them."""
     outside = frozenset(name for literal in body for name in variables(literal))
     left, done = [one for one in body if not isinstance(one, Some)], list[Literal]()
+    tried = 0
     while left:
         for at, literal in enumerate(left):
+            tried += 1
+            if tried > MAX_TRIED:
+                raise Problem("a body has too many conditions that need what comes after them")
             given = _given(literal, bound)
             if _needed(literal) <= bound | given and _closed(literal, outside) <= bound:
                 ready = bound
@@ -446,7 +421,7 @@ def _ordered(body: Body, bound: Names) -> tuple[Body, Names]:
 
 
 def _needed(literal: Literal) -> Names:
-    return frozenset(name for name in variables(literal) if not _is_known(name))
+    return frozenset(name for name in variables(literal) if not is_known(name))
 
 
 def _apart(literal: Literal, given: Names) -> Iterator[Literal]:
@@ -499,7 +474,7 @@ def _occurrences(node: Term | Literal, name: str) -> int:
 def _closed(literal: Literal, outside: Names) -> Names:
     """The variables that bodies inside a literal share with the body that it stands in."""
     inside = {name for closure in closures(literal) for name in _all_variables(closure)}
-    return frozenset(name for name in inside & outside if not _is_known(name))
+    return frozenset(name for name in inside & outside if not is_known(name))
 
 
 def _all_variables(closure: Collect | Every) -> set[str]:
@@ -540,7 +515,7 @@ def _given(literal: Literal, bound: Names) -> Names:
 
 
 def _has_values(term: Term, bound: Names) -> bool:
-    return all(name in bound or _is_known(name) for name in variables(term))
+    return all(name in bound or is_known(name) for name in variables(term))
 
 
 def _unified(left: Term, right: Term, bound: Names) -> Names:
@@ -554,7 +529,7 @@ def _unified(left: Term, right: Term, bound: Names) -> Names:
         given |= variables(left)
     if _has_values(left, bound) and _is_pattern(right):
         given |= variables(right)
-    return frozenset(name for name in given if not _is_known(name))
+    return frozenset(name for name in given if not is_known(name))
 
 
 def _is_pattern(term: Term) -> bool:
@@ -577,7 +552,7 @@ def _from_references(term: Term | Literal, bound: Names) -> Names:
     if isinstance(term, Ref) and _has_values(term.head, bound | given):
         for place in term.path:
             if _is_pattern(place):
-                given |= frozenset(name for name in variables(place) if not _is_known(name))
+                given |= frozenset(name for name in variables(place) if not is_known(name))
     return given - bound
 
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Final, TypeAlias
 
 from eastgate.rego.builtins import FUNCTIONS, Bounded, Failed, walked
-from eastgate.rego.compiling import INPUT, RULE, Program
+from eastgate.rego.compiling import Program
 from eastgate.rego.syntax import (
+    INPUT,
+    RULE,
     Array,
     Assign,
     Body,
@@ -41,6 +44,7 @@ __all__ = ["Budget", "NoAnswer", "evaluated"]
 Bindings: TypeAlias = Mapping[str, Value]
 
 MAX_STEPS: Final = 100_000
+FRACTION: Final = 50  # steps that it costs to count with a number that is no integer
 
 
 class NoAnswer(Exception):  # noqa: N818 - an answer of sorts, which denies
@@ -96,9 +100,9 @@ class _Run:
 
     def _document(self, rules: tuple[Rule, ...]) -> tuple[Value] | None:
         if rules[0].is_set:
-            return (Set(key for rule in rules for key, _ in self._partial(rule)),)
+            return (self._made(Set(key for rule in rules for key, _ in self._partial(rule))),)
         if rules[0].key is not None:
-            return (self._object(pair for rule in rules for pair in self._partial(rule)),)
+            return (self._made(self._object(pair for rule in rules for pair in self._partial(rule))),)
         found = self._one_value((rule, {}) for rule in rules if not rule.default)
         default = next((rule for rule in rules if rule.default), None)
         if found is None and default is not None:
@@ -284,6 +288,8 @@ class _Run:
         elif name == "time.now_ns":
             yield self.now
         else:
+            for value in values:  # what it has to read
+                self.budget.spend(FRACTION if isinstance(value, Decimal) else _weight(value, self.budget.left))
             try:
                 yield self._made(FUNCTIONS[name](*values))
             except Failed:

@@ -411,9 +411,7 @@ class _Parser:
             self._take()
             if self._now.kind != "number":
                 raise self._problem("only a number can be negative")
-            value = self._number(self._take().text)
-            assert isinstance(value, int | Decimal)  # noqa: S101 - it is a number
-            return Scalar(number(-value))
+            return self._number(f"-{self._take().text}")
         return self._reference(self._operand())
 
     def _reference(self, head: Term) -> Term:
@@ -460,7 +458,7 @@ class _Parser:
         token = self._take()
         match token.kind, token.text:
             case "number", text:
-                return Scalar(self._number(text))
+                return self._number(text)
             case (("text" | "raw"), _):
                 return Scalar(self._text(token))
             case "name", "true" | "false":
@@ -487,15 +485,14 @@ class _Parser:
             raise self._problem("the module ends before a rule does")
         raise self._problem(f"{token.text!r} cannot stand here")
 
-    def _number(self, text: str) -> int | Decimal:
+    def _number(self, text: str) -> Scalar:
         try:
             if abs(Decimal(text).adjusted()) > MAX_EXPONENT:
                 raise ValueError(text)
             value = number(Decimal(text))
         except (ArithmeticError, ValueError):
             raise self._problem(f"{text} is no number") from None
-        assert isinstance(value, int | Decimal)  # noqa: S101 - it is a number
-        return value
+        return Scalar(value, odd=isinstance(value, int) and not text.lstrip("-").isdigit())
 
     def _text(self, token: _Token) -> str:
         if token.kind == "raw":

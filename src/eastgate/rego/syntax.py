@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from eastgate.rego.values import Value
 
 __all__ = [
+    "DATA",
+    "INPUT",
+    "RULE",
     "Array",
     "Assign",
     "Body",
@@ -33,8 +36,14 @@ __all__ = [
     "With",
     "children",
     "closures",
+    "is_known",
     "variables",
 ]
+
+
+INPUT: Final = "input"
+DATA: Final = "data"
+RULE: Final = "rule "  # what the name of a variable begins with that stands for a rule of the module
 
 
 class Problem(Exception):  # noqa: N818 - what is wrong with a module, in words for its author
@@ -43,9 +52,10 @@ class Problem(Exception):  # noqa: N818 - what is wrong with a module, in words 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """null, a boolean, a number or a text."""
+    """null, a boolean, a number or a text. `odd`: an integer that is written `1.0` or `1e3`, which OPA keeps so."""
 
     value: Value
+    odd: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,3 +251,8 @@ def closures(node: Term | Literal) -> Iterator[Collect | Every]:
         yield node
     for child in children(node):
         yield from closures(child)
+
+
+def is_known(name: str) -> bool:
+    """Whether a variable has its value from the start: the input, or a rule."""
+    return name in (INPUT, DATA) or name.startswith(RULE)

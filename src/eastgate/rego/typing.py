@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 
 from eastgate.rego.builtins import ACCEPTED, RESULTS
-from eastgate.rego.syntax import Array, Call, Collect, ObjectOf, Scalar, SetOf, Term
+from eastgate.rego.syntax import RULE, Array, Call, Collect, ObjectOf, Ref, Rule, Scalar, SetOf, Term, Var
 
-__all__ = ["type_problem"]
+__all__ = ["rule_type", "type_problem"]
+
+Types = Mapping[str, str | None]
 
 _COMPARED = ("equal", "neq", "lt", "lte", "gt", "gte")
+_FLAT = ("null", "boolean", "number", "string")
 
 
-def type_problem(term: Term) -> str | None:
-    """What is wrong with the types of a call."""
+def rule_type(rules: Iterable[Rule]) -> str | None:
+    """The type that the rules of one name give; None where that is not known, or they give several."""
+    found = {one for rule in rules for one in _given_types(rule)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _given_types(rule: Rule) -> Iterator[str | None]:
+    if rule.key is not None:
+        yield "set" if rule.is_set else "object"
+    else:
+        yield None if rule.value is None else _type(rule.value, {})
+    if rule.otherwise is not None:
+        yield from _given_types(rule.otherwise)
+
+
+def type_problem(term: Term, rules: Types) -> str | None:
+    """What is wrong with the types of a term. `rules`: the types that rules have, by their names."""
+    if isinstance(term, Ref) and _type(term.head, rules) in _FLAT:
+        return f"there is nothing inside a {_type(term.head, rules)}"
     if not isinstance(term, Call):
         return None
-    types = [_type(argument) for argument in term.arguments]
+    by_order = term.name in _COMPARED and term.name != "equal"  # which OPA does not refuse
+    types = [_type(argument, {} if by_order else rules) for argument in term.arguments]
     if term.name in _COMPARED and None not in types and types[0] != types[1]:
         return f"a {types[0]} is compared with a {types[1]}, which OPA refuses or decides by the order of types"
     accepted = ACCEPTED.get(term.name, ())
@@ -26,9 +48,11 @@ def type_problem(term: Term) -> str | None:
     return None
 
 
-def _type(term: Term) -> str | None:
+def _type(term: Term, rules: Types) -> str | None:
     """The type that a term has whatever the input is; None where that is not known."""
     match term:
+        case Var(name):
+            return rules.get(name.removeprefix(RULE)) if name.startswith(RULE) else None
         case Scalar(None):
             return "null"
         case Scalar(bool()):

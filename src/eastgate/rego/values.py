@@ -103,6 +103,8 @@ def identity(value: Value) -> _Key:
 
 def compare(left: Value, right: Value) -> int:
     """Less than 0, 0 or more, as `left` comes before `right`, is equal, or comes after it."""
+    if left is right:
+        return 0
     ranks = _RANKS[type(left)], _RANKS[type(right)]
     if ranks[0] != ranks[1]:
         return ranks[0] - ranks[1]

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal
 from functools import reduce
+from typing import Final
 
-from eastgate.rego.functions.registry import Failed, function, integer, type_of
-from eastgate.rego.values import Object, Set, Value, compare
+from eastgate.rego.functions.registry import Bounded, Failed, function, integer, type_of
+from eastgate.rego.values import Object, Set, Value, compare, identity
 
 Items = tuple[Value, ...]
+
+_MOST_COMPARED: Final = 100_000
 
 
 def walked(path: Items, value: Value) -> Iterator[Value]:
@@ -187,12 +190,14 @@ def object_subset(whole: Value, part: Value) -> Value:
         case Set(), Set():
             return all(item in whole for item in part)
         case tuple(), tuple():
+            if len(whole) * len(part) > _MOST_COMPARED:
+                raise Bounded("it compares collections that are too large")
             return any(
                 all(compare(a, b) == 0 for a, b in zip(whole[at:], part, strict=False))
                 for at in range(len(whole) - len(part) + 1)
             )
         case tuple(), Set():
-            return all(item in Set(whole) for item in part)
+            return bool(whole) and all(item in Set(whole) for item in part)
     raise Failed
 
 
@@ -217,16 +222,16 @@ def _object_has(whole: Object, part: Object) -> bool:
 @function("graph.reachable", "object", "array|set", result="set")
 def graph_reachable(graph: Object, initial: Items | Set) -> Value:
     """All keys that edges lead to from the first ones."""
-    left, found = list(initial), list[Value]()
+    left, found = list(initial), dict[object, Value]()
     while left:
         key = left.pop()
         edges = graph.get(key)
-        if edges is None or key in Set(found):
+        if edges is None or identity(key) in found:
             continue
-        found.append(key)
+        found[identity(key)] = key
         if isinstance(edges[0], tuple | Set):
             left += edges[0]
-    return Set(found)
+    return Set(found.values())
 
 
 @function("type_name", "any", result="string")

@@ -53,7 +53,9 @@ def rem(left: Number, right: Number) -> Value:
     """`%`, with the sign of the left side."""
     if right == 0 or not isinstance(left, int) or not isinstance(right, int):
         raise Failed
-    return _exact(int(math.copysign(1, left)) * (abs(left) % abs(right)))
+    _exact(left)
+    _exact(right)
+    return (-1 if left < 0 else 1) * (abs(left) % abs(right))
 
 
 def _exact(value: int) -> int:
@@ -111,21 +113,30 @@ def abs_(value: Number) -> Value:
     return number(magnitude(value))
 
 
+def _plain(value: Number) -> Number:
+    """The number, which OPA rounds as everybody does: between -1 and 0 it does not."""
+    if magnitude(value) >= _EXACT or -1 < value < 0:
+        raise Bounded("it rounds a number that OPA rounds in its own way")
+    return value
+
+
 @function("ceil", "number", result="number")
 def ceil(value: Number) -> Value:
     """The next integer above."""
-    return math.ceil(value)
+    return math.ceil(_plain(value))
 
 
 @function("floor", "number", result="number")
 def floor(value: Number) -> Value:
     """The next integer below."""
-    return math.floor(value)
+    return math.floor(_plain(value))
 
 
 @function("round", "number", result="number")
 def round_(value: Number) -> Value:
     """The nearest integer; halves away from 0."""
+    if magnitude(value) >= _EXACT:
+        raise Bounded("it counts with numbers that are too large")
     nearest = math.floor(abs(Fraction(value)) + Fraction(1, 2))
     return nearest if value >= 0 else -nearest
 
@@ -212,6 +223,8 @@ def min_(values: tuple[Value, ...] | Set) -> Value:
     """The first in order."""
     if not len(values):
         raise Failed
+    if len(values) > 1 and None in tuple(values):
+        raise Bounded("it looks for the least of values that have null among them")
     return in_order(values)[0]
 
 

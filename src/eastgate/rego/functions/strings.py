@@ -18,6 +18,7 @@ Number = int | Decimal
 _SPACES: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _JSON_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", re.ASCII)
 _MOST_DIGITS: Final = 40
+_ANY_BYTE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\C")
 _BASES: Final = {2: "b", 8: "o", 10: "d", 16: "x"}
 
 
@@ -225,7 +226,7 @@ def sprintf(template: str, values: Items) -> Value:
 
 def _filled(verb: str | None, digits: str | None, value: Value) -> str:
     is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
-    if digits is not None and verb != "f":
+    if digits is not None and (verb != "f" or len(digits) > 2):
         raise Bounded("it has a template that is not supported")
     match verb:
         case "s" | "v" if isinstance(value, str):
@@ -279,6 +280,8 @@ def replace_n(patterns: Object, text: str) -> Value:
 def _pattern(written: str) -> Any:
     import re2
 
+    if _ANY_BYTE.search(written):
+        raise Bounded("it has a pattern for single bytes")  # which Go does not know
     options = re2.Options()
     options.log_errors = False
     options.max_mem = 8 << 20
@@ -288,17 +291,19 @@ def _pattern(written: str) -> Any:
         return None
 
 
-def _compiled(written: str) -> Any:
+def _compiled(written: str, text: str) -> Any:
     found = _pattern(written)
     if found is None:
         raise Failed
+    if "\\B" in written and not text.isascii():
+        raise Bounded("it has a pattern that looks inside characters")
     return found
 
 
 @function("regex.match", "string", "string", result="boolean")
 def regex_match(pattern: str, text: str) -> Value:
     """Whether the pattern is found in the text."""
-    return _compiled(pattern).search(text) is not None
+    return _compiled(pattern, text).search(text) is not None
 
 
 function("re_match", "string", "string", result="boolean")(regex_match)
@@ -313,7 +318,7 @@ def regex_is_valid(pattern: Value) -> Value:
 def _matches(pattern: str, text: str) -> Iterator[Any]:
     """All matches, as Go finds them: an empty one right after another is none."""
     end = -1
-    for found in _compiled(pattern).finditer(text):
+    for found in _compiled(pattern, text).finditer(text):
         if found.start() == found.end() == end:
             continue
         end = found.end()
@@ -342,7 +347,7 @@ def regex_find_all(pattern: str, text: str, most: Number) -> Value:
 def regex_split(pattern: str, text: str) -> Value:
     """What is between matches."""
     if not text:
-        _compiled(pattern)
+        _compiled(pattern, text)
         return ("",) if pattern else ()
     parts, start, end = list[Value](), 0, 0
     for found in _matches(pattern, text):
@@ -361,6 +366,8 @@ def glob_match(pattern: str, delimiters: Items | None, text: str) -> Value:
     signs = () if delimiters is None else delimiters or (".",)
     if not all(isinstance(sign, str) and len(sign) == 1 for sign in signs):
         raise Failed
+    if "?" in pattern and (not text or not text.isascii()):
+        raise Bounded("it has a glob that is not supported")
     found = _pattern(_from_glob(pattern, "".join(map(str, signs))))
     if found is None:
         raise Bounded("it has a glob that is not supported")
@@ -371,7 +378,7 @@ def glob_match(pattern: str, delimiters: Items | None, text: str) -> Value:
 def _from_glob(pattern: str, signs: str) -> str:
     other = f"[^{''.join(re.escape(sign) for sign in signs)}]" if signs else "."
     made, at = [r"(?s)\A"], 0
-    if re.search(r"[\[\]{}\\!]", pattern):
+    if re.search(r"[\[\]{}\\!]|\*\*\*|\*\?|\?[*?]", pattern) or not (pattern + signs).isascii():  # OPA's are peculiar
         raise Bounded("it has a glob that is not supported")
     while at < len(pattern):
         if pattern.startswith("**", at):
