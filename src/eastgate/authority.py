@@ -57,6 +57,8 @@ class Manifests:
     reporter: Reporter = field(default_factory=Reporter)
     rejected: list[tuple[Document, list[Diagnostic]]] = field(default_factory=list)
     replaced: list[tuple[Document, list[Diagnostic]]] = field(default_factory=list)
+    broken: list[tuple[Document, list[Diagnostic]]] = field(default_factory=list)
+    """What is no policy and has errors."""
     unread: UnreadObjects = field(default_factory=UnreadObjects)
     unused: int = 0
     excluded: int = 0
@@ -81,7 +83,7 @@ class Manifests:
             elif not found.errors:
                 self.unused += 1
             if found.errors:
-                self.rejected.append((document, found.errors))
+                (self.rejected if dialects.is_route(document) else self.broken).append((document, found.errors))
         self.reporter.found.extend(self._news(found))
 
     def settle(self) -> None:

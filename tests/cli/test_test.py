@@ -142,6 +142,14 @@ def test_any_kind_can_be_expected_to_be_rejected(cli: Cli, name: str, manifest: 
     assert result.stdout == "1 passed, 0 failed\n", result.stdout + result.stderr
 
 
+def test_cases_beside_an_object_that_is_expected_to_be_rejected_cannot_be_decided(cli: Cli) -> None:
+    Path("m.yaml").write_text("{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {selector: {app: 1}}}\n")
+    Path("t.yaml").write_text(TABLE + "  rejects:\n  - {policy: Service/default/a, code: EG1104}\n")
+    result = cli("test", "t.yaml")
+    assert result.exit_code == 1
+    assert "its manifests have errors" in result.stdout
+
+
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [

@@ -9,7 +9,7 @@ import pytest
 from eastgate.analysis.cluster import Cluster
 from eastgate.analysis.describing.modes import modes, summary
 from eastgate.authority import load
-from eastgate.mesh.modes import mode_of
+from eastgate.mesh.modes import Mode, changed_modes, mode_of
 from tests.mesh.running import SHOP
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -27,3 +27,13 @@ def test_they_are_the_same(folder: Path) -> None:
 def test_a_workload_without_policies_is_open(tmp_path: Path) -> None:
     (tmp_path / "pod.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: default}\n")
     assert mode_of(load(tmp_path).engine.program("default/p").layers) == "open"
+
+
+def test_only_the_ports_that_changed_are_named() -> None:
+    was = {80: Mode.OPEN, 90: Mode.ALLOW_LIST}
+    assert changed_modes("a/b", was, was) == {}
+    assert changed_modes("a/b", was, {80: Mode.OPEN, 90: Mode.OPEN}) == {"a/b:90": (Mode.ALLOW_LIST, Mode.OPEN)}
+    assert changed_modes("a/b", {80: Mode.OPEN}, {80: Mode.ALLOW_LIST}) == {"a/b": (Mode.OPEN, Mode.ALLOW_LIST)}
+    assert changed_modes("a/b", None, {80: Mode.OPEN, 90: Mode.OPEN}) == {"a/b": (None, Mode.OPEN)}
+    assert changed_modes("a/b", None, {80: Mode.ALLOW_LIST, 90: Mode.OPEN}) == {"a/b:90": (None, Mode.OPEN)}
+    assert changed_modes("a/b", None, {80: Mode.ALLOW_LIST}) == changed_modes("a/b", None, {}) == {}

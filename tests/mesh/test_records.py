@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from eastgate.mesh.mesh import LocalMesh
 from eastgate.mesh.records import observe
 
 _LINE = {"eastgate": "request", "workload": "shop/cart", "port": 8080, "peer": "none", "source": "127.0.0.1:1"}
@@ -29,3 +30,14 @@ def test_a_request_is_allowed_where_it_was_passed_on_whatever_became_of_its_answ
     seen = observe({**_LINE, "decision": decision, "details": details, "flags": flags})
     assert seen is not None
     assert seen.allowed == allowed
+
+
+def test_the_same_source_elsewhere_is_another_connection() -> None:
+    """A client may call from one address and port to several workloads at once."""
+    mesh = LocalMesh(lambda _: pytest.fail("nothing is read"))
+    here = {"workload": "shop/cart", "port": 8080, "source": "127.64.0.6:4000"}
+    there = {**here, "workload": "shop/web"}
+    assert not mesh._is_told({"eastgate": "unreachable", **here})
+    assert not mesh._is_told({"eastgate": "connection", **there})
+    assert mesh._is_told({"eastgate": "connection", **here})
+    assert not mesh._is_told({"eastgate": "connection", **here})

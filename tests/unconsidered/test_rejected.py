@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import eastgate
+from eastgate import dialects
 from eastgate.authority import sort_documents
 from eastgate.settings import Settings
 from eastgate.sources import read_text
@@ -216,6 +217,24 @@ def test_the_python_api_is_strict_unless_told_otherwise(tmp_path: Path) -> None:
     assert not authority.enforced(eastgate.Question("sa:shop/web", "pod:shop/cart", port=80)).allowed
 
 
+OBJECTS = {
+    "Namespace": "apiVersion: v1\nkind: Namespace\nmetadata: {name: other, labels: {a: 1}}\n",
+    "Pod": "apiVersion: v1\nkind: Pod\nmetadata: {name: x, namespace: other, labels: {a: 1}}\n",
+    "Service": "apiVersion: v1\nkind: Service\nmetadata: {name: x, namespace: other}\nspec: {selector: {a: 1}}\n",
+    "Deployment": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x, namespace: other}\nspec: 1\n",
+}
+
+
+@pytest.mark.parametrize("kind", OBJECTS)
+def test_errors_in_anything_but_a_policy_stop_everything(kind: str) -> None:
+    reading = read_text("all.yaml", f"{WORLD}---\n{OBJECTS[kind]}", positioned=dialects.reads)
+    manifests = sort_documents(reading.documents, Settings(), reading.reporter)
+    assert manifests.strays
+    assert manifests.demanded == []
+    with pytest.raises(eastgate.ManifestError):
+        eastgate.Authority(manifests, strict=False)
+
+
 _GOOD = """\
 ---
 apiVersion: gateway.networking.x-k8s.io/v1alpha2
@@ -247,8 +266,6 @@ def test_no_answer_is_wider_than_that_of_the_mended_policies(
         return WORLD + "".join(written)
 
     def authority(written: str) -> eastgate.Authority:
-        from eastgate import dialects
-
         reading = read_text("all.yaml", written, positioned=dialects.reads)
         return eastgate.Authority(sort_documents(reading.documents, Settings(), reading.reporter), strict=False)
 

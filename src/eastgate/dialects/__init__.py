@@ -81,6 +81,11 @@ def is_policy(document: Document) -> bool:
     return _is_policy(document.group, document.version, document.kind)
 
 
+def is_route(document: Document) -> bool:
+    """Whether a document says which requests go where: with errors it closes where it is attached, as policies do."""
+    return document.group == GATEWAY_GROUP and document.kind.endswith("Route")
+
+
 def unread(document: Document) -> UnreadKind | None:
     """The kind of a document that has a say in who may talk to whom and that no dialect reads; None where it is none.
 

@@ -29,12 +29,12 @@ from eastgate.mesh.local.addresses import Addresses
 from eastgate.mesh.local.guard import Guard
 from eastgate.mesh.local.rundir import DEFAULT_NAME, RunDir
 from eastgate.mesh.metrics import MeshMetrics
-from eastgate.mesh.modes import Mode, mode_of
+from eastgate.mesh.modes import Mode, changed_modes, mode_of
 from eastgate.mesh.open_requests import OpenRequests
 from eastgate.mesh.proxies import Proxies
 from eastgate.mesh.records import UNREACHABLE, observe
 from eastgate.mesh.sites import Site, identity_of, ports_of
-from eastgate.policy import Is, OneOf, atoms, rules_of
+from eastgate.policy import Is, OneOf, at_port, atoms, rules_of
 from eastgate.policy.attributes import IDENTITY, MESH_NAME
 from eastgate.policy.spiffe import trust_domain_of
 from eastgate.printable import printable
@@ -91,7 +91,7 @@ class LocalMesh:
         self._stack = contextlib.AsyncExitStack()
         self._changing = asyncio.Lock()
         self._told: Mapping[tuple[str, int], Closure] = {}
-        self._modes: dict[str, Mode] = {}
+        self._modes: dict[str, dict[int, Mode]] = {}
         self.history = History()
         self._unreachable: deque[object] = deque(maxlen=_REMEMBERED)
         self._left_out: tuple[str, ...] = ()
@@ -139,7 +139,7 @@ class LocalMesh:
         self._stack.push_async_callback(self.proxies.stop)
         self._stack.callback(self.server.listen(self._heard))
         await self._run(authority, _START)
-        self._modes = {node: mode_of(authority.engine.program(node).layers) for node in self.sites}
+        self._modes = {node: self._modes_at(node) for node in self.sites}
         self._tell_closures()
         self.tell_unconsidered(authority.unread_objects)
         self.tell(Ready(len(self.sites), len(authority.policies), (time.monotonic() - began) * 1000))
@@ -207,14 +207,17 @@ class LocalMesh:
 
     def _changed_modes(self, touched: Collection[str], closed: Collection[str]) -> dict[str, tuple[Mode | None, Mode]]:
         """Return the modes that are others than before. Of a workload that is not as it should be nothing is said."""
-        before, self._modes = self._modes, {node: mode for node, mode in self._modes.items() if node in self.sites}
-        self._modes |= {node: mode_of(self.authority.engine.program(node).layers) for node in touched}
-        now = {node: self._modes[node] for node in touched if node not in closed and self.sites[node].ports}
-        return {
-            node: (before.get(node), mode)
-            for node, mode in now.items()
-            if mode is not before.get(node) and (node in before or mode is not Mode.ALLOW_LIST)
-        }
+        before, self._modes = self._modes, {node: modes for node, modes in self._modes.items() if node in self.sites}
+        self._modes |= {node: self._modes_at(node) for node in touched}
+        found: dict[str, tuple[Mode | None, Mode]] = {}
+        for node in touched:
+            if node not in closed:
+                found |= changed_modes(node, before.get(node), self._modes[node])
+        return found
+
+    def _modes_at(self, node: str) -> dict[int, Mode]:
+        layers = self.authority.engine.program(node).layers
+        return {port: mode_of(at_port(layer, port) for layer in layers) for port in self.sites[node].ports}
 
     def _missing(self, node: str) -> Iterator[str]:
         """Yield what a proxy has rejected, or may have accepted without looking at it."""
@@ -306,11 +309,11 @@ class LocalMesh:
 
     def _is_told(self, record: Mapping[str, Any]) -> bool:
         """Whether this is the end of a connection that no application took, which was told of before."""
-        source = record.get("source")
+        connection = tuple(record.get(key) for key in ("workload", "port", "source"))
         if record.get("eastgate") == UNREACHABLE:
-            self._unreachable.append(source)
-        elif record.get("eastgate") == "connection" and source in self._unreachable:
-            self._unreachable.remove(source)
+            self._unreachable.append(connection)
+        elif record.get("eastgate") == "connection" and connection in self._unreachable:
+            self._unreachable.remove(connection)
             return True
         return False
 

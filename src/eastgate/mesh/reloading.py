@@ -245,8 +245,8 @@ class Reloading:
                 self._mesh.tell(Broken(tuple(manifests.reporter.errors)))
             self._wrong = _places(manifests)
             if self._files.is_usable(manifests):
-                await self._enforce(manifests, began)
-            self._behind = bool(manifests.reporter.errors)
+                await self._enforce(manifests, began, mended=not manifests.reporter.errors and held is None)
+            self._behind = bool(manifests.reporter.errors) or (self._behind and held is not None)
         except Exception as error:
             self._behind = True
             said = printable(str(error)) or type(error).__name__
@@ -267,12 +267,11 @@ class Reloading:
             return ()
         return only_lets_in(self._mesh.authority, self._files.authority(manifests), gone)
 
-    async def _enforce(self, manifests: Manifests, began: float) -> None:
+    async def _enforce(self, manifests: Manifests, began: float, *, mended: bool) -> None:
         before = self._files.in_force
         self._files.check_unread(self._mesh.authority.world, manifests)
         found = None if self._unsure else difference(before, manifests)
-        awaited = self._behind and not manifests.reporter.errors
-        if found is not None and not found.put and not found.removed and not awaited:
+        if found is not None and not found.put and not found.removed and not (self._behind and mended):
             self._mesh.tell_unconsidered(manifests.unread)
             return  # nothing that anybody decides by
         self._warn(before, manifests)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -92,9 +92,10 @@ def run_tables(
         run.results.extend(_rejections(table, manifests))
         if problem := _unusable(table, manifests, run):
             run.results.append(Result(table, "its manifests can be read", table.span, problem))
-            if strict or manifests.strays:
-                run.results.extend(Result(table, case.name, case.span, problem, case.cites) for case in table.cases)
-                continue
+        if (problem and strict) or manifests.strays:
+            why = problem or _errors(manifests.strays)
+            run.results.extend(Result(table, case.name, case.span, why, case.cites) for case in table.cases)
+            continue
         if not table.cases:
             continue
         try:
@@ -148,14 +149,21 @@ def _unusable(table: Table, manifests: Manifests, run: Run) -> str | None:
     """Why a table cannot be decided: errors in its manifests other than those that it expects."""
     expected = {one.policy for one in table.rejects}
     allowed = {
-        id(error) for document, errors in manifests.rejected if expected & _names_of(document) for error in errors
+        id(error)
+        for document, errors in (*manifests.rejected, *manifests.broken)
+        if expected & _names_of(document)
+        for error in errors
     }
     surprising = [error for error in manifests.reporter.errors if id(error) not in allowed]
     if not surprising:
         return None
     run.diagnostics.extend(error for error in surprising if error not in run.diagnostics)
-    where = f" ({surprising[0].span})" if surprising[0].span is not None else ""
-    return f"its manifests have errors: {surprising[0].message}{where}"
+    return _errors(surprising)
+
+
+def _errors(errors: Sequence[Diagnostic]) -> str:
+    where = f" ({errors[0].span})" if errors[0].span is not None else ""
+    return f"its manifests have errors: {errors[0].message}{where}"
 
 
 def _decide(table: Table, case: Case, authority: Authority, coverage: Coverage | None) -> Result:
@@ -206,7 +214,8 @@ def _rejections(table: Table, manifests: Manifests) -> list[Result]:
 
 
 def _rejection_problem(one: Rejection, manifests: Manifests) -> str | None:
-    found = [errors for document, errors in manifests.rejected if one.policy in _names_of(document)]
+    rejected = (*manifests.rejected, *manifests.broken)
+    found = [errors for document, errors in rejected if one.policy in _names_of(document)]
     if not found:
         return f"expected {one.policy} to be rejected, it was not"
     codes = {error.code.id for error in found[0]}
