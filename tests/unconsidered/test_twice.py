@@ -1,4 +1,4 @@
-"""Objects that are written twice, and objects with errors: what they may be about has no answer, everything else has."""
+"""Objects that are written twice or have errors: what they may be about has no answer, and everything else has."""
 
 from __future__ import annotations
 

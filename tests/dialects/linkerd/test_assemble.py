@@ -76,11 +76,11 @@ LAYERS: list[tuple[str, str, list[tuple[str, list[str]]]]] = [
         server(spec=f"{HTTP}, accessPolicy: all-authenticated")
         + server_authorization("s", "meshTLS: {identities: [a]}")
         + policy("p", ON_SERVER, MESH_REF)
-        + policy("n", ON_NAMESPACE, MESH_REF)
+        + policy("m", ON_NAMESPACE, MESH_REF)
         + policy("a", ON_ACCOUNT, MESH_REF)
         + CLIENTS,
         [
-            (SCOPE, ["authorized (403): s, n, p, a, web accessPolicy all-authenticated, localhost"]),
+            (SCOPE, ["authorized (403): s, m, p, a, web accessPolicy all-authenticated, localhost"]),
             ("no Server has this port", ["authorized (0): a, localhost"]),
             ("no Server has this port", ["authorized (403): a, localhost"]),
         ],
