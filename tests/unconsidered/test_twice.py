@@ -36,6 +36,21 @@ def test_strict_answers_nothing(run: Run) -> None:
     assert run(ELSEWHERE + TWICE, *words).exit_code == 2
 
 
+_NETWORK_POLICY = """\
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: x, namespace: elsewhere}
+spec: {podSelector: {matchLabels: {app: %s}}}
+"""
+
+
+def test_the_same_twice_is_once(run: Run) -> None:
+    words = ("check", "--from", "sa:a/b", "--to", "pod:elsewhere/alone", "--port", "80")
+    assert run(ELSEWHERE + _NETWORK_POLICY % "alone" * 2, *words).exit_code == 3
+    assert run(ELSEWHERE + _NETWORK_POLICY % "x" + _NETWORK_POLICY % "alone", *words).exit_code == 2
+
+
 def test_lint_says_so(run: Run) -> None:
     done = run(ELSEWHERE + TWICE, "lint")
     assert done.exit_code == 2
