@@ -78,7 +78,7 @@ def run_tables(
     """Run every case of every table. Manifests that several tables share are read once.
 
     A name in a question that is probably misspelt is warned of; with `strict` its case fails. Where policies have
-    errors that a table does not expect, it fails; cases about something else are decided even so, except with `strict`.
+    errors that a table does not expect, it fails; other cases are decided even so, but not with `strict`.
     """
     run = Run(coverage=Coverage() if coverage else None)
     shared: dict[_Shared, Manifests] = {}
