@@ -1204,3 +1204,18 @@ allow if { "dev" in n; n["dev"]; count(n) == 2 }
 import future.keywords
 n { true }
 allow if { not "dev" in n }
+---
+allow { {x | input.roles[_]; 1 < 3} != set(); x := 2 }
+---
+allow { count([x | x := input.roles[_]]) == 2; x := 2; x == 2 }
+---
+import future.keywords
+allow { every x in input.roles { x != "" }; x := 2; x == 2 }
+---
+import future.keywords
+allow { every y in input.roles { y != x }; x := 2; x == 2 }
+---
+allow { x := 2; count([y | y := x]) == 1 }
+---
+import future.keywords
+allow { count([1 | some x in input.roles]) == 2; some x in input.roles; x == "dev" }

@@ -213,7 +213,7 @@ class _Resolver:
             early = above & set(_declares(literal))
             if early:
                 raise Problem(f"the variable {min(early)} is used before it is declared")
-            above |= variables(literal)
+            above |= _free(literal)
             plain = literal.literal if isinstance(literal, With) else literal
             if isinstance(plain, Assign):
                 if not _is_pattern(plain.target):
@@ -381,6 +381,21 @@ def _declares(literal: Literal) -> list[str]:
 def _mentioned(literal: Literal) -> set[str]:
     """The names in a literal and in the bodies inside it."""
     return variables(literal).union(*(_all_variables(closure) for closure in closures(literal)))
+
+
+def _free(literal: Term | Literal) -> set[str]:
+    """The names in a literal and in the bodies inside it, without those that the bodies declare."""
+    found = variables(literal)
+    for closure in closures(literal):
+        heads = (closure.key, closure.value)
+        if isinstance(closure, Collect):
+            inside = set[str]().union(*(_free(part) for part in (*closure.body, *heads) if part is not None))
+            own: set[str] = set()
+        else:
+            inside = set[str]().union(*map(_free, closure.body))
+            own = {one.name for one in (closure.key, closure.value) if one is not None}
+        found |= inside - own - {name for one in closure.body for name in _declares(one)}
+    return found
 
 
 def _is_wildcard(name: str) -> bool:
