@@ -216,7 +216,7 @@ class _Resolver:
             above |= _free(literal)
             plain = literal.literal if isinstance(literal, With) else literal
             if isinstance(plain, Assign):
-                if not _is_pattern(plain.target):
+                if not _is_target(plain.target) or _never_equal(plain.target, plain.value):
                     raise Problem("the target of `:=` must be a variable, or an array or object of them")
                 if own := variables(plain.target) & variables(plain.value):
                     raise Problem(f"the variable {min(own)} is used before it is declared")
@@ -540,11 +540,38 @@ def _unified(left: Term, right: Term, bound: Names) -> Names:
             given |= _unified(mine, other, bound | given)
         return given
     given = frozenset[str]()
+    if _never_equal(left, right):
+        return given
     if _has_values(right, bound) and _is_pattern(left):
         given |= variables(left)
     if _has_values(left, bound) and _is_pattern(right):
         given |= variables(right)
     return frozenset(name for name in given if not is_known(name))
+
+
+def _is_target(term: Term) -> bool:
+    """What `:=` can take apart: variables, nothing to compare with."""
+    match term:
+        case Var():
+            return True
+        case Array(items):
+            return all(map(_is_target, items))
+        case ObjectOf(pairs):
+            return all(isinstance(key, Scalar) and _is_target(one) for key, one in pairs)
+    return False
+
+
+def _never_equal(left: Term, right: Term) -> bool:
+    """Whether two collections that are written out have other sizes or keys, so that neither gives values."""
+    match left, right:
+        case Array(mine), Array(others):
+            return len(mine) != len(others)
+        case ObjectOf(mine), ObjectOf(others):
+            keys = [{key for key, _ in pairs} for pairs in (mine, others)]
+            return all(isinstance(key, Scalar) for each in keys for key in each) and keys[0] != keys[1]
+        case (Array(), ObjectOf()) | (ObjectOf(), Array()):
+            return True
+    return False
 
 
 def _is_pattern(term: Term) -> bool:
