@@ -13,6 +13,7 @@ from typing import Final
 
 from eastgate.rego.builtins import ARITIES
 from eastgate.rego.negation import hoisted
+from eastgate.rego.patterns import is_pattern, is_target, never_equal
 from eastgate.rego.syntax import (
     DATA,
     INPUT,
@@ -216,7 +217,7 @@ class _Resolver:
             above |= _free(literal)
             plain = literal.literal if isinstance(literal, With) else literal
             if isinstance(plain, Assign):
-                if not _is_target(plain.target) or _never_equal(plain.target, plain.value):
+                if not is_target(plain.target) or never_equal(plain.target, plain.value):
                     raise Problem("the target of `:=` must be a variable, or an array or object of them")
                 if own := variables(plain.target) & variables(plain.value):
                     raise Problem(f"the variable {min(own)} is used before it is declared")
@@ -540,50 +541,13 @@ def _unified(left: Term, right: Term, bound: Names) -> Names:
             given |= _unified(mine, other, bound | given)
         return given
     given = frozenset[str]()
-    if _never_equal(left, right):
+    if never_equal(left, right):
         return given
-    if _has_values(right, bound) and _is_pattern(left):
+    if _has_values(right, bound) and is_pattern(left):
         given |= variables(left)
-    if _has_values(left, bound) and _is_pattern(right):
+    if _has_values(left, bound) and is_pattern(right):
         given |= variables(right)
     return frozenset(name for name in given if not is_known(name))
-
-
-def _is_target(term: Term) -> bool:
-    """What `:=` can take apart: variables, nothing to compare with."""
-    match term:
-        case Var():
-            return True
-        case Array(items):
-            return all(map(_is_target, items))
-        case ObjectOf(pairs):
-            return all(isinstance(key, Scalar) and _is_target(one) for key, one in pairs)
-    return False
-
-
-def _never_equal(left: Term, right: Term) -> bool:
-    """Whether two collections that are written out have other sizes or keys, so that neither gives values."""
-    match left, right:
-        case Array(mine), Array(others):
-            return len(mine) != len(others)
-        case ObjectOf(mine), ObjectOf(others):
-            keys = [{key for key, _ in pairs} for pairs in (mine, others)]
-            return all(isinstance(key, Scalar) for each in keys for key in each) and keys[0] != keys[1]
-        case (Array(), ObjectOf()) | (ObjectOf(), Array()):
-            return True
-    return False
-
-
-def _is_pattern(term: Term) -> bool:
-    """A variable, or an array or object that is taken apart."""
-    match term:
-        case Var() | Scalar():
-            return True
-        case Array(items):
-            return all(_is_pattern(one) or not variables(one) for one in items)
-        case ObjectOf(pairs):
-            return all(not variables(key) and (_is_pattern(one) or not variables(one)) for key, one in pairs)
-    return False
 
 
 def _from_references(term: Term | Literal, bound: Names) -> Names:
@@ -593,7 +557,7 @@ def _from_references(term: Term | Literal, bound: Names) -> Names:
         given |= _from_references(child, bound | given)
     if isinstance(term, Ref) and _has_values(term.head, bound | given):
         for place in term.path:
-            if _is_pattern(place):
+            if is_pattern(place):
                 given |= frozenset(name for name in variables(place) if not is_known(name))
     return given - bound
 
