@@ -14,6 +14,7 @@ from typing import Final
 from eastgate.rego.builtins import ARITIES
 from eastgate.rego.negation import hoisted
 from eastgate.rego.patterns import is_pattern, is_target, never_equal
+from eastgate.rego.recursion import check_recursion
 from eastgate.rego.syntax import (
     DATA,
     INPUT,
@@ -93,7 +94,7 @@ def compiled(module: Module) -> Program:
             raise Problem(f"{name} is the name of a rule and of an import")
     resolver = _Resolver(module, grouped)
     found = {name: tuple(resolver.rule(rule) for rule in rules) for name, rules in grouped.items()}
-    _check_recursion(found)
+    check_recursion(found)
     return Program(found)
 
 
@@ -109,47 +110,6 @@ def _check_kinds(name: str, rules: list[Rule]) -> None:
         raise Problem(f"{name} has more than one default")
     if any(rule.default for rule in rules) and any(rule.key is not None or rule.arguments for rule in rules):
         raise Problem(f"{name} has a default, which only a rule with one value can have")
-
-
-def _check_recursion(rules: Mapping[str, tuple[Rule, ...]]) -> None:
-    uses = {name: {use for rule in each for use in _uses(rule)} & rules.keys() for name, each in rules.items()}
-    done: set[str] = set()
-
-    def visit(name: str, above: tuple[str, ...]) -> None:
-        if name in above:
-            raise Problem(f"the rule {name} depends on itself")
-        if name in done:
-            return
-        for use in uses[name]:
-            visit(use, (*above, name))
-        done.add(name)
-
-    for name in rules:
-        visit(name, ())
-
-
-def _uses(node: object) -> Iterator[str]:
-    """The names of rules that a rule, term or literal looks at."""
-    match node:
-        case Rule():
-            parts: Iterable[object] = (*(node.arguments or ()), node.key, node.value, *node.body, node.otherwise)
-        case Var(name):
-            if name.startswith(RULE):
-                yield name.removeprefix(RULE)
-            return
-        case Call(name, arguments):
-            yield name
-            parts = arguments
-        case Collect(_, key, value, body):
-            parts = (key, value, *body)
-        case Every(_, _, source, body):
-            parts = (source, *body)
-        case None:
-            return
-        case _:
-            parts = children(node)  # type: ignore[arg-type]  # terms and literals are left
-    for part in parts:
-        yield from _uses(part)
 
 
 # Names
