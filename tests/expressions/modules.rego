@@ -1204,3 +1204,38 @@ allow if { "dev" in n; n["dev"]; count(n) == 2 }
 import future.keywords
 n { true }
 allow if { not "dev" in n }
+---
+allow { {x | input.roles[_]; 1 < 3} != set(); x := 2 }
+---
+allow { count([x | x := input.roles[_]]) == 2; x := 2; x == 2 }
+---
+import future.keywords
+allow { every x in input.roles { x != "" }; x := 2; x == 2 }
+---
+import future.keywords
+allow { every y in input.roles { y != x }; x := 2; x == 2 }
+---
+allow { x := 2; count([y | y := x]) == 1 }
+---
+import future.keywords
+allow { count([1 | some x in input.roles]) == 2; some x in input.roles; x == "dev" }
+---
+allow { [k, "x"] := input.roles }
+allow { true }
+---
+allow { {"a": k} := [1] }
+allow { true }
+---
+allow { [k] := [1, 2] }
+allow { true }
+---
+allow { [k, j] := [1, 2]; j > k }
+---
+allow { {"a": x, "b": 2} = {"a": 1} }
+allow { true }
+---
+allow { {"a": x, "b": 2} = {"a": 1, "b": 2}; x == 1 }
+---
+allow { {"name": n} := {"name": input.user.name}; n == "alice" }
+---
+allow { [k, _] := input.roles; k == "dev" }

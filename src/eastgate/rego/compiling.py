@@ -13,6 +13,8 @@ from typing import Final
 
 from eastgate.rego.builtins import ARITIES
 from eastgate.rego.negation import hoisted
+from eastgate.rego.patterns import is_pattern, is_target, never_equal
+from eastgate.rego.recursion import check_recursion
 from eastgate.rego.syntax import (
     DATA,
     INPUT,
@@ -92,7 +94,7 @@ def compiled(module: Module) -> Program:
             raise Problem(f"{name} is the name of a rule and of an import")
     resolver = _Resolver(module, grouped)
     found = {name: tuple(resolver.rule(rule) for rule in rules) for name, rules in grouped.items()}
-    _check_recursion(found)
+    check_recursion(found)
     return Program(found)
 
 
@@ -108,47 +110,6 @@ def _check_kinds(name: str, rules: list[Rule]) -> None:
         raise Problem(f"{name} has more than one default")
     if any(rule.default for rule in rules) and any(rule.key is not None or rule.arguments for rule in rules):
         raise Problem(f"{name} has a default, which only a rule with one value can have")
-
-
-def _check_recursion(rules: Mapping[str, tuple[Rule, ...]]) -> None:
-    uses = {name: {use for rule in each for use in _uses(rule)} & rules.keys() for name, each in rules.items()}
-    done: set[str] = set()
-
-    def visit(name: str, above: tuple[str, ...]) -> None:
-        if name in above:
-            raise Problem(f"the rule {name} depends on itself")
-        if name in done:
-            return
-        for use in uses[name]:
-            visit(use, (*above, name))
-        done.add(name)
-
-    for name in rules:
-        visit(name, ())
-
-
-def _uses(node: object) -> Iterator[str]:
-    """The names of rules that a rule, term or literal looks at."""
-    match node:
-        case Rule():
-            parts: Iterable[object] = (*(node.arguments or ()), node.key, node.value, *node.body, node.otherwise)
-        case Var(name):
-            if name.startswith(RULE):
-                yield name.removeprefix(RULE)
-            return
-        case Call(name, arguments):
-            yield name
-            parts = arguments
-        case Collect(_, key, value, body):
-            parts = (key, value, *body)
-        case Every(_, _, source, body):
-            parts = (source, *body)
-        case None:
-            return
-        case _:
-            parts = children(node)  # type: ignore[arg-type]  # terms and literals are left
-    for part in parts:
-        yield from _uses(part)
 
 
 # Names
@@ -213,10 +174,10 @@ class _Resolver:
             early = above & set(_declares(literal))
             if early:
                 raise Problem(f"the variable {min(early)} is used before it is declared")
-            above |= variables(literal)
+            above |= _free(literal)
             plain = literal.literal if isinstance(literal, With) else literal
             if isinstance(plain, Assign):
-                if not _is_pattern(plain.target):
+                if not is_target(plain.target) or never_equal(plain.target, plain.value):
                     raise Problem("the target of `:=` must be a variable, or an array or object of them")
                 if own := variables(plain.target) & variables(plain.value):
                     raise Problem(f"the variable {min(own)} is used before it is declared")
@@ -383,6 +344,21 @@ def _mentioned(literal: Literal) -> set[str]:
     return variables(literal).union(*(_all_variables(closure) for closure in closures(literal)))
 
 
+def _free(literal: Term | Literal) -> set[str]:
+    """The names in a literal and in the bodies inside it, without those that the bodies declare."""
+    found = variables(literal)
+    for closure in closures(literal):
+        heads = (closure.key, closure.value)
+        if isinstance(closure, Collect):
+            inside = set[str]().union(*(_free(part) for part in (*closure.body, *heads) if part is not None))
+            own: set[str] = set()
+        else:
+            inside = set[str]().union(*map(_free, closure.body))
+            own = {one.name for one in (closure.key, closure.value) if one is not None}
+        found |= inside - own - {name for one in closure.body for name in _declares(one)}
+    return found
+
+
 def _is_wildcard(name: str) -> bool:
     return name.startswith("_") and name[1:].isdigit()
 
@@ -525,23 +501,13 @@ def _unified(left: Term, right: Term, bound: Names) -> Names:
             given |= _unified(mine, other, bound | given)
         return given
     given = frozenset[str]()
-    if _has_values(right, bound) and _is_pattern(left):
+    if never_equal(left, right):
+        return given
+    if _has_values(right, bound) and is_pattern(left):
         given |= variables(left)
-    if _has_values(left, bound) and _is_pattern(right):
+    if _has_values(left, bound) and is_pattern(right):
         given |= variables(right)
     return frozenset(name for name in given if not is_known(name))
-
-
-def _is_pattern(term: Term) -> bool:
-    """A variable, or an array or object that is taken apart."""
-    match term:
-        case Var() | Scalar():
-            return True
-        case Array(items):
-            return all(_is_pattern(one) or not variables(one) for one in items)
-        case ObjectOf(pairs):
-            return all(not variables(key) and (_is_pattern(one) or not variables(one)) for key, one in pairs)
-    return False
 
 
 def _from_references(term: Term | Literal, bound: Names) -> Names:
@@ -551,7 +517,7 @@ def _from_references(term: Term | Literal, bound: Names) -> Names:
         given |= _from_references(child, bound | given)
     if isinstance(term, Ref) and _has_values(term.head, bound | given):
         for place in term.path:
-            if _is_pattern(place):
+            if is_pattern(place):
                 given |= frozenset(name for name in variables(place) if not is_known(name))
     return given - bound
 

@@ -418,8 +418,7 @@ class _Parser:
         path: list[Term] = []
         while not self._now.spaced and self._is(".", "[", "("):
             if self._skip("."):
-                is_name = self._now.kind == "name" and not self._now.spaced and not self._is_keyword(self._now.text)
-                path.append(Scalar(self._take().text if is_name else self._bad_field()))
+                path.append(Scalar(self._field(self._tokens[self._at])))
             elif self._skip("["):
                 path.append(self._term())
                 self._expect("]")
@@ -432,8 +431,10 @@ class _Parser:
     def _is_keyword(self, name: str) -> bool:
         return name in self._keywords or (name in _RESERVED and name not in _LATER)
 
-    def _bad_field(self) -> str:
-        raise self._problem(f"{self._now.text!r} is no name of a field")
+    def _field(self, token: _Token) -> str:
+        if token.kind != "name" or token.spaced or self._is_keyword(token.text):
+            raise self._problem(f"{token.text!r} is no name of a field")
+        return self._take().text
 
     def _called(self, head: Term, path: list[Term]) -> str:
         if not isinstance(head, Var) or not all(isinstance(one, Scalar) and isinstance(one.value, str) for one in path):
