@@ -83,7 +83,7 @@ def _denied(cli: Cli) -> set[str]:
 
 
 # Each save, and what is denied after it.
-_SEQUENCES = {
+_SEQUENCES: dict[str, list[tuple[str | None, set[str]]]] = {
     "good, bad, good other": [
         (_policy(), {"cart"}),
         (_BAD, {"cart"}),

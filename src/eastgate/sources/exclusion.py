@@ -57,6 +57,7 @@ class Exclusion:
         """Whether a path is left out: the innermost set of patterns that says anything about it decides."""
         for folder, spec in reversed(self.sets):
             relative = os.path.relpath(path, folder).replace(os.sep, "/")
+            relative = os.fsencode(relative).decode("utf-8", "replace")  # patterns are about names that are UTF-8
             told = spec.check_file(relative + "/" if is_folder else relative).include  # type: ignore[attr-defined]
             if told is not None:
                 return bool(told)
