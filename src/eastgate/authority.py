@@ -227,7 +227,7 @@ def sort_documents(
     for document in documents:
         manifests.add(document)
     for document, error in twice:
-        if rejection.stays_in_namespace(document):
+        if not dialects.is_policy(document):
             manifests.rejected.append((document, [error]))
     manifests.settle()
     return manifests

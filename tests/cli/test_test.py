@@ -313,3 +313,10 @@ def test_with_strict_they_fail_their_cases(cli: Cli, shop: str) -> None:
     assert "error[EG0130]" in result.stderr
     assert "FAIL t.yaml:9 t: method\n     methods are compared with their letter case" in result.stdout
     assert result.stdout.endswith("0 passed, 3 failed\n")
+
+
+def test_a_table_of_another_version_is_not_run(cli: Cli) -> None:
+    Path("t.yaml").write_text(TABLE.replace("eastgate.dev/v1alpha1", "eastgate.dev/v1alpha2"))
+    result = cli("test", "t.yaml")
+    assert result.exit_code == 2
+    assert "write apiVersion: eastgate.dev/v1alpha1" in result.stderr

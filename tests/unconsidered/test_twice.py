@@ -31,6 +31,23 @@ def test_what_is_written_twice_closes_its_namespace(run: Run, source: str, to: s
     assert ("EG1036" in done.stderr) is (status == 2)
 
 
+_ROUTE = """\
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: r, namespace: twice}
+spec: {parentRefs: [{name: g, namespace: elsewhere}], hostnames: [%s]}
+"""
+
+
+def test_routes_that_are_written_twice_close_everything_and_are_listed(run: Run) -> None:
+    manifests = ELSEWHERE + _ROUTE % "a.example" + _ROUTE % "b.example"
+    assert run(manifests, "check", "--from", "sa:a/b", "--to", "pod:elsewhere/alone", "--port", "80").exit_code == 2
+    listed = run(manifests, "get", "workloads", "-A")
+    assert listed.exit_code == 0
+    assert "alone" in listed.stdout
+
+
 def test_strict_answers_nothing(run: Run) -> None:
     words = ("check", "--strict", "--from", "sa:twice/default", "--to", "pod:elsewhere/alone", "--port", "80")
     assert run(ELSEWHERE + TWICE, *words).exit_code == 2

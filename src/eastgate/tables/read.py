@@ -99,6 +99,10 @@ def _table(node: Node, file: Path, base: Settings, bounds: Bounds, handling: Han
         found.found.insert(
             0, Diagnostic(NOT_A_TABLE, f"this has cases, and is no {KIND}", place, f"write kind: {KIND}")
         )
+    version = node.get("apiVersion")
+    if version is not None and version.value != API_VERSION:
+        message = f"a {KIND} has the apiVersion {API_VERSION}"
+        found.report(NOT_A_TABLE, message, version.span, help=f"write apiVersion: {API_VERSION}")
     if not found.errors:
         spec = node["spec"]
         written = spec.get("settings")
