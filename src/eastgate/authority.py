@@ -19,6 +19,7 @@ from eastgate.engine.engine import Engine
 from eastgate.policy import OPEN, AskAll, Attachment, Known, Layer, PolicyRef, Request, Stances
 from eastgate.policy.attributes import Attribute
 from eastgate.questions import (
+    LABELS_UNKNOWN,
     NOT_CONSIDERED,
     POLICY_REJECTED,
     Arrival,
@@ -314,6 +315,10 @@ class Authority:
         sure = next((one for one in decisions if not one.allowed and id(one) not in closed), None)
         if closed and sure is None:
             raise _undecidable(next(iter(closed.values())))
+        for one in decisions:
+            for point in one.arrival.points:
+                if isinstance(point, str) and (uncertain := self.engine.uncertain(point)):
+                    raise _unlabelled(point, uncertain[0])
         decision = self._answer(question, decisions, sure)
         if standing(decision.unconsidered, self.unread, allowed=decision.allowed) is Standing.UNDECIDED:
             raise _not_considered(decision)
@@ -402,6 +407,11 @@ def _undecidable(policies: Sequence[rejection.Policy]) -> QuestionError:
     return QuestionError(
         POLICY_REJECTED, message, f"mend it ({policy.span.place}), or ask about something else", causes
     )
+
+
+def _unlabelled(point: str, policy: Policy) -> QuestionError:
+    message = f"{policy.ref} selects by a label that a cluster adds to pods, and {point} is derived from a template"
+    return QuestionError(LABELS_UNKNOWN, message, f"give real Pods, or mend it ({policy.span.place})")
 
 
 def _not_considered(decision: Decision) -> QuestionError:

@@ -85,6 +85,13 @@ POLICY_REJECTED = Code(
     "What a policy with errors says is unknown, so that nothing can be said of what it targets. Questions about "
     "everything else are answered, and `--strict` answers none.",
 )
+LABELS_UNKNOWN = Code(
+    "EG0122",
+    "a policy selects by a label that a cluster adds",
+    "Controllers and injectors add labels to pods (`pod-template-hash`, `job-name`, `linkerd.io/control-plane-ns` and "
+    "others), which no template shows. Whether a policy that selects by one applies to the pods of a template cannot "
+    "be told; give real Pods (`kubectl get pods -o yaml`), or select by labels of the template.",
+)
 NOT_CONSIDERED = Code(
     "EG0121",
     "what is not read could change the answer",

@@ -22,6 +22,7 @@ from eastgate.world import (
     Target,
     Workload,
     World,
+    is_added_label,
 )
 from eastgate.world.targets import namespace_of
 
@@ -59,6 +60,7 @@ class Attachments(Generic[P]):
         self.types: Counter[type] = Counter()  # how many policies there are of each
         self._shelves: dict[_Place, _Shelf[P]] = {}
         self._referring: dict[PolicyRef, set[PolicyRef]] = {}
+        self._by_added_labels: dict[PolicyRef, P] = {}
         for policy in policies:
             self._file(policy)
 
@@ -70,6 +72,16 @@ class Attachments(Generic[P]):
     def remove(self, ref: PolicyRef) -> set[str]:
         """Remove a policy, if it is there; tells which workloads it touched."""
         return self._touched(self._unfile(ref))
+
+    def uncertain(self, workload: Workload) -> list[P]:
+        """The policies of which nobody can tell whether they select the pods of a template: a cluster adds labels."""
+        if not self._by_added_labels or not workload.derived:
+            return []
+        return [
+            policy
+            for policy in self._by_added_labels.values()
+            if any(_may_select(target, workload, self._world) for target in policy.targets)
+        ]
 
     def _touched(self, policy: P | None) -> set[str]:
         if policy is None:
@@ -136,10 +148,13 @@ class Attachments(Generic[P]):
             self._shelves.setdefault(_place(target), {})[ref, number] = filed
         for other in policy.references:
             self._referring.setdefault(other, set()).add(ref)
+        if any(is_added_label(key) for target in policy.targets for key in _labels(target)):
+            self._by_added_labels[ref] = policy
         return before
 
     def _unfile(self, ref: PolicyRef) -> P | None:
         policy = self.policies.pop(ref, None)
+        self._by_added_labels.pop(ref, None)
         self.types[type(policy)] -= 1
         for number, target in enumerate(policy.targets if policy is not None else ()):
             place = _place(target)
@@ -177,6 +192,25 @@ def _place(target: Target) -> _Place:
             return namespace, None
         case GatewayNamed() | RouteNamed() | BackendNamed():
             return str(target)  # no Service has such a key, so no workload is asked about it
+
+
+def _labels(target: Target) -> Iterable[str]:
+    match target:
+        case PodsMatching(_, selector) | PodsAcross(_, selector):
+            return selector.keys
+        case _:
+            return ()
+
+
+def _may_select(target: Target, workload: Workload, world: World) -> bool:
+    match target:
+        case PodsMatching(namespace, selector):
+            return namespace == workload.namespace and selector.may_match(workload.labels)
+        case PodsAcross(namespaces, pods):
+            labels = world.namespace(workload.namespace).labels
+            return namespaces.matches(labels) and pods.may_match(workload.labels)
+        case _:
+            return False
 
 
 def _name(ref: PolicyRef) -> tuple[str, str, str, str]:

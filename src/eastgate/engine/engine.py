@@ -102,6 +102,11 @@ class Engine(Generic[P]):
         """How many policies there are of a type."""
         return self._attachments.types[kind]
 
+    def uncertain(self, point: str) -> list[P]:
+        """The policies that may target a point, or may not: they select by labels that a cluster adds to pods."""
+        workload = self.world.workloads.get(point)
+        return self._attachments.uncertain(workload) if workload is not None else []
+
     def attached(self, point: str) -> tuple[Attachment[P], ...]:
         """The policies that target a point, in the order of their names."""
         if point.startswith(_NAMED):

@@ -21,6 +21,7 @@ from eastgate.world import (
     RouteNamed,
     Selector,
     Target,
+    is_added_label,
 )
 from eastgate.world.gateways import BACKEND_KINDS
 
@@ -30,29 +31,6 @@ ISTIO_ROOT = "istio-system"  # policies in there are about all namespaces
 _REF = frozenset({"group", "kind", "name", "namespace", "port", "sectionName", "selector"})
 _ROUTES = frozenset({"GRPCRoute", "HTTPRoute", "TCPRoute", "TLSRoute", "UDPRoute"})
 _FOREIGN = ("io.cilium.", "io.kubernetes.", "reserved:", "cidr:", "k8s.", "any.")  # Cilium's own, or of either meaning
-_INJECTED = (
-    "istio.io/",
-    "linkerd.io/",
-    "security.istio.io/",
-    "service.istio.io/",
-    "topology.istio.io/",
-    "topology.kubernetes.io/",
-)
-_ADDED = frozenset(
-    {
-        "apps.kubernetes.io/pod-index",
-        "batch.kubernetes.io/controller-uid",
-        "batch.kubernetes.io/job-completion-index",
-        "batch.kubernetes.io/job-name",
-        "controller-revision-hash",
-        "controller-uid",
-        "job-name",
-        "pod-template-generation",
-        "pod-template-hash",
-        "rollouts-pod-template-hash",
-        "statefulset.kubernetes.io/pod-name",
-    }
-)
 
 Content = Mapping[str, object]
 
@@ -100,7 +78,7 @@ def selector_in(content: Content, key: str) -> Selector | None:
 
 def _label(key: str) -> str | None:
     """The label that a key stands for, where manifests show it: not what controllers and injectors add to pods."""
-    return None if key in _ADDED or key.startswith(_INJECTED) else key
+    return None if is_added_label(key) else key
 
 
 def _selector(content: Content, key: str, name: Callable[[str], str | None] = _label) -> Selector:

@@ -23,7 +23,7 @@ from eastgate.world.gateways import (
 )
 from eastgate.world.interpret import interpret
 from eastgate.world.kinds import WorldObject, object_id, uses, uses_kind
-from eastgate.world.labels import Operator, Requirement, Selector
+from eastgate.world.labels import Operator, Requirement, Selector, is_added_label
 from eastgate.world.manifest import Manifest
 from eastgate.world.names import dns_label_problem, dns_subdomain_problem, label_key_problem, label_value_problem
 from eastgate.world.objects import NAME_LABEL, Namespace, ObjectId, Service, ServiceAccount, ServicePort, moment
@@ -116,6 +116,7 @@ __all__ = [
     "dns_label_problem",
     "dns_subdomain_problem",
     "interpret",
+    "is_added_label",
     "label_key_problem",
     "label_value_problem",
     "matches_pattern",

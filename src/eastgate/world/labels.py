@@ -11,7 +11,37 @@ import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-__all__ = ["Operator", "Requirement", "Selector"]
+__all__ = ["Operator", "Requirement", "Selector", "is_added_label"]
+
+# Labels that a cluster adds to pods: injectors, by the beginning of the name, and controllers
+_INJECTED = (
+    "istio.io/",
+    "linkerd.io/",
+    "security.istio.io/",
+    "service.istio.io/",
+    "topology.istio.io/",
+    "topology.kubernetes.io/",
+)
+_ADDED = frozenset(
+    {
+        "apps.kubernetes.io/pod-index",
+        "batch.kubernetes.io/controller-uid",
+        "batch.kubernetes.io/job-completion-index",
+        "batch.kubernetes.io/job-name",
+        "controller-revision-hash",
+        "controller-uid",
+        "job-name",
+        "pod-template-generation",
+        "pod-template-hash",
+        "rollouts-pod-template-hash",
+        "statefulset.kubernetes.io/pod-name",
+    }
+)
+
+
+def is_added_label(key: str) -> bool:
+    """Whether controllers and injectors add this label to pods, so that no template shows it."""
+    return key in _ADDED or key.startswith(_INJECTED)
 
 
 class Operator(enum.StrEnum):
@@ -80,6 +110,20 @@ class Selector:
         if not self.match_labels <= labels.items():
             return False
         return all(requirement.matches(labels) for requirement in self.expressions)
+
+    def may_match(self, labels: Mapping[str, str]) -> bool:
+        """Whether the pods of a template with these labels may be selected, or not, by labels that a cluster adds."""
+        unknown = {key for key in self.keys if is_added_label(key) and key not in labels}
+        if not unknown:
+            return False
+        known = ((key, value) for key, value in self.match_labels if key not in unknown)
+        rest = Selector.of(dict(known), (one for one in self.expressions if one.key not in unknown))
+        return rest.matches(labels)
+
+    @property
+    def keys(self) -> set[str]:
+        """The labels that it looks at."""
+        return {key for key, _ in self.match_labels} | {one.key for one in self.expressions}
 
     @property
     def equalities(self) -> tuple[tuple[str, str], ...]:
