@@ -12,14 +12,14 @@ from tests.faults.conftest import pytest_pyfunc_call, runtime
 __all__ = ["attacked", "attacked_by_host", "pytest_pyfunc_call", "runtime"]
 
 
-@pytest.fixture(scope="session", params=PLACEMENTS, ids=str)
+@pytest.fixture(scope="module", params=PLACEMENTS, ids=str)
 def attacked(request: pytest.FixtureRequest) -> Iterator[Attacked]:
     """Every placement, one after the other."""
     with request.param.start(Trust()) as running:
         yield running
 
 
-@pytest.fixture(scope="session", params=[one for one in PLACEMENTS if one.any_host], ids=str)
+@pytest.fixture(scope="module", params=[one for one in PLACEMENTS if one.any_host], ids=str)
 def attacked_by_host(request: pytest.FixtureRequest) -> Iterator[Attacked]:
     """Every placement at which a request arrives whatever its host is."""
     with request.param.start(Trust()) as running:
