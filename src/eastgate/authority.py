@@ -104,7 +104,7 @@ class Manifests:
 
     @property
     def unsure(self) -> list[tuple[Document, list[Diagnostic]]]:
-        """What is no policy and has errors, or is written twice: nobody knows what exists of it."""
+        """Routes with errors, and objects that are written twice: nobody knows what exists of them."""
         return [one for one in self.rejected if not dialects.is_policy(one[0])]
 
     @property
@@ -213,8 +213,8 @@ def _says_the_same(first: Document, second: Document) -> bool:
         return False
     if dialects.unread(first) is not None:
         return first.data == second.data
-    told = interpret(cast("Manifest", first), Reporter())
-    return told is not None and told == interpret(cast("Manifest", second), Reporter())
+    declared = [interpret(cast("Manifest", one), Reporter(), one.default_namespace) for one in (first, second)]
+    return declared[0] is not None and declared[0] == declared[1]
 
 
 def sort_documents(

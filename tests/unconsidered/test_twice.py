@@ -68,6 +68,12 @@ def test_the_same_twice_is_once(run: Run) -> None:
     assert run(ELSEWHERE + _NETWORK_POLICY % "x" + _NETWORK_POLICY % "alone", *words).exit_code == 2
 
 
+def test_a_namespace_may_be_written_or_be_that_of_the_option(run: Run) -> None:
+    manifests = ELSEWHERE + ELSEWHERE.replace(", namespace: elsewhere", "")
+    words = ("check", "-n", "elsewhere", "--from", "sa:a/b", "--to", "pod:alone", "--port", "80")
+    assert run(manifests, *words).exit_code == 0
+
+
 def test_lint_says_so(run: Run) -> None:
     done = run(ELSEWHERE + TWICE, "lint")
     assert done.exit_code == 2
