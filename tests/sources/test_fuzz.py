@@ -46,6 +46,8 @@ def test_arbitrary_input_never_raises(name: str, content: str | bytes) -> None:
 @example("f.yaml", "items:\n-", False)
 @example("f.yaml", "\x85--- a\n...\n%TAG", False)
 @example("f.yaml", "\ufeff\ufeff-", False)
+@example("f.yaml", "\ufeff\ufeff&", False)
+@example("f.yaml", "\ufeff\ufeff*", False)
 @example("f.yaml", "...\n\ufeffa: 1", False)
 def test_text_made_of_syntax_never_raises(name: str, content: str, positioned: bool) -> None:
     _is_sound(read_text(name, content, positioned=always if positioned else never))

@@ -182,7 +182,7 @@ def _behind_the_end(trouble: Trouble) -> Diagnostic:
 
 def _alias(trouble: Trouble) -> Diagnostic:
     rest = trouble.span(trouble.since, rest_of_line=True)
-    sign = rest.underlined[0]
+    sign = next((one for one in rest.underlined if one in "&*"), "&")  # a mark of byte order may stand before it
     name = "alias" if sign == "*" else "anchor"
     return Diagnostic(
         YAML_SYNTAX,
