@@ -20,7 +20,7 @@ import pytest
 
 from eastgate.mesh.local.control import ControlClient
 from tests.cli.conftest import SHOP, Cli
-from tests.mesh.running import EASTGATE, Event, Up, remains, runtime_folder, up
+from tests.mesh.running import EASTGATE, PATIENCE, Event, Up, remains, runtime_folder, up
 
 WEB_TO_CART = ("--from", "sa:shop/web", "--to", "pod:shop/cart", "--port", "8080")
 ON_A_SERVICE = """
@@ -304,7 +304,7 @@ def test_it_stops_when_nobody_reads_it_any_more(tmp_path: Path, cli: Cli) -> Non
                 pass
             process.stdout.close()
             cli("call", "--name", "pipe", *WEB_TO_CART)
-            assert process.wait(10) == 0
+            assert process.wait(PATIENCE) == 0
 
 
 # What people see
@@ -350,12 +350,12 @@ def test_a_display_that_follows_on_a_terminal(cli: Cli, tmp_path: Path) -> None:
         assert "stopsready" not in shown
         process.send_signal(signal.SIGINT)
         shown = _until(terminal, shown, "stopped live: 5 proxies")
-        assert process.wait(10) == 0
+        assert process.wait(PATIENCE) == 0
         os.close(terminal)
         assert not (folder / "eastgate" / "live").exists()
 
 
-def _until(terminal: int, shown: str, text: str, timeout: float = 15) -> str:
+def _until(terminal: int, shown: str, text: str, timeout: float = PATIENCE) -> str:
     ends = time.monotonic() + timeout
     while text not in shown and time.monotonic() < ends:
         if select.select([terminal], [], [], 0.1)[0]:

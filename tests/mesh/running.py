@@ -21,6 +21,7 @@ from eastgate.mesh.local import procfs
 SHOP = Path(__file__).parents[2] / "examples" / "shop" / "manifests"
 EASTGATE = [sys.executable, "-c", "from eastgate.cli import main; main(prog_name='eastgate')"]
 Event = dict[str, Any]
+PATIENCE = 120.0  # seconds; longer than the mesh itself waits for its proxies
 
 
 class Up:
@@ -44,7 +45,7 @@ class Up:
 
     def end(self) -> str:
         """Wait for its end; gives what it said on standard error."""
-        self.process.wait(20)
+        self.process.wait(PATIENCE)
         self._reading.join(5)
         assert self.process.stdout is not None
         assert self.process.stderr is not None
@@ -53,13 +54,17 @@ class Up:
                 self.said = self.process.stderr.read()
         return self.said
 
-    def line(self, timeout: float = 15) -> str:
-        found = self._waiting.get(timeout=timeout)
+    def line(self, timeout: float = PATIENCE) -> str:
+        """Return the next line; fails with all that was printed so far where none comes."""
+        try:
+            found = self._waiting.get(timeout=timeout)
+        except queue.Empty:
+            raise AssertionError("\n".join([f"no line in {timeout:.0f} s, after:", *self.lines])) from None
         self.lines.append(found)
         return found
 
-    def until(self, event: str, timeout: float = 15) -> Event:
-        """The next event of this kind."""
+    def until(self, event: str, timeout: float = PATIENCE) -> Event:
+        """Return the next event of this kind."""
         ends = time.monotonic() + timeout
         while True:
             found: Event = json.loads(self.line(max(0.01, ends - time.monotonic())))
