@@ -10,7 +10,8 @@ from eastgate.lint.ground import AccessPolicy, GepPolicy, Policy
 from eastgate.places import Span
 from eastgate.policy import AccountsOf, Is, OneOf, PolicyRef, Predicate, Rule, Suffix, atoms
 from eastgate.policy.attributes import IDENTITY, MESH_NAME
-from eastgate.policy.spiffe import account_of, trust_domain_of
+from eastgate.policy.service_accounts import account_of
+from eastgate.policy.spiffe import trust_domain_of
 from eastgate.settings import Settings
 
 __all__ = ["Caller", "callers", "named", "rules"]
