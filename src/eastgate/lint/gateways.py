@@ -13,16 +13,17 @@ from eastgate.places import Span
 from eastgate.questions import Question
 from eastgate.world import GATEWAY_GROUP, BackendNamed, Gateway, GatewayNamed, Route, RouteNamed
 from eastgate.world.gateways import BACKEND_KINDS
+from eastgate.world.points import NamedPoint
 
 __all__ = ["uncovered_hosts", "unprotected"]
 
 
 def unprotected(ground: Ground) -> Iterator[Finding]:
     """Routes and Backends without any policy on their way, where others of the same Gateway have one."""
-    guarded = {str(target) for policy in ground.policies if not policy.audit for target in policy.targets}
+    guarded = {target for policy in ground.policies if not policy.audit for target in policy.targets}
     told: set[str] = set()
     for gateway in sorted(ground.world.gateways.values(), key=lambda one: one.key):
-        if str(GatewayNamed(gateway.namespace, gateway.name)) in guarded:
+        if GatewayNamed(gateway.namespace, gateway.name) in guarded:
             continue
         routes = _routes(gateway, ground)
         ways = {route.key: _ways(route) for route in routes}
@@ -45,20 +46,20 @@ def _routes(gateway: Gateway, ground: Ground) -> list[Route]:
     ]
 
 
-def _ways(route: Route) -> list[tuple[str, ...]]:
+def _ways(route: Route) -> list[tuple[NamedPoint, ...]]:
     """The points that requests pass behind the Gateway: the route, and the Backend if it leads to one."""
-    own = str(RouteNamed(route.namespace, route.name))
+    own = RouteNamed(route.namespace, route.name)
     backends = [backend for rule in route.rules for backend in rule.backends if not rule.redirects]
-    ways = [
-        (own, str(BackendNamed(one.namespace, one.name))) if one.kind in BACKEND_KINDS else (own,) for one in backends
+    ways: list[tuple[NamedPoint, ...]] = [
+        (own, BackendNamed(one.namespace, one.name)) if one.kind in BACKEND_KINDS else (own,) for one in backends
     ]
     return list(dict.fromkeys(ways))
 
 
-def _open(route: Route, ways: list[tuple[str, ...]], gateway: Gateway) -> Finding:
+def _open(route: Route, ways: list[tuple[NamedPoint, ...]], gateway: Gateway) -> Finding:
     ends = [way[-1] for way in ways]
     has = "has" if len(ends) == 1 else "have"
-    message = f"{enumerated(ends)} {has} no policy, and others behind Gateway {gateway.key} have one"
+    message = f"{enumerated(list(map(str, ends)))} {has} no policy, and others behind Gateway {gateway.key} have one"
     help_ = "target it, or the whole Gateway, with a policy"
     subjects = (route.key, f"Gateway/{gateway.key}", *dict.fromkeys(subject_of(end) for end in ends))
     example = command(Question("anonymous", f"route:{route.namespace}/{route.name}"))

@@ -21,6 +21,7 @@ from eastgate.places import Span
 from eastgate.policy import Attachment, PolicyRef, Rule
 from eastgate.settings import Settings
 from eastgate.world import GATEWAY_GROUP, Workload, World
+from eastgate.world.points import NamedPoint
 from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
 
 __all__ = [
@@ -39,15 +40,23 @@ __all__ = [
 
 Labels = dict[str, set[str]]  # the values of each key
 
+_DESTINATIONS = {GatewayNamed: "gateway", RouteNamed: "route", BackendNamed: "backend"}  # how questions name them
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
     """Points that decide alike: workloads of one class, or one Gateway, route or Backend."""
 
     program: Program
-    members: tuple[str, ...]
+    members: tuple[str, ...]  # workloads by their keys; otherwise the point in words
     attached: tuple[Attachment[Policy], ...]
-    is_workload: bool = True
+    destination: str  # the first, as questions name it
+    point: NamedPoint | None = None
+
+    @property
+    def is_workload(self) -> bool:
+        """Whether the points are workloads."""
+        return self.point is None
 
     @property
     def first(self) -> str:
@@ -57,20 +66,12 @@ class Group:
     @property
     def subjects(self) -> tuple[str, ...]:
         """All of them, as a finding knows them."""
-        return self.members if self.is_workload else tuple(subject_of(point) for point in self.members)
+        return self.members if self.point is None else (subject_of(self.point),)
 
     @property
     def named(self) -> str:
         """All of them, in a few words."""
         return enumerated(self.members)
-
-    @property
-    def destination(self) -> str:
-        """The first, as the destination of a question."""
-        if self.is_workload:
-            return f"pod:{self.first.partition(' ')[0]}"
-        kind, _, key = self.first.partition(" ")
-        return f"{'route' if kind == 'HTTPRoute' else kind.lower()}:{key}"
 
 
 class Ground:
@@ -122,15 +123,15 @@ class Ground:
         for number, program in programs.items():
             if program.layers:
                 keys = tuple(members[number])
-                yield Group(program, keys, engine.attached(keys[0]))
+                first = self.workload(keys[0])
+                yield Group(program, keys, engine.attached(first.key), f"pod:{first.namespace}/{first.name}")
 
     def _named_groups(self) -> Iterator[Group]:
         engine = self.authority.engine
-        named = (GatewayNamed, RouteNamed, BackendNamed)
-        points = {str(target) for policy in self.policies for target in policy.targets if isinstance(target, named)}
-        for point in sorted(points):
-            attached = engine.attached(point)
-            yield Group(engine.program(point), (point,), attached, is_workload=False)
+        points = {target for policy in self.policies for target in policy.targets if isinstance(target, NamedPoint)}
+        for point in sorted(points, key=str):
+            destination = f"{_DESTINATIONS[type(point)]}:{point.namespace}/{point.name}"
+            yield Group(engine.program(point), (str(point),), engine.attached(point), destination, point)
 
     def subjects_at(self, span: Span | None) -> tuple[str, ...]:
         """The policy or object in whose document something stands."""
@@ -218,9 +219,9 @@ class Ground:
         return frozenset(found)
 
 
-def subject_of(point: object) -> str:
-    """A Gateway, a route or a Backend as the subject of a finding: `Kind/namespace/name`."""
-    return str(point).replace(" ", "/", 1)
+def subject_of(point: NamedPoint) -> str:
+    """Name a Gateway, a route or a Backend as the subject of a finding: `Kind/namespace/name`."""
+    return f"{point.kind}/{point.namespace}/{point.name}"
 
 
 def enumerated(names: Sequence[str], most: int = 3) -> str:

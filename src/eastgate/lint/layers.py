@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eastgate.dialects.gep3779.provenance import PLACEMENTS
 from eastgate.engine.partial import truth
 from eastgate.lint import codes
 from eastgate.lint.ground import Ground, Group, enumerated
@@ -18,14 +19,14 @@ from eastgate.world import service_account_id
 __all__ = ["disagreeing_layers"]
 
 _MOST_RULES = 200  # of one layer
-_GEP = ("workload/network", "workload/application")
+_GEP = frozenset(PLACEMENTS.values())
 
 
 def disagreeing_layers(ground: Ground) -> Iterator[Finding]:
     """One example for each rule whose clients another layer refuses."""
     for group in ground.workload_groups:
-        linkerd = [layer for layer in group.program.layers if layer.name not in _GEP]
-        gep = [layer for layer in group.program.layers if layer.name in _GEP]
+        linkerd = [layer for layer in group.program.layers if layer.at not in _GEP]
+        gep = [layer for layer in group.program.layers if layer.at in _GEP]
         for one in gep:
             for other in linkerd:
                 yield from _refused(group, one, other, ground)
@@ -53,7 +54,7 @@ def _allowing(layer: Layer) -> list[Rule]:
         for stage in chain.stages
         if isinstance(stage, AllowAny)
         for rule in stage.rules
-        if rule.origin.policy is not None and not rule.origin.label
+        if rule.origin.policy is not None and rule.origin.derived is None
     ]
     return list({str(rule.origin): rule for rule in found}.values())
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from eastgate.dialects.linkerd.injected import probes_with
 from eastgate.dialects.linkerd.model import AuthorizationPolicy
+from eastgate.dialects.linkerd.provenance import INBOUND
 from eastgate.lint import codes, locating
 from eastgate.lint.ground import Ground, Group, Policy, enumerated
 from eastgate.lint.linkerd import ports_of, servers_on
@@ -30,7 +31,7 @@ _INJECT = "linkerd.io/inject"
 def denied_probes(ground: Ground) -> Iterator[Finding]:
     """Probes that no authorization lets in, whatever address the kubelet calls from."""
     for group in ground.workload_groups:
-        layer = next((one for one in group.program.layers if one.name == "workload/inbound"), None)
+        layer = next((one for one in group.program.layers if one.at == INBOUND), None)
         workload = ground.workload(group.first)
         owned = {port for server in servers_on(group) for port in ports_of(server, workload, ground)}
         for probe in probes_with(workload, owned, ground.world) if layer is not None else ():

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from urllib.parse import urlencode
 
+from eastgate.dialects.linkerd.provenance import INBOUND
 from eastgate.engine.compiled import Program
 from eastgate.lint import codes, locating
 from eastgate.lint.ground import Ground, Group
@@ -95,7 +96,7 @@ def _settings(settings: Settings) -> tuple[Settings, Settings]:
 
 
 def _inbound(program: Program) -> Layer | None:
-    return next((one for one in program.layers if one.name == "workload/inbound"), None)
+    return next((one for one in program.layers if one.at == INBOUND), None)
 
 
 def _route(chain: Chain) -> PolicyRef | None:

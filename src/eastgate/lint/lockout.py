@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eastgate.dialects.gep3779.provenance import PLACEMENTS
+from eastgate.dialects.linkerd.provenance import INBOUND
 from eastgate.lint import codes, locating
 from eastgate.lint.chains import Analysis, places
 from eastgate.lint.ground import Ground, Group, Policy
@@ -71,7 +73,7 @@ def _told(layer: Layer, group: Group, ground: Ground) -> Finding:
 
 def _responsible(layer: Layer, group: Group) -> list[Policy]:
     """The policies of this layer that are enforced on it, those that allow first."""
-    wanted = {"workload/network": "network", "workload/application": "application"}.get(layer.name)
+    wanted = next((level for level, placement in PLACEMENTS.items() if placement == layer.at), None)
     found = [
         one.policy
         for one in group.attached
@@ -84,4 +86,4 @@ def _responsible(layer: Layer, group: Group) -> list[Policy]:
 
 def _speaks(policy: Policy, layer: Layer) -> bool:
     """Linkerd attaches all of a namespace's policies to each of its pods; a Server is what closes a port."""
-    return layer.name != "workload/inbound" or policy.ref.kind == "Server"
+    return layer.at != INBOUND or policy.ref.kind == "Server"

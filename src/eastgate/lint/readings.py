@@ -10,6 +10,8 @@ from dataclasses import replace
 
 from eastgate import dialects
 from eastgate.diagnostics import Code
+from eastgate.dialects.accesspolicy.provenance import UnlistedCallerReading
+from eastgate.dialects.gep3779.provenance import DenyOnlyReading
 from eastgate.dialects.rejected import Policy as Rejected
 from eastgate.engine.compiled import Program, compile_layers
 from eastgate.lint import codes, locating
@@ -28,10 +30,11 @@ __all__ = ["assembled", "audited", "readings"]
 def readings(ground: Ground) -> Iterator[Finding]:
     """Each point at which another reading would decide a request otherwise."""
     for group in ground.groups:
-        said = {one for layer in group.program.layers for chain in layer.chains for one in chain.readings}
-        if any(one.startswith("denyOnly") for one in said):
+        chains = [chain for layer in group.program.layers for chain in layer.chains]
+        settings = {reading.setting for chain in chains for reading in chain.readings}
+        if DenyOnlyReading.setting in settings:
             yield from _reading(group, ground, "denyOnly", codes.READING_DENY_ONLY, _other_deny_only)
-        if any(one.startswith("unlistedCaller") for one in said):
+        if UnlistedCallerReading.setting in settings:
             yield from _reading(group, ground, "unlistedCaller", codes.READING_UNLISTED_CALLER, _other_unlisted)
         if any(one.service is not None for one in group.attached):
             yield from _reading(group, ground, "serviceTarget", codes.READING_SERVICE_TARGET, _other_service_target)

@@ -55,7 +55,7 @@ def _combined(ground: Ground) -> Iterator[Finding]:
                 for stage in chain.stages:
                     for rule in getattr(stage, "rules", ()):
                         policy = ground.policy_of(rule)
-                        if not isinstance(policy, AuthorizationPolicy) or policy.ref in told or rule.origin.label:
+                        if not isinstance(policy, AuthorizationPolicy) or policy.ref in told or rule.origin.derived:
                             continue
                         told.add(policy.ref)
                         if not is_possible(rule.when):

@@ -16,11 +16,11 @@ from eastgate.lint.chains import Analysis, Place, places
 from eastgate.lint.ground import Ground, Group
 from eastgate.lint.model import Finding
 from eastgate.lint.solving import GaveUp, witness
-from eastgate.policy import PolicyRef, Rule
+from eastgate.policy import Derived, PolicyRef, Rule, RuleKind
 
 __all__ = ["shadowed_rules"]
 
-RuleKey: TypeAlias = tuple[PolicyRef, int, str]
+RuleKey: TypeAlias = tuple[PolicyRef, int, Derived | None]
 
 _MOST_SUSPECTS = 8
 
@@ -65,9 +65,9 @@ def _chain(group: Group, analysis: Analysis, needed: set[RuleKey], idle: dict[Ru
 def key_of(rule: Rule) -> RuleKey | None:
     """What tells a rule apart; None of one that nobody wrote as a rule."""
     origin = rule.origin
-    if origin.policy is None or origin.label.startswith(("accessPolicy", "without an auth scheme")):
+    if origin.policy is None or origin.kind in (RuleKind.FALLBACK, RuleKind.UNCOVERED):
         return None
-    return origin.policy, origin.index, origin.label
+    return origin.policy, origin.index, origin.derived
 
 
 def _judged(place: Place, analysis: Analysis, group: Group) -> _Verdict | None:
@@ -123,7 +123,7 @@ def _told(verdicts: list[_Verdict]) -> Iterator[Finding]:
         come = "comes" if len(others) == 1 else "come"
         message = f"{rule.origin} can never match: {names} {come} first for every request that it matches"
         yield Finding(codes.SHADOWED, message, rule.origin.span, f"{where}; remove it, or narrow the other", subjects)
-    elif all(one.origin.label.startswith("accessPolicy") for one in others):
+    elif all(one.origin.kind is RuleKind.FALLBACK for one in others):
         message = f"{names} of the Server already lets in everybody whom {rule.origin.policy} names"
         help_ = f"{where}; write accessPolicy: deny on the Server, or remove the policy"
         yield Finding(codes.ACCESS_POLICY_WINS, message, rule.origin.span, help_, subjects)
