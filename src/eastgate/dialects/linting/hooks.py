@@ -1,0 +1,131 @@
+"""What every dialect tells lint of its policies, so that the general checks hold for all of them.
+
+Nothing here has a default: a dialect that has nothing to tell says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Generic, TypeVar
+
+from eastgate.diagnostics import Code
+from eastgate.dialects.linting.context import Check, Policy
+from eastgate.places import Span
+from eastgate.policy import Attachment, Layer, PolicyRef, Predicate, Rule
+from eastgate.policy.attributes import IDENTITY, MESH_NAME, Attribute
+from eastgate.settings import Settings
+from eastgate.world import Target
+
+__all__ = ["EmptyList", "Fallback", "Linting", "Naming", "Reading", "Statements", "naming_of"]
+
+P = TypeVar("P", bound=Policy)
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """A condition that may name callers, and the text in which they are named."""
+
+    when: Predicate
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyList:
+    """What a rule comes to that has an empty list somewhere within, and can match all the same."""
+
+    code: Code
+    outcome: str
+    help: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statements:
+    """What one policy states.
+
+    `rules` are those that mean the same wherever they apply. `naming` are the conditions that may name callers.
+    `targets` are those that must lead to something, written in the field `target_field` of the spec; where the dialect
+    itself tells of targets that lead nowhere, there are none. `allows`: its rules allow, and do not deny or ask.
+    `empty_list`: see there; None where such a rule is like any other.
+    """
+
+    rules: tuple[Rule, ...]
+    naming: tuple[Naming, ...]
+    targets: tuple[Target, ...]
+    target_field: str
+    allows: bool
+    empty_list: EmptyList | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading(Generic[P]):
+    """A setting that chooses one of two readings of a specification.
+
+    `other` gives the settings of the other reading. It matters where `shapes` says so of the layers and policies of a
+    point; `concerns` are the policies to speak of there.
+    """
+
+    setting: str
+    code: Code
+    other: Callable[[Settings], Settings]
+    shapes: Callable[[Sequence[Layer], Sequence[Attachment[P]]], bool]
+    concerns: Callable[[Attachment[P]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """How to tell that what an object lets in by itself makes a policy superfluous. Both are given the names of the
+    fallbacks and of the policy.
+    """
+
+    code: Code
+    message: Callable[[str, PolicyRef | None], str]
+    help: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linting(Generic[P]):
+    """All that lint knows of a dialect.
+
+    `governs` tells whether a policy has a say in a layer of its dialect that it is attached to. `enforced` gives the
+    same policy out of audit mode. `fallback` is for dialects whose objects let somebody in by themselves. `checks` are
+    those that only this dialect has, and `codes` are the modules with the codes of their findings.
+    """
+
+    model: type[P]
+    statements: Callable[[P], Statements]
+    governs: Callable[[P, Layer], bool]
+    enforced: Callable[[P], P]
+    readings: tuple[Reading[P], ...]
+    fallback: Fallback | None
+    checks: tuple[Check, ...]
+    codes: tuple[ModuleType, ...]
+
+    def governing(self, attached: Iterable[Attachment[object]], layer: Layer) -> list[P]:
+        """Choose the policies in force that have a say in a layer of this dialect."""
+        policies = [one.policy for one in self._own(attached)]
+        return [policy for policy in policies if not policy.audit and self.governs(policy, layer)]
+
+    def readings_at(
+        self, layers: Sequence[Layer], attached: Iterable[Attachment[object]]
+    ) -> list[tuple[Reading[P], list[P]]]:
+        """Choose the readings that matter at a point, each with the policies in force that it concerns."""
+        own = self._own(attached)
+        return [
+            (reading, [one.policy for one in own if not one.policy.audit and reading.concerns(one)])
+            for reading in self.readings
+            if reading.shapes(layers, own)
+        ]
+
+    def _own(self, attached: Iterable[Attachment[object]]) -> list[Attachment[P]]:
+        return [Attachment(policy, one.service) for one in attached if isinstance(policy := one.policy, self.model)]
+
+
+def naming_of(rules: Iterable[Rule]) -> tuple[Naming, ...]:
+    """Return the conditions of rules, each with the text that is about callers."""
+    return tuple(Naming(rule.when, rule.origin.part(_about_callers(rule))) for rule in rules)
+
+
+def _about_callers(rule: Rule) -> Attribute:
+    return IDENTITY if any(attribute == IDENTITY for attribute, _ in rule.origin.parts) else MESH_NAME
