@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
 
-from eastgate.dialects.linting import Finding, codes, enumerated, locating
+from eastgate.dialects.linting import Finding, codes, enumerated, locating, subject_of
 from eastgate.lint.context import command
-from eastgate.lint.ground import Ground, subject_of
+from eastgate.lint.ground import Ground
 from eastgate.questions import Question
 from eastgate.world import GATEWAY_GROUP, BackendNamed, Gateway, GatewayNamed, Route, RouteNamed
 from eastgate.world.gateways import BACKEND_KINDS
+from eastgate.world.points import NamedPoint
 
 __all__ = ["unprotected"]
-
-Point: TypeAlias = GatewayNamed | RouteNamed | BackendNamed
 
 
 def unprotected(ground: Ground) -> Iterator[Finding]:
@@ -45,18 +43,18 @@ def _routes(gateway: Gateway, ground: Ground) -> list[Route]:
     ]
 
 
-def _ways(route: Route) -> list[tuple[Point, ...]]:
+def _ways(route: Route) -> list[tuple[NamedPoint, ...]]:
     """Return the points that requests pass behind the Gateway: the route, and the Backend if it leads to one."""
     own = RouteNamed(route.namespace, route.name)
     backends = [backend for rule in route.rules for backend in rule.backends if not rule.redirects]
-    ways: list[tuple[Point, ...]] = [
+    ways: list[tuple[NamedPoint, ...]] = [
         (own, BackendNamed(backend.namespace, backend.name)) if backend.kind in BACKEND_KINDS else (own,)
         for backend in backends
     ]
     return list(dict.fromkeys(ways))
 
 
-def _open(route: Route, ways: list[tuple[Point, ...]], gateway: Gateway) -> Finding:
+def _open(route: Route, ways: list[tuple[NamedPoint, ...]], gateway: Gateway) -> Finding:
     ends = [way[-1] for way in ways]
     has = "has" if len(ends) == 1 else "have"
     message = (

@@ -18,14 +18,14 @@ from eastgate.places import Span
 from eastgate.policy import Attachment, PolicyRef, Rule, Stances
 from eastgate.settings import Settings
 from eastgate.world import GATEWAY_GROUP, Workload, World
+from eastgate.world.points import NamedPoint
 from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
 
-__all__ = ["Ground", "Group", "Labels", "Policy", "collected", "subject_of"]
+__all__ = ["Ground", "Group", "Labels", "Policy", "collected"]
 
 Labels = dict[str, set[str]]  # the values of each key
 
-_KINDS = {GatewayNamed: "Gateway", RouteNamed: "HTTPRoute", BackendNamed: "Backend"}
-_WORDS = {GatewayNamed: "gateway", RouteNamed: "route", BackendNamed: "backend"}  # of `eastgate check --to`
+_DESTINATIONS = {GatewayNamed: "gateway", RouteNamed: "route", BackendNamed: "backend"}  # how questions name them
 
 
 class Ground:
@@ -79,23 +79,20 @@ class Ground:
                 keys = tuple(members[number])
                 first = self.workload(keys[0])
                 destination = f"pod:{first.namespace}/{first.name}"
-                yield Group(program.layers, engine.attached(keys[0]), keys, keys, destination, is_workload=True)
+                yield Group(program.layers, engine.attached(first.key), keys, destination)
 
     def _named_groups(self) -> Iterator[Group]:
         engine = self.authority.engine
-        named = (GatewayNamed, RouteNamed, BackendNamed)
-        targets = {target for policy in self.policies for target in policy.targets if isinstance(target, named)}
-        for target in sorted(targets, key=str):
-            point = str(target)
-            layers, attached = engine.program(point).layers, engine.attached(point)
-            destination = f"{_WORDS[type(target)]}:{target.namespace}/{target.name}"
-            yield Group(layers, attached, (point,), (subject_of(target),), destination, is_workload=False)
+        points = {target for policy in self.policies for target in policy.targets if isinstance(target, NamedPoint)}
+        for point in sorted(points, key=str):
+            destination = f"{_DESTINATIONS[type(point)]}:{point.namespace}/{point.name}"
+            yield Group(engine.program(point).layers, engine.attached(point), (str(point),), destination, point)
 
     # What would be decided
 
     def program(self, group: Group) -> Program:
         """Return what decides at a group."""
-        return self.authority.engine.program(group.first)
+        return self.authority.engine.program(group.point or group.first)
 
     def assembled(self, group: Group, attached: Sequence[Attachment[Policy]], settings: Settings) -> Program:
         """Assemble the program of a group as other settings or other policies would make it."""
@@ -197,11 +194,6 @@ class Ground:
         found |= {identity.namespace for identity in self.world.objects if identity.namespace}
         found |= {policy.ref.namespace for policy in self.policies if policy.ref.namespace}
         return frozenset(found)
-
-
-def subject_of(target: GatewayNamed | RouteNamed | BackendNamed) -> str:
-    """Name a Gateway, a route or a Backend as the subject of a finding: `Kind/namespace/name`."""
-    return f"{_KINDS[type(target)]}/{target.namespace}/{target.name}"
 
 
 def collected(labels: Iterable[Mapping[str, str]]) -> Labels:

@@ -55,7 +55,7 @@ def _allowing(layer: Layer) -> list[Rule]:
         for stage in chain.stages
         if isinstance(stage, AllowAny)
         for rule in stage.rules
-        if rule.origin.policy is not None and not rule.origin.label
+        if rule.origin.policy is not None and rule.origin.derived is None
     ]
     return list({str(rule.origin): rule for rule in rules}.values())
 

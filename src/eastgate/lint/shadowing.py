@@ -16,11 +16,11 @@ from eastgate.lint.chains import Analysis, Place, places
 from eastgate.lint.ground import Ground, Group
 from eastgate.lint.hooks import linting_of
 from eastgate.lint.solving import GaveUp, witness
-from eastgate.policy import PolicyRef, Rule
+from eastgate.policy import Derived, PolicyRef, Rule, RuleKind
 
 __all__ = ["shadowed_rules"]
 
-RuleKey: TypeAlias = tuple[PolicyRef, int, str]
+RuleKey: TypeAlias = tuple[PolicyRef, int, Derived | None]
 
 _MOST_SUSPECTS = 8
 
@@ -65,14 +65,9 @@ def _chain(group: Group, analysis: Analysis, needed: set[RuleKey], idle: dict[Ru
 def key_of(rule: Rule) -> RuleKey | None:
     """What tells a rule apart; None of one that nobody wrote as a rule."""
     origin = rule.origin
-    if origin.policy is None or _is_fallback(rule) or origin.label.startswith("without an auth scheme"):
+    if origin.policy is None or origin.kind in (RuleKind.FALLBACK, RuleKind.UNCOVERED):
         return None
-    return origin.policy, origin.index, origin.label
-
-
-def _is_fallback(rule: Rule) -> bool:
-    """Tell whether a rule is what an object lets in by itself, beside policies."""
-    return rule.origin.label.startswith("accessPolicy")
+    return origin.policy, origin.index, origin.derived
 
 
 def _judged(place: Place, analysis: Analysis, group: Group) -> _Verdict | None:
@@ -128,7 +123,7 @@ def _findings(verdicts: list[_Verdict], ground: Ground) -> Iterator[Finding]:
         come = "comes" if len(others) == 1 else "come"
         message = f"{rule.origin} can never match: {names} {come} first for every request that it matches"
         yield Finding(codes.SHADOWED, message, rule.origin.span, f"{where}; remove it, or narrow the other", subjects)
-    elif all(_is_fallback(one) for one in others):
+    elif all(one.origin.kind is RuleKind.FALLBACK for one in others):
         fallback = _fallback(others[0], ground)
         message = fallback.message(names, rule.origin.policy)
         yield Finding(fallback.code, message, rule.origin.span, f"{where}; {fallback.help}", subjects)

@@ -85,7 +85,8 @@ class Enforcement:
         """Change some policies, which are published once; tells whose proxies that concerns."""
         engine = self.authority.engine
         points = [engine.remove_policy(ref) for ref in remove] + [engine.put_policy(policy) for policy in put]
-        touched = frozenset(point for some in points for point in some if point in self.sites)
+        keys = (point for some in points for point in some if isinstance(point, str))
+        touched = frozenset(key for key in keys if key in self.sites)
         self.publish(touched)
         return touched
 

@@ -125,7 +125,7 @@ def only_lets_in(before: Authority, after: Authority, refs: Iterable[PolicyRef])
 def _places(layers: Iterable[Layer]) -> set[Hashable]:
     """The kinds of stages that requests pass."""
     return {
-        (layer.name, number, chain.scope, type(stage), stage.name)
+        (layer.at, number, chain.scope, type(stage), stage.name)
         for layer in layers
         for number, chain in enumerate(layer.chains)
         for stage in chain.stages

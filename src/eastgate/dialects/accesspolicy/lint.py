@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from eastgate.dialects.accesspolicy import lint_codes as codes
 from eastgate.dialects.accesspolicy.model import Action, Policy
-from eastgate.dialects.linting import EmptyList, Linting, Reading, Statements, naming_of
+from eastgate.dialects.accesspolicy.provenance import UnlistedCallerReading
+from eastgate.dialects.linting import EmptyList, Linting, Reading, Statements, is_shaped, naming_of
 from eastgate.policy import Attachment, Layer
 from eastgate.settings import Settings, UnlistedCaller
 
@@ -36,7 +37,7 @@ def _enforced(policy: Policy) -> Policy:
 
 
 def _may_be_unlisted(layers: Sequence[Layer], _attached: Sequence[Attachment[Policy]]) -> bool:
-    return any(one.startswith("unlistedCaller") for layer in layers for chain in layer.chains for one in chain.readings)
+    return is_shaped(layers, UnlistedCallerReading.setting)
 
 
 def _other_unlisted_caller(settings: Settings) -> Settings:
@@ -51,7 +52,7 @@ LINTING: Linting[Policy] = Linting(
     enforced=_enforced,
     readings=(
         Reading(
-            "unlistedCaller",
+            UnlistedCallerReading.setting,
             codes.READING_UNLISTED_CALLER,
             _other_unlisted_caller,
             shapes=_may_be_unlisted,

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from eastgate.dialects.gep3779 import lint_codes as codes
 from eastgate.dialects.gep3779.model import Action, Policy
-from eastgate.dialects.linting import Linting, Reading, Statements, naming_of
+from eastgate.dialects.gep3779.provenance import PLACEMENTS, DenyOnlyReading
+from eastgate.dialects.linting import Linting, Reading, Statements, is_shaped, naming_of
 from eastgate.policy import Attachment, Layer
 from eastgate.settings import DenyOnly, MeshMode, ServiceTarget, Settings
 
@@ -26,7 +27,7 @@ def _statements(policy: Policy) -> Statements:
 
 
 def _governs(policy: Policy, layer: Layer) -> bool:
-    return layer.name == f"workload/{policy.level}"
+    return layer.at == PLACEMENTS[policy.level]
 
 
 def _enforced(policy: Policy) -> Policy:
@@ -37,7 +38,7 @@ def _enforced(policy: Policy) -> Policy:
 
 
 def _is_deny_only(layers: Sequence[Layer], _attached: Sequence[Attachment[Policy]]) -> bool:
-    return any(one.startswith("denyOnly") for layer in layers for chain in layer.chains for one in chain.readings)
+    return is_shaped(layers, DenyOnlyReading.setting)
 
 
 def _is_on_service(_layers: Sequence[Layer], attached: Sequence[Attachment[Policy]]) -> bool:
@@ -61,7 +62,7 @@ LINTING: Linting[Policy] = Linting(
     enforced=_enforced,
     readings=(
         Reading(
-            "denyOnly",
+            DenyOnlyReading.setting,
             codes.READING_DENY_ONLY,
             _other_deny_only,
             shapes=_is_deny_only,

@@ -14,7 +14,7 @@ from eastgate.dialects.kuadrant import lint_codes as codes
 from eastgate.dialects.kuadrant.assemble import in_force
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
 from eastgate.dialects.kuadrant.model import Policy
-from eastgate.dialects.linting import Context, Example, Finding, Linting, Statements, enumerated
+from eastgate.dialects.linting import Context, Example, Finding, Linting, Statements, enumerated, subject_of
 from eastgate.places import Span
 from eastgate.policy import Layer
 from eastgate.world import RouteNamed
@@ -40,8 +40,7 @@ def _policies(context: Context) -> list[Policy]:
 
 
 def _subjects(policy: Policy) -> tuple[str, str]:
-    kind = "HTTPRoute" if isinstance(policy.target, RouteNamed) else "Gateway"
-    return str(policy.ref), f"{kind}/{policy.target.namespace}/{policy.target.name}"
+    return str(policy.ref), subject_of(policy.target)
 
 
 # Conditions

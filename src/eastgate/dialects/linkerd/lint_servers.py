@@ -8,6 +8,7 @@ from functools import partial
 from eastgate.dialects.linkerd import lint_codes as codes
 from eastgate.dialects.linkerd.injected import injected_ports, ports_named
 from eastgate.dialects.linkerd.model import AuthorizationPolicy, Server, ServerAuthorization
+from eastgate.dialects.linkerd.provenance import INBOUND
 from eastgate.dialects.linting import Context, Finding, Group, enumerated, locating
 from eastgate.dialects.linting.codes import CONTRADICTION, NO_SUCH_TARGET
 from eastgate.dialects.linting.nearest import near
@@ -39,7 +40,7 @@ def servers_on(group: Group) -> list[Server]:
 
 def inbound_layer(layers: Iterable[Layer]) -> Layer | None:
     """Choose Linkerd's layer of a workload; None where it has none."""
-    return next((layer for layer in layers if layer.name == "workload/inbound"), None)
+    return next((layer for layer in layers if layer.at == INBOUND), None)
 
 
 def ports_of(server: Server, workload: Workload, world: World) -> frozenset[int]:
@@ -161,7 +162,7 @@ def check_combined_authentications(context: Context) -> Iterator[Finding]:
         stages = [stage for layer in group.layers for chain in layer.chains for stage in chain.stages]
         for rule in (rule for stage in stages if isinstance(stage, AllowAny | Observe) for rule in stage.rules):
             policy = context.policy_of(rule)
-            if not isinstance(policy, AuthorizationPolicy) or policy.ref in checked or rule.origin.label:
+            if not isinstance(policy, AuthorizationPolicy) or policy.ref in checked or rule.origin.derived:
                 continue
             checked.add(policy.ref)
             if not context.is_possible(rule.when):

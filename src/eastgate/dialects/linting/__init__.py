@@ -3,9 +3,18 @@
 A dialect's own checks need nothing else of lint.
 """
 
-from eastgate.dialects.linting.context import Check, Context, Decider, Group, Policy, enumerated
+from eastgate.dialects.linting.context import Check, Context, Decider, Group, Policy, enumerated, subject_of
 from eastgate.dialects.linting.findings import Example, Finding
-from eastgate.dialects.linting.hooks import EmptyList, Fallback, Linting, Naming, Reading, Statements, naming_of
+from eastgate.dialects.linting.hooks import (
+    EmptyList,
+    Fallback,
+    Linting,
+    Naming,
+    Reading,
+    Statements,
+    is_shaped,
+    naming_of,
+)
 
 __all__ = [
     "Check",
@@ -22,5 +31,7 @@ __all__ = [
     "Reading",
     "Statements",
     "enumerated",
+    "is_shaped",
     "naming_of",
+    "subject_of",
 ]

@@ -11,8 +11,9 @@ from eastgate.places import Span
 from eastgate.policy import Attachment, Chain, Layer, PolicyRef, Predicate, Request, Rule
 from eastgate.settings import Settings
 from eastgate.world import Target, Workload, World
+from eastgate.world.points import NamedPoint
 
-__all__ = ["Check", "Context", "Decider", "Group", "Policy", "Workloads", "enumerated"]
+__all__ = ["Check", "Context", "Decider", "Group", "Policy", "Workloads", "enumerated", "subject_of"]
 
 
 class Policy(Protocol):
@@ -43,16 +44,25 @@ class Policy(Protocol):
 class Group:
     """Points that decide alike: workloads of one class, or one Gateway, route or Backend.
 
-    `members` are their keys, `subjects` the same as findings name them, `destination` is the first of them as the
-    destination of a question.
+    `members` are workloads by their keys, or otherwise the `point` in words. `destination` is the first of them as
+    questions name it.
     """
 
     layers: tuple[Layer, ...]
     attached: tuple[Attachment[Policy], ...]
     members: tuple[str, ...]
-    subjects: tuple[str, ...]
     destination: str
-    is_workload: bool
+    point: NamedPoint | None = None
+
+    @property
+    def is_workload(self) -> bool:
+        """Whether the points are workloads."""
+        return self.point is None
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """All members, as findings name them."""
+        return self.members if self.point is None else (subject_of(self.point),)
 
     @property
     def first(self) -> str:
@@ -157,6 +167,11 @@ class Context(Workloads, Protocol):
 
 
 Check: TypeAlias = Callable[[Context], Iterable[Finding]]
+
+
+def subject_of(point: NamedPoint) -> str:
+    """Name a Gateway, a route or a Backend as the subject of a finding: `Kind/namespace/name`."""
+    return f"{point.kind}/{point.namespace}/{point.name}"
 
 
 def enumerated(names: Sequence[str], most: int = 3) -> str:

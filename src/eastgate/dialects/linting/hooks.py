@@ -18,7 +18,7 @@ from eastgate.policy.attributes import IDENTITY, MESH_NAME, Attribute
 from eastgate.settings import Settings
 from eastgate.world import Target
 
-__all__ = ["EmptyList", "Fallback", "Linting", "Naming", "Reading", "Statements", "naming_of"]
+__all__ = ["EmptyList", "Fallback", "Linting", "Naming", "Reading", "Statements", "is_shaped", "naming_of"]
 
 P = TypeVar("P", bound=Policy)
 
@@ -120,6 +120,11 @@ class Linting(Generic[P]):
 
     def _own(self, attached: Iterable[Attachment[object]]) -> list[Attachment[P]]:
         return [Attachment(policy, one.service) for one in attached if isinstance(policy := one.policy, self.model)]
+
+
+def is_shaped(layers: Iterable[Layer], setting: str) -> bool:
+    """Tell whether a setting chose the reading of some chain."""
+    return any(reading.setting == setting for layer in layers for chain in layer.chains for reading in chain.readings)
 
 
 def naming_of(rules: Iterable[Rule]) -> tuple[Naming, ...]:
