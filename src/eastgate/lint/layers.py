@@ -9,7 +9,7 @@ from eastgate.dialects.linting import Finding, codes, enumerated
 from eastgate.engine.partial import truth
 from eastgate.lint.context import command
 from eastgate.lint.ground import Ground, Group
-from eastgate.lint.hooks import lintings_by_layer
+from eastgate.lint.hooks import dialects_by_layer
 from eastgate.lint.possible import can_allow, chains_for
 from eastgate.lint.statements import Caller, named
 from eastgate.policy import AllowAny, Layer, Request, Rule
@@ -27,7 +27,7 @@ def disagreeing_layers(ground: Ground) -> Iterator[Finding]:
     for group in ground.workload_groups:
         if len(group.layers) < 2:
             continue
-        layers = zip(group.layers, lintings_by_layer(group, ground), strict=True)
+        layers = zip(group.layers, dialects_by_layer(group, ground), strict=True)
         for (layer, dialect), (other, other_dialect) in combinations(layers, 2):
             if dialect is not other_dialect:
                 yield from _refused(group, layer, other, ground)

@@ -13,7 +13,7 @@ from eastgate.dialects.linting import Finding, Reading, codes, enumerated, locat
 from eastgate.engine.compiled import Program
 from eastgate.lint.context import command
 from eastgate.lint.ground import Ground, Group, Policy
-from eastgate.lint.hooks import linting_of, lintings
+from eastgate.lint.hooks import readings_at
 from eastgate.lint.samples import sampled
 from eastgate.policy import Known, Request
 from eastgate.policy.attributes import ADDRESS, PORT, Attribute
@@ -25,9 +25,8 @@ __all__ = ["audited", "readings"]
 def readings(ground: Ground) -> Iterator[Finding]:
     """Tell of each point at which another reading would decide a request otherwise."""
     for group in ground.groups:
-        for linting in lintings():
-            for reading, concerned in linting.readings_at(group.layers, group.attached):
-                yield from _reading(group, ground, reading, concerned)
+        for reading, concerned in readings_at(group):
+            yield from _reading(group, ground, reading, concerned)
 
 
 def _reading(group: Group, ground: Ground, reading: Reading[Any], concerned: Sequence[Policy]) -> Iterator[Finding]:
@@ -82,7 +81,7 @@ def audited(ground: Ground) -> Iterator[Finding]:
         if not policy.audit:
             continue
         groups = [group for group in ground.groups if any(one.policy is policy for one in group.attached)]
-        enforced = linting_of(policy).enforced(policy)
+        enforced = replace(policy, audit=False)
         compared = [(group, _change(group, policy, enforced, ground)) for group in groups[:50]]
         changes = [(group, change) for group, change in compared if change is not None]
         if changes:

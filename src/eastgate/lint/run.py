@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from eastgate.authority import Authority, Manifests
@@ -11,7 +11,7 @@ from eastgate.dialects.linting import Finding
 from eastgate.lint.checks import CHECKS
 from eastgate.lint.context import CheckContext
 from eastgate.lint.ground import Ground
-from eastgate.lint.hooks import lintings
+from eastgate.lint.hooks import own_checks
 from eastgate.lint.suppression import without_suppressed
 from eastgate.unconsidered import diagnosed
 
@@ -35,11 +35,9 @@ def _findings(context: CheckContext, manifests: Manifests | None) -> Iterator[Fi
     yield from (Finding.of(warning, context.subjects_at(warning.span)) for warning in warnings)
     unread = diagnosed(authority.unread_objects.found, authority.unread)
     yield from (Finding.of(diagnostic) for diagnostic in unread)
-    for check in CHECKS:
+    checks: list[Callable[[CheckContext], Iterable[Finding]]] = [*CHECKS, *own_checks()]
+    for check in checks:
         yield from (_as_declared(finding, context) for finding in check(context))
-    for linting in lintings():
-        for own_check in linting.checks:
-            yield from (_as_declared(finding, context) for finding in own_check(context))
 
 
 def _as_declared(finding: Finding, ground: Ground) -> Finding:

@@ -28,14 +28,6 @@ def _statements(policy: Policy) -> Statements:
     )
 
 
-def _governs(_policy: Policy, _layer: Layer) -> bool:
-    return True
-
-
-def _enforced(policy: Policy) -> Policy:
-    return replace(policy, audit=False)
-
-
 def _may_be_unlisted(layers: Sequence[Layer], _attached: Sequence[Attachment[Policy]]) -> bool:
     return is_shaped(layers, UnlistedCallerReading.setting)
 
@@ -46,10 +38,8 @@ def _other_unlisted_caller(settings: Settings) -> Settings:
 
 
 LINTING: Linting[Policy] = Linting(
-    model=Policy,
     statements=_statements,
-    governs=_governs,
-    enforced=_enforced,
+    governs=lambda _policy, _layer: True,
     readings=(
         Reading(
             UnlistedCallerReading.setting,

@@ -30,10 +30,6 @@ def _governs(policy: Policy, layer: Layer) -> bool:
     return layer.at == PLACEMENTS[policy.level]
 
 
-def _enforced(policy: Policy) -> Policy:
-    return replace(policy, audit=False)
-
-
 # Readings
 
 
@@ -56,10 +52,8 @@ def _other_service_target(settings: Settings) -> Settings:
 
 
 LINTING: Linting[Policy] = Linting(
-    model=Policy,
     statements=_statements,
     governs=_governs,
-    enforced=_enforced,
     readings=(
         Reading(
             DenyOnlyReading.setting,

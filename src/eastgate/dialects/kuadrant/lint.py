@@ -6,7 +6,6 @@ Authorino skips what is denied here where a condition errs, and takes sets in `a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from eastgate.authconfig.guards import erring_guards, sets_apart
 from eastgate.authconfig.model import Pattern, Predicate
@@ -16,7 +15,6 @@ from eastgate.dialects.kuadrant.hosts import ANY, is_inside
 from eastgate.dialects.kuadrant.model import Policy
 from eastgate.dialects.linting import Context, Example, Finding, Linting, Statements, enumerated, subject_of
 from eastgate.places import Span
-from eastgate.policy import Layer
 from eastgate.world import RouteNamed
 
 __all__ = ["LINTING"]
@@ -25,14 +23,6 @@ __all__ = ["LINTING"]
 def _statements(_policy: Policy) -> Statements:
     """Return nothing: a scheme decides for itself, and `examine` tells of missing targets."""
     return Statements(rules=(), naming=(), targets=(), target_field="targetRef", allows=False, empty_list=None)
-
-
-def _governs(_policy: Policy, _layer: Layer) -> bool:
-    return True
-
-
-def _enforced(policy: Policy) -> Policy:
-    return replace(policy, audit=False)
 
 
 def _policies(context: Context) -> list[Policy]:
@@ -124,10 +114,8 @@ def _uncovered(policy: Policy, host: str, span: Span, covered: list[str], contex
 
 
 LINTING: Linting[Policy] = Linting(
-    model=Policy,
     statements=_statements,
-    governs=_governs,
-    enforced=_enforced,
+    governs=lambda _policy, _layer: True,
     readings=(),
     fallback=None,
     checks=(_check_erring_conditions, _check_sets_in_any, _check_uncovered_hosts),

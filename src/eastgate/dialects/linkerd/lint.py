@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from eastgate.dialects.linkerd import lint_codes as codes
 from eastgate.dialects.linkerd.lint_proxies import check_annotations, check_probes, check_proxies
@@ -73,15 +72,9 @@ def _governs(resource: Resource, _layer: Layer) -> bool:
     return isinstance(resource, Server)
 
 
-def _enforced(resource: Resource) -> Resource:
-    return replace(resource, audit=False)
-
-
 LINTING: Linting[Resource] = Linting(
-    model=Resource,
     statements=_statements,
     governs=_governs,
-    enforced=_enforced,
     readings=(),
     fallback=Fallback(
         codes.ACCESS_POLICY_WINS,

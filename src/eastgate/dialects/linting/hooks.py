@@ -88,38 +88,17 @@ class Fallback:
 class Linting(Generic[P]):
     """All that lint knows of a dialect.
 
-    `governs` tells whether a policy has a say in a layer of its dialect that it is attached to. `enforced` gives the
-    same policy out of audit mode. `fallback` is for dialects whose objects let somebody in by themselves. `checks` are
-    those that only this dialect has, and `codes` are the modules with the codes of their findings.
+    `statements` gives what a policy states. `governs` tells whether a policy has a say in a layer of its dialect that
+    it is attached to. `readings` are the settings that choose one. `fallback` is for dialects whose objects let
+    somebody in by themselves. `checks` are those that only this dialect has, `codes` the modules with their codes.
     """
 
-    model: type[P]
     statements: Callable[[P], Statements]
     governs: Callable[[P, Layer], bool]
-    enforced: Callable[[P], P]
     readings: tuple[Reading[P], ...]
     fallback: Fallback | None
     checks: tuple[Check, ...]
     codes: tuple[ModuleType, ...]
-
-    def governing(self, attached: Iterable[Attachment[object]], layer: Layer) -> list[P]:
-        """Choose the policies in force that have a say in a layer of this dialect."""
-        policies = [one.policy for one in self._own(attached)]
-        return [policy for policy in policies if not policy.audit and self.governs(policy, layer)]
-
-    def readings_at(
-        self, layers: Sequence[Layer], attached: Iterable[Attachment[object]]
-    ) -> list[tuple[Reading[P], list[P]]]:
-        """Choose the readings that matter at a point, each with the policies in force that it concerns."""
-        own = self._own(attached)
-        return [
-            (reading, [one.policy for one in own if not one.policy.audit and reading.concerns(one)])
-            for reading in self.readings
-            if reading.shapes(layers, own)
-        ]
-
-    def _own(self, attached: Iterable[Attachment[object]]) -> list[Attachment[P]]:
-        return [Attachment(policy, one.service) for one in attached if isinstance(policy := one.policy, self.model)]
 
 
 def is_shaped(layers: Iterable[Layer], setting: str) -> bool:
