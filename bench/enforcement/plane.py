@@ -13,7 +13,7 @@ from bench.enforcement.envoys import Envoy
 from bench.enforcement.origin import Way, origin
 from bench.enforcement.rules import SERVER
 from bench.plans import TRUST_DOMAIN
-from eastgate.identity import EmbeddedAuthority, Svid, TrustBundles
+from eastgate.identity import EmbeddedCa, Svid, TrustBundles
 from eastgate.mesh.listening import wait_until_listening
 from eastgate.mesh.local.addresses import Addresses
 from eastgate.mesh.sites import Site
@@ -39,7 +39,7 @@ class Plane:
         self.tokens = Tokens()
         self.server = AdsServer(self.store, self.tokens)
         self.envoys: dict[str, Envoy] = {}
-        self._authority = EmbeddedAuthority(TRUST_DOMAIN)
+        self._authority = EmbeddedCa(TRUST_DOMAIN)
         self._svids: dict[str, Svid] = {}
         self._stack = contextlib.AsyncExitStack()
 

@@ -27,7 +27,7 @@ _TIMEOUT = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Who makes a call: an identity or none, and the source address."""
+    """The identity, or none, and the source address from which a call is made."""
 
     identity: str | None
     address: str

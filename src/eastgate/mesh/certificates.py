@@ -6,7 +6,7 @@ import ssl
 from collections.abc import Callable, Iterable
 from types import TracebackType
 
-from eastgate.identity import EmbeddedAuthority, Rotation, Svid, SvidSource, TrustBundles, client_context
+from eastgate.identity import EmbeddedCa, Rotation, Svid, SvidSource, TrustBundles, client_context
 from eastgate.mesh.events import Noted, OnEvent
 from eastgate.mesh.metrics import MeshMetrics
 from eastgate.policy.spiffe import trust_domain_of
@@ -35,7 +35,7 @@ class Certificates:
         self._naming = Naming(settings)
         self._metrics = metrics
         self._on_event = on_event
-        self._stand_ins: dict[str, EmbeddedAuthority] = {}
+        self._stand_ins: dict[str, EmbeddedCa] = {}
         self._rotation = Rotation(source, on_renewed=on_renewed, on_failure=self._on_failure)
 
     async def __aenter__(self) -> Certificates:
@@ -53,11 +53,11 @@ class Certificates:
 
     def federate(self, domains: Iterable[str]) -> list[str]:
         """Create stand-in CAs for these trust domains and trust them; return those that are new."""
-        if not isinstance(self.source, EmbeddedAuthority):
+        if not isinstance(self.source, EmbeddedCa):
             return []
         new = sorted({domain for domain in domains if domain not in self.bundles.trust_domains})
         for domain in new:
-            stand_in = self._stand_ins[domain] = EmbeddedAuthority(domain)
+            stand_in = self._stand_ins[domain] = EmbeddedCa(domain)
             self.source.federate(domain, stand_in.bundles.of_domain(domain))
         return new
 
@@ -77,13 +77,13 @@ class Certificates:
         if domain == self.bundles.own:
             svid = await self.source.svid(identity, self._names(identity))
         else:
-            svid = await self._stand_ins.setdefault(domain, EmbeddedAuthority(domain)).svid(identity)
+            svid = await self._stand_ins.setdefault(domain, EmbeddedCa(domain)).svid(identity)
         return client_context(svid, self.bundles, self.bundles.own)
 
     def _names(self, identity: str) -> tuple[str, ...]:
         """Return the DNS names of an identity's SVID: its Linkerd name. SPIRE decides itself what to put there."""
         name = self._naming.mesh_name(identity)
-        return () if name == identity or not isinstance(self.source, EmbeddedAuthority) else (name,)
+        return () if name == identity or not isinstance(self.source, EmbeddedCa) else (name,)
 
     def _on_failure(self, identity: str, error: Exception) -> None:
         self._metrics.renewal_failures.inc()

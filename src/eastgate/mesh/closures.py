@@ -46,7 +46,7 @@ class Closure:
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """How to close a port: `listener` replaces the one that decides connections.
+    """The way to close a port: `listener` replaces the one that decides connections.
 
     `outer` is the listener before it. Should a proxy reject even `listener`, it is removed, which no proxy can reject.
     `audit` decides nothing, so a proxy that rejects it is no reason to close.

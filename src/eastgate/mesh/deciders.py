@@ -36,7 +36,7 @@ _HANDSHAKES = (
 
 @dataclass(frozen=True, slots=True)
 class Decider:
-    """What decided: a rule of a policy, or no rule, and then `text` says why. `position` is file:line, where known."""
+    """The rule that decided; without a policy it was none, and `text` says why. `position` is file:line, if known."""
 
     text: str
     policy: str | None = None

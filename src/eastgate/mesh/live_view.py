@@ -117,7 +117,7 @@ class LiveView:
         edge = self._edges.get(key)
         if edge is None:
             if len(self._edges) >= _MOST_ROWS:
-                del self._edges[min(self._edges, key=lambda one: self._edges[one].number)]
+                del self._edges[min(self._edges, key=lambda row: self._edges[row].number)]
             edge = self._edges[key] = _Edge(number, observation, self._event_text.find_decider(observation))
         edge.number, edge.observation, edge.decider = number, observation, self._event_text.find_decider(observation)
         edge.allowed += observation.allowed
@@ -138,7 +138,7 @@ class LiveView:
         """Return the rows that had calls latest, in the order in which they were first seen."""
         if not self._edges:
             return Text("no calls yet", style="dim")
-        latest = sorted(self._edges.items(), key=lambda one: one[1].number)[-rows:]
+        latest = sorted(self._edges.items(), key=lambda row: row[1].number)[-rows:]
         shown = {key for key, _ in latest}
         edges = [(key, edge) for key, edge in self._edges.items() if key in shown]
         numbers = max(1, *(len(str(edge.number)) for _, edge in edges))
@@ -190,8 +190,9 @@ def _widths(
     width: int, callers: Sequence[str], workloads: Sequence[str], lasts: Sequence[str]
 ) -> tuple[int, int, int, int]:
     """Return the widths of caller, workload, last request and decider, for their joint width; 0 leaves one out."""
-    names = [max(map(len, one)) for one in (callers, workloads)]
-    wanted = [min(one, _WIDEST_NAME) if sum(names) + _LAST_WIDTH + 2 * _GAP > width else one for one in names]
+    names = [max(map(len, column)) for column in (callers, workloads)]
+    is_tight = sum(names) + _LAST_WIDTH + 2 * _GAP > width
+    wanted = [min(longest, _WIDEST_NAME) if is_tight else longest for longest in names]
     least = max(0, width - _LAST_WIDTH - 2 * _GAP)
     if sum(wanted) > least:  # each gets at most its share, and what the other leaves
         half = least // 2
@@ -215,8 +216,8 @@ def _last_call(observation: Observation) -> str:
 
 def _decided_by(decider: Decider) -> Text:
     by = decider.text.partition("/")[2] if decider.policy else decider.text
-    place = f"  {PurePath(decider.file).name}:{decider.line}" if decider.file else ""
-    return Text.assemble(printable(by), (printable(place), "dim"))
+    position = f"  {PurePath(decider.file).name}:{decider.line}" if decider.file else ""
+    return Text.assemble(printable(by), (printable(position), "dim"))
 
 
 def _cell(value: str) -> Text:
@@ -235,6 +236,6 @@ def workload_table(rows: list[tuple[str, str, str, str, str]], width: int) -> Ta
             table.add_column(title, overflow="fold", justify="right" if title == "policies" else "left")
     for row in rows:
         table.add_row(
-            *(_cell(one) for title, one in zip(titles, row, strict=True) if title != "identity" or not narrow)
+            *(_cell(value) for title, value in zip(titles, row, strict=True) if title != "identity" or not narrow)
         )
     return table

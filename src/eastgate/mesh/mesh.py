@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from eastgate.authority import Authority
-from eastgate.identity import BundlesChanged, EmbeddedAuthority, Lifetimes, Svid, SvidSource, WorkloadApi
+from eastgate.identity import BundlesChanged, EmbeddedCa, Lifetimes, Svid, SvidSource, WorkloadApi
 from eastgate.mesh.access_log import UNREACHABLE, read_record
 from eastgate.mesh.certificates import Certificates
 from eastgate.mesh.closures import Closure
@@ -72,7 +72,7 @@ _REMEMBERED = 100  # connections that no application took
 
 @dataclass(frozen=True, slots=True)
 class MeshOptions:
-    """How a mesh is run. `apps` are applications of the user, by `namespace/name` or `namespace/name:port`."""
+    """The options of a mesh. `apps` are applications of the user, by `namespace/name` or `namespace/name:port`."""
 
     name: str = DEFAULT_NAME
     network: str | None = None
@@ -131,7 +131,7 @@ class LocalMesh:
         authority = self._read(self.settings)
         self.rundir = self._stack.enter_context(RunDir.acquire(self.options.name))
         guard = self._stack.enter_context(Guard(self.rundir))
-        source = self.options.source or EmbeddedAuthority(self.settings.trust_domain, lifetimes=self.options.lifetimes)
+        source = self.options.source or EmbeddedCa(self.settings.trust_domain, lifetimes=self.options.lifetimes)
         if isinstance(source, WorkloadApi):
             await self._stack.enter_async_context(source)
         self.certificates = await self._stack.enter_async_context(

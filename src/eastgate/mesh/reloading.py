@@ -122,7 +122,8 @@ class ManifestFiles:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read, the files that are being written, those that were emptied, and whether others were rendered.
+    """The manifests that were read, the files that are being written, those that were emptied, and whether others were
+    rendered.
 
     A rendered manifest depends on all files: if one of them is being written, none of it can be relied on.
     """

@@ -116,7 +116,7 @@ def _is_shown(event: MeshEvent, verbose: bool) -> bool:
 
 def _row(mesh: LocalMesh, site: Site) -> tuple[str, str, str, str, str]:
     ports = [f"{bound}" if bound == port else f"{bound} (for {port})" for port, bound in sorted(site.ports.items())]
-    address = ", ".join(f"{site.address}:{port}" if not place else f":{port}" for place, port in enumerate(ports))
+    address = ", ".join(f"{site.address}:{port}" if not index else f":{port}" for index, port in enumerate(ports))
     apps = list(dict.fromkeys(application_of(site, port) for port in sorted(site.apps)))
     policies = len(mesh.authority.engine.attached(site.workload))
     identity = identity_of(mesh.authority.world.workloads[site.workload], mesh.settings)
@@ -125,24 +125,26 @@ def _row(mesh: LocalMesh, site: Site) -> tuple[str, str, str, str, str]:
 
 def example_call(mesh: LocalMesh) -> str | None:
     """Return a command that makes a call, one that a policy allows if there is one soon; None without any port."""
-    world, found, tried = mesh.authority.world, None, 0
-    accounts = sorted({f"sa:{one.namespace}/{one.service_account}" for one in world.workloads.values() if one.is_pod})
+    world, first, tried = mesh.authority.world, None, 0
+    pods = (workload for workload in world.workloads.values() if workload.is_pod)
+    accounts = sorted({f"sa:{pod.namespace}/{pod.service_account}" for pod in pods})
     for key, site in sorted(mesh.sites.items()):
         workload = world.workloads[key]
+        own = f"sa:{workload.namespace}/{workload.service_account}"
         for port in sorted(site.ports):
-            for account in (one for one in accounts if one != f"sa:{workload.namespace}/{workload.service_account}"):
+            for account in (other for other in accounts if other != own):
                 question = Question(account, f"pod:{workload.namespace}/{workload.name}", port, "GET", "/", headers={})
                 tried += 1
-                found = found or question
+                first = first or question
                 if tried > _MOST_TRIES:
-                    return _command(found, mesh)
+                    return _command(first, mesh)
                 try:
                     decision = mesh.authority.enforced(question)
                 except QuestionError:
                     continue
                 if decision.allowed and decision.policy is not None:
                     return _command(question, mesh)
-    return _command(found, mesh) if found is not None else None
+    return _command(first, mesh) if first is not None else None
 
 
 def _command(question: Question, mesh: LocalMesh) -> str:
