@@ -36,6 +36,7 @@ __all__ = ["Difference", "ManifestFiles", "Reloading", "difference"]
 
 _WATCH_DELAY = 0.05  # seconds, after which the files are being watched
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0  # seconds between looks at a file that is being written
+_LONGEST_RETRY = 30.0  # seconds, at most, between tries to enforce a change that failed
 _LONG_WAIT = 2.0  # seconds, after which people want to know what is waited for
 _OLDEST_SAVE = 5.0  # seconds; a file that was changed longer ago was put there by a rename, or the clock was set
 
@@ -198,6 +199,7 @@ class Reloading:
         self._holding = Holding()
         self._pending = PendingFiles()
         self._next_read: float | None = None  # seconds until the next read, without an event
+        self._failure: _Failure | None = None  # of the last reload
 
     async def run(self) -> None:
         """Follow the files until cancelled. What changed while the mesh was starting is noticed too."""
@@ -219,6 +221,17 @@ class Reloading:
             await asyncio.wait([watching])
 
     async def _watch(self, saved: asyncio.Queue[frozenset[str]]) -> None:
+        """Queue the changed files. A watcher that fails starts again: files that nobody watches are never enforced."""
+        while True:
+            try:
+                await self._watch_once(saved)
+            except Exception as error:
+                reason = printable(str(error)) or type(error).__name__
+                self._mesh.emit(Noted(f"watching the files failed, and begins again: {reason}", trouble=True))
+                await asyncio.sleep(_LONGEST_PAUSE)
+                saved.put_nowait(frozenset())  # what changed meanwhile
+
+    async def _watch_once(self, saved: asyncio.Queue[frozenset[str]]) -> None:
         def on_poll(reason: str) -> None:
             self._mesh.emit(
                 Noted(f"files are looked at every now and then, since they cannot be watched: {printable(reason)}")
@@ -254,10 +267,14 @@ class Reloading:
             if self._files.is_usable(manifests):
                 await self._enforce(manifests, began, mended=not manifests.reporter.errors and held is None)
             self._behind = bool(manifests.reporter.errors) or (self._behind and held is not None)
+            self._failure = None
         except Exception as error:
             self._behind = True
-            message = printable(str(error)) or type(error).__name__
-            self._mesh.emit(Noted(f"a change could not be enforced: {message}", trouble=True))
+            reason = printable(str(error)) or type(error).__name__
+            if self._failure is None or self._failure.reason != reason:
+                self._failure = _Failure(reason, _LONGEST_PAUSE)
+                self._mesh.emit(Noted(f"a change could not be enforced: {reason}", trouble=True))
+            self._next_read = self._failure.next_pause()
 
     def _report_waiting(self, reading: Reading) -> float | None:
         """Report files that were waited for long; return the seconds until the next read."""
@@ -298,6 +315,19 @@ class Reloading:
         new = [warning for warning in _warnings(after) if (warning.code.id, warning.message) not in reported]
         if new:
             self._mesh.emit(Noted(render_all(new), trouble=True))
+
+
+@dataclass(slots=True)
+class _Failure:
+    """Why the last change was not enforced, and how long to wait before it is tried again."""
+
+    reason: str
+    pause: float
+
+    def next_pause(self) -> float:
+        """Return the pause, and double the next one."""
+        pause, self.pause = self.pause, min(2 * self.pause, _LONGEST_RETRY)
+        return pause
 
 
 @dataclass(slots=True)
