@@ -1,19 +1,51 @@
-"""How generated tests run: anew each time on a developer's machine, the same each time in CI. And real servers."""
+"""How tests run: generated ones anew each time on a developer's machine, the same each time in CI; which are quick; and
+real servers.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import nullcontext
 
 import pytest
 from hypothesis import settings
 
+from tests import quick
 from tests.programs import ApiServer
+
+_PROGRAMS = {"apiserver", "authorino", "expressions", "real", "spire"}
 
 # A shared machine may stand still for a while, so no single example is held to a deadline.
 settings.register_profile("explore", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "explore")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="only tests that start no process, with few examples each")
+
+
+def pytest_configure() -> None:
+    quick.watch()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if quick.is_real(item.path):
+            item.add_marker("real")
+    if config.getoption("--quick"):
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("real")])
+        items[:] = [item for item in items if not item.get_closest_marker("real")]
+        for item in items:
+            quick.fewer_examples(getattr(item, "obj", None))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    marked = {mark.name for mark in item.iter_markers()}
+    with nullcontext() if marked & _PROGRAMS else quick.without_processes():
+        return (yield)
 
 
 @pytest.fixture(scope="session")
