@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 import pytest
 from hypothesis import settings
@@ -32,20 +32,31 @@ def pytest_configure() -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        if quick.is_real(item.path):
-            item.add_marker("real")
+        if (marker := quick.mark_of(item.path)) is not None:
+            item.add_marker(marker)
     if config.getoption("--quick"):
-        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("real")])
-        items[:] = [item for item in items if not item.get_closest_marker("real")]
+        chosen = [item for item in items if not any(map(item.get_closest_marker, ("real", "slow")))]
+        config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+        items[:] = chosen
         for item in items:
             quick.fewer_examples(getattr(item, "obj", None))
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    marked = {mark.name for mark in item.iter_markers()}
-    with nullcontext() if marked & _PROGRAMS else quick.without_processes():
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    with _guarded(item):
         return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    with _guarded(item):
+        return (yield)
+
+
+def _guarded(item: pytest.Item) -> AbstractContextManager[None]:
+    may_start = _PROGRAMS & {marker.name for marker in item.iter_markers()}
+    return nullcontext() if may_start else quick.without_processes()
 
 
 @pytest.fixture(scope="session")

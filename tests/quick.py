@@ -1,6 +1,7 @@
 """Which tests are quick: those that start no process and talk to nobody, which `make quick` runs.
 
-The others are listed here, by folder or file, so that nobody has to remember a marker. A quick test that starts a
+The others are listed here, by folder or file, so that nobody has to remember a marker; where only one test of a file
+is not quick it has the marker itself, `real` or `slow`. A quick test that starts a
 process, or that connects to anything but this machine, fails wherever it runs.
 """
 
@@ -15,7 +16,7 @@ from pathlib import Path
 from hypothesis import settings
 from hypothesis.errors import InvalidArgument
 
-__all__ = ["EXAMPLES", "fewer_examples", "is_real", "watch", "without_processes"]
+__all__ = ["EXAMPLES", "fewer_examples", "mark_of", "watch", "without_processes"]
 
 ROOT = Path(__file__).parent
 
@@ -26,6 +27,7 @@ REAL = (
     "cli/test_call.py",
     "cli/test_identities.py",
     "cli/test_lazy.py",
+    "cli/test_openness.py",
     "cli/test_saving.py",
     "cli/test_up.py",
     "differential",
@@ -33,11 +35,23 @@ REAL = (
     "expressions/test_upstream.py",
     "faults",
     "identity",
+    "lint/test_integrations.py",
     "mesh",
     "programs",
+    "sources/test_kustomize.py",
+    "test_bench.py",
     "xds/server",
 )
 """Folders and files of tests that start Envoys, commands or servers."""
+
+SLOW = (
+    "analysis/test_speed.py",
+    "dialects/kuadrant/test_schemes_no_document_crashes.py",
+    "engine/test_long_lists.py",
+    "gjson/test_bounds.py",
+    "sources/test_limits.py",
+)
+"""Others that take long."""
 
 EXAMPLES = 15
 """How many examples a generated test looks at in a quick run."""
@@ -47,10 +61,13 @@ _STARTS = {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "p
 _forbidden = False
 
 
-def is_real(path: Path) -> bool:
-    """Tell whether a file of tests may start processes."""
+def mark_of(path: Path) -> str | None:
+    """Return the marker of all tests of a file that are not quick."""
     relative = path.relative_to(ROOT).as_posix()
-    return any(relative == real or relative.startswith(f"{real}/") for real in REAL)
+    for marker, files in (("real", REAL), ("slow", SLOW)):
+        if any(relative == file or relative.startswith(f"{file}/") for file in files):
+            return marker
+    return None
 
 
 @contextmanager
@@ -73,7 +90,7 @@ def _look(event: str, arguments: tuple[object, ...]) -> None:
     if not _forbidden:
         return
     if event in _STARTS:
-        raise AssertionError(f"a quick test starts a process ({event}): list its file in {__name__}.REAL")
+        raise AssertionError(f"a quick test starts a process ({event}): mark it `real`, or list its file in {__name__}")
     if event == "socket.connect" and not _is_here(arguments[1]):
         raise AssertionError(f"a test connects to {arguments[1]!r}, which is not this machine")
 
