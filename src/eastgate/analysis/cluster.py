@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, TypeVar, cast
+from typing import TypeVar, cast
 
 from eastgate.authority import Authority, sort_documents
-from eastgate.diagnostics import Code, Diagnostic, Reporter
+from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.dialects import Policy, accesspolicy, gep3779
 from eastgate.dialects.accesspolicy.model import Action as AccessAction
 from eastgate.dialects.gep3779.model import Action, Tier
+from eastgate.dialects.linting import Finding
 from eastgate.policy import Layer, Observe, PolicyRef, rules_of
 from eastgate.settings import Settings
 from eastgate.sources import Document
@@ -25,37 +26,9 @@ from eastgate.world import ObjectId
 from eastgate.world.points import NamedPoint, Point
 from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
 
-__all__ = ["Cluster", "Effects", "Finding", "effects_of"]
+__all__ = ["Cluster", "Effects", "effects_of"]
 
 T = TypeVar("T")
-
-
-class Finding(Protocol):
-    """What there is to know of a finding of lint, which is a package above this one."""
-
-    @property
-    def code(self) -> Code:
-        """Its code."""
-        ...
-
-    @property
-    def message(self) -> str:
-        """What it says."""
-        ...
-
-    @property
-    def severity(self) -> str:
-        """How bad it is."""
-        ...
-
-    @property
-    def subjects(self) -> tuple[str, ...]:
-        """What it is about."""
-        ...
-
-    def to_json(self) -> dict[str, object]:
-        """As plain data."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from eastgate.diagnostics import Diagnostic
 from eastgate.dialects.base import Condition, Dialect, Scene
@@ -20,6 +20,9 @@ from eastgate.sources import Document
 from eastgate.sources.codes import DUPLICATE_OBJECT
 from eastgate.unconsidered.locating import content_of, located, selector_in
 from eastgate.world import CONTROLLER_KINDS, Everything, GatewayNamed, PodsMatching, Target, World, dns_label_problem
+
+if TYPE_CHECKING:
+    from eastgate.dialects.linting import Linting
 
 __all__ = ["DIALECT", "UNREADABLE", "Policy", "rejected", "stays_in_namespace"]
 
@@ -156,4 +159,12 @@ def _conditions(policy: Policy, _policies: Sequence[Policy], _settings: Settings
     return (Condition("Accepted", "False", "Invalid", message),)
 
 
-DIALECT: Dialect[Policy] = Dialect(name="Rejected", model=Policy, kinds=(), layers=_layers, status=_conditions)
+def _lint() -> Linting[Policy]:
+    from eastgate.dialects.rejected_lint import LINTING
+
+    return LINTING
+
+
+DIALECT: Dialect[Policy] = Dialect(
+    name="Rejected", model=Policy, kinds=(), layers=_layers, lint=_lint, status=_conditions
+)

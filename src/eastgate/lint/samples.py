@@ -85,7 +85,7 @@ def _values(group: Group) -> dict[Attribute, list[object]]:
 
 
 def _rules(group: Group) -> Iterator[Rule]:
-    for layer in group.program.layers:
+    for layer in group.layers:
         for chain in layer.chains:
             for stage in chain.stages:
                 yield from rules_of(stage)
