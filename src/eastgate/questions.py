@@ -13,7 +13,6 @@ from ipaddress import ip_address
 from typing import TypeVar
 
 from eastgate.diagnostics import Code, Diagnostic, did_you_mean
-from eastgate.journey import through_gateway, through_route
 from eastgate.policy import Known, Request, known
 from eastgate.policy.attributes import (
     ADDRESS,
@@ -328,6 +327,8 @@ def _destinations(question: Question, asked: Request, world: World, settings: Se
             for workload, values in _behind(service, question.port, world):
                 yield workload.key, (workload.key,), values
         case "gateway":
+            from eastgate.journey import through_gateway  # most questions need no routes
+
             gateway = _declared("Gateway", question.to, world.gateways, settings)
             for where, points, routed_to in through_gateway(gateway, asked, world, any_host=question.is_bare_message):
                 yield where, points, {**port, **_handshake(question), BACKEND: routed_to}
@@ -336,6 +337,8 @@ def _destinations(question: Question, asked: Request, world: World, settings: Se
             point = BackendNamed(backend.namespace, backend.name)
             yield f"backend {backend.key}", (point,), {**port, BACKEND: backend.key}
         case "route":
+            from eastgate.journey import through_route
+
             route = _route(question.to, world, settings)
             for where, points, routed_to in through_route(route, asked, world):
                 yield where, points, {**port, **_handshake(question), BACKEND: routed_to}
