@@ -168,7 +168,6 @@ def _inheriting(dataclass: Decorator) -> type[Any]:
 
 
 MAKERS = (
-    *(
     _plain,
     _bare,
     _single,

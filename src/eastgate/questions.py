@@ -13,7 +13,7 @@ from ipaddress import ip_address
 from typing import TypeVar
 
 from eastgate.diagnostics import Code, Diagnostic, did_you_mean
-from eastgate.policy import Known, Layer, Request, known
+from eastgate.policy import Known, Request, known
 from eastgate.policy.attributes import (
     ADDRESS,
     AUTHORITY,
@@ -57,6 +57,7 @@ from eastgate.world import (
     service_account_id,
     spiffe_problem,
 )
+from eastgate.world.points import Point
 from eastgate.world.targets import BackendNamed
 
 __all__ = ["Arrival", "Question", "QuestionError", "arrivals", "callers_of"]
@@ -182,16 +183,16 @@ def _claim(value: object) -> str:
 class Arrival:
     """One request, and where it arrives: the points of enforcement that it passes, in path order.
 
-    A point is a key of the engine, or a layer that stands for what is in the way by itself: no route, say.
+    The way may end before it leads anywhere, in a `DeadEnd`.
     """
 
     where: str
-    points: tuple[str | Layer, ...]
+    points: tuple[Point, ...]
     request: Request
 
 
 Values = dict[Attribute, Known]
-Destination = tuple[str, tuple[str | Layer, ...], Values]
+Destination = tuple[str, tuple[Point, ...], Values]
 
 
 def arrivals(question: Question, world: World, settings: Settings) -> list[Arrival]:
@@ -333,7 +334,7 @@ def _destinations(question: Question, asked: Request, world: World, settings: Se
                 yield where, points, {**port, **_handshake(question), BACKEND: routed_to}
         case "backend":
             backend = _declared("Backend", question.to, world.backends, settings)
-            point = str(BackendNamed(backend.namespace, backend.name))
+            point = BackendNamed(backend.namespace, backend.name)
             yield f"backend {backend.key}", (point,), {**port, BACKEND: backend.key}
         case "route":
             from eastgate.journey import through_route
