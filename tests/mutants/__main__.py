@@ -7,6 +7,7 @@ import random
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 from tests.mutants.mutating import Mutant, mutants_of
@@ -21,7 +22,9 @@ def main() -> int:
     fates: Counter[Fate] = Counter()
     for name in options.subjects or SUBJECTS:
         subject = SUBJECTS[name]
-        if fate_of(None, subject.tests) is not Fate.SURVIVED:
+        if options.tests:
+            subject = replace(subject, tests=tuple(options.tests))
+        if not options.unchecked and fate_of(None, subject.tests) is not Fate.SURVIVED:
             print(f"{name}: the tests fail on the code as it is", file=sys.stderr)
             return 2
         mutants = [mutant for mutant in _mutants(subject) if options.only in str(mutant)]
@@ -40,6 +43,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, default=100, metavar="N", help="how many mutants of each (100)")
     parser.add_argument("--seed", type=int, default=1, help="which ones (1)")
     parser.add_argument("--only", default="", metavar="TEXT", help="those whose line of the list has this text in it")
+    parser.add_argument("--tests", nargs="+", metavar="PATH", help="other tests than those of the subject")
+    parser.add_argument(
+        "--unchecked", action="store_true", help="do not see first whether the tests pass without errors"
+    )
     parser.add_argument("--log", type=Path, metavar="FILE", help="where the fate of each is written")
     return parser.parse_args()
 
