@@ -44,9 +44,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="which ones (1)")
     parser.add_argument("--only", default="", metavar="TEXT", help="those whose line of the list has this text in it")
     parser.add_argument("--tests", nargs="+", metavar="PATH", help="other tests than those of the subject")
-    parser.add_argument(
-        "--unchecked", action="store_true", help="do not see first whether the tests pass without errors"
-    )
+    parser.add_argument("--unchecked", action="store_true", help="do not see first whether the tests pass as it is")
     parser.add_argument("--log", type=Path, metavar="FILE", help="where the fate of each is written")
     return parser.parse_args()
 
