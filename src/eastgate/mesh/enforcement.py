@@ -85,7 +85,8 @@ class Enforcement:
         """Change some policies and publish once; return the workloads whose proxies that concerns."""
         engine = self.authority.engine
         points = [engine.remove_policy(ref) for ref in remove] + [engine.put_policy(policy) for policy in put]
-        touched = frozenset(point for touched_points in points for point in touched_points if point in self.sites)
+        keys = (point for changed in points for point in changed if isinstance(point, str))
+        touched = frozenset(key for key in keys if key in self.sites)
         self.publish(touched)
         return touched
 

@@ -130,7 +130,7 @@ def find_only_allowing(before: Authority, after: Authority, refs: Iterable[Polic
 def _stage_keys(layers: Iterable[Layer]) -> set[Hashable]:
     """Return what identifies each stage that requests pass."""
     return {
-        (layer.name, number, chain.scope, type(stage), stage.name)
+        (layer.at, number, chain.scope, type(stage), stage.name)
         for layer in layers
         for number, chain in enumerate(layer.chains)
         for stage in chain.stages
