@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eastgate.engine.partial import truth
 from eastgate.lint import codes
 from eastgate.lint.ground import Ground, Group, enumerated
 from eastgate.lint.model import Finding, command
@@ -13,6 +12,7 @@ from eastgate.lint.statements import Caller, named
 from eastgate.policy import AllowAny, Layer, Request, Rule
 from eastgate.policy.attributes import IDENTITY, MESH_NAME, PORT
 from eastgate.questions import Question
+from eastgate.symbolic.truth import truth
 from eastgate.world import service_account_id
 
 __all__ = ["disagreeing_layers"]

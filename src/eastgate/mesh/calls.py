@@ -17,7 +17,7 @@ from eastgate.mesh.records import Observed
 from eastgate.policy.attributes import ADDRESS, IDENTITY, MESH_NAME, PORT, SOURCE_WORKLOAD
 from eastgate.policy.fields import each_header
 from eastgate.questions import BAD_ATTRIBUTE, BAD_DESTINATION, BAD_SOURCE, Arrival, Question, QuestionError, arrivals
-from eastgate.targets.envoy.callers import Naming
+from eastgate.symbolic.names import MeshNames
 
 __all__ = ["Call", "Caller", "caller_of", "make_calls"]
 
@@ -133,7 +133,7 @@ def caller_of(mesh: LocalMesh, arrival: Arrival) -> Caller:
 
 def _canonical(source: str, mesh: LocalMesh) -> str:
     """In the mesh an account has all of its names, also where it is called by its SPIFFE ID."""
-    account = Naming(mesh.settings).account(source)
+    account = MeshNames(mesh.settings).account(source)
     return f"sa:{account[0]}/{account[1]}" if account is not None else source
 
 

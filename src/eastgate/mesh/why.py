@@ -12,11 +12,10 @@ from eastgate.engine.trace import trace
 from eastgate.mesh.deciders import Decider, Deciders, handshake_problem
 from eastgate.mesh.loglines import question_of
 from eastgate.mesh.records import UNREACHABLE, Observed, rule_of
-from eastgate.policy import Request
+from eastgate.policy import Request, is_network
 from eastgate.policy.attributes import query
 from eastgate.printable import printable
 from eastgate.targets.envoy.decisions import OPEN, name_of, policy_name
-from eastgate.targets.envoy.flow import is_network
 
 __all__ = ["Explain", "Standing", "Why", "why"]
 

@@ -25,7 +25,8 @@ from xds.type.matcher.v3 import matcher_pb2
 from eastgate.policy import And, Computed, InNetwork, Is, Matcher, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
 from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, Attribute
 from eastgate.policy.spiffe import LONGEST, SEGMENT, SPIFFE_ID
-from eastgate.targets.envoy import ENCODED_SLASH, AccountOf, ByCaller, Field, Node, OtherAccount, Verdict
+from eastgate.symbolic.callers import AccountsIn, OtherAccounts
+from eastgate.targets.envoy import ENCODED_SLASH, ByCaller, Field, Node, Verdict
 from eastgate.world import account_of
 from eastgate.xds.client_certificates import FOR_CLIENTS, NAMED_TWICE, WEAK, WITH_PURPOSES
 from eastgate.xds.packing import packed
@@ -110,7 +111,7 @@ def _fallback(decided: ByCaller[Node], identity: str) -> Node:
         return decided.stranger
     domain, namespace, _ = account
     other, node = decided.other_account
-    return decided.accounts.get(AccountOf(domain, namespace), node if domain == other.domain else decided.stranger)
+    return decided.accounts.get(AccountsIn(domain, namespace), node if domain == other.domain else decided.stranger)
 
 
 def _others(to: Any, decided: ByCaller[Node], leaf: Leaf, key: str) -> None:
@@ -125,7 +126,7 @@ def _others(to: Any, decided: ByCaller[Node], leaf: Leaf, key: str) -> None:
 
 
 def _account_or_stranger(
-    to: Any, accounts: tuple[AccountOf | OtherAccount, Node], stranger: Node, leaf: Leaf, key: str
+    to: Any, accounts: tuple[AccountsIn | OtherAccounts, Node], stranger: Node, leaf: Leaf, key: str
 ) -> None:
     cell, node = accounts
     cells = [(_accounts(cell), node)] if node != stranger else []
@@ -137,8 +138,8 @@ def _account_or_stranger(
     leaf(otherwise, NO_CALLER)
 
 
-def _accounts(cell: AccountOf | OtherAccount) -> str:
-    namespace = re.escape(cell.namespace) if isinstance(cell, AccountOf) else SEGMENT
+def _accounts(cell: AccountsIn | OtherAccounts) -> str:
+    namespace = re.escape(cell.namespace) if isinstance(cell, AccountsIn) else SEGMENT
     return f"spiffe://{re.escape(cell.domain)}/ns/{namespace}/sa/{SEGMENT}"
 
 

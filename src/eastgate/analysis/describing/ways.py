@@ -12,10 +12,10 @@ from eastgate.analysis.cluster import Cluster
 from eastgate.analysis.describing.model import Field, some
 from eastgate.analysis.describing.tables import effective_field
 from eastgate.analysis.effective import Destination, Facts, Place, effective
-from eastgate.analysis.effective.callers import atoms_of
 from eastgate.journey import Way
 from eastgate.policy import Is, Layer, Matcher, OneOf, Request, Suffix
 from eastgate.policy.attributes import BACKEND, HOST, SNI
+from eastgate.symbolic.stages import atoms_of
 
 __all__ = ["ways_field"]
 
@@ -26,7 +26,8 @@ _HOSTS = frozenset({HOST, SNI})
 def ways_field(cluster: Cluster, ways: list[Way], ways_of: Callable[[Request], list[Way]]) -> Field:
     """The effective table of some ways; `ways_of` are those that a request may take."""
     layers = [layer for _, points, _ in ways for point in points for layer in _layers(cluster, point)]
-    matchers = [one.matcher for one in atoms_of(layers) if isinstance(one, Is) and one.attribute in _HOSTS]
+    asked = (atom for layer in layers for atom in atoms_of(layer))
+    matchers = [atom.matcher for atom in asked if isinstance(atom, Is) and atom.attribute in _HOSTS]
     destinations: list[Destination] = []
     for name, facts in _hosts(matchers):
         led = _leading(ways_of(Request(facts.values)) if facts.values else ways)

@@ -1,0 +1,41 @@
+"""Three-valued truth: True, False, or None where the unknown attributes decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from eastgate.policy import And, Computed, Is, Not, Or, Predicate, Request
+from eastgate.policy.attributes import UNKNOWN
+
+__all__ = ["truth"]
+
+
+def truth(predicate: Predicate, request: Request) -> bool | None:
+    """Return whether a predicate holds; None where that depends on what is unknown."""
+    match predicate:
+        case Is(attribute):
+            value = request.get(attribute)
+            if value is UNKNOWN or (predicate.joined and request.assumed.get(predicate) is not None):
+                return request.assumed.get(predicate)
+            return predicate.accepts(value)
+        case Computed(attributes=attributes):
+            if predicate in request.assumed:
+                return request.assumed[predicate]
+            return predicate.holds(request.values) if attributes <= request.values.keys() else None
+        case Not(part):
+            held = truth(part, request)
+            return None if held is None else not held
+        case And(parts):
+            return _combine((truth(part, request) for part in parts), decisive=False)
+        case Or(parts):
+            return _combine((truth(part, request) for part in parts), decisive=True)
+
+
+def _combine(values: Iterable[bool | None], *, decisive: bool) -> bool | None:
+    """And (decisive False) or Or (decisive True) of three-valued parts."""
+    unknown = False
+    for value in values:
+        if value is decisive:
+            return decisive
+        unknown = unknown or value is None
+    return None if unknown else not decisive
