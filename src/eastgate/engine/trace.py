@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eastgate.policy import (
-    OPEN,
+    UNOPPOSED,
     AllowAny,
     And,
     Answer,
@@ -19,8 +19,10 @@ from eastgate.policy import (
     Observe,
     Outcome,
     Predicate,
+    Reading,
     Request,
     Rule,
+    Scope,
     Stage,
     mentions,
     rules_of,
@@ -70,8 +72,8 @@ class LayerTrace:
     layer: str
     outcome: Outcome
     stages: tuple[StageTrace, ...]
-    readings: tuple[str, ...] = ()
-    scope: str = ""
+    readings: tuple[Reading, ...] = ()
+    scope: Scope | None = None
     assumed: tuple[tuple[Attribute, Known], ...] = ()
     exhausted: bool = False
     nearest: tuple[NearMiss, ...] = ()
@@ -92,7 +94,7 @@ class Trace:
 
 def trace(layers: Sequence[Layer], request: Request, *, nearest: int = 3) -> Trace:
     """Every layer up to the first denial."""
-    accepted = OPEN
+    accepted = UNOPPOSED
     seen: list[LayerTrace] = []
     for place, layer in enumerate(layers):
         one = _trace_layer(layer, request, nearest)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from eastgate.policy import Chain, Layer, Request, Rule
+from eastgate.policy import Chain, Layer, Request, Rule, RuleKind
 from eastgate.symbolic.judging import possible_chains, possible_outcomes
 
 __all__ = ["can_allow", "chains_for", "is_written"]
@@ -16,15 +16,11 @@ def chains_for(layer: Layer, request: Request) -> list[Chain]:
 def can_allow(layer: Layer, request: Request) -> bool:
     """Return whether some request like this one may be allowed, other than from the workload itself."""
     return any(
-        outcome.allowed and not (outcome.rule is not None and _is_localhost(outcome.rule))
+        outcome.allowed and not (outcome.rule is not None and outcome.rule.origin.kind is RuleKind.ITSELF)
         for outcome in possible_outcomes(layer, request)
     )
 
 
 def is_written(rule: Rule) -> bool:
     """Return whether a rule lets in anybody whom somebody chose: not just the workload itself, or the kubelet."""
-    return not _is_localhost(rule) and "for probes" not in rule.origin.label
-
-
-def _is_localhost(rule: Rule) -> bool:
-    return rule.origin.policy is None and rule.origin.label.startswith("localhost")
+    return rule.origin.kind not in (RuleKind.ITSELF, RuleKind.PROBE)

@@ -6,7 +6,7 @@ from eastgate.policy import And, Is, OneOf, Predicate, Present, mentions
 from eastgate.policy.attributes import MCP_METHOD, METHOD
 from eastgate.symbolic.witnesses import GaveUp, witness
 
-__all__ = ["GaveUp", "is_possible", "witness"]
+__all__ = ["is_possible"]
 
 # A request without a body carries no JSON-RPC message.
 _BODILESS = And((Is(METHOD, OneOf(frozenset({"GET", "HEAD", "DELETE", "OPTIONS"}))), Is(MCP_METHOD, Present())))

@@ -15,7 +15,7 @@ from eastgate.policy.attributes import Attribute
 from eastgate.symbolic.cells import cells_of_attributes
 from eastgate.symbolic.judging import Undetermined, judge, prove_allow
 from eastgate.symbolic.repeated import Repeated
-from eastgate.symbolic.stages import Ordering, atoms_of
+from eastgate.symbolic.stages import Ordering
 
 __all__ = ["Completion", "complete"]
 
@@ -47,7 +47,7 @@ class Completion:
 
 def complete(layer: Layer, request: Request) -> Completion:
     """Return a denying completion if there is one, otherwise any."""
-    deciding = list(atoms_of(layer))
+    deciding = list(layer.atoms(observed=False))
     repeated = Repeated(deciding, request)
     unknown = [a for a in sorted(layer.looks_at) if a not in request.values and a not in repeated.attributes]
     tests: list[Is | Computed] = [

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from eastgate.policy import (
-    OPEN,
     REFUSED_HOST,
     REFUSED_SPELLING,
+    UNOPPOSED,
     AskAll,
     Chain,
     Computed,
@@ -29,7 +29,7 @@ from eastgate.policy import (
 )
 from eastgate.policy.attributes import PATHS, PORT, UNKNOWN
 from eastgate.policy.paths import is_sensitive
-from eastgate.symbolic.stages import Arm, Move, OrderedStage, answer_attribute, atoms_of, order_chain, order_stage
+from eastgate.symbolic.stages import Arm, Move, OrderedStage, answer_attribute, chain_atoms, order_chain, order_stage
 from eastgate.symbolic.truth import truth
 
 __all__ = [
@@ -65,13 +65,13 @@ def judge(layer: Layer, request: Request, order: Order = order_stage) -> Outcome
         chain = _pick_without(layer, request, is_about_path)
         if chain is None or not PATHS.isdisjoint(chain.looks_at):
             return Outcome(False, layer.name, None, None, Refusal.BAD_REQUEST)
-    elif request.respelled_path and any(map(is_sensitive, atoms_of(layer))):
+    elif request.respelled_path and any(map(is_sensitive, layer.atoms(observed=False))):
         chain = _pick_without(layer, request, is_sensitive)
-        if chain is None or any(map(is_sensitive, atoms_of(chain))):
+        if chain is None or any(map(is_sensitive, chain_atoms(chain))):
             return Outcome(False, layer.name, REFUSED_SPELLING, None, Refusal.BAD_REQUEST)
     else:
         chain = pick_chain(layer, request)
-    accepted = OPEN
+    accepted = UNOPPOSED
     for stage in chain.stages:
         said = judge_stage(layer.name, stage, request, order)
         if said.move is Move.DENY:
@@ -109,7 +109,7 @@ def is_about_path(atom: Is | Computed) -> bool:
 def cases_without(layer: Layer, asks: AtomTest) -> Iterator[tuple[Predicate, Chain | None]]:
     """Yield the selector of a layer without the atoms that may not be asked; None where the choice depends on them."""
     for case in layer.cases:
-        if case.forgiving:
+        if case.synthetic:
             yield case.when, case.chain
         else:
             yield assume(case.when, asks, held=False), case.chain
@@ -137,7 +137,7 @@ class StageOutcome:
 
 def judge_stage(layer: str, stage: Stage, request: Request, order: Order = order_stage) -> StageOutcome:
     """Return what one stage says of a request. Raises Undetermined."""
-    said = StageOutcome(OPEN, Move.PASS)
+    said = StageOutcome(UNOPPOSED, Move.PASS)
     if isinstance(stage, AskAll):
         request = with_answers(stage, request)
     for ordered in order(stage):
@@ -154,14 +154,14 @@ def judge_stage(layer: str, stage: Stage, request: Request, order: Order = order
 
 
 def _outcome(layer: str, stage: OrderedStage, arm: Arm | None, move: Move, request: Request) -> Outcome:
-    """Return the outcome of an arm of a stage; OPEN where nothing is said."""
+    """Return the outcome of an arm of a stage; UNOPPOSED where nothing is said."""
     rule = arm.rule if arm is not None else None
     if move is Move.DENY:
         answer = request.answers.get(arm.authorizer) if arm is not None and arm.authorizer is not None else None
         status = answer.status if isinstance(answer, Ruling) else stage.refusal
         return Outcome(False, layer, stage.name, rule, status)
     if move is Move.PASS or rule is None:
-        return OPEN
+        return UNOPPOSED
     return Outcome(True, layer, stage.name, rule)
 
 
@@ -213,7 +213,7 @@ def possible_outcomes(layer: Layer, request: Request, *, answered: bool = False)
 
 def _possible(layer: str, stages: Sequence[OrderedStage], request: Request) -> Iterator[Outcome]:
     seen: set[tuple[int, int]] = set()
-    todo = [(0, OPEN)]
+    todo = [(0, UNOPPOSED)]
     while todo:
         place, accepted = todo.pop()
         if place == len(stages):

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
-from eastgate.policy import ALWAYS, NEVER, Predicate
-from eastgate.symbolic.simplify import both, conjuncts
+from eastgate.policy import ALWAYS, NEVER, Predicate, conjuncts
+from eastgate.symbolic.simplify import both
 from eastgate.symbolic.trees import Choice, Entry, Tree
 
 __all__ = ["MOST_COMPARED", "End", "TooManyEntries", "in_sequence", "list_tree"]

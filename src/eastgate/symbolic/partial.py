@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from eastgate.policy import (
     ALWAYS,
     NEVER,
-    OPEN,
+    UNOPPOSED,
     And,
     Chain,
     Computed,
@@ -30,7 +30,7 @@ from eastgate.symbolic.callers import CALLER_ATTRIBUTES, Anonymous, CallerCell, 
 from eastgate.symbolic.filing import Filed
 from eastgate.symbolic.judging import AtomTest, cases_without
 from eastgate.symbolic.simplify import both, either, negation, network
-from eastgate.symbolic.stages import Arm, Move, OrderedStage, atoms_of, order_chain
+from eastgate.symbolic.stages import Arm, Move, OrderedStage, chain_atoms, order_chain
 from eastgate.symbolic.trees import Tree, choice
 
 __all__ = ["Facts", "Partial", "Selecting", "residual"]
@@ -160,7 +160,7 @@ class Partial(Generic[L]):
         """Return the tree for requests at which some atoms may not look: refused where it depends on them."""
 
         def of(chain: Chain | None) -> Tree[L]:
-            return refused if chain is None or any(map(asks, atoms_of(chain))) else self.chain(chain)
+            return refused if chain is None or any(map(asks, chain_atoms(chain))) else self.chain(chain)
 
         return self._select(cases_without(self._layer, asks), selector or self._residual, of)
 
@@ -185,7 +185,7 @@ class Partial(Generic[L]):
         tree = self._chains.get(id(chain))
         if tree is None:
             shared: dict[tuple[int, int], Tree[L]] = {}
-            tree = self._chains[id(chain)] = self._from(chain, 0, OPEN, shared)
+            tree = self._chains[id(chain)] = self._from(chain, 0, UNOPPOSED, shared)
         return tree
 
     def _from(self, chain: Chain, place: int, accepted: Outcome, shared: dict[tuple[int, int], Tree[L]]) -> Tree[L]:

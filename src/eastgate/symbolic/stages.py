@@ -25,7 +25,6 @@ from eastgate.policy import (
     Effect,
     FirstMatch,
     Is,
-    Layer,
     Observe,
     OneOf,
     Predicate,
@@ -34,11 +33,10 @@ from eastgate.policy import (
     Stage,
     all_of,
     atoms,
-    rules_of,
 )
 from eastgate.policy.attributes import Attribute
 
-__all__ = ["Arm", "Move", "OrderedStage", "Ordering", "answer_attribute", "atoms_of", "order_chain", "order_stage"]
+__all__ = ["Arm", "Move", "OrderedStage", "Ordering", "answer_attribute", "chain_atoms", "order_chain", "order_stage"]
 
 _ANSWER = "answer"
 _ALLOWS = OneOf(frozenset({"allow"}))
@@ -135,15 +133,6 @@ def _consented(rule: Rule, authorizer: str) -> Predicate:
     return all_of((rule.when, Is(answer_attribute(authorizer), _ALLOWS)))
 
 
-def atoms_of(part: Layer | Chain, *, observed: bool = False) -> Iterator[Is | Computed]:
-    """Yield every atom that can change the outcome; `observed`: also those that are only recorded."""
-    if isinstance(part, Layer):
-        for case in part.cases:
-            yield from atoms(case.when)
-        for chain in part.chains:
-            yield from atoms_of(chain, observed=observed)
-        return
-    for stage in part.stages:
-        if observed or not isinstance(stage, Observe):
-            for rule in rules_of(stage):
-                yield from atoms(rule.when)
+def chain_atoms(chain: Chain) -> Iterator[Is | Computed]:
+    """Yield every atom of a chain that can change the outcome."""
+    return (atom for rule in chain.rules(observed=False) for atom in atoms(rule.when))

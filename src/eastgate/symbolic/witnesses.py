@@ -23,6 +23,7 @@ from eastgate.policy import (
     OneOf,
     Or,
     Origin,
+    Placement,
     Predicate,
     Prefix,
     Present,
@@ -60,7 +61,7 @@ def witness(wanted: Predicate, avoided: Sequence[Predicate] = ()) -> Request | N
 
 def find_denied(chain: Chain) -> Request | None:
     """Return a request that a chain denies; None where there is none. Raises GaveUp."""
-    completion = complete(Layer("witness", chain), Request({}))
+    completion = complete(Layer(Placement(None, "witness"), chain), Request({}))
     if completion.exhausted:
         raise GaveUp
     return None if completion.outcome.allowed else completion.of(Request({}))

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from eastgate.policy import NEVER, Chain, Layer, Origin, Outcome
+from eastgate.policy import NEVER, Chain, Layer, Origin, Outcome, conjuncts
 from eastgate.symbolic.listing import MOST_COMPARED, list_tree
 from eastgate.symbolic.partial import Facts, Partial, Selecting, residual
-from eastgate.symbolic.simplify import both, conjuncts, either
+from eastgate.symbolic.simplify import both, either
 from eastgate.symbolic.trees import Entry
 
 __all__ = ["OPEN", "Branch", "Ending", "fold", "list_layer"]

@@ -19,7 +19,6 @@ from eastgate.settings import Settings
 from eastgate.symbolic.callers import CallerCell, Callers
 from eastgate.symbolic.listing import TooManyEntries, in_sequence
 from eastgate.symbolic.partial import Facts, Selecting
-from eastgate.symbolic.stages import atoms_of
 
 __all__ = ["Cell", "Destination", "Place", "Row", "Table", "effective", "to_ports"]
 
@@ -90,7 +89,7 @@ def to_ports(place: Place, declared: Iterable[int]) -> list[Destination]:
 
 def _atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
     """Return every atom that can change an outcome, once."""
-    return list(dict.fromkeys(chain.from_iterable(map(atoms_of, layers))))
+    return list(dict.fromkeys(chain.from_iterable(layer.atoms(observed=False) for layer in layers)))
 
 
 def effective(destinations: Sequence[Destination], settings: Settings) -> Table:

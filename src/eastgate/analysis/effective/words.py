@@ -6,11 +6,24 @@ from collections.abc import Iterable, Sequence
 
 from eastgate.analysis.effective.callers import CallerEntry, entry_of
 from eastgate.analysis.effective.requests import Message
-from eastgate.policy import AccountsOf, And, InNetwork, Is, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
+from eastgate.policy import (
+    AccountsOf,
+    And,
+    InNetwork,
+    Is,
+    Not,
+    OneOf,
+    Or,
+    Predicate,
+    Prefix,
+    Present,
+    Suffix,
+    conjuncts,
+)
 from eastgate.policy.attributes import HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT, SENT_PATH
 from eastgate.settings import Settings
 from eastgate.symbolic.callers import CallerCell, Callers
-from eastgate.symbolic.simplify import both, conjuncts
+from eastgate.symbolic.simplify import both
 
 __all__ = ["callers_text", "condition_text", "messages_text", "ports_text", "rule_text"]
 

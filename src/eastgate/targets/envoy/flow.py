@@ -32,7 +32,6 @@ from eastgate.policy.paths import REFUSED, RESPELLED, is_refused, is_respelled, 
 from eastgate.symbolic.callers import CALLER_ATTRIBUTES, CallerCell, Callers
 from eastgate.symbolic.judging import is_about_path
 from eastgate.symbolic.partial import Partial, Selecting
-from eastgate.symbolic.stages import atoms_of
 from eastgate.symbolic.trees import choice
 from eastgate.targets.envoy.codes import ASKS_AN_AUTHORIZER, Inexpressible
 from eastgate.targets.envoy.decisions import NO_AUDIT, Node, Verdict, verdict_of
@@ -72,7 +71,7 @@ class Flow:
     def __init__(self, layer: Layer, port: int, callers: Callers) -> None:
         self.layer = at_port(layer, port)
         self.policies = frozenset(_policies(self.layer))
-        self.asked = tuple(atoms_of(self.layer, observed=True))
+        self.asked = tuple(self.layer.atoms(observed=True))
         self._port = port
         self._callers = callers
         self._selecting = Selecting(callers)
@@ -86,7 +85,7 @@ class Flow:
     def _check(self) -> None:
         if any(isinstance(stage, AskAll) for chain in self.layer.chains for stage in chain.stages):
             raise Inexpressible(ASKS_AN_AUTHORIZER, "it asks an external authorizer", _policies(self.layer))
-        for atom in atoms_of(self.layer):
+        for atom in self.layer.atoms(observed=False):
             problem = obstacle(atom)
             if problem is not None:
                 raise Inexpressible(*problem, self.policies)
@@ -109,7 +108,7 @@ class Flow:
 
     def respelled(self, caller: CallerCell) -> Node:
         """Return the same for requests whose path has encoded characters that patterns may read otherwise."""
-        if not any(map(is_sensitive, atoms_of(self.layer))):
+        if not any(map(is_sensitive, self.layer.atoms(observed=False))):
             return self.decision(caller, http=True)
         return self._partial(caller).tree_without(is_sensitive, _BAD_SPELLING, self._residual(caller, http=True))
 
