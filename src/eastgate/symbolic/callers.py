@@ -9,7 +9,7 @@ elsewhere), there are cells for these too.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -42,6 +42,7 @@ __all__ = [
     "OtherAccounts",
     "OtherIdentities",
     "OtherNames",
+    "cells_around",
 ]
 
 CALLER_ATTRIBUTES = frozenset({IDENTITY, MESH_NAME})
@@ -127,6 +128,20 @@ class Anonymous:
 CallerCell: TypeAlias = (
     Identity | AccountsIn | OtherAccounts | OtherIdentities | Name | NamesUnder | OtherNames | Anonymous
 )
+
+
+def cells_around(identity: str | None, domain: str) -> Iterator[CallerCell]:
+    """Yield the cells that a caller may be in, the narrowest first; None: it has no identity."""
+    if identity is None:
+        yield Anonymous()
+        return
+    yield Identity(identity)
+    account = account_of(identity)
+    if account is not None:
+        yield AccountsIn(account[0], account[1])
+        if account[0] == domain:
+            yield OtherAccounts(domain)
+    yield OtherIdentities()
 
 
 class Callers:

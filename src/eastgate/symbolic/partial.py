@@ -107,6 +107,7 @@ class Selecting:
         self._callers = callers
         self._chains: dict[int, tuple[Chain, list[OrderedStage]]] = {}
         self._filed: dict[int, Filed] = {}
+        self._depends: dict[tuple[int, AtomTest], bool] = {}
 
     def stages(self, chain: Chain) -> list[OrderedStage]:
         """Return the stages of a chain, ordered once."""
@@ -114,6 +115,14 @@ class Selecting:
         if known is None:
             known = self._chains[id(chain)] = chain, order_chain(chain)
         return known[1]
+
+    def depends(self, chain: Chain, asks: AtomTest) -> bool:
+        """Return whether a rule that decides in a chain has such an atom."""
+        self.stages(chain)  # keeps the chain, and so its id
+        key = id(chain), asks
+        if key not in self._depends:
+            self._depends[key] = any(map(asks, chain_atoms(chain)))
+        return self._depends[key]
 
     def arms(self, stage: OrderedStage, cell: CallerCell | None) -> Iterable[Arm]:
         """Return the arms of a stage that may hold for callers of a cell, in order; None: of any."""
@@ -160,7 +169,7 @@ class Partial(Generic[L]):
         """Return the tree for requests at which some atoms may not look: refused where it depends on them."""
 
         def of(chain: Chain | None) -> Tree[L]:
-            return refused if chain is None or any(map(asks, chain_atoms(chain))) else self.chain(chain)
+            return refused if chain is None or self._selecting.depends(chain, asks) else self.chain(chain)
 
         return self._select(cases_without(self._layer, asks), selector or self._residual, of)
 

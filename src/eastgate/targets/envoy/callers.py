@@ -10,8 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from eastgate.policy.spiffe import account_of
-from eastgate.symbolic.callers import AccountsIn, Anonymous, CallerCell, Identity, OtherAccounts, OtherIdentities
+from eastgate.symbolic.callers import (
+    AccountsIn,
+    Anonymous,
+    CallerCell,
+    Identity,
+    OtherAccounts,
+    OtherIdentities,
+    cells_around,
+)
 
 __all__ = ["ByCaller"]
 
@@ -54,18 +61,16 @@ class ByCaller(Generic[T]):
 
     def cell(self, identity: str | None) -> CallerCell:
         """Return the narrowest cell of a caller."""
-        if identity is None:
-            return Anonymous()
-        if identity in self.known:
-            return Identity(identity)
-        account = account_of(identity)
-        if account is None:
-            return OtherIdentities()
-        accounts = AccountsIn(account[0], account[1])
-        if accounts in self.accounts:
-            return accounts
-        other = self.other_account[0]
-        return other if account[0] == other.domain else OtherIdentities()
+        return next(cell for cell in cells_around(identity, self.other_account[0].domain) if self._has(cell))
+
+    def _has(self, cell: CallerCell) -> bool:
+        match cell:
+            case Identity(identity):
+                return identity in self.known
+            case AccountsIn():
+                return cell in self.accounts
+            case _:
+                return True
 
     def items(self) -> Iterator[tuple[CallerCell, T]]:
         """Yield every cell."""

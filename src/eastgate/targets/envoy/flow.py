@@ -77,6 +77,7 @@ class Flow:
         self._selecting = Selecting(callers)
         self._tells_http = bool(self.layer.cases)  # from what is not
         self._by_caller = any(atom.attribute in CALLER_ATTRIBUTES for atom in self.asked if isinstance(atom, Is))
+        self._sensitive = any(map(is_sensitive, self.layer.atoms(observed=False)))
         self._sizes: dict[int, int] = {}  # of chains: how many policies each has
         self._partials: dict[CallerCell | None, Partial[Verdict]] = {}
         self._decided: dict[tuple[CallerCell | None, bool], Node] = {}
@@ -108,7 +109,7 @@ class Flow:
 
     def respelled(self, caller: CallerCell) -> Node:
         """Return the same for requests whose path has encoded characters that patterns may read otherwise."""
-        if not any(map(is_sensitive, self.layer.atoms(observed=False))):
+        if not self._sensitive:
             return self.decision(caller, http=True)
         return self._partial(caller).tree_without(is_sensitive, _BAD_SPELLING, self._residual(caller, http=True))
 
