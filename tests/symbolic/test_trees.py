@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from eastgate import Settings
 from eastgate.engine import reference
 from eastgate.engine.compiled import compile_layers
-from eastgate.policy import AskAll, Chain, Is, Layer, Outcome, Predicate, Request
+from eastgate.policy import AskAll, Chain, Is, Layer, Outcome, Predicate, Request, Suffix
 from eastgate.policy.attributes import ADDRESS, IDENTITY, MESH_NAME, Attribute
 from eastgate.symbolic.callers import CallerCell, Callers, cells_around
 from eastgate.symbolic.judging import possible_outcomes, with_answers
@@ -88,7 +88,7 @@ def test_what_happens_is_among_what_is_possible(layer: Layer, request: Request, 
 
 NAMES = [*strategies.IDENTITIES, None]
 SUFFIXES = [".a.serviceaccount.identity.linkerd.td", ".x.a.serviceaccount.identity.linkerd.td", ".td", ".example"]
-name_atom = st.sampled_from(SUFFIXES).map(lambda text: Is(MESH_NAME, strategies.Suffix(text))) | st.builds(
+name_atom = st.sampled_from(SUFFIXES).map(lambda text: Is(MESH_NAME, Suffix(text))) | st.builds(
     Is, st.just(MESH_NAME), strategies.one_of(["x.a.serviceaccount.identity.linkerd.td", "web.example", "spiffe://e/x"])
 )
 
@@ -107,7 +107,7 @@ def test_an_atom_says_of_a_cell_what_it_says_of_each_of_its_callers(asked: list[
 
 
 def test_ten_thousand_rules_are_one_flat_list() -> None:
-    tests = [(Is(MESH_NAME, strategies.Suffix(str(number))), number) for number in range(10_000)]
+    tests = [(Is(MESH_NAME, Suffix(str(number))), number) for number in range(10_000)]
     tree = choice(tests, -1)
     assert len(list(leaves(tree))) == len(flatten(tree)) == 10_001
     assert decide(tree, Request({MESH_NAME: "x9999"})) == 9

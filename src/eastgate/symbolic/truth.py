@@ -13,9 +13,11 @@ __all__ = ["truth"]
 def truth(predicate: Predicate, request: Request) -> bool | None:
     """Return whether a predicate holds; None where that depends on what is unknown."""
     match predicate:
-        case Is(attribute):
-            value = request.get(attribute)
-            if value is UNKNOWN or (predicate.joined and request.assumed.get(predicate) is not None):
+        case Is(attribute, matcher, joined):
+            value = request.values.get(attribute, UNKNOWN)
+            if isinstance(value, str) and not joined:
+                return matcher.contains(value)
+            if value is UNKNOWN or (joined and request.assumed.get(predicate) is not None):
                 return request.assumed.get(predicate)
             return predicate.accepts(value)
         case Computed(attributes=attributes):
@@ -26,16 +28,18 @@ def truth(predicate: Predicate, request: Request) -> bool | None:
             held = truth(part, request)
             return None if held is None else not held
         case And(parts):
-            return _combine((truth(part, request) for part in parts), decisive=False)
+            return _combine(parts, request, decisive=False)
         case Or(parts):
-            return _combine((truth(part, request) for part in parts), decisive=True)
+            return _combine(parts, request, decisive=True)
 
 
-def _combine(values: Iterable[bool | None], *, decisive: bool) -> bool | None:
+def _combine(parts: Iterable[Predicate], request: Request, *, decisive: bool) -> bool | None:
     """And (decisive False) or Or (decisive True) of three-valued parts."""
-    unknown = False
-    for value in values:
-        if value is decisive:
+    combined: bool | None = not decisive
+    for part in parts:
+        held = truth(part, request)
+        if held is decisive:
             return decisive
-        unknown = unknown or value is None
-    return None if unknown else not decisive
+        if held is None:
+            combined = None
+    return combined

@@ -1,7 +1,7 @@
 """Witnesses: concrete requests that show a finding, or that there is none.
 
-The search for completions answers every question here: a chain in which the predicates to avoid accept, and then the
-wanted one denies, is denied exactly by the requests that are looked for.
+The search for completions answers every question here: a chain that accepts what does not meet the wanted predicate, or
+meets one to avoid, is denied exactly by the requests that are looked for.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from eastgate.policy.paths import is_refused
 from eastgate.symbolic.completions import complete
 from eastgate.symbolic.truth import truth
 
-__all__ = ["GaveUp", "complete_with_others", "find_denied", "witness"]
+__all__ = ["GaveUp", "complete_with_others", "find_denied", "pick_values", "witness"]
 
 _NOWHERE = Origin(None, 0)
 _STRANGER = "stranger"  # no policy of anybody names it, since it is no identity, no path and no host
@@ -54,9 +54,8 @@ def witness(wanted: Predicate, avoided: Sequence[Predicate] = ()) -> Request | N
         quick = _quick(wanted)
         if quick is not None:
             return quick
-    steps = [Step(Rule(predicate, _NOWHERE), Effect.ACCEPT) for predicate in avoided]
-    steps.append(Step(Rule(wanted, _NOWHERE), Effect.DENY))
-    return find_denied(Chain((FirstMatch("witness", tuple(steps), Effect.ACCEPT),)))
+    met = Step(Rule(Or((Not(wanted), *avoided)), _NOWHERE), Effect.ACCEPT)  # decided as soon as one part is
+    return find_denied(Chain((FirstMatch("witness", (met,), Effect.DENY),)))
 
 
 def find_denied(chain: Chain) -> Request | None:
@@ -81,11 +80,15 @@ def complete_with_others(values: Mapping[Attribute, Known], looked_at: Iterable[
 
 
 def _quick(wanted: Predicate) -> Request | None:
+    values = pick_values(wanted)
+    request = Request(values) if values is not None else None
+    return request if request is not None and not request.refused_path and truth(wanted, request) is True else None
+
+
+def pick_values(wanted: Predicate) -> dict[Attribute, Known] | None:
+    """Return values that may meet a predicate: the first entry of each list; None where that is not so easily said."""
     values: dict[Attribute, Known] = {}
-    if not _pick(wanted, values):
-        return None
-    request = Request(values)
-    return request if not request.refused_path and truth(wanted, request) is True else None
+    return values if _pick(wanted, values) else None
 
 
 def _pick(predicate: Predicate, values: dict[Attribute, Known]) -> bool:

@@ -47,12 +47,16 @@ def then(first: Node, second: Node) -> Node:
         if not first.allowed:
             return first
         return _named(second, first.who) if first.who != OPEN else second
-    if isinstance(second, Choice) and not any(end.is_open for end in leaves(second)):
+    if isinstance(second, Choice) and not any(end.is_open for end in _ends(second)):
         return choice(_denials(flatten(first)), second)
-    ends = sum(1 for _ in leaves(first)) * sum(1 for _ in leaves(second))
+    ends = len(_ends(first)) * len(_ends(second))
     if isinstance(second, Choice) and ends > _MOST_ENDS:
         raise TooManyEnds(f"its layers have {ends} ways through them")
     return choice(((when, then(node, second)) for when, node in first.tests), then(first.otherwise, second))
+
+
+def _ends(node: Node) -> list[Verdict]:
+    return list(leaves(node))
 
 
 def or_else(first: Node, second: Node) -> Node:
