@@ -10,7 +10,7 @@ from eastgate.engine.compiled import Program, compile_layers
 from eastgate.policy import Chain, Effect, FirstMatch, Is, Layer, Placement, Request, Rule, Stage, Step, rules_of
 from eastgate.policy.attributes import PORT, Attribute
 from eastgate.symbolic.cells import ports_named
-from eastgate.symbolic.stages import Arm, Move, chain_atoms, order_stage
+from eastgate.symbolic.stages import Arm, Move, order_stage
 from eastgate.symbolic.witnesses import complete_with_others, find_denied
 
 __all__ = ["Analysis", "Place", "places"]
@@ -65,7 +65,7 @@ class Analysis:
     @cached_property
     def _free_port(self) -> int:
         """A port that no rule names."""
-        asked = (atom for atom in chain_atoms(self.chain) if isinstance(atom, Is))
+        asked = (atom for atom in self.chain.atoms(observed=False) if isinstance(atom, Is))
         named = ports_named(atom.matcher for atom in asked if atom.attribute == PORT)
         return next((port for port in range(65535, 0, -1) if port not in named), 65535)
 

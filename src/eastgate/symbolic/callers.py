@@ -27,7 +27,8 @@ from eastgate.policy import (
     Suffix,
 )
 from eastgate.policy.attributes import IDENTITY, MESH_NAME
-from eastgate.policy.spiffe import account_of, service_account_id
+from eastgate.policy.service_accounts import account_of, service_account_id
+from eastgate.policy.spiffe import SCHEME
 from eastgate.symbolic.names import MeshNames, Naming
 
 __all__ = [
@@ -46,7 +47,6 @@ __all__ = [
 ]
 
 CALLER_ATTRIBUTES = frozenset({IDENTITY, MESH_NAME})
-_SPIFFE = "spiffe://"
 _OTHER = "_other_"  # a name that an account may have and nobody has
 
 
@@ -68,7 +68,7 @@ class AccountsIn:
     namespace: str
 
     def __str__(self) -> str:
-        return f"{_SPIFFE}{self.domain}/ns/{self.namespace}/sa/*"
+        return service_account_id(self.domain, self.namespace, "*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class OtherAccounts:
     domain: str
 
     def __str__(self) -> str:
-        return f"{_SPIFFE}{self.domain}/ns/*/sa/*"
+        return service_account_id(self.domain, "*", "*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class OtherIdentities:
     """Everybody else who has a SPIFFE ID."""
 
     def __str__(self) -> str:
-        return f"{_SPIFFE}*"
+        return f"{SCHEME}*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ class Callers:
 
     def cell_of_name(self, mesh_name: str) -> CallerCell:
         """Return the cell of the caller whom Linkerd calls so."""
-        identity = mesh_name if mesh_name.startswith(_SPIFFE) else self.names.identity(mesh_name)
+        identity = mesh_name if mesh_name.startswith(SCHEME) else self.names.identity(mesh_name)
         return Identity(identity) if identity is not None else Name(mesh_name)
 
     def representative(self, cell: CallerCell) -> tuple[str | None, str | None]:
@@ -200,7 +200,7 @@ class Callers:
             case OtherAccounts(domain):
                 identity = service_account_id(domain, _OTHER, _OTHER)
             case OtherIdentities():
-                identity = f"{_SPIFFE}{_OTHER}/{_OTHER}"
+                identity = f"{SCHEME}{_OTHER}/{_OTHER}"
             case Name(name):
                 return None, name
             case NamesUnder(suffix):
@@ -261,7 +261,7 @@ def _settle_identity(atom: Is, cell: CallerCell) -> Predicate:
             return NEVER  # whom an atom names has a cell
         case AccountsOf(domain, namespace):
             return ALWAYS if cell == AccountsIn(domain, namespace) else NEVER
-        case Prefix(text) if text == _SPIFFE:
+        case Prefix(text) if text == SCHEME:
             return ALWAYS
         case _:
             return Is(IDENTITY, atom.matcher)
@@ -275,7 +275,7 @@ def _settle_name(atom: Is, cell: Name | NamesUnder | OtherNames) -> Predicate:
             return ALWAYS if matcher.contains(name) else NEVER
         case NamesUnder(suffix), Suffix(text):
             return ALWAYS if suffix.endswith(text) else NEVER
-        case _, Prefix(text) if not text.startswith(_SPIFFE):
+        case _, Prefix(text) if not text.startswith(SCHEME):
             return atom
         case _:
             return NEVER

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from eastgate.policy import AccountsOf, And, Is, OneOf, Or, Predicate
 from eastgate.policy.attributes import IDENTITY, MESH_NAME
-from eastgate.policy.spiffe import account_of
+from eastgate.policy.service_accounts import account_of
 from eastgate.symbolic.callers import AccountsIn, CallerCell, Callers, Identity
 
 __all__ = ["Filed"]

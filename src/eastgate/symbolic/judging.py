@@ -29,7 +29,7 @@ from eastgate.policy import (
 )
 from eastgate.policy.attributes import PATHS, PORT, UNKNOWN
 from eastgate.policy.paths import is_sensitive
-from eastgate.symbolic.stages import Arm, Move, OrderedStage, answer_attribute, chain_atoms, order_chain, order_stage
+from eastgate.symbolic.stages import Arm, Move, OrderedStage, answer_attribute, order_chain, order_stage
 from eastgate.symbolic.truth import truth
 
 __all__ = [
@@ -67,7 +67,7 @@ def judge(layer: Layer, request: Request, order: Order = order_stage) -> Outcome
             return Outcome(False, layer.name, None, None, Refusal.BAD_REQUEST)
     elif request.respelled_path and any(map(is_sensitive, layer.atoms(observed=False))):
         chain = _pick_without(layer, request, is_sensitive)
-        if chain is None or any(map(is_sensitive, chain_atoms(chain))):
+        if chain is None or any(map(is_sensitive, chain.atoms(observed=False))):
             return Outcome(False, layer.name, REFUSED_SPELLING, None, Refusal.BAD_REQUEST)
     else:
         chain = pick_chain(layer, request)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from eastgate.policy.spiffe import account_of, service_account_id
+from eastgate.policy.service_accounts import account_of, service_account_id
+from eastgate.policy.spiffe import SCHEME
 
 __all__ = ["AccountName", "MeshNames", "Naming", "parse_account_name"]
 
@@ -61,7 +62,7 @@ class MeshNames:
 
     def identity(self, mesh_name: str) -> str | None:
         """Return whom Linkerd calls so; None where nobody with a SPIFFE ID has that name."""
-        if mesh_name.startswith("spiffe://"):
+        if mesh_name.startswith(SCHEME):
             return mesh_name if self.account(mesh_name) is None else None
         parts = self.parts(mesh_name)
         return service_account_id(self.trust_domain, parts[1], parts[0]) if parts and parts[0] and parts[1] else None

@@ -30,7 +30,7 @@ from eastgate.symbolic.callers import CALLER_ATTRIBUTES, Anonymous, CallerCell, 
 from eastgate.symbolic.filing import Filed
 from eastgate.symbolic.judging import AtomTest, cases_without
 from eastgate.symbolic.simplify import both, either, negation, network
-from eastgate.symbolic.stages import Arm, Move, OrderedStage, chain_atoms, order_chain
+from eastgate.symbolic.stages import Arm, Move, OrderedStage, order_chain
 from eastgate.symbolic.trees import Tree, choice
 
 __all__ = ["Facts", "Partial", "Selecting", "residual"]
@@ -121,7 +121,7 @@ class Selecting:
         self.stages(chain)  # keeps the chain, and so its id
         key = id(chain), asks
         if key not in self._depends:
-            self._depends[key] = any(map(asks, chain_atoms(chain)))
+            self._depends[key] = any(map(asks, chain.atoms(observed=False)))
         return self._depends[key]
 
     def arms(self, stage: OrderedStage, cell: CallerCell | None) -> Iterable[Arm]:

@@ -13,14 +13,13 @@ on the ordered form.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eastgate.policy import (
     AllowAny,
     AskAll,
     Chain,
-    Computed,
     Deny,
     Effect,
     FirstMatch,
@@ -32,11 +31,10 @@ from eastgate.policy import (
     Rule,
     Stage,
     all_of,
-    atoms,
 )
 from eastgate.policy.attributes import Attribute
 
-__all__ = ["Arm", "Move", "OrderedStage", "Ordering", "answer_attribute", "chain_atoms", "order_chain", "order_stage"]
+__all__ = ["Arm", "Move", "OrderedStage", "Ordering", "answer_attribute", "order_chain", "order_stage"]
 
 _ANSWER = "answer"
 _ALLOWS = OneOf(frozenset({"allow"}))
@@ -131,8 +129,3 @@ class Ordering:
 
 def _consented(rule: Rule, authorizer: str) -> Predicate:
     return all_of((rule.when, Is(answer_attribute(authorizer), _ALLOWS)))
-
-
-def chain_atoms(chain: Chain) -> Iterator[Is | Computed]:
-    """Yield every atom of a chain that can change the outcome."""
-    return (atom for rule in chain.rules(observed=False) for atom in atoms(rule.when))

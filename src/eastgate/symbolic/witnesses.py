@@ -118,7 +118,7 @@ def _value(attribute: Attribute, matcher: Matcher) -> Known:
         case Suffix(text):
             value = f"{_STRANGER}{text}"
         case AccountsOf():
-            value = f"{matcher.stem}/sa/{_STRANGER}"
+            value = f"{matcher.prefix}{_STRANGER}"
         case InNetwork(networks):
             value = str(networks[0].network_address) if networks else None
         case Present():
