@@ -49,7 +49,8 @@ class _Entrance:
         Hostnames come in the order of precedence.
         """
         candidates = (candidate for name in hostnames_of(host) for candidate in self.candidates.get(name, ()))
-        return [*(Entry(candidate.when, candidate) for candidate in candidates), Entry(ALWAYS, None)]
+        entries: list[Entry[Candidate | None]] = [Entry(candidate.when, candidate) for candidate in candidates]
+        return [*entries, Entry(ALWAYS, None)]
 
 
 @dataclass(frozen=True, slots=True)
