@@ -39,7 +39,7 @@ Change = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One error: the file, which of its sites it is, the function, where that starts, the line, and what becomes of what."""
+    """One error: the file, which of its sites it is, the function and where it starts, the line, and the change."""
 
     file: Path
     number: int

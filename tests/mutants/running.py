@@ -12,13 +12,15 @@ from pathlib import Path
 from types import CodeType, FunctionType
 
 import pytest
+from hypothesis import Phase, settings
 
+from tests import quick
 from tests.mutants.mutating import Mutant, mutated
 
 __all__ = ["Fate", "run"]
 
 _SECONDS = 120  # of CPU; a mutant that takes longer goes round in circles
-_OPTIONS = ("-q", "--quick", "-n0", "--no-cov", "--no-header", "-p", "no:cacheprovider")
+_OPTIONS = ("-q", "--quick", "-n0", "--no-cov", "--assert=plain", "-p", "no:cacheprovider")
 
 
 class Fate(enum.StrEnum):
@@ -49,10 +51,19 @@ class _Forks:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         if session.testsfailed or not session.items:
             return True
+        for item in session.items:
+            _only_generate(getattr(item, "obj", None))
         self.sound = _fate(session, None) is Fate.SURVIVED
         for mutant in self._mutants if self.sound else ():
             self._on_fate(mutant, _fate(session, mutant))
         return True
+
+
+def _only_generate(test: object) -> None:
+    """Have a generated test look for no simpler example than the first that fails."""
+    own = quick.settings_of(test)
+    if own is not None:
+        quick.give_settings(test, settings(own, phases=[Phase.explicit, Phase.generate]))
 
 
 def _fate(session: pytest.Session, mutant: Mutant | None) -> Fate:
