@@ -133,18 +133,18 @@ def in_order(values: Iterable[Value]) -> list[Value]:
 
 
 def magnitude(value: int | Decimal) -> int | Decimal:
-    """A number without its sign."""
+    """Return a number without its sign."""
     return -value if value < 0 else value
 
 
 def number(value: int | float | Decimal) -> Value:
-    """A number, an int wherever it is one."""
+    """Return a number, an int wherever it is one."""
     exact = value if isinstance(value, int) else Decimal(repr(value)) if isinstance(value, float) else value
     return int(exact) if exact == int(exact) else exact
 
 
 def from_json(data: object) -> Value:
-    """A value made of JSON data. Raises ValueError where it is none."""
+    """Return a value made of JSON data. Raises ValueError where it is none."""
     match data:
         case None | bool() | str():
             return data

@@ -49,7 +49,7 @@ class HttpRequest:
     complete: bool = True
 
     def encode(self, authority: str) -> bytes:
-        """The bytes to send. A line break inside would make two requests of one: send bytes for that."""
+        """Return the bytes to send. A line break inside would make two requests of one: send bytes for that."""
         headers = list(self.headers)
         names = {name.lower() for name, _ in headers}
         if self.complete and not names & {"host"}:
@@ -74,7 +74,7 @@ class Called:
     error: str | None = None
 
     def header(self, name: str) -> str | None:
-        """The first value of a header; None when it is missing."""
+        """Return the first value of a header; None when it is missing."""
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
 
@@ -132,7 +132,7 @@ class Connection:
         await self._wire.write(self.prepare(request))
 
     def prepare(self, request: HttpRequest | bytes) -> bytes:
-        """The bytes of a request, whose answer is expected from now on."""
+        """Return the bytes of a request, whose answer is expected from now on."""
         if isinstance(request, bytes):
             return request
         encoded = request.encode(str(self.target))

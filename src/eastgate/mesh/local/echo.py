@@ -42,7 +42,7 @@ class EchoOptions:
 
     @property
     def raw(self) -> bool:
-        """Whether all connections are bytes to be echoed."""
+        """Return whether all connections are bytes to be echoed."""
         return bool(self.greeting) or self.push_every is not None
 
 
@@ -102,7 +102,7 @@ class EchoServer:
             writer.transport.abort()
 
     async def _is_http(self, source: Source) -> bool:
-        """Whether a request comes. Bytes that may be the beginning of one are waited for, others never."""
+        """Return whether a request comes. Bytes that may be the beginning of one are waited for, others never."""
         times = self._options.times
         await asyncio.wait_for(source.more(), times.idle)
         while len(source.seen) < _LONGEST_FIRST_LINE:

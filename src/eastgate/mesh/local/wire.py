@@ -71,7 +71,7 @@ class Wire:
         return name[0], name[1]
 
     async def read(self, most: int) -> bytes:
-        """The next bytes; empty when the peer closed in order. Other ends are raised, after the last byte."""
+        """Return the next bytes; empty when the peer closed in order. Other ends are raised, after the last byte."""
         await self._arrived.wait()
         taken = bytes(self._waiting[:most])
         del self._waiting[:most]
@@ -183,7 +183,7 @@ class _Tls:
         self.object = context.wrap_bio(self.incoming, self.outgoing, server_hostname=name)
 
     def decrypt(self, data: bytes) -> tuple[bytes, bool]:
-        """The plain bytes that have come, and whether they were the last. A refusal of the peer is raised."""
+        """Return the plain bytes that have come, and whether they were the last. A refusal of the peer is raised."""
         if data:
             self.incoming.write(data)
         else:
