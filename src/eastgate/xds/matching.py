@@ -24,6 +24,7 @@ from xds.type.matcher.v3 import matcher_pb2
 
 from eastgate.policy import And, Computed, InNetwork, Is, Matcher, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
 from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, Attribute
+from eastgate.policy.service_accounts import AccountsOf, service_account_id
 from eastgate.policy.spiffe import LONGEST, SEGMENT, SPIFFE_ID
 from eastgate.targets.envoy import ENCODED_SLASH, AccountOf, ByCaller, Field, Node, OtherAccount, Verdict
 from eastgate.world import account_of
@@ -118,7 +119,7 @@ def _enter_unknown(to: Any, decided: ByCaller[Node], leaf: Leaf, key: str) -> No
     if decided.accounts:
         to.matcher_tree.input.CopyFrom(_filter_state(key))
         for cell, node in decided.accounts.items():
-            entry = to.matcher_tree.prefix_match_map.map[f"spiffe://{cell.domain}/ns/{cell.namespace}/sa/"]
+            entry = to.matcher_tree.prefix_match_map.map[AccountsOf(cell.domain, cell.namespace).prefix]
             _enter_account_or_stranger(entry.matcher, (cell, node), decided.stranger, leaf, key)
         to = to.on_no_match.matcher
     _enter_account_or_stranger(to, decided.other_account, decided.stranger, leaf, key)
@@ -139,7 +140,7 @@ def _enter_account_or_stranger(
 
 def _account_pattern(cell: AccountOf | OtherAccount) -> str:
     namespace = re.escape(cell.namespace) if isinstance(cell, AccountOf) else SEGMENT
-    return f"spiffe://{re.escape(cell.domain)}/ns/{namespace}/sa/{SEGMENT}"
+    return service_account_id(re.escape(cell.domain), namespace, SEGMENT)
 
 
 # Certificates

@@ -7,10 +7,9 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 
 from eastgate.xds.server import CLUSTER, EXTENSION, LISTENER, SECRET, AdsServer, ResourceState
+from tests.patience import PATIENCE
 from tests.xds.server.client import Plane, plane, run
 from tests.xds.server.envoy import Connection, certificate, free_port, listener, rbac, running
-
-PATIENCE = 20.0
 
 
 @asynccontextmanager
