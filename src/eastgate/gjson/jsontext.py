@@ -139,7 +139,7 @@ def write_json(data: object, budget: Budget) -> str:
 
 
 def _write(data: object, out: Pieces, depth: int) -> None:
-    """Pay for each piece before going on: shared parts can make small data print without end."""
+    """Write data, and pay for each piece before going on: shared parts can make small data print without end."""
     if depth == 0:
         raise TooMuch(f"the data is nested deeper than {MAX_DEPTH} levels")
     if isinstance(data, dict):

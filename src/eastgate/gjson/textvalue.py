@@ -76,7 +76,7 @@ class TextValue:
             yield from self.walked()
 
     def items(self) -> Iterator[Value]:
-        """A lone `n`, which `@extract` gives, is a null here and a number elsewhere."""
+        """Return the elements. A lone `n`, which `@extract` gives, is a null here and a number elsewhere."""
         if self.kind is not Kind.ARRAY:
             return
         with suppress(Unterminated):

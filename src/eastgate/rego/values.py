@@ -162,7 +162,7 @@ def from_json(data: object) -> Value:
 
 
 def to_json(value: Value) -> object:
-    """JSON data: sets as arrays, keys that are no texts as the JSON of them."""
+    """Convert to JSON data: sets become arrays, keys that are no texts the JSON of them."""
     match value:
         case Decimal():
             return float(value)

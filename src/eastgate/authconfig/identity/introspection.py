@@ -19,7 +19,7 @@ __all__ = ["by_introspection"]
 
 
 def by_introspection(introspection: Introspection, credentials: Credentials, evaluation: Evaluation) -> Finding:
-    """What the issuer says about the token, if it says that the token is active."""
+    """Ask the issuer about the token; recognized if it says that the token is active."""
     token = credential(credentials, evaluation.request)
     if not isinstance(token, str):
         return token

@@ -18,7 +18,7 @@ __all__ = ["by_token"]
 
 
 def by_token(jwt: Jwt, credentials: Credentials, evaluation: Evaluation) -> Finding:
-    """Who the bearer of the token is."""
+    """Recognize the bearer of a token."""
     if evaluation.request.claims is not None:
         return _by_claims(jwt, evaluation.request.claims, evaluation)
     token = credential(credentials, evaluation.request)
@@ -45,7 +45,7 @@ def _source(jwt: Jwt, evaluation: Evaluation) -> tuple[KeySource | None, str | N
 
 
 def _by_claims(jwt: Jwt, claims: Mapping[str, object], evaluation: Evaluation) -> Finding:
-    """Claims that stand for a token that was verified elsewhere: those that are there must be right."""
+    """Recognize by claims that stand for a token which was verified elsewhere: those that are there must be right."""
     expected = Expectations(
         jwt.issuer if "iss" in claims else None,
         jwt.audiences if "aud" in claims else frozenset(),

@@ -61,16 +61,16 @@ class EchoServer:
 
     @property
     def open_connections(self) -> int:
-        """How many connections are open now."""
+        """Return the number of open connections."""
         return len(self._open)
 
     async def start(self) -> None:
-        """Begins to listen. The socket is for this user only."""
+        """Listen, on a socket for this user only."""
         self._server = await asyncio.start_unix_server(self._accept, self.path, backlog=512)
         os.chmod(self.path, 0o600)
 
     async def stop(self) -> None:
-        """Stops listening and closes all connections."""
+        """Stop listening and close all connections."""
         if self._server is not None:
             self._server.close()
         for task in self._open:
