@@ -26,7 +26,7 @@ def main() -> int:
         if fate is Fate.SURVIVED or options.verbose:
             print(f"{fate}: {mutant}", file=sys.stderr, flush=True)
 
-    if not run(chosen, options.tests or subject.tests, note):
+    if not run(chosen, options.tests or subject.tests, note, thorough=options.thorough):
         print("the tests fail on the code as it is", file=sys.stderr)
         return 2
     print(", ".join(f"{fates[fate]} {fate}" for fate in Fate), f"of {fates.total()}")
@@ -40,6 +40,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1, help="which ones (1)")
     parser.add_argument("--only", default="", metavar="TEXT", help="those whose line of the list has this text in it")
     parser.add_argument("--tests", nargs="+", metavar="PATH", help="other tests than those of the subject")
+    parser.add_argument("--thorough", action="store_true", help="generated tests look at as many examples as in CI")
     parser.add_argument("-v", "--verbose", action="store_true", help="tell the fate of each, not only of survivors")
     return parser.parse_args()
 

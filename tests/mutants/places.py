@@ -38,5 +38,6 @@ SUBJECTS = {
             "tests/test_api.py",
         ),
     ),
+    "symbolic": Subject("eastgate.symbolic", ("tests/symbolic", "tests/engine", "tests/targets", "tests/analysis")),
     "envoy": Subject("eastgate.targets.envoy", ("tests/targets", "tests/analysis")),
 }

@@ -20,7 +20,7 @@ from tests.mutants.mutating import Mutant, mutated
 __all__ = ["Fate", "run"]
 
 _SECONDS = 120  # of CPU; a mutant that takes longer goes round in circles
-_OPTIONS = ("-q", "--quick", "-n0", "--no-cov", "--assert=plain", "-p", "no:cacheprovider")
+_OPTIONS = ("-q", "-n0", "--no-cov", "--assert=plain", "-p", "no:cacheprovider")
 
 
 class Fate(enum.StrEnum):
@@ -31,11 +31,16 @@ class Fate(enum.StrEnum):
     SURVIVED = "survived"
 
 
-def run(mutants: Sequence[Mutant], tests: Sequence[str], on_fate: Callable[[Mutant, Fate], None]) -> bool:
-    """Tell the fate of each mutant; False where the tests fail on the code as it is, so that nothing can be told."""
+def run(
+    mutants: Sequence[Mutant], tests: Sequence[str], on_fate: Callable[[Mutant, Fate], None], *, thorough: bool = False
+) -> bool:
+    """Tell the fate of each mutant; False where the tests fail on the code as it is, so that nothing can be told.
+
+    With `thorough`, generated tests look at as many examples as they do in CI.
+    """
     os.environ["CI"] = "true"  # the same examples for every mutant
     forks = _Forks(mutants, on_fate)
-    pytest.main([*_OPTIONS, *tests], plugins=[forks])
+    pytest.main([*_OPTIONS, *([] if thorough else ["--quick"]), *tests], plugins=[forks])
     return forks.sound
 
 

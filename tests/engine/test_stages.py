@@ -1,0 +1,145 @@
+"""Each stage by itself: what it does with a request, and which rule it names. A table, held against both evaluators."""
+
+from __future__ import annotations
+
+import pytest
+
+from eastgate.engine import reference
+from eastgate.engine.compiled import compile_layers
+from eastgate.policy import (
+    ALWAYS,
+    NEVER,
+    AllowAny,
+    Answer,
+    Ask,
+    AskAll,
+    Case,
+    Chain,
+    Deny,
+    Effect,
+    FirstMatch,
+    Is,
+    Layer,
+    Observe,
+    OneOf,
+    Origin,
+    PolicyRef,
+    Predicate,
+    Refusal,
+    Request,
+    Rule,
+    Ruling,
+    Stage,
+    Step,
+)
+from eastgate.policy.attributes import IDENTITY, METHOD, PORT
+
+GET = Is(METHOD, OneOf(frozenset({"GET"})))
+POST = Is(METHOD, OneOf(frozenset({"POST"})))
+
+
+def rule(name: str, when: Predicate) -> Rule:
+    return Rule(when, Origin(PolicyRef("P", "ns", name), 0))
+
+
+A, B = rule("a", GET), rule("b", ALWAYS)
+NOBODY = rule("nobody", NEVER)
+YES, NO = Ruling(True, 200, "yes"), Ruling(False, 401, "who?")
+ALLOW, FALLBACK = AllowAny("allow", (B,)), AllowAny("closed", ())
+
+
+def ask(*asks: tuple[Rule, str]) -> AskAll:
+    return AskAll("ask", tuple(Ask(asked, authorizer) for asked, authorizer in asks))
+
+
+def tier(*steps: tuple[Rule, Effect], otherwise: Effect = Effect.PASS) -> FirstMatch:
+    return FirstMatch("tier", tuple(Step(one, effect) for one, effect in steps), otherwise, Refusal.NOT_FOUND)
+
+
+CASES: list[tuple[str, tuple[Stage, ...], dict[str, Answer], bool, Rule | None, int]] = [
+    ("no stage", (), {}, True, None, 200),
+    ("deny matches", (Deny("deny", (NOBODY, A)), ALLOW), {}, False, A, 403),
+    ("deny does not match", (Deny("deny", (NOBODY,)), ALLOW), {}, True, B, 200),
+    ("deny has a status", (Deny("deny", (A,), Refusal.NOT_FOUND),), {}, False, A, 404),
+    ("allow matches", (AllowAny("allow", (NOBODY, A)),), {}, True, A, 200),
+    ("the first that allows is named", (AllowAny("allow", (A, B)),), {}, True, A, 200),
+    ("allow does not match", (AllowAny("allow", (NOBODY,)),), {}, False, None, 403),
+    ("nothing is allowed", (FALLBACK,), {}, False, None, 403),
+    ("allow goes on", (ALLOW, FALLBACK), {}, False, None, 403),
+    ("the last that allows is named", (AllowAny("allow", (A,)), ALLOW), {}, True, B, 200),
+    ("observing changes nothing", (Observe("audit", (A,)), ALLOW), {}, True, B, 200),
+    ("an authorizer consents", (ask((A, "x")),), {"x": "allow"}, True, A, 200),
+    ("an authorizer consents, and it goes on", (ask((A, "x")), FALLBACK), {"x": "allow"}, False, None, 403),
+    ("an authorizer refuses", (ask((A, "x")), ALLOW), {"x": "deny"}, False, A, 403),
+    ("an authorizer errs", (ask((A, "x")), ALLOW), {"x": "error"}, False, A, 403),
+    ("an authorizer is silent", (ask((A, "x")), ALLOW), {}, False, A, 403),
+    ("an authorizer is not asked", (ask((NOBODY, "x")), ALLOW), {"x": "deny"}, True, B, 200),
+    ("none is asked", (ask((NOBODY, "x")),), {}, True, None, 200),
+    ("both consent, the last is named", (ask((A, "x"), (B, "y")),), {"x": "allow", "y": "allow"}, True, B, 200),
+    ("the second refuses", (ask((A, "x"), (B, "y")),), {"x": "allow", "y": "deny"}, False, B, 403),
+    ("the first refuses", (ask((A, "x"), (B, "y")),), {"x": "deny", "y": "deny"}, False, A, 403),
+    ("ours consents", (ask((A, "x")),), {"x": YES}, True, A, 200),
+    ("ours refuses with a status", (ask((A, "x")),), {"x": NO}, False, A, 401),
+    ("ours refuses behind one that consents", (ask((A, "y"), (B, "x")),), {"x": NO, "y": YES}, False, B, 401),
+    ("a step accepts and ends", (tier((A, Effect.ACCEPT)), FALLBACK), {}, True, A, 200),
+    ("a step denies", (tier((A, Effect.DENY)), ALLOW), {}, False, A, 404),
+    ("a step passes", (tier((A, Effect.PASS), (B, Effect.DENY)), ALLOW), {}, True, B, 200),
+    ("the first step decides", (tier((NOBODY, Effect.DENY), (A, Effect.ACCEPT), (B, Effect.DENY)),), {}, True, A, 200),
+    ("no step: go on", (tier((NOBODY, Effect.ACCEPT)), FALLBACK), {}, False, None, 403),
+    ("no step: accepted", (tier((NOBODY, Effect.DENY), otherwise=Effect.ACCEPT), FALLBACK), {}, True, None, 200),
+    ("no step: denied", (tier((NOBODY, Effect.ACCEPT), otherwise=Effect.DENY), ALLOW), {}, False, None, 404),
+]
+REQUEST = {METHOD: "GET", IDENTITY: "spiffe://td/ns/a/sa/x", PORT: 80}
+
+
+@pytest.mark.parametrize(
+    ("stages", "answers", "allowed", "decided", "status"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
+)
+def test_a_chain(
+    stages: tuple[Stage, ...], answers: dict[str, Answer], allowed: bool, decided: Rule | None, status: int
+) -> None:
+    layers = [Layer("l", Chain(stages))]
+    request = Request(dict(REQUEST), answers)
+    program = compile_layers(layers)
+    verdict = program.decide(request)
+    outcome = program.outcome(verdict)
+    assert (outcome.allowed, outcome.rule, outcome.status) == (allowed, decided, status)
+    assert bool(verdict & 1) is allowed
+    assert reference.decide(layers, request) == outcome
+
+
+PASS, SHUT = Chain((AllowAny("allow", (B,)),)), Chain((FALLBACK,))
+
+
+@pytest.mark.parametrize(
+    ("layers", "allowed"),
+    [
+        ([Layer("l", PASS), Layer("m", PASS)], True),
+        ([Layer("l", PASS), Layer("m", SHUT)], False),
+        ([Layer("l", SHUT), Layer("m", PASS)], False),
+        ([Layer("l", SHUT, (Case(GET, PASS),))], True),
+        ([Layer("l", PASS, (Case(GET, SHUT),))], False),
+        ([Layer("l", PASS, (Case(POST, SHUT),))], True),
+        ([Layer("l", SHUT, (Case(POST, SHUT), Case(GET, PASS), Case(ALWAYS, SHUT)))], True),
+        ([], True),
+    ],
+)
+def test_layers_and_their_selectors(layers: list[Layer], allowed: bool) -> None:
+    request = Request(dict(REQUEST))
+    program = compile_layers(layers)
+    assert program.outcome(program.decide(request)).allowed is allowed
+    assert reference.decide(layers, request).allowed is allowed
+
+
+def test_the_last_layer_that_accepts_is_named_and_the_first_that_denies() -> None:
+    layers = [
+        Layer("l", Chain((AllowAny("allow", (A,)),))),
+        Layer("m", Chain(())),
+        Layer("n", Chain((Deny("d", (B,)),))),
+    ]
+    request = Request(dict(REQUEST))
+    for count, (allowed, decided) in ((2, (True, A)), (3, (False, B))):
+        program = compile_layers(layers[:count])
+        outcome = program.outcome(program.decide(request))
+        assert (outcome.allowed, outcome.rule) == (allowed, decided)
+        assert reference.decide(layers[:count], request) == outcome
