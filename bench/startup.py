@@ -32,7 +32,7 @@ _COMMANDS = {
 
 def run(*, quick: bool) -> Section:
     """Measure each command in turns, so that what disturbs one disturbs the others."""
-    words = {_NOTHING: ("-c", "pass")}
+    words: dict[str, tuple[str, ...]] = {_NOTHING: ("-c", "pass")}
     words |= {f"eastgate {name}": ("-m", "eastgate", *arguments) for name, arguments in _COMMANDS.items()}
     for arguments in words.values():  # compiled, and in the cache of the system
         _seconds(arguments)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import pytest
 
 from eastgate.records import _dataclass as ours
+from eastgate.records import dataclass
 
 Decorator = Callable[..., Any]
 T = TypeVar("T")
@@ -250,7 +251,7 @@ def test_nothing_can_be_changed(act: Callable[[object], None]) -> None:
     assert mine.first == 1
 
 
-@ours(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Kept:
     """Is known by its name, so that it can be pickled."""
 

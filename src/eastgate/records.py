@@ -37,7 +37,7 @@ def _is_simple(cls: type) -> bool:
     return not any("InitVar" in annotation for annotation in members.get("__annotations__", {}).values())
 
 
-def _frozen(cls: type, *, eq: bool = True, kw_only: bool = False, **_: bool) -> type:
+def _frozen(cls: type, *, eq: bool = True, kw_only: bool = False, **_: bool) -> Any:
     """Do what `dataclass(frozen=True, slots=True)` does."""
     dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(
         cls

@@ -19,10 +19,12 @@ from eastgate.policy import (
     Effect,
     FirstMatch,
     Is,
+    Known,
     Layer,
     Observe,
     OneOf,
     Origin,
+    Placement,
     PolicyRef,
     Predicate,
     Refusal,
@@ -32,7 +34,7 @@ from eastgate.policy import (
     Stage,
     Step,
 )
-from eastgate.policy.attributes import IDENTITY, METHOD, PORT
+from eastgate.policy.attributes import IDENTITY, METHOD, PORT, Attribute
 
 GET = Is(METHOD, OneOf(frozenset({"GET"})))
 POST = Is(METHOD, OneOf(frozenset({"POST"})))
@@ -46,6 +48,10 @@ A, B = rule("a", GET), rule("b", ALWAYS)
 NOBODY = rule("nobody", NEVER)
 YES, NO = Ruling(True, 200, "yes"), Ruling(False, 401, "who?")
 ALLOW, FALLBACK = AllowAny("allow", (B,)), AllowAny("closed", ())
+
+
+def layer(name: str, otherwise: Chain, *cases: Case) -> Layer:
+    return Layer(Placement(None, name), otherwise, cases)
 
 
 def ask(*asks: tuple[Rule, str]) -> AskAll:
@@ -89,7 +95,7 @@ CASES: list[tuple[str, tuple[Stage, ...], dict[str, Answer], bool, Rule | None, 
     ("no step: accepted", (tier((NOBODY, Effect.DENY), otherwise=Effect.ACCEPT), FALLBACK), {}, True, None, 200),
     ("no step: denied", (tier((NOBODY, Effect.ACCEPT), otherwise=Effect.DENY), ALLOW), {}, False, None, 404),
 ]
-REQUEST = {METHOD: "GET", IDENTITY: "spiffe://td/ns/a/sa/x", PORT: 80}
+REQUEST: dict[Attribute, Known] = {METHOD: "GET", IDENTITY: "spiffe://td/ns/a/sa/x", PORT: 80}
 
 
 @pytest.mark.parametrize(
@@ -98,8 +104,8 @@ REQUEST = {METHOD: "GET", IDENTITY: "spiffe://td/ns/a/sa/x", PORT: 80}
 def test_a_chain(
     stages: tuple[Stage, ...], answers: dict[str, Answer], allowed: bool, decided: Rule | None, status: int
 ) -> None:
-    layers = [Layer("l", Chain(stages))]
-    request = Request(dict(REQUEST), answers)
+    layers = [layer("l", Chain(stages))]
+    request = Request(REQUEST, answers)
     program = compile_layers(layers)
     verdict = program.decide(request)
     outcome = program.outcome(verdict)
@@ -114,18 +120,18 @@ PASS, SHUT = Chain((AllowAny("allow", (B,)),)), Chain((FALLBACK,))
 @pytest.mark.parametrize(
     ("layers", "allowed"),
     [
-        ([Layer("l", PASS), Layer("m", PASS)], True),
-        ([Layer("l", PASS), Layer("m", SHUT)], False),
-        ([Layer("l", SHUT), Layer("m", PASS)], False),
-        ([Layer("l", SHUT, (Case(GET, PASS),))], True),
-        ([Layer("l", PASS, (Case(GET, SHUT),))], False),
-        ([Layer("l", PASS, (Case(POST, SHUT),))], True),
-        ([Layer("l", SHUT, (Case(POST, SHUT), Case(GET, PASS), Case(ALWAYS, SHUT)))], True),
+        ([layer("l", PASS), layer("m", PASS)], True),
+        ([layer("l", PASS), layer("m", SHUT)], False),
+        ([layer("l", SHUT), layer("m", PASS)], False),
+        ([layer("l", SHUT, Case(GET, PASS))], True),
+        ([layer("l", PASS, Case(GET, SHUT))], False),
+        ([layer("l", PASS, Case(POST, SHUT))], True),
+        ([layer("l", SHUT, Case(POST, SHUT), Case(GET, PASS), Case(ALWAYS, SHUT))], True),
         ([], True),
     ],
 )
 def test_layers_and_their_selectors(layers: list[Layer], allowed: bool) -> None:
-    request = Request(dict(REQUEST))
+    request = Request(REQUEST)
     program = compile_layers(layers)
     assert program.outcome(program.decide(request)).allowed is allowed
     assert reference.decide(layers, request).allowed is allowed
@@ -133,11 +139,11 @@ def test_layers_and_their_selectors(layers: list[Layer], allowed: bool) -> None:
 
 def test_the_last_layer_that_accepts_is_named_and_the_first_that_denies() -> None:
     layers = [
-        Layer("l", Chain((AllowAny("allow", (A,)),))),
-        Layer("m", Chain(())),
-        Layer("n", Chain((Deny("d", (B,)),))),
+        layer("l", Chain((AllowAny("allow", (A,)),))),
+        layer("m", Chain(())),
+        layer("n", Chain((Deny("d", (B,)),))),
     ]
-    request = Request(dict(REQUEST))
+    request = Request(REQUEST)
     for count, (allowed, decided) in ((2, (True, A)), (3, (False, B))):
         program = compile_layers(layers[:count])
         outcome = program.outcome(program.decide(request))

@@ -8,13 +8,13 @@ import os
 import resource
 import signal
 from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
 from pathlib import Path
 from types import CodeType, FunctionType
 
 import pytest
-from hypothesis import Phase, settings
+from hypothesis.errors import HypothesisException
 
-from tests import quick
 from tests.mutants.mutating import Mutant, mutated
 
 __all__ = ["Fate", "run"]
@@ -57,18 +57,30 @@ class _Forks:
         if session.testsfailed or not session.items:
             return True
         for item in session.items:
-            _only_generate(getattr(item, "obj", None))
+            _fail_at_once(getattr(item, "obj", None))
         self.sound = _fate(session, None) is Fate.SURVIVED
         for mutant in self._mutants if self.sound else ():
             self._on_fate(mutant, _fate(session, mutant))
         return True
 
 
-def _only_generate(test: object) -> None:
-    """Have a generated test look for no simpler example than the first that fails."""
-    own = quick.settings_of(test)
-    if own is not None:
-        quick.give_settings(test, settings(own, phases=[Phase.explicit, Phase.generate]))
+def _fail_at_once(test: object) -> None:
+    """Have a generated test end its process when an example fails: nobody wants to see it, or a simpler one."""
+    generated = getattr(test, "hypothesis", None)
+    if generated is None:
+        return
+    inner = generated.inner_test
+
+    @wraps(inner)
+    def judged(*values: object, **named: object) -> None:
+        try:
+            inner(*values, **named)
+        except HypothesisException:
+            raise
+        except Exception:
+            os._exit(1)
+
+    generated.inner_test = judged
 
 
 def _fate(session: pytest.Session, mutant: Mutant | None) -> Fate:
