@@ -72,7 +72,7 @@ class Dialect(Generic[P]):
     its annotations perhaps, `stance` tells all of it that matters, or None; workloads with the same policies and the
     same stance decide alike. `examine` says what can be said only beside everything else that was read: an error
     about a policy rejects it. `inspect` says what is wrong with an object of another API that refers to this one.
-    `status` are the conditions that a policy would show. `bystanders` are kinds of its groups that exist and are not
+    `status` are the conditions that a policy would show. `lint` are the checks that lint runs for it. `bystanders` are kinds of its groups that exist and are not
     for us to read.
     """
 
@@ -85,6 +85,7 @@ class Dialect(Generic[P]):
     inspect: Callable[[Manifest, WorldObject, Reporter], None] | None = None
     status: Callable[[P, Sequence[P], Settings, World], Sequence[Condition]] | None = None
     bystanders: frozenset[tuple[str, str]] = field(default_factory=frozenset)
+    lint: tuple[Callable[..., Iterable[object]], ...] = ()
 
     def findings(
         self, policies: Sequence[object], settings: Settings, world: World
