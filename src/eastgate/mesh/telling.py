@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from eastgate.authority import Authority
 from eastgate.diagnostics import render_all
-from eastgate.dialects import DIALECTS
+from eastgate.dialects import registered
 from eastgate.mesh.deciders import Decider, Deciders, caller_name
 from eastgate.mesh.events import Broken, Decided, Enforced, Event, Noted, NotEnforced, PartlyEnforced, Ready
 from eastgate.mesh.modes import Mode
@@ -19,7 +19,6 @@ __all__ = ["Repeats", "Teller", "changes_in_words", "described", "milliseconds"]
 
 _REMEMBERED = 10_000
 _SHOWN = 8  # names of workloads in a line
-_POLICIES = frozenset(kind.kind for dialect in DIALECTS for kind in dialect.kinds)
 
 
 class Teller:
@@ -185,7 +184,7 @@ def changes_in_words(event: Enforced | PartlyEnforced) -> Iterator[str]:
 def _counted(names: Sequence[str]) -> str:
     if len(names) <= 2:
         return ", ".join(names)
-    policies = sum(name.partition("/")[0] in _POLICIES for name in names)
+    policies = sum(name.partition("/")[0] in registered().policy_kinds for name in names)
     counts = ((policies, "policy"), (len(names) - policies, "object"))
     return " and ".join(_count(number, noun) for number, noun in counts if number)
 
