@@ -11,7 +11,7 @@ from eastgate.dialects import accesspolicy, codes, gep3779, kuadrant, linkerd, r
 from eastgate.dialects.base import Condition, Dialect, NameUse, Policy, Scene
 from eastgate.dialects.registry import Registry
 from eastgate.policy import Attachment, Layer, Stances
-from eastgate.settings import Settings
+from eastgate.settings import Settings, bring_sections
 from eastgate.sources import Document
 from eastgate.unconsidered import UnreadKind, is_unread_name, resembling, unread_kind
 from eastgate.world import GATEWAY_GROUP, Backend, Manifest, Workload, World, WorldObject, uses, uses_kind
@@ -43,6 +43,9 @@ DIALECTS: tuple[Dialect[Any], ...] = (
     linkerd.DIALECT,
     kuadrant.DIALECT,
 )
+
+
+bring_sections(lambda: [dialect.settings for dialect in DIALECTS if dialect.settings is not None])
 
 
 def registered() -> Registry:

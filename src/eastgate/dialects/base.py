@@ -21,7 +21,7 @@ from eastgate.dialects.words import Words
 from eastgate.places import Span
 from eastgate.policy import Attachment, Layer, Origin, PolicyRef
 from eastgate.schema import Check, Record, check
-from eastgate.settings import Settings
+from eastgate.settings import Section, Settings
 from eastgate.sources import Document
 from eastgate.sources.node import Node
 from eastgate.world import Backend, Manifest, Target, Workload, World, WorldObject
@@ -129,7 +129,7 @@ class Dialect(Generic[P]):
       in its annotations perhaps, `stance` tells all of it that matters, or None; workloads with the same policies and
       the same stance decide alike. `closes` tells policies that deny by being there, without a rule of their own.
     - `words` describe its policies, `codes` gives the modules with the codes of what can be wrong with them, `lint` are
-      the checks that lint runs for them.
+      the checks that lint runs for them, `settings` those that nobody else reads.
     - `examine` says what can be said only beside everything else that was read: an error about a policy rejects it.
       `inspect` says what is wrong with an object of another API that refers to this one. `status` are the conditions
       that a policy would show.
@@ -144,6 +144,7 @@ class Dialect(Generic[P]):
     closes: Callable[[P], bool]
     objects: tuple[Kind[Backend], ...] = ()
     stance: Callable[[Workload, Sequence[Attachment[P]], Scene], Hashable] | None = None
+    settings: type[Section] | None = None
     examine: Callable[[Sequence[P], Settings, World], Iterable[tuple[P | None, Diagnostic]]] | None = None
     inspect: Callable[[Manifest, WorldObject, Reporter], None] | None = None
     status: Callable[[P, Sequence[P], Settings, World], Sequence[Condition]] | None = None

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from eastgate.authconfig.guards import erring_guards, sets_apart
 from eastgate.authconfig.model import Pattern, Predicate
+from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.lint import codes
 from eastgate.lint.ground import Ground, KuadrantPolicy, subject_of
 from eastgate.lint.model import Finding
@@ -15,7 +16,7 @@ __all__ = ["erring_conditions", "sets_in_any"]
 
 def erring_conditions(ground: Ground) -> Iterator[Finding]:
     """Every `when` that may err: the setting authorinoCompat decides what becomes of it."""
-    compat = ground.settings.authorino_compat
+    compat = ground.settings.section(KuadrantSettings).authorino_compat
     for policy in ground.policies:
         if not isinstance(policy, KuadrantPolicy) or policy.audit:
             continue

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from eastgate.dialects.linkerd.injected import probes_with
 from eastgate.dialects.linkerd.model import AuthorizationPolicy
+from eastgate.dialects.linkerd.settings import InboundPolicy
 from eastgate.lint import codes, locating
 from eastgate.lint.ground import Ground, Group, Policy, enumerated
 from eastgate.lint.linkerd import ports_of, servers_on
@@ -17,7 +18,6 @@ from eastgate.policy import Known, Request
 from eastgate.policy.attributes import IDENTITY, MESH_NAME, METHOD, PATH, PORT, SENT_PATH, Attribute
 from eastgate.policy.paths import comparable_path
 from eastgate.questions import Question
-from eastgate.settings import InboundPolicy
 from eastgate.world import HttpProbe, Workload
 
 __all__ = ["denied_probes", "invalid_annotations", "without_proxy"]

@@ -10,6 +10,8 @@ from dataclasses import replace
 
 from eastgate import dialects
 from eastgate.diagnostics import Code
+from eastgate.dialects.accesspolicy.settings import AccessSettings, UnlistedCaller
+from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings, ServiceTarget
 from eastgate.dialects.rejected import Policy as Rejected
 from eastgate.engine.compiled import Program, compile_layers
 from eastgate.lint import codes, locating
@@ -20,7 +22,7 @@ from eastgate.places import Span
 from eastgate.policy import Attachment, Known, Request
 from eastgate.policy.attributes import ADDRESS, PORT, Attribute
 from eastgate.questions import Question
-from eastgate.settings import DenyOnly, MeshMode, ServiceTarget, Settings, UnlistedCaller
+from eastgate.settings import MeshMode, Settings
 
 __all__ = ["assembled", "audited", "readings"]
 
@@ -38,18 +40,21 @@ def readings(ground: Ground) -> Iterator[Finding]:
 
 
 def _other_deny_only(settings: Settings) -> Settings:
-    return replace(settings, deny_only=DenyOnly.ALLOW if settings.deny_only is DenyOnly.DENY else DenyOnly.DENY)
+    gep = settings.section(GepSettings)
+    return settings.having(replace(gep, deny_only=DenyOnly.ALLOW if gep.deny_only is DenyOnly.DENY else DenyOnly.DENY))
 
 
 def _other_unlisted(settings: Settings) -> Settings:
-    denies = settings.unlisted_caller is UnlistedCaller.DENY
-    return replace(settings, unlisted_caller=UnlistedCaller.PROCEED if denies else UnlistedCaller.DENY)
+    denies = settings.section(AccessSettings).unlisted_caller is UnlistedCaller.DENY
+    return settings.having(AccessSettings(UnlistedCaller.PROCEED if denies else UnlistedCaller.DENY))
 
 
 def _other_service_target(settings: Settings) -> Settings:
-    if settings.service_target is ServiceTarget.TRAFFIC:
-        return replace(settings, service_target=ServiceTarget.WORKLOADS)
-    return replace(settings, service_target=ServiceTarget.TRAFFIC, mesh_mode=MeshMode.AMBIENT)
+    gep = settings.section(GepSettings)
+    if gep.service_target is ServiceTarget.TRAFFIC:
+        return settings.having(replace(gep, service_target=ServiceTarget.WORKLOADS))
+    ambient = replace(settings, mesh_mode=MeshMode.AMBIENT)
+    return ambient.having(replace(gep, service_target=ServiceTarget.TRAFFIC))
 
 
 def _reading(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from eastgate.dialects.accesspolicy import codes, meaning, shapes
 from eastgate.dialects.accesspolicy.assemble import layers
 from eastgate.dialects.accesspolicy.model import Action, Authorizer, Policy
+from eastgate.dialects.accesspolicy.settings import AccessSettings
 from eastgate.dialects.accesspolicy.status import conditions
 from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYPE_GROUP, Subject
 from eastgate.dialects.accesspolicy.words import WORDS
@@ -81,6 +82,7 @@ DIALECT: Dialect[Policy] = Dialect(
     objects=tuple(kind for name in BACKEND_KINDS for kind in _backends(name)),
     layers=_layers,
     words=WORDS,
+    settings=AccessSettings,
     codes=lambda: (codes,),
     closes=_closes,
     status=conditions,

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from eastgate.dialects.accesspolicy.model import Action, Authorizer, Policy
+from eastgate.dialects.accesspolicy.settings import AccessSettings, UnlistedCaller
 from eastgate.policy import (
     AllowAny,
     Ask,
@@ -26,7 +27,7 @@ from eastgate.policy import (
     Refusal,
     Stage,
 )
-from eastgate.settings import Settings, UnlistedCaller
+from eastgate.settings import Settings
 from eastgate.world.targets import GatewayNamed
 
 __all__ = ["layers"]
@@ -48,9 +49,10 @@ def layers(attached: Sequence[Attachment[Policy]], settings: Settings, granted: 
     if not allowing:
         return [Layer(name, Chain(tuple(before)))]
     rules = tuple(rule for policy in allowing for rule in policy.allows)
-    reading = f"unlistedCaller: {settings.unlisted_caller}"
+    unlisted = settings.section(AccessSettings).unlisted_caller
+    reading = f"unlistedCaller: {unlisted}"
     listed = Chain((*before, AllowAny("allow", rules, Refusal.FORBIDDEN)), (reading,))
-    if settings.unlisted_caller is UnlistedCaller.DENY:
+    if unlisted is UnlistedCaller.DENY:
         return [Layer(name, listed)]
     callers = Or(tuple(caller for policy in allowing for caller in policy.callers))
     return [Layer(name, Chain(tuple(before), (reading,)), (Case(callers, listed),))]

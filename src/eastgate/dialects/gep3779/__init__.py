@@ -6,6 +6,7 @@ from eastgate.dialects.base import Dialect, Kind, NameUse, reader
 from eastgate.dialects.gep3779 import codes, meaning, shapes
 from eastgate.dialects.gep3779.assemble import layers
 from eastgate.dialects.gep3779.model import Action, Policy, Tier
+from eastgate.dialects.gep3779.settings import GepSettings
 from eastgate.dialects.gep3779.status import accepted
 from eastgate.dialects.gep3779.validation import Subject
 from eastgate.dialects.gep3779.words import WORDS
@@ -110,6 +111,7 @@ DIALECT: Dialect[Policy] = Dialect(
     kinds=_KINDS,
     layers=lambda attached, scene: layers(attached, scene.settings),
     words=WORDS,
+    settings=GepSettings,
     codes=lambda: (codes,),
     closes=_closes,
     status=accepted,

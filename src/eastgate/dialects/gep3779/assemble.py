@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eastgate.dialects.gep3779.model import Action, Level, Policy, Tier
+from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings, ServiceTarget
 from eastgate.policy import (
     AllowAny,
     Attachment,
@@ -28,7 +29,7 @@ from eastgate.policy import (
     Step,
 )
 from eastgate.policy.attributes import SERVICE
-from eastgate.settings import DenyOnly, ServiceTarget, Settings
+from eastgate.settings import Settings
 
 __all__ = ["layers"]
 
@@ -49,7 +50,7 @@ def layers(attached: Sequence[Attachment[Policy]], settings: Settings) -> list[L
 def _layer(level: Level, attached: list[Attachment[Policy]], settings: Settings) -> Layer:
     """Read as traffic, a policy on a Service governs only what is addressed to that Service."""
     name = f"workload/{level}"
-    if settings.service_target is ServiceTarget.WORKLOADS:
+    if settings.section(GepSettings).service_target is ServiceTarget.WORKLOADS:
         return Layer(name, _chain(level, [one.policy for one in attached], settings))
     services = sorted({one.service for one in attached if one.service is not None})
     by_pod = [one.policy for one in attached if one.service is None]
@@ -101,14 +102,14 @@ def _tier(name: str, policies: list[Policy], level: Level) -> FirstMatch:
 
 
 def _namespaced(policies: list[Policy], level: Level, settings: Settings, readings: list[str]) -> list[Stage]:
-    refusal = _REFUSALS[level]
+    refusal, deny_only = _REFUSALS[level], settings.section(GepSettings).deny_only
     deny = [rule for policy in policies if policy.action is Action.DENY for rule in policy.rules]
     allowing = [policy for policy in policies if policy.action is Action.ALLOW]
     stages: list[Stage] = []
     if deny:
         stages.append(Deny("deny", tuple(deny), refusal))
     if not allowing:
-        readings.append(f"denyOnly: {settings.deny_only} (only DENY policies target this workload)")
-    if allowing or settings.deny_only is DenyOnly.DENY:
+        readings.append(f"denyOnly: {deny_only} (only DENY policies target this workload)")
+    if allowing or deny_only is DenyOnly.DENY:
         stages.append(AllowAny("allow", tuple(rule for policy in allowing for rule in policy.rules), refusal))
     return stages

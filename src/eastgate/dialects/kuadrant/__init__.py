@@ -11,6 +11,7 @@ from eastgate.dialects.kuadrant.assemble import layers
 from eastgate.dialects.kuadrant.examine import available, examine
 from eastgate.dialects.kuadrant.model import Policy
 from eastgate.dialects.kuadrant.nulls import WIDENING
+from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.dialects.kuadrant.words import WORDS
 from eastgate.dialects.serving import AGE, INHERITED, Column, Resource, Served, Status
 from eastgate.schema import Record
@@ -66,6 +67,7 @@ DIALECT: Dialect[Policy] = Dialect(
     ),
     layers=lambda attached, _scene: layers(attached),
     words=WORDS,
+    settings=KuadrantSettings,
     codes=_codes,
     closes=lambda _policy: False,
     examine=examine,

@@ -10,6 +10,7 @@ from eastgate.dialects.linkerd import codes, meaning, route_meaning, route_shape
 from eastgate.dialects.linkerd.assemble import layers
 from eastgate.dialects.linkerd.gateway_routes import inspect
 from eastgate.dialects.linkerd.model import GROUP, Resource
+from eastgate.dialects.linkerd.settings import LinkerdSettings
 from eastgate.dialects.linkerd.stance import stance_of
 from eastgate.dialects.linkerd.status import conditions
 from eastgate.dialects.linkerd.words import WORDS
@@ -110,6 +111,7 @@ DIALECT: Dialect[Resource] = Dialect(
     ),
     layers=layers,
     words=WORDS,
+    settings=LinkerdSettings,
     codes=lambda: (codes,),
     closes=lambda _resource: False,
     stance=stance_of,

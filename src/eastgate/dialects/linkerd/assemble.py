@@ -19,6 +19,7 @@ from eastgate.dialects.linkerd import clients
 from eastgate.dialects.linkerd.authorizations import Authorizations
 from eastgate.dialects.linkerd.model import HttpRoute, InboundRoute, Protocol, Resource, Server
 from eastgate.dialects.linkerd.routes import Paths, doors, usable_routes
+from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.dialects.linkerd.stance import Stance
 from eastgate.policy import (
     ALWAYS,
@@ -41,7 +42,7 @@ from eastgate.policy import (
     Stage,
 )
 from eastgate.policy.attributes import METHOD, PORT
-from eastgate.settings import InboundPolicy, Settings
+from eastgate.settings import Networks, Settings
 
 __all__ = ["layers"]
 
@@ -154,7 +155,7 @@ class _Inbound:
             nothing = AllowAny("no-inbound-route", (), Refusal.NOT_FOUND)
             yield Case(ALWAYS, Chain((nothing,), self._readings, f"{port}: none of its routes", port.chosen_by()))
             return
-        if kind == "HTTPRoute" and port.probed and self.settings.linkerd_probe_networks and not self._is_open(port):
+        if kind == "HTTPRoute" and port.probed and self._probe_networks and not self._is_open(port):
             asks = (Is(METHOD, OneOf(frozenset({"GET"}))), Is(self.paths.attribute, OneOf(frozenset(port.probed))))
             yield Case(And(asks), self._chain(port, Refusal.FORBIDDEN, probe=True), forgiving=True)
         yield Case(ALWAYS, self._chain(port, Refusal.FORBIDDEN))
@@ -215,9 +216,12 @@ class _Inbound:
         label = f"default policy {policy} ({default.source})"
         return [] if client is None else [Rule(client, Origin(None, 0, default.span, label=label))]
 
+    @property
+    def _probe_networks(self) -> Networks:
+        return self.settings.section(LinkerdSettings).linkerd_probe_networks
+
     def _probe(self) -> Rule:
-        networks = self.settings.linkerd_probe_networks
-        when = clients.in_networks(networks)
+        when = clients.in_networks(self._probe_networks)
         return Rule(when, Origin(None, 0, label="the route that Linkerd makes for probes"))
 
 
