@@ -9,7 +9,7 @@ from eastgate.cli import options
 from eastgate.convert import codes as convert_codes
 from eastgate.diagnostics import Code
 from eastgate.dialects import codes as dialect_codes
-from eastgate.lint import codes as lint_codes
+from eastgate.dialects.linting import codes as lint_codes
 from eastgate.mesh import codes as mesh_codes
 from eastgate.schema import codes as schema_codes
 from eastgate.sources import codes as source_codes
@@ -29,7 +29,7 @@ def chapters() -> dict[str, tuple[ModuleType, ...]]:
         "Kubernetes objects": (world_codes,),
         "Policies of any kind": (schema_codes, dialect_codes, unconsidered_codes),
         **{dialect.name: dialect.codes() for dialect in dialects.DIALECTS},
-        "Lint": (lint_codes,),
+        "Lint": (lint_codes, *(module for dialect in dialects.DIALECTS for module in dialect.lint().codes)),
         "Convert": (convert_codes,),
         "Enforcement": (envoy_codes, mesh_codes),
     }

@@ -58,14 +58,14 @@ async def test_a_watcher_that_fails_begins_again(tmp_path: Path, monkeypatch: py
     write(tmp_path, allow("all", "alice"))
     files = ManifestFiles([tmp_path])
     events: list[Event] = []
-    watch, failures = reloading.changes, iter([KeyError("no such folder")])
+    watch, failures = reloading.watch_changes, iter([KeyError("no such folder")])
 
     def fail_once(*arguments: object, **options: object) -> object:
         for failure in failures:
             raise failure
         return watch(*arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(reloading, "changes", fail_once)
+    monkeypatch.setattr(reloading, "watch_changes", fail_once)
     async with LocalMesh(files.read, None, MeshOptions(name=f"watcher-{os.getpid()}"), events.append) as mesh:
         following = asyncio.create_task(Reloading(mesh, files).run())
         try:

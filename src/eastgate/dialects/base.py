@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from types import ModuleType
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.dialects.serving import Served
@@ -25,6 +25,9 @@ from eastgate.settings import Section, Settings
 from eastgate.sources import Document
 from eastgate.sources.node import Node
 from eastgate.world import Backend, Manifest, Target, Workload, World, WorldObject
+
+if TYPE_CHECKING:
+    from eastgate.dialects.linting import Linting
 
 __all__ = ["Condition", "Dialect", "Kind", "NameUse", "Policy", "Scene", "reader"]
 
@@ -39,17 +42,17 @@ class Policy(Protocol):
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
 
     @property
-    def ref(self) -> PolicyRef: ...  # noqa: D102
+    def ref(self) -> PolicyRef: ...
     @property
-    def span(self) -> Span: ...  # noqa: D102
+    def span(self) -> Span: ...
     @property
-    def targets(self) -> tuple[Target, ...]: ...  # noqa: D102
+    def targets(self) -> tuple[Target, ...]: ...
     @property
-    def references(self) -> tuple[PolicyRef, ...]: ...  # noqa: D102
+    def references(self) -> tuple[PolicyRef, ...]: ...
     @property
-    def origins(self) -> Iterable[Origin]: ...  # noqa: D102
+    def origins(self) -> Iterable[Origin]: ...
     @property
-    def audit(self) -> bool: ...  # noqa: D102
+    def audit(self) -> bool: ...
 
 
 P = TypeVar("P", bound=Policy)
@@ -128,8 +131,8 @@ class Dialect(Generic[P]):
     - `layers` is given the policies of this dialect on one point of enforcement. Where the workload itself has a say,
       in its annotations perhaps, `stance` tells all of it that matters, or None; workloads with the same policies and
       the same stance decide alike. `closes` tells policies that deny by being there, without a rule of their own.
-    - `words` describe its policies, `codes` gives the modules with the codes of what can be wrong with them, `lint` are
-      the checks that lint runs for them, `settings` those that nobody else reads.
+    - `words` describe its policies, `codes` gives the modules with the codes of what can be wrong with them, `lint`
+      what lint needs to know (nothing else imports it), `settings` are those that nobody else reads.
     - `examine` says what can be said only beside everything else that was read: an error about a policy rejects it.
       `inspect` says what is wrong with an object of another API that refers to this one. `status` are the conditions
       that a policy would show.
@@ -140,6 +143,7 @@ class Dialect(Generic[P]):
     kinds: tuple[Kind[P], ...]
     layers: Callable[[Sequence[Attachment[P]], Scene], list[Layer]]
     words: Words[P]
+    lint: Callable[[], Linting[P]]
     codes: Callable[[], tuple[ModuleType, ...]]
     closes: Callable[[P], bool]
     objects: tuple[Kind[Backend], ...] = ()
@@ -149,7 +153,6 @@ class Dialect(Generic[P]):
     inspect: Callable[[Manifest, WorldObject, Reporter], None] | None = None
     status: Callable[[P, Sequence[P], Settings, World], Sequence[Condition]] | None = None
     bystanders: frozenset[tuple[str, str]] = field(default_factory=frozenset)
-    lint: tuple[Callable[..., Iterable[object]], ...] = ()
 
     def findings(
         self, policies: Sequence[object], settings: Settings, world: World

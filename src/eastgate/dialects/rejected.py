@@ -8,20 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from eastgate.diagnostics import Diagnostic
 from eastgate.dialects.base import Condition, Dialect, Kind, Scene
 from eastgate.dialects.words import NO_RULES, NOTHING_SELECTED, DescribedRule, Words
 from eastgate.places import Span
-from eastgate.policy import And, Attachment, Chain, Deny, Layer, Origin, PolicyRef, Refusal, Rule
+from eastgate.policy import And, Attachment, Chain, Deny, Layer, Origin, Placement, PolicyRef, Refusal, Rule, RuleKind
 from eastgate.settings import Settings
 from eastgate.sources import Document
 from eastgate.sources.codes import DUPLICATE_OBJECT
 from eastgate.unconsidered.locating import content_of, located
 from eastgate.world import CONTROLLER_KINDS, Everything, GatewayNamed, Target, World, dns_label_problem
 
-__all__ = ["DIALECT", "Policy", "rejected", "stays_in_namespace"]
+if TYPE_CHECKING:
+    from eastgate.dialects.linting import Linting
+
+__all__ = ["DIALECT", "UNREADABLE", "Policy", "rejected", "stays_in_namespace"]
+
+UNREADABLE = Placement(None, "unreadable")
 
 _READER = "EG10"  # codes of what is wrong with a text: what is left of it may be anything
 _HEAD = ("apiVersion", "kind", "metadata")
@@ -29,6 +34,16 @@ _KNATIVE = ("serving.knative.dev", "Service")
 _INSIDE = frozenset({("", "Pod"), ("", "Service"), ("", "ServiceAccount"), ("discovery.k8s.io", "EndpointSlice")})
 _PARENT = ("kind", "name", "namespace")
 _TARGETS = ("targetRefs", "targetRef", "podSelector", "externalWorkloadSelector", "server")
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """What stands for the rules of a policy that nobody can read."""
+
+    kind: ClassVar[RuleKind] = RuleKind.UNREADABLE
+
+    def __str__(self) -> str:
+        return "which cannot be read"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,9 +161,9 @@ def _in(document: Document, span: Span, *path: str) -> bool:
 def _layers(attached: Sequence[Attachment[Policy]], _scene: Scene) -> list[Layer]:
     policies = {one.policy.ref: one.policy for one in attached}
     rules = tuple(
-        Rule(And(()), Origin(policy.ref, 0, policy.span, label="which cannot be read")) for policy in policies.values()
+        Rule(And(()), Origin(policy.ref, 0, policy.span, derived=Unreadable())) for policy in policies.values()
     )
-    return [Layer("unreadable", Chain((Deny("unreadable", rules, Refusal.CLOSED),)))]
+    return [Layer(UNREADABLE, Chain((Deny("unreadable", rules, Refusal.CLOSED),)))]
 
 
 def _conditions(policy: Policy, _policies: Sequence[Policy], _settings: Settings, _world: World) -> Sequence[Condition]:
@@ -164,6 +179,12 @@ def _why_idle(_policy: Policy, problem: str | None, selects: bool) -> str:
     return NO_RULES if selects else problem or NOTHING_SELECTED
 
 
+def _lint() -> Linting[Policy]:
+    from eastgate.dialects.rejected_lint import LINTING
+
+    return LINTING
+
+
 DIALECT: Dialect[Policy] = Dialect(
     name="Rejected",
     model=Policy,
@@ -175,6 +196,7 @@ DIALECT: Dialect[Policy] = Dialect(
         rules=_rules,
         why_idle=_why_idle,
     ),
+    lint=_lint,
     codes=lambda: (),
     closes=lambda _policy: False,
     status=_conditions,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from eastgate.dialects.accesspolicy import codes, meaning, shapes
 from eastgate.dialects.accesspolicy.assemble import layers
@@ -20,6 +21,9 @@ from eastgate.sources import Document
 from eastgate.sources.node import Node
 from eastgate.world import Backend
 from eastgate.world.gateways import BACKEND_KINDS
+
+if TYPE_CHECKING:
+    from eastgate.dialects.linting import Linting
 
 __all__ = ["DIALECT", "Policy"]
 
@@ -75,6 +79,12 @@ def _only(shape: Record[Subject]) -> Callable[[], tuple[Record[Subject], ...]]:
     return lambda: (shape,)
 
 
+def _lint() -> Linting[Policy]:
+    from eastgate.dialects.accesspolicy.lint import LINTING
+
+    return LINTING
+
+
 DIALECT: Dialect[Policy] = Dialect(
     name="AccessPolicy",
     model=Policy,
@@ -85,6 +95,7 @@ DIALECT: Dialect[Policy] = Dialect(
     settings=AccessSettings,
     codes=lambda: (codes,),
     closes=_closes,
+    lint=_lint,
     status=conditions,
     bystanders=frozenset((group, "KANConfig") for group in (PROTOTYPE_GROUP, NETWORKING_GROUP)),
 )

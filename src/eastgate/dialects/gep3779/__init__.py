@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from eastgate.dialects.base import Dialect, Kind, NameUse, reader
 from eastgate.dialects.gep3779 import codes, meaning, shapes
 from eastgate.dialects.gep3779.assemble import layers
@@ -24,6 +26,9 @@ from eastgate.dialects.serving import (
 )
 from eastgate.schema import Record
 from eastgate.sources.node import Node
+
+if TYPE_CHECKING:
+    from eastgate.dialects.linting import Linting
 
 __all__ = ["CLUSTER_GROUP", "DIALECT", "GROUP", "Policy"]
 
@@ -105,6 +110,13 @@ _KINDS: tuple[Kind[Policy], ...] = (
     ),
 )
 
+
+def _lint() -> Linting[Policy]:
+    from eastgate.dialects.gep3779.lint import LINTING
+
+    return LINTING
+
+
 DIALECT: Dialect[Policy] = Dialect(
     name="GEP-3779",
     model=Policy,
@@ -114,6 +126,7 @@ DIALECT: Dialect[Policy] = Dialect(
     settings=GepSettings,
     codes=lambda: (codes,),
     closes=_closes,
+    lint=_lint,
     status=accepted,
     bystanders=frozenset(
         {(GROUP, kind) for kind in ("XBackend", "XBackendTrafficPolicy", "XListenerSet", "XMesh")}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eastgate.diagnostics import Reporter
 from eastgate.dialects.base import Dialect, Kind
@@ -18,6 +18,9 @@ from eastgate.schema import Record
 from eastgate.settings import Settings
 from eastgate.sources import Document
 from eastgate.sources.node import Node
+
+if TYPE_CHECKING:
+    from eastgate.dialects.linting import Linting
 
 __all__ = ["DIALECT", "GROUP", "Policy"]
 
@@ -41,6 +44,12 @@ def _codes() -> tuple[ModuleType, ...]:
     from eastgate.dialects.kuadrant.schemes import codes as scheme_codes
 
     return codes, scheme_codes
+
+
+def _lint() -> Linting[Policy]:
+    from eastgate.dialects.kuadrant.lint import LINTING
+
+    return LINTING
 
 
 DIALECT: Dialect[Policy] = Dialect(
@@ -70,6 +79,7 @@ DIALECT: Dialect[Policy] = Dialect(
     settings=KuadrantSettings,
     codes=_codes,
     closes=lambda _policy: False,
+    lint=_lint,
     examine=examine,
     status=lambda policy, policies, settings, world: [available(policy, policies, settings, world)],
     bystanders=frozenset({(GROUP, "RateLimitPolicy")}),

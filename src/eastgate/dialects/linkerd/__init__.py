@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from eastgate.dialects.base import Dialect, Kind, NameUse, reader
 from eastgate.dialects.linkerd import codes, meaning, route_meaning, route_shapes, shapes
@@ -20,6 +20,9 @@ from eastgate.sources import Document
 from eastgate.sources.node import Node
 from eastgate.unconsidered.locating import content_of, selector_in
 from eastgate.world import Everything, PodsMatching, Target
+
+if TYPE_CHECKING:
+    from eastgate.dialects.linting import Linting
 
 __all__ = ["DIALECT", "GROUP", "Policy"]
 
@@ -64,6 +67,12 @@ def _pods_of_server(document: Document) -> tuple[Target, ...] | None:
         return None
     selector = selector_in(content, "podSelector")
     return (PodsMatching(document.home, selector) if selector is not None else Everything(document.home),)
+
+
+def _lint() -> Linting[Resource]:
+    from eastgate.dialects.linkerd.lint import LINTING
+
+    return LINTING
 
 
 DIALECT: Dialect[Resource] = Dialect(
@@ -114,6 +123,7 @@ DIALECT: Dialect[Resource] = Dialect(
     settings=LinkerdSettings,
     codes=lambda: (codes,),
     closes=lambda _resource: False,
+    lint=_lint,
     stance=stance_of,
     status=conditions,
     inspect=inspect,
