@@ -7,13 +7,22 @@ product; `test_toy.py` registers it with one line and runs every command over it
 from __future__ import annotations
 
 from eastgate.dialects.base import Dialect, Kind, reader
+from eastgate.dialects.linting import Linting
 from eastgate.dialects.serving import AGE, Column, Resource, Served, Status
 from tests.toy import codes, meaning, shapes
 from tests.toy.assemble import layers
 from tests.toy.model import GROUP, GuestList
+from tests.toy.settings import ToySettings
 from tests.toy.words import WORDS
 
 __all__ = ["DIALECT"]
+
+
+def _lint() -> Linting[GuestList]:
+    from tests.toy.lint import LINTING  # only `lint` and `describe` need it
+
+    return LINTING
+
 
 DIALECT: Dialect[GuestList] = Dialect(
     name="Guest lists",
@@ -30,8 +39,10 @@ DIALECT: Dialect[GuestList] = Dialect(
             locate=meaning.locate,
         ),
     ),
-    layers=lambda attached, _scene: layers(attached),
+    layers=lambda attached, scene: layers(attached, scene.settings),
     words=WORDS,
+    lint=_lint,
+    settings=ToySettings,
     codes=lambda: (codes,),
     closes=lambda policy: not policy.rules and not policy.audit,
     status=meaning.accepted,

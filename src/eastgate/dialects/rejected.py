@@ -6,12 +6,13 @@ that is not answered at all; proxies close the port.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from eastgate.diagnostics import Diagnostic
 from eastgate.dialects.base import Condition, Dialect, Kind, Scene
+from eastgate.dialects.modes import LayerMode, Mode, refusing
 from eastgate.dialects.words import NO_RULES, NOTHING_SELECTED, DescribedRule, Words
 from eastgate.places import Span
 from eastgate.policy import And, Attachment, Chain, Deny, Layer, Origin, Placement, PolicyRef, Refusal, Rule, RuleKind
@@ -179,6 +180,11 @@ def _why_idle(_policy: Policy, problem: str | None, selects: bool) -> str:
     return NO_RULES if selects else problem or NOTHING_SELECTED
 
 
+def _modes(layer: Layer, _policies: Sequence[Policy], _stance: Hashable) -> list[LayerMode]:
+    refs = refusing(layer.otherwise)
+    return [LayerMode(layer.at, Mode.CLOSED, f"{', '.join(map(str, refs))} cannot be read", refs)]
+
+
 def _lint() -> Linting[Policy]:
     from eastgate.dialects.rejected_lint import LINTING
 
@@ -195,6 +201,7 @@ DIALECT: Dialect[Policy] = Dialect(
         level=lambda _policy: "all",
         rules=_rules,
         why_idle=_why_idle,
+        modes=_modes,
     ),
     lint=_lint,
     codes=lambda: (),

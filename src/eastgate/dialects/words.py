@@ -5,13 +5,15 @@ Predicates and label selectors stay data here. Whoever reports renders them, all
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
+from eastgate.dialects.modes import LayerMode, modes_of_layer
 from eastgate.places import Span
-from eastgate.policy import Origin, PolicyRef, Predicate, Rule
-from eastgate.world import Selector
+from eastgate.policy import Layer, Origin, Placement, PolicyRef, Predicate, Rule
+from eastgate.settings import Settings
+from eastgate.world import Selector, Workload
 from eastgate.world.targets import Target
 
 __all__ = [
@@ -26,7 +28,7 @@ __all__ = [
     "describe_rules",
 ]
 
-P = TypeVar("P")
+P = TypeVar("P", bound="_Enforceable")
 
 NO_ACTION = "-"
 NOTHING_SELECTED = "nothing that exists is selected by its target"
@@ -68,6 +70,18 @@ def _is_direct(_policy: object) -> bool:
     return False
 
 
+class _Enforceable(Protocol):
+    @property
+    def ref(self) -> PolicyRef: ...
+    @property
+    def audit(self) -> bool: ...
+
+
+def _modes(layer: Layer, policies: Sequence[_Enforceable], _stance: Hashable) -> list[LayerMode]:
+    """Tell modes from the stages alone. Every policy that is enforced turns deny by default on."""
+    return modes_of_layer(layer, [policy.ref for policy in policies if not policy.audit])
+
+
 def _names_nothing(_policy: object) -> tuple[PolicyRef, ...]:
     return ()
 
@@ -84,6 +98,10 @@ class Words(Generic[P]):
     `targets` are what the author wrote as targets, where that is not `policy.targets`; `is_indirect` tells policies
     that are attached more widely than they apply; `names` are objects that a policy is about by name without being
     attached to them. `count_rules` is needed only where `rules` lists more than rules.
+
+    `modes` tells what a layer of this dialect does with requests that no rule mentions; it is given the policies on
+    the workload, and its stance. `levels` are those that are shown even where no policy makes a layer of them.
+    `mesh_name` is what the dialect calls a workload, where that is not its identity.
     """
 
     action: Callable[[P], str]
@@ -95,6 +113,9 @@ class Words(Generic[P]):
     is_indirect: Callable[[P], bool] = _is_direct
     names: Callable[[P], Iterable[PolicyRef]] = _names_nothing
     count_rules: Callable[[P], int] | None = None
+    modes: Callable[[Layer, Sequence[P], Hashable], list[LayerMode]] = _modes
+    levels: tuple[Placement, ...] = ()
+    mesh_name: Callable[[Workload, Settings], str | None] | None = None
 
 
 def describe_rule(does: str, rule: Rule) -> DescribedRule:

@@ -13,8 +13,11 @@ from eastgate.dialects.linkerd.model import (
     Server,
     ServerAuthorization,
 )
+from eastgate.dialects.linkerd.modes import modes
 from eastgate.dialects.words import NO_ACTION, DescribedRule, DescribedTarget, Words, describe_rule
 from eastgate.policy import PolicyRef
+from eastgate.settings import Settings
+from eastgate.world import Workload
 
 __all__ = ["WORDS"]
 
@@ -89,6 +92,13 @@ def _why_idle(resource: Resource, problem: str | None, selects: bool) -> str:
             return "no authorization that is in force refers to it"
 
 
+def _mesh_name(workload: Workload, settings: Settings) -> str | None:
+    """Return what Linkerd calls a workload: its account, or the name in the certificate of what is no pod."""
+    if not workload.is_pod:
+        return workload.mesh_name
+    return settings.mesh_name(workload.namespace, workload.service_account)
+
+
 WORDS: Words[Resource] = Words(
     action=_action,
     level=lambda _resource: "inbound",
@@ -97,4 +107,6 @@ WORDS: Words[Resource] = Words(
     targets=_targets,
     is_indirect=_is_indirect,
     names=_names,
+    modes=modes,
+    mesh_name=_mesh_name,
 )
