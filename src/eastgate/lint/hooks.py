@@ -14,7 +14,7 @@ from eastgate.dialects.rejected import DIALECT as REJECTED
 from eastgate.lint.ground import Ground, Group
 from eastgate.policy import Attachment
 
-__all__ = ["dialects_by_layer", "governing", "lint_codes", "linting_of", "own_checks", "readings_at", "statements_of"]
+__all__ = ["blamed", "dialects_by_layer", "lint_codes", "linting_of", "own_checks", "readings_at", "statements_of"]
 
 
 def _dialects() -> tuple[Dialect[Any], ...]:
@@ -59,13 +59,12 @@ def dialects_by_layer(group: Group, ground: Ground) -> list[Dialect[Any]]:
     ]
 
 
-def governing(group: Group, index: int, ground: Ground) -> list[Policy]:
-    """Return the policies in force that have a say in a layer of a group, those that allow first."""
-    dialect = dialects_by_layer(group, ground)[index]
-    linting, layer = dialect.lint(), group.layers[index]
-    policies = [one.policy for one in _own(dialect, group.attached) if not one.policy.audit]
-    chosen = dict.fromkeys(policy for policy in policies if linting.governs(policy, layer))
-    return sorted(chosen, key=lambda policy: (not linting.statements(policy).allows, str(policy.ref)))
+def blamed(group: Group, index: int, ground: Ground) -> list[Policy]:
+    """Return the policies in force that are named where a layer lets nobody in, those that allow first."""
+    blames, layer = dialects_by_layer(group, ground)[index].lint().blames, group.layers[index]
+    enforced = dict.fromkeys(attachment.policy for attachment in group.attached if not attachment.policy.audit)
+    policies = [policy for policy in enforced if blames(policy, layer)]
+    return sorted(policies, key=lambda policy: (not statements_of(policy).allows, str(policy.ref)))
 
 
 def readings_at(group: Group) -> Iterator[tuple[Reading[Any], list[Policy]]]:

@@ -8,7 +8,7 @@ from eastgate.dialects.linting import Finding, codes, locating
 from eastgate.lint.chains import Analysis, places
 from eastgate.lint.context import command
 from eastgate.lint.ground import Ground, Group, Policy
-from eastgate.lint.hooks import governing
+from eastgate.lint.hooks import blamed
 from eastgate.lint.possible import chains_for, is_written
 from eastgate.lint.solving import GaveUp, witness
 from eastgate.policy import AllowAny, Chain, Effect, Layer, Request
@@ -23,7 +23,7 @@ def locked_out(ground: Ground) -> Iterator[Finding]:
     for group in ground.groups:
         closed = next((i for i, layer in enumerate(group.layers) if _is_closed(layer, group, ground)), None)
         if closed is not None:
-            yield _finding(governing(group, closed, ground), group, ground)
+            yield _finding(blamed(group, closed, ground), group, ground)
 
 
 def _is_closed(layer: Layer, group: Group, ground: Ground) -> bool:

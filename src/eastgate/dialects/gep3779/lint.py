@@ -9,6 +9,7 @@ from eastgate.dialects.gep3779 import lint_codes as codes
 from eastgate.dialects.gep3779.model import Action, Policy
 from eastgate.dialects.gep3779.provenance import PLACEMENTS, DenyOnlyReading
 from eastgate.dialects.linting import Linting, Reading, Statements, is_shaped, naming_of
+from eastgate.dialects.linting import Policy as AnyPolicy
 from eastgate.policy import Attachment, Layer
 from eastgate.settings import DenyOnly, MeshMode, ServiceTarget, Settings
 
@@ -26,8 +27,8 @@ def _statements(policy: Policy) -> Statements:
     )
 
 
-def _governs(policy: Policy, layer: Layer) -> bool:
-    return layer.at == PLACEMENTS[policy.level]
+def _blames(policy: AnyPolicy, layer: Layer) -> bool:
+    return isinstance(policy, Policy) and layer.at == PLACEMENTS[policy.level]
 
 
 # Readings
@@ -53,7 +54,7 @@ def _other_service_target(settings: Settings) -> Settings:
 
 LINTING: Linting[Policy] = Linting(
     statements=_statements,
-    governs=_governs,
+    blames=_blames,
     readings=(
         Reading(
             DenyOnlyReading.setting,

@@ -24,7 +24,7 @@ from eastgate.dialects.linkerd.model import (
     Server,
     ServerAuthorization,
 )
-from eastgate.dialects.linting import Fallback, Linting, Naming, Statements, naming_of
+from eastgate.dialects.linting import Fallback, Linting, Naming, Policy, Statements, naming_of
 from eastgate.policy import Layer, PolicyRef
 from eastgate.world import Target
 
@@ -67,14 +67,14 @@ def _targets(resource: Resource) -> tuple[tuple[Target, ...], str]:
             return (), "targetRef"
 
 
-def _governs(resource: Resource, _layer: Layer) -> bool:
+def _blames(policy: Policy, _layer: Layer) -> bool:
     """Tell whether it is a Server: all policies of a namespace are attached to each of its pods, and Servers close."""
-    return isinstance(resource, Server)
+    return policy.ref.kind == "Server"
 
 
 LINTING: Linting[Resource] = Linting(
     statements=_statements,
-    governs=_governs,
+    blames=_blames,
     readings=(),
     fallback=Fallback(
         codes.ACCESS_POLICY_WINS,
