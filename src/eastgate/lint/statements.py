@@ -10,7 +10,8 @@ from eastgate.lint.hooks import statements_of
 from eastgate.places import Span
 from eastgate.policy import AccountsOf, Is, OneOf, Predicate, Suffix, atoms
 from eastgate.policy.attributes import IDENTITY, MESH_NAME
-from eastgate.policy.spiffe import account_of, trust_domain_of
+from eastgate.policy.service_accounts import account_of
+from eastgate.policy.spiffe import trust_domain_of
 from eastgate.settings import Settings
 
 __all__ = ["Caller", "callers", "callers_in"]
