@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from eastgate.dialects.linting import Finding, codes, enumerated
-from eastgate.dialects.rejected import DIALECT as REJECTED
 from eastgate.engine.partial import truth
 from eastgate.lint.context import command
 from eastgate.lint.ground import Ground, Group
@@ -28,8 +27,7 @@ def disagreeing_layers(ground: Ground) -> Iterator[Finding]:
     for group in ground.workload_groups:
         if len(group.layers) < 2:
             continue
-        every = zip(group.layers, dialects_by_layer(group, ground), strict=True)
-        layers = [(layer, dialect) for layer, dialect in every if dialect is not REJECTED]  # who knows what that says
+        layers = zip(group.layers, dialects_by_layer(group, ground), strict=True)
         for (layer, dialect), (other, other_dialect) in combinations(layers, 2):
             if dialect is not other_dialect:
                 yield from _refused(group, layer, other, ground)
