@@ -78,7 +78,8 @@ def test_a_broken_lint_does_not_pass_for_one_without_findings(
         raise ImportError("broken")
 
     monkeypatch.setattr(findings, "lint", broken)
-    assert isinstance(cli("describe", "policy", "payments-from-cart", "-f", shop).exception, ImportError)
+    with pytest.raises(ImportError, match="broken"):
+        cli("describe", "policy", "payments-from-cart", "-f", shop)
 
 
 def test_kinds_and_names_are_completed(shop: str) -> None:
