@@ -8,10 +8,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from eastgate import dialects
 from eastgate.authority import Authority
 from eastgate.dialects import Policy
+from eastgate.dialects.base import Dialect
 from eastgate.dialects.linting import Group
 from eastgate.engine.compiled import Program, compile_layers
 from eastgate.places import Span
@@ -33,6 +35,7 @@ class Ground:
 
     def __init__(self, authority: Authority) -> None:
         self.authority = authority
+        self.dialects_by_layer: dict[str, list[Dialect[Any]]] = {}  # of groups by their first member
         self._labels: dict[str, Labels] = {}
 
     @property

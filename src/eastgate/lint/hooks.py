@@ -51,12 +51,19 @@ def lint_codes() -> dict[str, Code]:
 
 def dialects_by_layer(group: Group, ground: Ground) -> list[Dialect[Any]]:
     """Return the dialect of each layer of a group."""
+    known = ground.dialects_by_layer.get(group.first)
+    if known is None:
+        known = ground.dialects_by_layer[group.first] = _dialects_by_layer(group, ground)
+    return known
+
+
+def _dialects_by_layer(group: Group, ground: Ground) -> list[Dialect[Any]]:
     stances = dict(ground.stances(group, group.attached, ground.settings))
-    return [
-        dialect
-        for dialect in _dialects()
-        for _ in dialect.assemble(group.attached, Scene(ground.settings, ground.world, stances.get(dialect.name)))
-    ]
+    present = [one for one in _dialects() if one.name in stances or _own(one, group.attached)]
+    if len(present) == 1:
+        return present * len(group.layers)
+    scenes = {one.name: Scene(ground.settings, ground.world, stances.get(one.name)) for one in present}
+    return [dialect for dialect in present for _ in dialect.assemble(group.attached, scenes[dialect.name])]
 
 
 def blamed(group: Group, index: int, ground: Ground) -> list[Policy]:
