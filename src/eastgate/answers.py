@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from eastgate.authconfig.facts import RequestFacts, Services
 from eastgate.authconfig.model import Credentials, Introspection, Jwt, Scheme, SubjectAccess, TokenReview, Where
+from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.policy import Answer, AskAll, Layer, Refusal, Request, Ruling
 from eastgate.policy.attributes import ADDRESS, AUTHORITY, IDENTITY, METHOD, TARGET, UNKNOWN, Attribute, Unknown
 from eastgate.policy.fields import header_values
@@ -170,6 +171,5 @@ def _services(world: World, settings: Settings, keys: KeySource | None) -> Servi
     def secret(namespace: str, name: str) -> Secret | None:
         return world.secrets.get(f"{namespace}/{name}")
 
-    return Services(
-        secrets=secrets, secret=secret, keys=keys, key_sets=keys, authorino_compat=settings.authorino_compat
-    )
+    compat = settings.section(KuadrantSettings).authorino_compat
+    return Services(secrets=secrets, secret=secret, keys=keys, key_sets=keys, authorino_compat=compat)

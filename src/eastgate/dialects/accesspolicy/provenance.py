@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from eastgate.dialects.accesspolicy.settings import UnlistedCaller
 from eastgate.policy import Placement, Site
-from eastgate.settings import UnlistedCaller
 
 __all__ = ["AT_BACKEND", "AT_GATEWAY", "UnlistedCallerReading"]
 
