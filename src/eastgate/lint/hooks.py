@@ -5,28 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from eastgate import dialects
 from eastgate.diagnostics import Code
-from eastgate.dialects import Policy
+from eastgate.dialects import Policy, dialect_of, registered
 from eastgate.dialects.base import Dialect, Scene
 from eastgate.dialects.linting import Check, Linting, Reading, Statements, codes
-from eastgate.dialects.rejected import DIALECT as REJECTED
 from eastgate.lint.ground import Ground, Group
 from eastgate.policy import Attachment
 
 __all__ = ["blamed", "dialects_by_layer", "lint_codes", "linting_of", "own_checks", "readings_at", "statements_of"]
 
 
-def _dialects() -> tuple[Dialect[Any], ...]:
-    return (REJECTED, *dialects.DIALECTS)
-
-
 def linting_of(policy: Policy) -> Linting[Any]:
     """Return what the dialect of a policy tells lint."""
-    for dialect in _dialects():
-        if isinstance(policy, dialect.model):
-            return dialect.lint()
-    raise TypeError(f"{policy.ref} is a policy of no dialect")
+    return dialect_of(policy).lint()
 
 
 def statements_of(policy: Policy) -> Statements:
@@ -36,13 +27,13 @@ def statements_of(policy: Policy) -> Statements:
 
 def own_checks() -> Iterator[Check]:
     """Return the checks that each dialect has for itself."""
-    for dialect in _dialects():
+    for dialect in registered().dialects:
         yield from dialect.lint().checks
 
 
 def lint_codes() -> dict[str, Code]:
     """Return every code of lint by its number, those of the dialects too."""
-    modules = [codes, *(module for dialect in _dialects() for module in dialect.lint().codes)]
+    modules = [codes, *(module for dialect in registered().dialects for module in dialect.lint().codes)]
     return {value.id: value for module in modules for value in vars(module).values() if isinstance(value, Code)}
 
 
@@ -59,7 +50,7 @@ def dialects_by_layer(group: Group, ground: Ground) -> list[Dialect[Any]]:
 
 def _dialects_by_layer(group: Group, ground: Ground) -> list[Dialect[Any]]:
     stances = dict(ground.stances(group, group.attached, ground.settings))
-    present = [one for one in _dialects() if one.name in stances or _own(one, group.attached)]
+    present = [one for one in registered().dialects if one.name in stances or _own(one, group.attached)]
     if len(present) == 1:
         return present * len(group.layers)
     scenes = {one.name: Scene(ground.settings, ground.world, stances.get(one.name)) for one in present}
@@ -76,7 +67,7 @@ def blamed(group: Group, index: int, ground: Ground) -> list[Policy]:
 
 def readings_at(group: Group) -> Iterator[tuple[Reading[Any], list[Policy]]]:
     """Return the readings that matter at a group, each with the policies in force that it concerns."""
-    for dialect in _dialects():
+    for dialect in registered().dialects:
         own = _own(dialect, group.attached)
         enforced = [one for one in own if not one.policy.audit]
         for reading in dialect.lint().readings:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from eastgate.dialects.base import Policy as AnyPolicy
 from eastgate.dialects.gep3779 import lint_codes as codes
 from eastgate.dialects.gep3779.model import Action, Policy
 from eastgate.dialects.gep3779.provenance import PLACEMENTS, DenyOnlyReading
 from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings, ServiceTarget
 from eastgate.dialects.linting import Linting, Reading, Statements, is_shaped, naming_of
-from eastgate.dialects.linting import Policy as AnyPolicy
 from eastgate.policy import Attachment, Layer
 from eastgate.settings import MeshMode, Settings
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eastgate.dialects.base import Policy
 from eastgate.dialects.linkerd import lint_codes as codes
 from eastgate.dialects.linkerd.lint_proxies import check_annotations, check_probes, check_proxies
 from eastgate.dialects.linkerd.lint_routes import check_dropped_routes
@@ -24,7 +25,7 @@ from eastgate.dialects.linkerd.model import (
     Server,
     ServerAuthorization,
 )
-from eastgate.dialects.linting import Fallback, Linting, Naming, Policy, Statements, naming_of
+from eastgate.dialects.linting import Fallback, Linting, Naming, Statements, naming_of
 from eastgate.policy import Layer, PolicyRef
 from eastgate.world import Target
 

@@ -11,7 +11,8 @@ from types import ModuleType
 from typing import Generic, TypeVar
 
 from eastgate.diagnostics import Code
-from eastgate.dialects.linting.context import Check, Policy
+from eastgate.dialects.base import Policy
+from eastgate.dialects.linting.context import Check
 from eastgate.places import Span
 from eastgate.policy import Attachment, Layer, PolicyRef, Predicate, Rule
 from eastgate.policy.attributes import IDENTITY, MESH_NAME, Attribute
