@@ -9,7 +9,7 @@ from eastgate.diagnostics import Code
 from eastgate.dialects import Policy, dialect_of, registered
 from eastgate.dialects.base import Dialect, Scene
 from eastgate.dialects.linting import Check, Linting, Reading, Statements, codes
-from eastgate.lint.ground import Ground, Group
+from eastgate.lint.inventory import Group, Inventory
 from eastgate.policy import Attachment
 
 __all__ = ["blamed", "dialects_by_layer", "lint_codes", "linting_of", "own_checks", "readings_at", "statements_of"]
@@ -40,26 +40,26 @@ def lint_codes() -> dict[str, Code]:
 # At a point
 
 
-def dialects_by_layer(group: Group, ground: Ground) -> list[Dialect[Any]]:
+def dialects_by_layer(group: Group, inventory: Inventory) -> list[Dialect[Any]]:
     """Return the dialect of each layer of a group."""
-    known = ground.dialects_by_layer.get(group.first)
+    known = inventory.dialects_by_layer.get(group.first)
     if known is None:
-        known = ground.dialects_by_layer[group.first] = _dialects_by_layer(group, ground)
+        known = inventory.dialects_by_layer[group.first] = _dialects_by_layer(group, inventory)
     return known
 
 
-def _dialects_by_layer(group: Group, ground: Ground) -> list[Dialect[Any]]:
-    stances = dict(ground.stances(group, group.attached, ground.settings))
+def _dialects_by_layer(group: Group, inventory: Inventory) -> list[Dialect[Any]]:
+    stances = dict(inventory.stances(group, group.attached, inventory.settings))
     present = [one for one in registered().dialects if one.name in stances or _own(one, group.attached)]
     if len(present) == 1:
         return present * len(group.layers)
-    scenes = {one.name: Scene(ground.settings, ground.world, stances.get(one.name)) for one in present}
+    scenes = {one.name: Scene(inventory.settings, inventory.world, stances.get(one.name)) for one in present}
     return [dialect for dialect in present for _ in dialect.assemble(group.attached, scenes[dialect.name])]
 
 
-def blamed(group: Group, index: int, ground: Ground) -> list[Policy]:
+def blamed(group: Group, index: int, inventory: Inventory) -> list[Policy]:
     """Return the policies in force that are named where a layer lets nobody in, those that allow first."""
-    blames, layer = dialects_by_layer(group, ground)[index].lint().blames, group.layers[index]
+    blames, layer = dialects_by_layer(group, inventory)[index].lint().blames, group.layers[index]
     enforced = dict.fromkeys(attachment.policy for attachment in group.attached if not attachment.policy.audit)
     policies = [policy for policy in enforced if blames(policy, layer)]
     return sorted(policies, key=lambda policy: (not statements_of(policy).allows, str(policy.ref)))

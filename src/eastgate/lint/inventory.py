@@ -1,4 +1,4 @@
-"""What all checks stand on: the authority, its classes of workloads, and where policies are.
+"""What all checks look at: the policies, the classes of workloads that they are attached to, and what exists.
 
 A class is looked at once, however many workloads form it.
 """
@@ -23,15 +23,15 @@ from eastgate.world import GATEWAY_GROUP, Workload, World
 from eastgate.world.points import NamedPoint
 from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
 
-__all__ = ["Ground", "Group", "Labels", "Policy", "collected"]
+__all__ = ["Group", "Inventory", "Labels", "Policy", "collected"]
 
 Labels = dict[str, set[str]]  # the values of each key
 
 _DESTINATIONS = {GatewayNamed: "gateway", RouteNamed: "route", BackendNamed: "backend"}  # how questions name them
 
 
-class Ground:
-    """An authority, seen from where its policies are enforced."""
+class Inventory:
+    """The policies of an authority, the points where they are enforced, and what exists around them."""
 
     def __init__(self, authority: Authority) -> None:
         self.authority = authority
