@@ -16,7 +16,7 @@ from eastgate.dialects import rejected as rejection
 from eastgate.dialects.base import Condition
 from eastgate.engine.compiled import compile_layers
 from eastgate.engine.engine import Engine
-from eastgate.policy import OPEN, AskAll, Attachment, Known, Layer, PolicyRef, Request, Stances
+from eastgate.policy import OPEN, Attachment, Known, Layer, PolicyRef, Request, Stances, ask_authorizers, authorizers_in
 from eastgate.policy.attributes import Attribute
 from eastgate.questions import (
     LABELS_UNKNOWN,
@@ -288,7 +288,7 @@ class Authority:
         return self._engine
 
     def _assemble(self, attached: Sequence[Attachment[Policy]], stances: Stances) -> list[Layer]:
-        return dialects.assemble(attached, self.settings, self.world, stances)
+        return dialects.assemble(attached, self.settings, self.world, stances, self.keys)
 
     def _stances(self, workload: Workload, attached: Sequence[Attachment[Policy]]) -> Stances:
         return dialects.stances(workload, attached, self.settings, self.world)
@@ -372,10 +372,7 @@ class Authority:
         ]
         layers = tuple(layer for program in programs for layer in program.layers)
         request = _without_others(arrival.request, question, layers)
-        if _asks_schemes(layers):
-            from eastgate.answers import with_answers  # few questions need it, and it brings much along
-
-            request = with_answers(request, question, layers, self.world, self.settings, self.keys)
+        request = ask_authorizers(request, question.raw, authorizers_in(layers))
         arrival = replace(arrival, request=request)
         accepted = OPEN
         for program in programs:
@@ -426,11 +423,6 @@ def _differing(reading: Settings, deciding: Settings) -> str:
     read_with, given = reading.to_json(), deciding.to_json()
     name = next(name for name in given if given[name] != read_with[name])
     return f"the manifests were read with {name}: {read_with[name]}, and are to be decided with {name}: {given[name]}"
-
-
-def _asks_schemes(layers: Sequence[Layer]) -> bool:
-    stages = (stage for layer in layers for chain in layer.chains for stage in chain.stages)
-    return any(ask.scheme is not None for stage in stages if isinstance(stage, AskAll) for ask in stage.asks)
 
 
 def _without_others(request: Request, question: Question, layers: Sequence[Layer]) -> Request:

@@ -212,13 +212,8 @@ def _stage_to_json(stage: StageTrace) -> dict[str, object]:
 
 def _answer_to_json(authorizer: str, answer: Answer) -> dict[str, object]:
     told: dict[str, object] = {"authorizer": authorizer, "answer": str(answer)}
-    if not isinstance(answer, Ruling):
-        return told
-    from eastgate.authconfig.judgement import Judgement  # few answers are of this kind
-
-    judged = answer.detail
-    if isinstance(judged, Judgement):
-        told["status"] = judged.status
+    if isinstance(answer, Ruling) and answer.is_explained:
+        told["status"] = answer.status
         told["steps"] = [
             {
                 "kind": str(step.kind),
@@ -231,9 +226,9 @@ def _answer_to_json(authorizer: str, answer: Answer) -> dict[str, object]:
                     {"expression": seen.expression, "saw": seen.saw, "verdict": str(seen.verdict)} for seen in step.seen
                 ],
             }
-            for step in judged.steps
+            for step in answer.steps
         ]
-        told["document"] = judged.document
+        told["document"] = answer.document
     return told
 
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from eastgate.diagnostics import Code, Diagnostic, did_you_mean
 from eastgate.journey import through_gateway, through_route
-from eastgate.policy import Known, Layer, Request, known
+from eastgate.policy import Known, Layer, RawRequest, Request, known
 from eastgate.policy.attributes import (
     ADDRESS,
     AUTHORITY,
@@ -146,6 +146,11 @@ class Question:
         """An MCP message and nothing of HTTP: it is a POST to `/`, on whichever host it is served."""
         http = (self.method, self.path, self.host, self.headers)
         return (self.mcp_method is not None or self.tool is not None) and all(part is None for part in http)
+
+    @property
+    def raw(self) -> RawRequest:
+        """What authorizers may look at beside the request of the rules."""
+        return RawRequest(self.headers, self.http_protocol, self.claims, self.token, self.certificate)
 
     @property
     def arguments(self) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.policy import Attachment, Layer
@@ -18,6 +18,9 @@ from eastgate.settings import Settings
 from eastgate.sources import Document
 from eastgate.sources.node import Node
 from eastgate.world import Manifest, Workload, World, WorldObject
+
+if TYPE_CHECKING:
+    from eastgate.tokens import KeySource
 
 __all__ = ["Condition", "Dialect", "Kind", "Scene", "reader"]
 
@@ -43,11 +46,14 @@ class Kind(Generic[P]):
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What layers depend on beside the policies. `stance` is what the dialect itself said of the workload."""
+    """What layers depend on beside the policies. `stance` is what the dialect itself said of the workload, and `keys`
+    are those of token issuers.
+    """
 
     settings: Settings
     world: World
     stance: Hashable = None
+    keys: KeySource | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,18 @@
 """The IR: predicates, rules, stages, chains, layers, requests. No Kubernetes, no Envoy, no YAML."""
 
+from eastgate.policy.asking import ask_authorizers, authorizers_in
 from eastgate.policy.attachments import Attachment, Stances
+from eastgate.policy.authorizers import (
+    Answer,
+    Authorizer,
+    RawRequest,
+    Reply,
+    Ruling,
+    RulingStep,
+    Seen,
+    StepVerdict,
+    consents,
+)
 from eastgate.policy.levels import at_port, is_network, needs_http
 from eastgate.policy.matchers import (
     AccountsOf,
@@ -33,7 +45,7 @@ from eastgate.policy.predicates import (
     mentions,
     rewrite,
 )
-from eastgate.policy.requests import Answer, Request, Ruling, consents
+from eastgate.policy.requests import Request
 from eastgate.policy.rules import (
     AllowAny,
     Ask,
@@ -67,6 +79,7 @@ __all__ = [
     "Ask",
     "AskAll",
     "Attachment",
+    "Authorizer",
     "Case",
     "Chain",
     "Computed",
@@ -88,20 +101,27 @@ __all__ = [
     "Predicate",
     "Prefix",
     "Present",
+    "RawRequest",
     "Refusal",
+    "Reply",
     "Request",
     "Rule",
     "Ruling",
+    "RulingStep",
+    "Seen",
     "Stage",
     "Stances",
     "Step",
+    "StepVerdict",
     "Suffix",
     "Value",
     "all_of",
     "any_of",
+    "ask_authorizers",
     "assume",
     "at_port",
     "atoms",
+    "authorizers_in",
     "consents",
     "is_network",
     "joined",

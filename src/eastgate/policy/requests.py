@@ -6,32 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from eastgate.policy.attributes import BAD_HOST, HANDED_PATH, IDENTITY, PATH, PORT, UNKNOWN, Attribute, Unknown
+from eastgate.policy.authorizers import Answer
 from eastgate.policy.matchers import Known
 from eastgate.policy.paths import is_refused
 from eastgate.policy.predicates import Computed, Is
 
-__all__ = ["Answer", "Request", "Ruling", "consents"]
-
-
-@dataclass(frozen=True, slots=True)
-class Ruling:
-    """What an authorizer says that we run ourselves: also what a denied client is to see, and how it came about."""
-
-    allowed: bool
-    status: int
-    text: str
-    detail: object = field(default=None, compare=False, repr=False)
-
-    def __str__(self) -> str:
-        return f"{'allow' if self.allowed else 'deny'}: {self.text}"
-
-
-Answer = str | Ruling  # "allow", "deny" or "error": what an external authorizer says
-
-
-def consents(answer: Answer | None) -> bool:
-    """Whether an authorizer lets a request through. An error and no answer at all do not."""
-    return answer.allowed if isinstance(answer, Ruling) else answer == "allow"
+__all__ = ["Request"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 
 from eastgate.places import Span
 from eastgate.policy.attributes import Attribute
+from eastgate.policy.authorizers import Authorizer
 from eastgate.policy.predicates import Predicate, mentions
 
 __all__ = [
@@ -129,12 +130,12 @@ class AllowAny:
 class Ask:
     """One external authorizer, asked about the requests that the rule matches.
 
-    `scheme` is what answers, where that is for us to evaluate and not for a service elsewhere.
+    `evaluator` answers, where that is for us to evaluate and not for a service elsewhere.
     """
 
     rule: Rule
     authorizer: str
-    scheme: object = field(default=None, repr=False)
+    evaluator: Authorizer | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
