@@ -36,6 +36,7 @@ __all__ = ["Difference", "ManifestFiles", "Reloading", "difference"]
 
 _LOOKING = 0.05  # seconds, after which the files are being watched
 _AGAIN, _LATER = 0.05, 1.0  # seconds between looks at a file that is being written
+_LATEST = 30.0  # seconds, at most, between tries to enforce a change that failed
 _LONG = 2.0  # seconds, after which people want to know what is waited for
 _OLDEST = 5.0  # seconds; a file that was changed longer ago was put there by a rename, or the clock was set
 
@@ -195,6 +196,7 @@ class Reloading:
         self._holding = Holding()
         self._waiting = Waiting()
         self._again: float | None = None  # seconds, after which to look without being told
+        self._failure: _Failure | None = None  # of the last reload
 
     async def run(self) -> None:
         """Never ends by itself. What changed while the mesh was starting is noticed too."""
@@ -216,6 +218,17 @@ class Reloading:
             await asyncio.wait([watching])
 
     async def _watch(self, told: asyncio.Queue[frozenset[str]]) -> None:
+        """Queue the changed files. A watcher that fails starts again: files that nobody watches are never enforced."""
+        while True:
+            try:
+                await self._watch_once(told)
+            except Exception as error:
+                reason = printable(str(error)) or type(error).__name__
+                self._mesh.tell(Noted(f"watching the files failed, and begins again: {reason}", trouble=True))
+                await asyncio.sleep(_LATER)
+                told.put_nowait(frozenset())  # what changed meanwhile
+
+    async def _watch_once(self, told: asyncio.Queue[frozenset[str]]) -> None:
         def on_poll(why: str) -> None:
             self._mesh.tell(
                 Noted(f"files are looked at every now and then, since they cannot be watched: {printable(why)}")
@@ -247,10 +260,14 @@ class Reloading:
             if self._files.is_usable(manifests):
                 await self._enforce(manifests, began, mended=not manifests.reporter.errors and held is None)
             self._behind = bool(manifests.reporter.errors) or (self._behind and held is not None)
+            self._failure = None
         except Exception as error:
             self._behind = True
-            said = printable(str(error)) or type(error).__name__
-            self._mesh.tell(Noted(f"a change could not be enforced: {said}", trouble=True))
+            reason = printable(str(error)) or type(error).__name__
+            if self._failure is None or self._failure.reason != reason:
+                self._failure = _Failure(reason, _LATER)
+                self._mesh.tell(Noted(f"a change could not be enforced: {reason}", trouble=True))
+            self._again = self._failure.next_pause()
 
     def _wait(self, look: Look) -> float | None:
         """Say what has been waited for long; tells when to look again."""
@@ -291,6 +308,19 @@ class Reloading:
         news = [one for one in _warnings(after) if (one.code.id, one.message) not in known]
         if news:
             self._mesh.tell(Noted(render_all(news), trouble=True))
+
+
+@dataclass(slots=True)
+class _Failure:
+    """Why the last change was not enforced, and how long to wait before it is tried again."""
+
+    reason: str
+    pause: float
+
+    def next_pause(self) -> float:
+        """Return the pause, and double the next one."""
+        pause, self.pause = self.pause, min(2 * self.pause, _LATEST)
+        return pause
 
 
 @dataclass(slots=True)
