@@ -12,6 +12,7 @@ from eastgate.engine.engine import Engine
 from eastgate.policy import Attachment, Chain, Deny, Is, Layer, OneOf, Origin, PolicyRef, Request, Rule
 from eastgate.policy.attributes import IDENTITY, PORT
 from eastgate.world import (
+    LiveWorld,
     Namespace,
     ObjectId,
     Operator,
@@ -23,7 +24,6 @@ from eastgate.world import (
     Selector,
     Service,
     Target,
-    World,
 )
 
 
@@ -120,7 +120,7 @@ def _order(one: Attachment[Policy]) -> tuple[str, ...]:
 def test_a_changed_engine_decides_by_the_policies_that_are_there_now(
     first: list[Pod | Service | Namespace], start: list[Policy], then: list[Doing]
 ) -> None:
-    engine = Engine(World.of(first), start, by_name)
+    engine = Engine(LiveWorld.of(first), start, by_name)
     seen: set[str] = set()
     for change in [lambda _: None, *then]:
         change(engine)

@@ -54,7 +54,7 @@ from eastgate.world.targets import (
     RouteNamed,
     Target,
 )
-from eastgate.world.world import World
+from eastgate.world.world import LiveWorld, World
 
 __all__ = [
     "API_KINDS",
@@ -79,6 +79,7 @@ __all__ = [
     "GrpcRule",
     "HttpProbe",
     "Listener",
+    "LiveWorld",
     "Manifest",
     "Namespace",
     "ObjectId",
