@@ -13,7 +13,7 @@ from eastgate.dialects import Policy
 from eastgate.engine import reference
 from eastgate.engine.engine import Engine
 from eastgate.policy import Request
-from eastgate.world import World
+from eastgate.world import LiveWorld
 
 __all__ = ["Built", "check_reference"]
 
@@ -23,7 +23,7 @@ class Built:
     """A plan with the engine that decides by it. `seconds` is what the engine took, from objects to all programs."""
 
     plan: Plan
-    world: World
+    world: LiveWorld
     policies: list[Policy]
     engine: Engine[Policy]
     classes: int

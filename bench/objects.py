@@ -35,7 +35,7 @@ from eastgate.policy import (
 )
 from eastgate.policy.attributes import BACKEND, IDENTITY, MCP_METHOD, MCP_TOOL, METHOD, PATH, PORT, SERVICE, Attribute
 from eastgate.settings import Settings
-from eastgate.world import LiveWorld, PodsMatching, PodsOfService, Selector, Target, service_account_id
+from eastgate.world import LiveWorld, PodsMatching, PodsOfService, Selector, Target, World, service_account_id
 from eastgate.world.targets import GatewayNamed
 
 __all__ = ["ACCESS_GROUP", "engine_of", "policy_of", "request_of", "world_of"]
@@ -51,7 +51,7 @@ def world_of(plan: Plan) -> LiveWorld:
     return LiveWorld.of([*plan.pods, *plan.services])
 
 
-def engine_of(world: LiveWorld, policies: Iterable[Policy]) -> Engine[Policy]:
+def engine_of(world: World, policies: Iterable[Policy]) -> Engine[Policy]:
     """An engine that has compiled nothing yet."""
     return Engine(world, policies, _assemble)
 

@@ -63,12 +63,17 @@ declared = (
 )
 
 
+def _world(engine: Engine[Policy]) -> LiveWorld:
+    assert isinstance(engine.world, LiveWorld)
+    return engine.world
+
+
 def _declare(found: Pod | Service | Namespace) -> Doing:
-    return lambda engine: engine.world_changed(engine.world.put(found))
+    return lambda engine: _world(engine).put(found)
 
 
 def _withdraw(gone: ObjectId) -> Doing:
-    return lambda engine: engine.world_changed(engine.world.remove(gone))
+    return lambda engine: _world(engine).remove(gone)
 
 
 def _put(policy: Policy) -> Doing:

@@ -111,8 +111,7 @@ def test_after_any_changes_the_engine_answers_as_one_built_anew(
         if kind == "policy":
             engine.put_policy(what) if hasattr(what, "targets") else engine.remove_policy(what)
         else:
-            world = authority.world
-            engine.world_changed(world.remove(what) if kind == "remove" else world.put(what))
+            authority.update(remove=[what]) if kind == "remove" else authority.update(put=[what])
         for workload in authority.world.workloads:
             engine.program(workload)  # so that whatever is stale would stay
     assert set(authority.world.workloads) == set(anew.world.workloads)

@@ -54,6 +54,7 @@ class Engine(Generic[P]):
         self._programs: dict[str, Program] = {}
         self._finders: dict[str, Finder] = {}  # what a program decides with, one step nearer
         self._classes: WeakValueDictionary[tuple[object, ...], Program] = WeakValueDictionary()
+        self.version = 0  # grows with every change of policies or of the world
         world.watch(self.world_changed)
 
     def decide(self, point: str, request: Request) -> Verdict:
@@ -143,6 +144,7 @@ class Engine(Generic[P]):
         return self._forget(touched)
 
     def _forget(self, touched: set[str]) -> frozenset[str]:
+        self.version += 1
         for point in touched:
             self._programs.pop(point, None)
             self._finders.pop(point, None)

@@ -12,19 +12,15 @@ import os
 from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import TypeVar
 
-from eastgate import dialects
-from eastgate.authority import Authority, Manifests
-from eastgate.diagnostics import Diagnostic
+from eastgate.authority import Authority, Fault, Manifests
 from eastgate.dialects import Policy
 from eastgate.mesh.local.rest import SETTLING
 from eastgate.places import Span
 from eastgate.policy import AllowAny, Layer, PolicyRef, rules_of
-from eastgate.sources import Document
 from eastgate.world import WorldObject
 
 __all__ = ["Holding", "file_of", "only_lets_in"]
 
-_Rejected = tuple[Document, list[Diagnostic]]
 _T = TypeVar("_T")
 
 
@@ -48,7 +44,8 @@ class Holding:
         have let somebody in.
         """
         after.policies = _as_before(before.policies, after.policies, written, _of_policy)
-        after.rejected = _as_before(before.rejected, after.rejected, written, _of_rejected)
+        others = [fault for fault in after.faults if not fault.closes]
+        after.faults = [*others, *_as_before(before.closing, after.closing, written, _of_fault)]
         after.objects = _as_before(before.objects, after.objects, written, _of_object)
         there = {*_keys(after)}
         gone = _keys(before) - there
@@ -59,7 +56,7 @@ class Holding:
         if not held:
             return None
         after.policies = [*after.policies, *(one for one in before.policies if one.ref in held)]
-        after.rejected = [*after.rejected, *(one for one in before.rejected if _of_rejected(one)[0] in held)]
+        after.faults = [*after.faults, *(fault for fault in before.closing if fault.policy.ref in held)]
         after.objects = _in_order(before.objects, after.objects, held)
         return SETTLING - (now - min(self._gone[key] for key in held))
 
@@ -73,8 +70,8 @@ def _of_policy(policy: Policy) -> tuple[Hashable, Span | None]:
     return policy.ref, policy.span
 
 
-def _of_rejected(one: _Rejected) -> tuple[Hashable, Span | None]:
-    return dialects.reject(*one).ref, one[0].span
+def _of_fault(fault: Fault) -> tuple[Hashable, Span | None]:
+    return fault.policy.ref, fault.document.span
 
 
 def _of_object(one: WorldObject) -> tuple[Hashable, Span | None]:

@@ -365,8 +365,8 @@ def _changes(before: Manifests, after: Manifests) -> Changes:
     """The policies and the objects that a change is about."""
     old, new = {one.id: one for one in before.objects}, {one.id: one for one in after.objects}
     found = difference(
-        Manifests(policies=before.policies, rejected=before.rejected),
-        Manifests(policies=after.policies, rejected=after.rejected),
+        Manifests(policies=before.policies, faults=before.faults),
+        Manifests(policies=after.policies, faults=after.faults),
     )
     policies = found.changes if found is not None else Changes()
     return Changes(

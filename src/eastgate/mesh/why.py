@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from eastgate.authority import Authority
 from eastgate.decisions import Decision
-from eastgate.engine.trace import trace
 from eastgate.mesh.deciders import Decider, Deciders, handshake_problem
 from eastgate.mesh.loglines import question_of
 from eastgate.mesh.records import UNREACHABLE, Observed, rule_of
@@ -112,8 +111,7 @@ def _today(seen: Observed, decision: Decision) -> Decision:
         request = Request(known, request.answers)
     if layers == decision.layers and request.values == decision.arrival.request.values:
         return decision
-    arrival = replace(decision.arrival, request=request)
-    return replace(decision, arrival=arrival, layers=layers, outcome=trace(layers, request, nearest=0).outcome)
+    return decision.narrowed(layers, request)
 
 
 def _standing(seen: Observed, decider: Decider, decision: Decision, authority: Authority) -> Standing:
