@@ -29,6 +29,7 @@ from eastgate.settings import Settings, SettingsError
 from eastgate.sources import Bounds, Document
 from eastgate.unconsidered import Handling, UnreadObjects
 from eastgate.world import LiveWorld, ObjectId, Workload, World, WorldObject
+from eastgate.world.points import Point
 
 if TYPE_CHECKING:
     from eastgate.tokens import KeySource
@@ -252,7 +253,7 @@ class Authority:
     def unread_objects(self, objects: UnreadObjects) -> None:
         self._decider.unread_objects = objects
 
-    def rejected_at(self, points: Iterable[str | Layer]) -> list[rejection.Policy]:
+    def rejected_at(self, points: Iterable[Point]) -> list[rejection.Policy]:
         """Return the policies that cannot be read and that are about some of these points."""
         return self._decider.rejected_at(points)
 

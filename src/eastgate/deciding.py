@@ -10,9 +10,9 @@ from eastgate.decisions import Decision, Stop
 from eastgate.dialects import Policy
 from eastgate.dialects import rejected as rejection
 from eastgate.dialects.base import Condition
-from eastgate.engine.compiled import Program, compile_layers
+from eastgate.engine.compiled import Program
 from eastgate.engine.engine import Engine
-from eastgate.policy import Authorizer, Known, Layer, Request, ask_authorizers, authorizers_in
+from eastgate.policy import Authorizer, Known, Request, ask_authorizers, authorizers_in
 from eastgate.policy.attributes import Attribute
 from eastgate.questions import (
     LABELS_UNKNOWN,
@@ -30,6 +30,7 @@ from eastgate.questions import (
 from eastgate.settings import Settings
 from eastgate.unconsidered import Handling, Standing, Unconsidered, UnreadObjects, could_change, standing, told
 from eastgate.world import World
+from eastgate.world.points import Point
 
 __all__ = ["Decider", "Prepared"]
 
@@ -43,7 +44,7 @@ class _Crossing(Stop):
     values: Values
     authorizers: Mapping[str, Authorizer]
     repeatable: tuple[Attribute, ...]
-    uncertain: tuple[str, Policy] | None
+    uncertain: tuple[Point, Policy] | None
     allowed_way: tuple[tuple[str, bool], ...]
     denied_way: tuple[tuple[str, bool], ...]
 
@@ -87,9 +88,9 @@ class Decider:
         """Return what proxies do that enforce the policies: what a policy with errors targets is closed."""
         return self._answer(question, self._decide(question))
 
-    def rejected_at(self, points: Iterable[str | Layer]) -> list[rejection.Policy]:
+    def rejected_at(self, points: Iterable[Point]) -> list[rejection.Policy]:
         """Return the policies that cannot be read and that are about some of these points."""
-        attached = (each.policy for point in points if isinstance(point, str) for each in self.engine.attached(point))
+        attached = (each.policy for point in points for each in self.engine.attached(point))
         return list({policy.ref: policy for policy in attached if isinstance(policy, rejection.Policy)}.values())
 
     def _decide(self, question: Question) -> list[_Decided]:
@@ -114,13 +115,10 @@ class Decider:
 
     def _cross(self, entry: Entry) -> _Crossing:
         """Find what decides where a question leads."""
-        programs = tuple(
-            compile_layers([point]) if isinstance(point, Layer) else self.engine.program(point)
-            for point in entry.points
-        )
+        programs = tuple(self.engine.program(point) for point in entry.points)
         layers = tuple(layer for program in programs for layer in program.layers)
         looked_at = frozenset[Attribute]().union(*(layer.looks_at for layer in layers))
-        uncertain = ((point, self.engine.uncertain(point)) for point in entry.points if isinstance(point, str))
+        uncertain = ((point, self.engine.uncertain(point)) for point in entry.points)
         return _Crossing(
             entry.where,
             entry.points,
@@ -179,15 +177,14 @@ class Decider:
             ways = tuple(allowed.items())
         unconsidered = self._unconsidered
         if self._unread_objects.found:
-            points = {point for each, _, _ in decided for point in each.points if isinstance(point, str)}
+            points = dict.fromkeys(point for each, _, _ in decided for point in each.points)
             callers = callers_of(question, self._world, self._settings)
-            unconsidered = self._unread_objects.about(sorted(points), callers, self._world, rejected=self._rejections)
+            unconsidered = self._unread_objects.about(points, callers, self._world, rejected=self._rejections)
         return Decision(question, crossing, request, verdict, ways, unconsidered, self._conditions)
 
     def _conditions(self, stop: Stop) -> tuple[tuple[str, Condition], ...]:
         """Return what the policies on the way would show in their status."""
-        points = (point for point in stop.points if isinstance(point, str))
-        attached = (each.policy for point in points for each in self.engine.attached(point))
+        attached = (each.policy for point in stop.points for each in self.engine.attached(point))
         beside = self.engine.policies
         return tuple(
             (str(policy.ref), condition)
@@ -265,7 +262,7 @@ def _undecidable(policies: Sequence[rejection.Policy]) -> QuestionError:
     )
 
 
-def _unlabelled(point: str, policy: Policy) -> QuestionError:
+def _unlabelled(point: Point, policy: Policy) -> QuestionError:
     message = f"{policy.ref} selects by a label that a cluster adds to pods, and {point} is derived from a template"
     return QuestionError(LABELS_UNKNOWN, message, f"give real Pods, or mend it ({policy.span.place})")
 

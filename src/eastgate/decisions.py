@@ -13,9 +13,9 @@ from eastgate.engine.trace import LayerTrace, StageTrace, Trace, trace
 from eastgate.engine.verdicts import PASSED
 from eastgate.places import Span
 from eastgate.policy import (
-    OPEN,
     REFUSED_HOST,
     REFUSED_SPELLING,
+    UNOPPOSED,
     Answer,
     AskAll,
     Layer,
@@ -25,10 +25,12 @@ from eastgate.policy import (
     Request,
     Rule,
     Ruling,
+    Unroutable,
 )
 from eastgate.policy.attributes import Attribute
 from eastgate.questions import Arrival, Question
 from eastgate.unconsidered import Handling, Plane, Standing, Unconsidered, could_change, standing
+from eastgate.world.points import Point
 
 __all__ = ["Decision", "Stop", "Verdict"]
 
@@ -48,7 +50,7 @@ class Stop:
     """Where requests arrive, and the programs that decide there, one for each point of enforcement in path order."""
 
     where: str
-    points: tuple[str | Layer, ...]
+    points: tuple[Point, ...]
     programs: tuple[Program, ...]
     layers: tuple[Layer, ...]
 
@@ -137,7 +139,7 @@ class Decision:
     def outcome(self) -> Outcome:
         """What the layer that decided said of the request."""
         if self._outcome is None:
-            self._outcome = OPEN if self._program is None else self._program.outcome(self._verdict)
+            self._outcome = UNOPPOSED if self._program is None else self._program.outcome(self._verdict)
         return self._outcome
 
     @property
@@ -251,15 +253,17 @@ class Decision:
         }
 
 
-DEAD_ENDS = {
-    "no-route": "no route of the gateway matches",
-    "no-inbound-route": "no route of the Server matches",
-    "no-backend": "the route leads to no backend",
-    "reference-not-granted": "the route refers to a backend of another namespace, and no ReferenceGrant there lets it",
-    "backend-not-declared": "the route refers to a backend that no manifest declares",
+DEAD_ENDS: dict[str | None, str] = {
+    Unroutable.NO_ROUTE: "no route of the gateway matches",
+    Unroutable.NO_INBOUND_ROUTE: "no route of the Server matches",
+    Unroutable.NO_BACKEND: "the route leads to no backend",
+    Unroutable.REFERENCE_NOT_GRANTED: (
+        "the route refers to a backend of another namespace, and no ReferenceGrant there lets it"
+    ),
+    Unroutable.BACKEND_NOT_DECLARED: "the route refers to a backend that no manifest declares",
 }
 
-UNASKED = {
+UNASKED: dict[str | None, str] = {
     None: "its path has an encoded slash or backslash, and a policy looks at paths",
     REFUSED_HOST: "what it names as its host is no host with a port up to 65535, and the port is read as HTTP",
     REFUSED_SPELLING: "its path has characters as %XX that need not be, and a policy compares it with a pattern",
@@ -313,8 +317,8 @@ def _layer_to_json(layer: LayerTrace) -> dict[str, object]:
     return {
         "layer": layer.layer,
         "verdict": "allow" if layer.outcome.allowed else "deny",
-        "scope": layer.scope or None,
-        "readings": list(layer.readings),
+        "scope": None if layer.scope is None else str(layer.scope),
+        "readings": [str(reading) for reading in layer.readings],
         "assumed": {str(attribute): shown(value) for attribute, value in layer.assumed},
         "stages": [_stage_to_json(stage) for stage in layer.stages],
         "nearest": [

@@ -20,7 +20,7 @@ from eastgate.policy.attributes import HOST, IDENTITY, MCP_METHOD, MCP_TOOL, MES
 from eastgate.policy.hosts import comparable_host, is_host
 from eastgate.policy.spiffe import account_of
 from eastgate.questions import Question
-from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
+from eastgate.world.points import NamedPoint, Point
 
 __all__ = ["Doubt", "Spelling"]
 
@@ -252,9 +252,9 @@ class Spelling:
     def _layers(self) -> list[Layer]:
         """Every layer of every policy that targets something."""
         engine, world = self._authority.engine, self._authority.world
-        named = (GatewayNamed, RouteNamed, BackendNamed)
-        points = {str(one) for policy in self._authority.policies for one in policy.targets if isinstance(one, named)}
-        programs = {id(program): program for program in map(engine.program, [*world.workloads, *sorted(points)])}
+        targets = (target for policy in self._authority.policies for target in policy.targets)
+        points: list[Point] = [*world.workloads, *(target for target in targets if isinstance(target, NamedPoint))]
+        programs = {id(program): program for program in map(engine.program, points)}
         return [layer for program in programs.values() for layer in program.layers]
 
     @cached_property

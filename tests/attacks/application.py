@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hpack import Decoder, Encoder
 
-from eastgate.mesh.local.http1 import Head, Malformed, Source, body_of, read_head
+from eastgate.mesh.local.http1 import Malformed, Source
 from tests.attacks.frames import (
     ACK,
     CONTINUATION,
@@ -24,6 +24,7 @@ from tests.attacks.frames import (
     frame,
     frames,
 )
+from tests.attacks.http1 import Head, body_of, read_head
 
 __all__ = ["MARK", "SAW", "Application", "Arrived"]
 

@@ -18,6 +18,7 @@ from eastgate.policy import (
     Not,
     OneOf,
     Origin,
+    Placement,
     PolicyRef,
     Prefix,
     Request,
@@ -34,7 +35,9 @@ def rule(number: int, *parts: Is | Not) -> Rule:
 
 
 def layer(*denied: Rule) -> Layer:
-    return Layer("l", Chain((Deny("deny", denied), AllowAny("allow", (Rule(ALWAYS, denied[0].origin),)))))
+    return Layer(
+        Placement(None, "l"), Chain((Deny("deny", denied), AllowAny("allow", (Rule(ALWAYS, denied[0].origin),))))
+    )
 
 
 def never_both(number: int, attribute: Attribute) -> tuple[Is, Not]:
@@ -105,5 +108,5 @@ def test_a_header_that_chooses_among_many_rules_is_answered() -> None:
     """One case for each value, and all of them allow."""
     allowing = Chain((AllowAny("allow", (rule(0),)),))
     cases = tuple(Case(Is(TEAM, OneOf(frozenset({str(n)}))), allowing) for n in range(500))
-    completion = complete(Layer("l", allowing, cases), Request({}))
+    completion = complete(Layer(Placement(None, "l"), allowing, cases), Request({}))
     assert completion.outcome.allowed

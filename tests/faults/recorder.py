@@ -7,7 +7,8 @@ import contextlib
 import os
 from dataclasses import dataclass
 
-from eastgate.mesh.local.http1 import Malformed, Source, body_of, read_head
+from eastgate.mesh.local.http1 import Malformed, Source
+from tests.attacks.http1 import body_of, read_head
 
 __all__ = ["Arrived", "Recorder"]
 

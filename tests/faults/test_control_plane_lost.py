@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eastgate.identity import EmbeddedAuthority, client_context
+from eastgate.identity import EmbeddedCa, client_context
 from eastgate.mesh.enforcement import Enforcement
-from eastgate.mesh.listening import until_listening
+from eastgate.mesh.listening import wait_until_listening
 from eastgate.mesh.local.addresses import Addresses
 from eastgate.mesh.local.calling import HttpRequest, Target, call
 from eastgate.mesh.local.echo import EchoServer
@@ -126,7 +126,7 @@ async def control_plane(told: dict[str, Any]) -> AsyncIterator[ControlPlane]:
 
 
 async def test_a_control_plane_that_is_killed_and_started_again_is_not_noticed_by_traffic(runtime: Path) -> None:
-    authority = EmbeddedAuthority(DOMAIN)
+    authority = EmbeddedCa(DOMAIN)
     svid = authority.issue(sa("server"))
     tls = {who: client_context(authority.issue(sa(who)), authority.bundles) for who in ("alice", "bob")}
     socket, token = str(runtime / "ads.sock"), secrets.token_hex()
@@ -163,7 +163,7 @@ async def test_a_control_plane_that_is_killed_and_started_again_is_not_noticed_b
             assert await get("alice", "/api/x") == 0  # nobody has told it anything
             async with control_plane(told) as first:
                 assert len(await first.hear()) == 6  # something of every type
-                await until_listening([(address, HTTP)], 5)
+                await wait_until_listening([(address, HTTP)], 5)
                 async with hammering(calls) as answers:
                     await answers.more("kept out")
                     os.kill(first.process.pid, signal.SIGKILL)

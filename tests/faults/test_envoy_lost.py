@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from eastgate.mesh.events import Noted
-from eastgate.mesh.listening import until_listening
+from eastgate.mesh.listening import wait_until_listening
 from eastgate.mesh.local.envoy import EnvoyProcess
 from eastgate.xds.bootstrap import bootstrap
 from eastgate.xds.server.resources import EXTENSION
@@ -49,7 +49,7 @@ async def _killed_and_back(mesh: Running) -> None:
     await process.wait()
     await until(lambda: mesh.mesh.proxies.process(SERVER) is not process)
     site = mesh.mesh.sites[SERVER]
-    await until_listening([(site.address, port) for port in site.ports.values()], 10)
+    await wait_until_listening([(site.address, port) for port in site.ports.values()], 10)
 
 
 async def test_a_proxy_that_finds_no_control_plane_opens_no_port() -> None:
@@ -66,7 +66,7 @@ async def test_a_proxy_that_finds_no_control_plane_opens_no_port() -> None:
         assert (await mesh.call("alice")).error == "refused"
         await mesh.mesh.server.start(f"unix:{mesh.mesh.rundir.socket('control-plane')}")
         await mesh.mesh.server.settled(SERVER, 20)
-        await until_listening([(mesh.target().address, mesh.target().port)], 5)
+        await wait_until_listening([(mesh.target().address, mesh.target().port)], 5)
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/secret")) == (200, 403)
 
 

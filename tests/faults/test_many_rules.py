@@ -22,11 +22,13 @@ from eastgate.policy import (
     Not,
     OneOf,
     Origin,
+    Placement,
     PolicyRef,
     Predicate,
     Prefix,
     Refusal,
     Rule,
+    Site,
 )
 from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, header, query
 from eastgate.targets.envoy import plan_port
@@ -131,11 +133,11 @@ async def _statuses(mesh: Running, number: int) -> dict[str, int]:
 def _layer(rules: tuple[Rule, ...], shape: str) -> Layer:
     """All rules in one stage; or each behind a case of its own, as routes are."""
     if shape == "rules":
-        return Layer("workload/application", Chain((AllowAny("allow", rules, Refusal.FORBIDDEN),)))
+        return Layer(Placement(Site.WORKLOAD, "application"), Chain((AllowAny("allow", rules, Refusal.FORBIDDEN),)))
     nothing = Chain((AllowAny("none", (), Refusal.NOT_FOUND),))
     here = Rule(Is(ADDRESS, InNetwork((ip_network(_HERE),))), Origin(PolicyRef("Kind", "n", "here"), 0))
     chain = Chain((AllowAny("allow", (here,), Refusal.FORBIDDEN),))
-    return Layer("workload/inbound", nothing, tuple(Case(rule.when, chain) for rule in rules))
+    return Layer(Placement(Site.WORKLOAD, "inbound"), nothing, tuple(Case(rule.when, chain) for rule in rules))
 
 
 def _enforce(monkeypatch: pytest.MonkeyPatch, tests: list[Predicate], shape: str) -> None:

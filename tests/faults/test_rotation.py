@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
 
-from eastgate.identity import EmbeddedAuthority, Lifetimes
+from eastgate.identity import EmbeddedCa, Lifetimes
 from eastgate.mesh.events import Noted
 from eastgate.mesh.local.calling import HttpRequest, call
 from tests.faults.certificates import Forge, served_certificate, tls_context
@@ -58,7 +58,7 @@ async def test_a_certificate_that_has_expired_is_refused() -> None:
 
 
 async def test_a_root_is_replaced_without_a_failed_call_and_then_the_old_one_counts_no_more() -> None:
-    authority = EmbeddedAuthority(DOMAIN)
+    authority = EmbeddedCa(DOMAIN)
     async with running(*_BASE, source=authority) as mesh:
         old_root = authority.bundles.of_domain(DOMAIN)[0]
         old = await mesh.mesh.certificates.context(sa("alice"))
@@ -93,7 +93,7 @@ async def test_a_root_is_replaced_without_a_failed_call_and_then_the_old_one_cou
         assert await mesh.get("alice", "/") == 200
 
 
-async def _activate(mesh: Running, authority: EmbeddedAuthority, overlap: timedelta | None) -> None:
+async def _activate(mesh: Running, authority: EmbeddedCa, overlap: timedelta | None) -> None:
     def renewed() -> int:
         return sum("was renewed" in one.message for one in mesh.told(Noted))
 

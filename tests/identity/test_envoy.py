@@ -16,12 +16,12 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from eastgate.identity import EmbeddedAuthority, Svid, client_context, verify_connection, write_svid
-from eastgate.identity.certificates import Period, key_pem, leaf, new_key
+from eastgate.identity import EmbeddedCa, Svid, client_context, verify_connection, write_svid
+from eastgate.identity.certificates import Period, key_pem, new_key, new_leaf
 
 WEB, DB = "spiffe://cluster.local/ns/shop/sa/web", "spiffe://cluster.local/ns/shop/sa/db"
 PARTNER = "spiffe://partner.example/ns/shop/sa/web"
-HERE, THERE = EmbeddedAuthority("cluster.local"), EmbeddedAuthority("partner.example")
+HERE, THERE = EmbeddedCa("cluster.local"), EmbeddedCa("partner.example")
 HERE.federate("partner.example", THERE.bundles.of_domain("partner.example"))
 TYPES = "type.googleapis.com/envoy.extensions"
 
@@ -101,7 +101,7 @@ def greeting(port: int, caller: Svid) -> tuple[str, bytes]:
 
 
 @pytest.mark.parametrize(("authority", "identity"), [(HERE, WEB), (THERE, PARTNER)])
-def test_envoy_and_our_svids_accept_each_other(envoy: int, authority: EmbeddedAuthority, identity: str) -> None:
+def test_envoy_and_our_svids_accept_each_other(envoy: int, authority: EmbeddedCa, identity: str) -> None:
     assert greeting(envoy, authority.issue(identity)) == (DB, b"hello")
 
 
@@ -109,13 +109,13 @@ def test_envoy_takes_the_new_intermediate_and_not_another_root(envoy: int) -> No
     HERE.roll_intermediate()
     assert greeting(envoy, HERE.issue(WEB)) == (DB, b"hello")
     with pytest.raises((ssl.SSLError, ConnectionError)):
-        greeting(envoy, EmbeddedAuthority("cluster.local").issue(WEB))
+        greeting(envoy, EmbeddedCa("cluster.local").issue(WEB))
 
 
 def test_envoy_does_not_let_a_partner_vouch_for_one_of_ours(envoy: int) -> None:
     signer, key = THERE._state.intermediate, new_key()
     start = signer.certificate.not_valid_before_utc
-    certificate = leaf(WEB, (), key.public_key(), signer, Period(start, start + timedelta(hours=1)))
+    certificate = new_leaf(WEB, (), key.public_key(), signer, Period(start, start + timedelta(hours=1)))
     chain = certificate.public_bytes(Encoding.PEM).decode() + signer.pem
     with pytest.raises((ssl.SSLError, ConnectionError)):
         greeting(envoy, replace(THERE.issue(PARTNER), chain=chain, private_key=key_pem(key)))

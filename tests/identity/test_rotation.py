@@ -12,7 +12,7 @@ import pytest
 
 from eastgate.identity import (
     BadIdentityError,
-    EmbeddedAuthority,
+    EmbeddedCa,
     Lifetimes,
     NotGivenError,
     Rotation,
@@ -56,7 +56,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-class Source(EmbeddedAuthority):
+class Source(EmbeddedCa):
     """An authority that can be told to fail, and counts how often it is asked."""
 
     def __init__(self, clock: FakeClock) -> None:
@@ -264,7 +264,7 @@ def test_callbacks_that_fail_end_nothing(caplog: pytest.LogCaptureFixture) -> No
 
 def test_svids_of_two_seconds_are_always_valid() -> None:
     async def run() -> None:
-        authority = EmbeddedAuthority("cluster.local", lifetimes=Lifetimes(svid=timedelta(seconds=2)))
+        authority = EmbeddedCa("cluster.local", lifetimes=Lifetimes(svid=timedelta(seconds=2)))
         renewed: list[Svid] = []
         failed: list[Exception] = []
         async with Rotation(

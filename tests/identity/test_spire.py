@@ -16,8 +16,8 @@ from cryptography import x509
 from eastgate import Authority, Question, dialects
 from eastgate.authority import sort_documents
 from eastgate.identity import (
-    Change,
-    EmbeddedAuthority,
+    EmbeddedCa,
+    IdentityChange,
     MissingNameError,
     NotGivenError,
     Rotation,
@@ -36,7 +36,7 @@ from tests.identity.spire import Spire
 
 WEB, DB = "spiffe://cluster.local/ns/shop/sa/web", "spiffe://cluster.local/ns/shop/sa/db"
 NAME = "web.shop.serviceaccount.identity.linkerd.cluster.local"
-PARTNER = EmbeddedAuthority("partner.example")
+PARTNER = EmbeddedCa("partner.example")
 
 pytestmark = pytest.mark.spire
 
@@ -113,7 +113,7 @@ def test_what_the_agent_does_not_give_is_an_error_that_says_so(spire: Spire) -> 
 
 def test_a_rotation_of_the_agent_reaches_those_who_hold_the_identity(spire: Spire) -> None:
     async def run() -> None:
-        told: list[Change] = []
+        told: list[IdentityChange] = []
         renewed: asyncio.Queue[Svid] = asyncio.Queue()
         failures: list[Exception] = []
         async with WorkloadApi(spire.socket, "cluster.local") as api:

@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,12 @@ class Up:
             raise AssertionError("\n".join([f"no line in {timeout:.0f} s, after:", *self.lines])) from None
         self.lines.append(found)
         return found
+
+    def settle(self, seconds: float = 1.0) -> None:
+        """Read on until nothing was printed for a moment."""
+        with suppress(queue.Empty):
+            while True:
+                self.lines.append(self._waiting.get(timeout=seconds))
 
     def until(self, event: str, timeout: float = PATIENCE) -> Event:
         """Return the next event of this kind."""

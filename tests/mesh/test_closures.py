@@ -82,7 +82,7 @@ def test_a_port_opens_when_everything_else_was_accepted_and_not_before() -> None
     assert closures.open(NODE, _states(CLOSING.audit))
     assert _guard(closures, "2")[WHO] == b"2"
     assert not closures.closed
-    assert not closures.is_shut(NODE)
+    assert not closures.has_closed_ports(NODE)
 
 
 def test_a_proxy_that_rejects_what_closes_loses_the_listener() -> None:
@@ -99,7 +99,7 @@ def test_a_port_that_is_gone_is_not_closed() -> None:
     _guard(closures)
     closures.keep(NODE, [81])
     assert not closures.closed
-    assert not closures.is_shut(NODE)
+    assert not closures.has_closed_ports(NODE)
 
 
 @pytest.mark.parametrize("confirmed", [True, False])
@@ -109,7 +109,7 @@ def test_what_a_proxy_accepts_after_all_is_not_held_against_it(confirmed: bool) 
     _reject(closures, OUTER)
     _guard(closures)
     version = Resource(*OUTER, b"1").version
-    assert closures.pardon(NODE, [ResourceStatus(*OUTER, version, version, None, confirmed)]) is confirmed
+    assert closures.forget_accepted(NODE, [ResourceStatus(*OUTER, version, version, None, confirmed)]) is confirmed
     _guard(closures)
     assert closures.open(NODE, _states()) is confirmed
     assert _guard(closures)[WHO] == (b"1" if confirmed else b"closed")

@@ -29,7 +29,7 @@ from eastgate.tokens import (
     Verified,
     verify_from,
 )
-from eastgate.tokens.fetch import MAX_BYTES, MAX_REDIRECTS
+from eastgate.tokens.http import MAX_BYTES, MAX_REDIRECTS
 from tests.tokens.issuer import ABOUT, Issuer, running
 from tests.tokens.mint import CLAIMS, ISSUER, NOW, jwk, keys, token
 

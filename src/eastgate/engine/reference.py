@@ -73,7 +73,7 @@ def _layer(layer: Layer, request: Request) -> Outcome:
     refused = Outcome(False, layer.name, None if ambiguous else "encoded-path", None, Refusal.BAD_REQUEST)
     chain = layer.otherwise
     for case in layer.cases:
-        anything = (ambiguous or respelled) and not case.forgiving
+        anything = (ambiguous or respelled) and not case.synthetic
         possible = _whatever_the_path(case.when, request, ambiguous) if anything else {holds(case.when, request)}
         if possible == {True, False}:
             return refused

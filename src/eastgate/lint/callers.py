@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eastgate.lint import codes, locating
+from eastgate.dialects.linting import Finding, codes, locating
+from eastgate.dialects.linting.nearest import misspelt, near, some
 from eastgate.lint.ground import Ground, Policy
-from eastgate.lint.model import Finding
-from eastgate.lint.nearest import misspelt, near, some
 from eastgate.lint.statements import Caller, callers
 
 __all__ = ["named_callers"]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from eastgate.diagnostics import Severity
-from eastgate.lint.model import Finding
+from eastgate.dialects.linting import Finding
 from eastgate.printable import printable
 
 __all__ = ["counted", "github", "to_json"]

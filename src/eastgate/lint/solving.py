@@ -25,6 +25,7 @@ from eastgate.policy import (
     OneOf,
     Or,
     Origin,
+    Placement,
     Predicate,
     Prefix,
     Present,
@@ -58,7 +59,7 @@ def witness(wanted: Predicate, avoided: Sequence[Predicate] = ()) -> Request | N
             return quick
     steps = [Step(Rule(predicate, _NOWHERE), Effect.ACCEPT) for predicate in avoided]
     steps.append(Step(Rule(wanted, _NOWHERE), Effect.DENY))
-    layer = Layer("lint", Chain((FirstMatch("lint", tuple(steps), Effect.ACCEPT),)))
+    layer = Layer(Placement(None, "lint"), Chain((FirstMatch("lint", tuple(steps), Effect.ACCEPT),)))
     found = complete(layer, Request({}))
     if found.exhausted:
         raise GaveUp

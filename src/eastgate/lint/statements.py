@@ -1,19 +1,19 @@
-"""What policies say, one condition at a time, with the place where it stands: the same for every dialect."""
+"""The callers that policies name, one at a time, with the text that names them: the same for every dialect."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from eastgate.dialects.linkerd.model import AuthorizationPolicy, MeshTLSAuthentication, ServerAuthorization
-from eastgate.lint.ground import AccessPolicy, GepPolicy, Policy
+from eastgate.lint.ground import Policy
+from eastgate.lint.hooks import statements_of
 from eastgate.places import Span
-from eastgate.policy import AccountsOf, Is, OneOf, PolicyRef, Predicate, Rule, Suffix, atoms
+from eastgate.policy import AccountsOf, Is, OneOf, Predicate, Suffix, atoms
 from eastgate.policy.attributes import IDENTITY, MESH_NAME
 from eastgate.policy.spiffe import account_of, trust_domain_of
 from eastgate.settings import Settings
 
-__all__ = ["Caller", "callers", "named", "rules"]
+__all__ = ["Caller", "callers", "named"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,47 +36,17 @@ class Caller:
         return self.identity, f"{self.namespace}/{self.account}", self.account
 
 
-def rules(policy: Policy) -> tuple[Rule, ...]:
-    """The rules of a policy that the IR has before it is known where they apply."""
-    match policy:
-        case GepPolicy(rules=found):
-            return found
-        case AccessPolicy():
-            return policy.rules
-        case ServerAuthorization(rule=rule):
-            return (rule,)
-        case _:
-            return ()
-
-
 def callers(policy: Policy, settings: Settings) -> Iterator[Caller]:
-    """Every client that a policy names."""
-    for predicate, span in _said(policy):
-        yield from named(predicate, span, settings)
+    """List every client that a policy names."""
+    for naming in statements_of(policy).naming:
+        yield from named(naming.when, naming.span, settings)
 
 
 def named(predicate: Predicate, span: Span | None, settings: Settings) -> Iterator[Caller]:
-    """Every client that a predicate names."""
+    """List every client that a predicate names."""
     for atom in atoms(predicate):
         if isinstance(atom, Is):
             yield from _named(atom, span, settings)
-
-
-def _said(policy: Policy) -> Iterator[tuple[Predicate, Span | None]]:
-    match policy:
-        case MeshTLSAuthentication():
-            yield policy.who, policy.who_span
-        case AuthorizationPolicy():
-            for requirement in policy.requirements:
-                if not isinstance(requirement.when, PolicyRef):
-                    yield requirement.when, requirement.span
-        case _:
-            for rule in rules(policy):
-                yield rule.when, rule.origin.part(IDENTITY if IDENTITY in _parts(rule) else MESH_NAME)
-
-
-def _parts(rule: Rule) -> set[object]:
-    return {attribute for attribute, _ in rule.origin.parts}
 
 
 def _named(atom: Is, span: Span | None, settings: Settings) -> Iterator[Caller]:

@@ -12,17 +12,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from eastgate.diagnostics import Code, did_you_mean
-from eastgate.lint import codes, locating
+from eastgate.diagnostics import did_you_mean
+from eastgate.dialects.linting import Finding, codes, locating
 from eastgate.lint.ground import Ground
-from eastgate.lint.model import Finding
+from eastgate.lint.hooks import lint_codes
 from eastgate.places import SourceText, Span
 from eastgate.world.gateways import BACKEND_KINDS
 
-__all__ = ["ANNOTATION", "LINT_CODES", "without_suppressed"]
+__all__ = ["ANNOTATION", "without_suppressed"]
 
 ANNOTATION = "eastgate.dev/lint-ignore"
-LINT_CODES = {value.id: value for value in vars(codes).values() if isinstance(value, Code)}
 
 _ENTRY = re.compile(r"\s*(EG\d{4})\s*:\s*(\S.*?)\s*", re.DOTALL)
 
@@ -124,7 +123,8 @@ def _read(document: Span, keys: frozenset[str], into: _Written) -> None:
 
 
 def _unused(one: _Suppression) -> Finding:
-    near = did_you_mean(one.code, LINT_CODES) if one.code not in LINT_CODES else None
+    known = lint_codes()
+    near = did_you_mean(one.code, known) if one.code not in known else None
     message = f"there is no finding {one.code} here to suppress"
     help_ = f"did you mean {near}?" if near else "remove it"
     return Finding(codes.SUPPRESSES_NOTHING, message, one.span, help_, tuple(sorted(one.keys)))

@@ -7,12 +7,12 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 
 from eastgate.mesh.local.errors import LocalMeshError
+from eastgate.mesh.local.http1 import Request, Server, Source
 
 __all__ = ["MetricsRefused", "serve_metrics"]
 
 _TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _PATIENCE = 5.0
-_LONGEST = 16 * 1024
 
 
 class MetricsRefused(LocalMeshError):  # noqa: N818 - says what happened
@@ -24,18 +24,18 @@ async def serve_metrics(host: str, port: int, text: Callable[[], bytes]) -> Asyn
     """Answers GET /metrics for as long as the block lasts; gives the port."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = Server(Source(reader), writer, _PATIENCE)
         try:
             async with asyncio.timeout(_PATIENCE):
-                head = await reader.readuntil(b"\r\n\r\n")
-                writer.write(_response(head.split(b"\r\n", 1)[0], text))
-                await writer.drain()
-        except (OSError, EOFError, TimeoutError, asyncio.LimitOverrunError):
+                if (arrived := await connection.next_request()) is not None:
+                    await connection.respond(*_response(arrived[0], text), stays=False)
+        except (OSError, TimeoutError):
             pass  # nobody scrapes like that
         finally:
             writer.close()
 
     try:
-        server = await asyncio.start_server(answer, host, port, limit=_LONGEST)
+        server = await asyncio.start_server(answer, host, port)
     except OSError as error:
         raise MetricsRefused(
             f"metrics cannot be served on {host}:{port}: {error.strerror or error}", help="give --metrics another port"
@@ -46,16 +46,10 @@ async def serve_metrics(host: str, port: int, text: Callable[[], bytes]) -> Asyn
         server.close()
 
 
-def _response(request: bytes, text: Callable[[], bytes]) -> bytes:
-    method, _, rest = request.partition(b" ")
-    path = rest.partition(b" ")[0].partition(b"?")[0]
-    if path != b"/metrics":
-        return _message("404 Not Found", "text/plain", b"the metrics are at /metrics\n")
-    if method != b"GET":
-        return _message("405 Method Not Allowed", "text/plain", b"write GET\n")
-    return _message("200 OK", _TYPE, text())
-
-
-def _message(status: str, kind: str, body: bytes) -> bytes:
-    head = f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
-    return head.encode() + body
+def _response(request: Request, text: Callable[[], bytes]) -> tuple[int, str, bytes]:
+    """Return the status, the type and the body of a response."""
+    if request.target.partition("?")[0] != "/metrics":
+        return 404, "text/plain", b"the metrics are at /metrics\n"
+    if request.method != "GET":
+        return 405, "text/plain", b"write GET\n"
+    return 200, _TYPE, text()

@@ -26,6 +26,7 @@ __all__ = [
     "any_of",
     "assume",
     "atoms",
+    "conjuncts",
     "mentions",
     "rewrite",
 ]
@@ -177,6 +178,11 @@ def atoms(predicate: Predicate) -> Iterator[Is | Computed]:
         case And(parts) | Or(parts):
             for part in parts:
                 yield from atoms(part)
+
+
+def conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
+    """Return the parts that must ALL hold: those of a conjunction, or the predicate itself."""
+    return predicate.parts if isinstance(predicate, And) else (predicate,)
 
 
 def mentions(predicate: Predicate) -> frozenset[Attribute]:

@@ -8,8 +8,7 @@ from ipaddress import ip_address
 from typing import Generic, TypeAlias, TypeVar
 
 from eastgate.diagnostics import did_you_mean
-from eastgate.journey import through_gateway, through_route
-from eastgate.policy import Known, Layer, Request
+from eastgate.policy import Known, Request
 from eastgate.policy.attributes import (
     ADDRESS,
     BACKEND,
@@ -41,6 +40,7 @@ from eastgate.world import (
     service_account_id,
     spiffe_problem,
 )
+from eastgate.world.points import Point
 from eastgate.world.targets import BackendNamed
 
 __all__ = ["Arrival", "Entry", "Resolver", "Values", "arrivals", "callers_of"]
@@ -55,11 +55,11 @@ _MOST_ENDS = 65_536  # that are remembered
 class Arrival:
     """One request, and where it arrives: the points of enforcement that it passes, in path order.
 
-    A point is a key of the engine, or a layer that stands for what is in the way by itself: no route, say.
+    The way may end before it leads anywhere, in a `DeadEnd`.
     """
 
     where: str
-    points: tuple[str | Layer, ...]
+    points: tuple[Point, ...]
     request: Request
 
 
@@ -68,7 +68,7 @@ class Entry:
     """Where requests arrive, and what arriving there says about a request."""
 
     where: str
-    points: tuple[str | Layer, ...]
+    points: tuple[Point, ...]
     values: Values
 
 
@@ -244,14 +244,18 @@ def _entries(question: Question, to: ends.Destination, shared: Values, world: Wo
             for workload, values in _behind(service, question.port, world):
                 yield Entry(workload.key, (workload.key,), values)
         case ends.Gateway():
+            from eastgate.journey import through_gateway  # most questions need no routes
+
             gateway = _declared("Gateway", to.key, world.gateways)
             for where, points, routed_to in through_gateway(gateway, asked, world, any_host=question.is_bare_message):
                 yield Entry(where, points, {**port, **_handshake(question), BACKEND: routed_to})
         case ends.Backend():
             backend = _declared("Backend", to.key, world.backends)
-            point = str(BackendNamed(backend.namespace, backend.name))
+            point = BackendNamed(backend.namespace, backend.name)
             yield Entry(f"backend {backend.key}", (point,), {**port, BACKEND: backend.key})
         case ends.Route():
+            from eastgate.journey import through_route
+
             for where, points, routed_to in through_route(_route(to, world), asked, world):
                 yield Entry(where, points, {**port, **_handshake(question), BACKEND: routed_to})
 

@@ -7,7 +7,7 @@ it is given for. As with git, nothing inside a folder that is left out can be ta
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eastgate.diagnostics import Reporter
@@ -26,8 +26,10 @@ class Exclusion:
 
     sets: tuple[tuple[str, object], ...] = ()
 
-    def below(self, folder: str, patterns: Iterable[str], origin: str, reporter: Reporter) -> Exclusion:
+    def below(self, folder: str, patterns: Sequence[str], origin: str, reporter: Reporter) -> Exclusion:
         """Add patterns for what is below a folder."""
+        if not patterns:
+            return self
         from pathspec import GitIgnoreSpec  # most folders have none
 
         good: list[str] = []

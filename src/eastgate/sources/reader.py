@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from eastgate.collection import no_collection
 from eastgate.diagnostics import Diagnostic, Reporter
@@ -19,8 +19,7 @@ from eastgate.sources.codes import DUPLICATE_KEY, EMPTY_INPUT, LEFT_ASIDE, SEVER
 from eastgate.sources.document import Reading, Stretch
 from eastgate.sources.files import STDIN, STDIN_NAME, load
 from eastgate.sources.inputs import Input, Inputs
-from eastgate.sources.json_plain import read_plain_json
-from eastgate.sources.kustomizations import Renderer, parts, report_missing
+from eastgate.sources.kustomizations import parts, report_missing
 from eastgate.sources.node import Node
 from eastgate.sources.objects import Collector, Matters, Positioned, Same, everything, never_same
 from eastgate.sources.roots import LOOKS_LIKE_JSON, chunk_nodes, json_nodes
@@ -28,6 +27,9 @@ from eastgate.sources.skimming import hides_types, hint, may_be_manifest, type_o
 from eastgate.sources.text import Text, decode
 from eastgate.sources.yaml_chunks import chunks
 from eastgate.sources.yaml_plain import read_plain_yaml
+
+if TYPE_CHECKING:
+    from eastgate.sources.rendering import Renderer
 
 __all__ = ["read", "read_objects", "read_text"]
 
@@ -96,16 +98,22 @@ class _Rendering:
         self._folders = [one.name for one in inputs if one.kustomized]
         self._reporter = reporter
         self._follow = follow
-        self._renderer = Renderer() if self._folders else None
-        if self._renderer is not None and not self._renderer.is_there:
+        self._renderer = _renderer() if self._folders else None
+        if self._folders and self._renderer is None:
             report_missing(self._folders, reporter)
-            self._renderer = None
 
     def load(self, folder: str) -> bytes | None:
         """Return what a kustomization stands for."""
         if self._renderer is None or parts(folder, self._follow, self._reporter) is None:
             return None
         return self._renderer.render(folder, self._reporter)
+
+
+def _renderer() -> Renderer | None:
+    from eastgate.sources.rendering import Renderer  # few folders are kustomizations, and it runs programs
+
+    renderer = Renderer()
+    return renderer if renderer.is_there else None
 
 
 def read_text(
@@ -200,6 +208,8 @@ def _collect_json(text: Text, collector: Collector, reporter: Reporter) -> bool:
     """Collect the objects of a text that is JSON; False where it is not."""
     string = text.source.text
     if not text.bad and LOOKS_LIKE_JSON.match(string):
+        from eastgate.sources.json_plain import read_plain_json  # msgspec is for JSON only
+
         plain = read_plain_json(string, text.raw)
         if plain is not None:
             collector.add_plain(plain, text, is_json=True)

@@ -15,7 +15,7 @@ import pytest
 
 from eastgate.mesh.local.echo import EchoOptions, EchoServer, EchoTimes
 
-_GET = b"GET / HTTP/1.1\r\n\r\n"
+_GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 _QUICK = EchoTimes(idle=5, head=0.2, sniff=0.1, write=0.3)
 Exchange = Callable[[bytes], Awaitable[bytes]]
 
@@ -67,34 +67,37 @@ def test_a_request_is_told_back(runtime: Path) -> None:
 @pytest.mark.parametrize(
     ("sent", "statuses"),
     [
-        (b"GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n", [200, 200]),
-        (b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcGET / HTTP/1.1\r\n\r\n", [200, 200]),
+        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", [200, 200]),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabcGET / HTTP/1.1\r\nHost: a\r\n\r\n", [200, 200]),
         (
-            b"PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nt: 1\r\n\r\n" + _GET,
+            b"PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\nt: 1\r\n\r\n" + _GET,
             [200] * 2,
         ),
-        (b"HEAD / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n\r\n", [200, 200]),
-        (b"GET / HTTP/1.1\r\nConnection: close\r\n\r\nGET / HTTP/1.1\r\n\r\n", [200]),
+        (b"HEAD / HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", [200, 200]),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", [200]),
         (b"GET / HTTP/1.0\r\n\r\nGET / HTTP/1.0\r\n\r\n", [200]),
-        (b"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\nGET / HTTP/1.0\r\n\r\n", [200, 200]),
-        (b"PURGE /odd path HTTP/1.1\r\n\r\n", [200]),
-        (b"get / HTTP/1.1\n\n", [200]),
-        (b"\r\nGET / HTTP/1.1\r\n\r\n", [200]),
-        (b"POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx", [100, 200]),
-        (b"GET / HTTP/1.1\r\nno colon\r\n\r\n", [400]),
-        (b"GET / HTTP/1.1\r\nbad name: x\r\n\r\n", [400]),
-        (b"GET / HTTP/1.1\r\nHost", [400]),
-        (b"GET / HTTP/1.1\r\n\r\nnonsense\r\n\r\n", [200, 400]),
-        (b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nab", [400]),
-        (b"POST / HTTP/1.1\r\nContent-Length: -3\r\n\r\n", [400]),
-        (b"POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", [400]),
-        (b"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", [400]),
-        (b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", [400]),
-        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", [400]),
-        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n0\r\n\r\n", [400]),
-        (b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1" * 5000, [431]),
-        (b"GET / HTTP/1.1\r\nX: " + b"a" * 70_000 + b"\r\n\r\n", [431]),
-        (b"GET / HTTP/1.1\r\n" + b"X: a\r\n" * 20_000 + b"\r\n", [431]),
+        (b"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\nGET / HTTP/1.0\r\n\r\n", [200]),
+        (b"PURGE /a//%2e;b?c#d HTTP/1.1\r\nHost: a\r\n\r\n", [200]),
+        (b"PURGE /odd path HTTP/1.1\r\nHost: a\r\n\r\n", [400]),
+        (b"GET / HTTP/1.1\r\n\r\n", [400]),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", [400]),
+        (b"get / HTTP/1.1\nHost: a\n\n", [200]),
+        (b"\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", [200]),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\nx", [100, 200]),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nno colon\r\n\r\n", [400]),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nbad name: x\r\n\r\n", [400]),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nHost", [400]),
+        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\nnonsense\r\n\r\n", [200, 400]),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nab", [400]),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: -3\r\n\r\n", [400]),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", [400]),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", [400]),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", [400]),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", [400]),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n0\r\n\r\n", [400]),
+        (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1" * 5000, [400]),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 70_000 + b"\r\n\r\n", [431]),
+        (b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: a\r\n" * 20_000 + b"\r\n", [431]),
         (b"GET /" + b"a" * 70_000, [431]),
     ],
 )
@@ -104,7 +107,7 @@ def test_requests_and_what_looks_like_them(sent: bytes, statuses: list[int], run
             answer = await exchange(sent)
             assert _statuses(answer) == statuses
             assert echo.requests == statuses.count(200)
-            assert _statuses(await exchange(b"GET / HTTP/1.1\r\n\r\n")) == [200]
+            assert _statuses(await exchange(_GET)) == [200]
 
     asyncio.run(scene())
 
@@ -112,7 +115,7 @@ def test_requests_and_what_looks_like_them(sent: bytes, statuses: list[int], run
 def test_head_has_a_length_and_no_body(runtime: Path) -> None:
     async def scene() -> None:
         async with echoing(runtime) as (_, exchange):
-            answer = await exchange(b"HEAD / HTTP/1.1\r\n\r\n")
+            answer = await exchange(b"HEAD / HTTP/1.1\r\nHost: a\r\n\r\n")
             assert b"content-length: " in answer
             assert answer.endswith(b"\r\n\r\n")
 
@@ -148,7 +151,7 @@ def test_bytes_come_back_while_the_connection_stays_open(runtime: Path) -> None:
     async def scene() -> None:
         async with echoing(runtime) as (_, _exchange):
             reader, writer = await asyncio.open_unix_connection(str(runtime / "app.sock"))
-            for sent in (b"PO", b"hello world", b"GET / HTTP/1.1\r\n\r\n"):
+            for sent in (b"PO", b"hello world", _GET):
                 writer.write(sent)
                 assert await asyncio.wait_for(reader.readexactly(len(sent)), 2) == sent
             writer.close()
@@ -160,7 +163,7 @@ def test_a_request_may_come_byte_by_byte_but_not_for_ever(runtime: Path) -> None
     async def scene() -> None:
         async with echoing(runtime) as (_, _exchange):
             reader, writer = await asyncio.open_unix_connection(str(runtime / "app.sock"))
-            for byte in b"GET / HTTP/1.1\r\n\r\n":
+            for byte in _GET:
                 writer.write(bytes([byte]))
                 await asyncio.sleep(0.001)
             assert (await reader.readline()).startswith(b"HTTP/1.1 200")
@@ -207,7 +210,7 @@ def test_garbage_never_stops_it(runtime: Path) -> None:
             ]
             for _ in range(300):
                 await exchange(b"".join(chance.choices(words, k=chance.randrange(12))))
-            assert _statuses(await exchange(b"GET / HTTP/1.1\r\n\r\n")) == [200]
+            assert _statuses(await exchange(_GET)) == [200]
 
     asyncio.run(scene())
 

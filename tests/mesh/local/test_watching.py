@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from eastgate.mesh.local import watching
-from eastgate.mesh.local.watching import changes
+from eastgate.mesh.local.watching import watch_changes
 
 _SETTLED = 0.35
 _SOON = 1.5  # it is some 10 ms on an idle machine; looking without being told would take 3 s
@@ -90,7 +90,7 @@ def folder(tmp_path: Path) -> Path:
 
 async def _noticed(paths: list[Path], act: Callable[[], None]) -> tuple[set[str], float]:
     """The names of what was told, and how long after the act it was."""
-    stream = changes(paths)
+    stream = watch_changes(paths)
     first = asyncio.ensure_future(anext(stream))
     await asyncio.sleep(_SETTLED)
     assert not first.done()
@@ -133,7 +133,7 @@ def test_a_file_named_by_the_user_is_watched_through_all_its_lives(tmp_path: Pat
     file.write_text("old")
 
     async def scene() -> None:
-        stream = changes([file])
+        stream = watch_changes([file])
         for act in (
             lambda: file.write_text("new"),
             lambda: file.unlink(),
@@ -171,7 +171,7 @@ def test_a_folder_may_go_and_come_back(tmp_path: Path) -> None:
     (folder / "a.yaml").write_text("old")
 
     async def scene() -> None:
-        stream = changes([folder])
+        stream = watch_changes([folder])
         waiting = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(_SETTLED)
         folder.rename(tmp_path / "away")
@@ -206,7 +206,7 @@ def test_files_are_looked_at_now_and_then_when_the_kernel_refuses(
     reasons: list[str] = []
 
     async def scene() -> None:
-        stream = changes([folder], on_poll=reasons.append, poll_every=0.05)
+        stream = watch_changes([folder], on_poll=reasons.append, poll_every=0.05)
         waiting = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(0.2)
         _rename_save(folder)
@@ -219,7 +219,7 @@ def test_files_are_looked_at_now_and_then_when_the_kernel_refuses(
 
 def test_a_burst_of_saves_is_told_in_few_words(folder: Path) -> None:
     async def scene() -> int:
-        stream = changes([folder])
+        stream = watch_changes([folder])
         waiting = asyncio.ensure_future(anext(stream))
         await asyncio.sleep(_SETTLED)
         for number in range(200):

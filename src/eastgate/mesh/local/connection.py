@@ -13,14 +13,13 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Literal
 
-from eastgate.mesh.local.http1 import Head, Malformed, Source, body_of, read_head
+from eastgate.mesh.local.http1 import Headers, Malformed, Source, read_response
 from eastgate.mesh.local.wire import HandshakeClosed, Wire
 
 __all__ = ["OPEN", "Called", "Connection", "HttpRequest", "Target", "problem"]
 
 OPEN = 200
-_MOST_BODY = 16 * 1024 * 1024
-_WITHOUT_BODY = (204, 304)
+_MAX_RAW = 16 * 1024 * 1024
 _CLOSED = "closed before any byte"
 
 
@@ -45,7 +44,7 @@ class HttpRequest:
 
     method: str = "GET"
     path: str = "/"
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: Headers = ()
     body: bytes = b""
     complete: bool = True
 
@@ -68,7 +67,7 @@ class Called:
     """What came of a call. Status 0: no answer, and `error` says why. OPEN: a raw connection that was let through."""
 
     status: int
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: Headers = ()
     body: bytes = b""
     bytes_received: int = 0
     elapsed_ms: float = 0.0
@@ -145,40 +144,21 @@ class Connection:
         self._wire.write_eof()
 
     async def response(self, timeout: float = 15.0) -> Called:
-        """The answer to the oldest request that has none."""
+        """Return the response to the oldest request that has none."""
         began, before = time.monotonic(), self._source.total
         async with asyncio.timeout(timeout):
-            called = await self._response(self._methods.popleft() if self._methods else "GET")
+            response = await read_response(self._source, self._methods.popleft() if self._methods else "GET")
+        if response is None:
+            raise EOFError(_CLOSED)
         received, took = self._source.total - before, (time.monotonic() - began) * 1000
-        return Called(called.status, called.headers, called.body, received, took)
-
-    async def _response(self, method: str) -> Called:
-        status, head = await self._final_head()
-        body = bytearray()
-        if method != "HEAD" and status not in _WITHOUT_BODY:
-            async for piece in body_of(self._source, head, until_close=True):
-                body += piece
-                if len(body) > _MOST_BODY:
-                    raise Malformed("the body is too long")
-        return Called(status, head.headers, bytes(body))
-
-    async def _final_head(self) -> tuple[int, Head]:
-        while True:
-            head = await read_head(self._source)
-            if head is None:
-                raise EOFError(_CLOSED)
-            version, _, rest = head.start.partition(" ")
-            if not version.startswith("HTTP/1.") or not rest[:3].isdigit():
-                raise Malformed("this is no HTTP/1.1 response")
-            if not rest.startswith("1") or rest.startswith("101"):
-                return int(rest[:3]), head
+        return Called(response.status, response.headers, response.body, received, took)
 
     async def raw(self, timeout: float = 5.0, enough: int | None = None) -> Called:
         """What comes until the peer closes, the time is over, or enough bytes are there."""
         began, body, error = time.monotonic(), bytearray(), None
         try:
             async with asyncio.timeout(timeout):
-                while (enough is None or len(body) < enough) and len(body) < _MOST_BODY:
+                while (enough is None or len(body) < enough) and len(body) < _MAX_RAW:
                     piece = await self._source.take()
                     if not piece:
                         error = None if body else _CLOSED

@@ -10,18 +10,15 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from eastgate.mesh.local.http1 import Head, Malformed, Source, TooLarge, body_of, read_head
+from eastgate.mesh.local.http1 import Server, Source
 
 __all__ = ["EchoOptions", "EchoServer", "EchoTimes"]
 
 _REQUEST_LINE = re.compile(rb"(?:\r?\n)*[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [^\r\n]+ HTTP/1\.[0-9]\r?\n")
-_REQUEST = re.compile(r"([^ ]+) (.+) HTTP/1\.([0-9])")
 _METHODS = (b"GET ", b"HEAD ", b"POST ", b"PUT ", b"DELETE ", b"PATCH ", b"OPTIONS ", b"TRACE ", b"CONNECT ")
 _LONGEST_FIRST_LINE = 64 * 1024
-_REASONS = {200: "OK", 400: "Bad Request", 408: "Request Timeout", 431: "Request Header Fields Too Large"}
 _TICK = b"tick\n"
 
 
@@ -94,7 +91,8 @@ class EchoServer:
             if self._options.raw or not await self._is_http(source):
                 await self._echo(source, writer)
             else:
-                while await self._answer(source, writer):
+                server = Server(source, writer, self._options.times.head)
+                while await self._answer(server, source):
                     pass
             writer.close()
             await asyncio.wait_for(writer.wait_closed(), self._options.times.write)
@@ -123,40 +121,18 @@ class EchoServer:
                 return False
         return bytes(source.seen).startswith(_METHODS)  # too long, which is answered as such
 
-    async def _answer(self, source: Source, writer: asyncio.StreamWriter) -> bool:
-        """Answers one request; whether another one may follow."""
-        times = self._options.times
-        if not source.seen and not await asyncio.wait_for(source.more(), times.idle):
+    async def _answer(self, server: Server, source: Source) -> bool:
+        """Answer one request; return whether another one may follow."""
+        if not source.seen and not await asyncio.wait_for(source.more(), self._options.times.idle):
             return False
-        try:
-            head = await asyncio.wait_for(read_head(source), times.head)
-            if head is None:
-                return False
-            request = _REQUEST.fullmatch(head.start)
-            if request is None:
-                raise Malformed("the request line is not one")
-            if head.has_token("expect", "100-continue"):
-                await self._send(writer, b"HTTP/1.1 100 Continue\r\n\r\n")
-            size = await _size(body_of(source, head), times.head)
-        except TooLarge as problem:
-            return await self._refuse(writer, 431, str(problem))
-        except TimeoutError:
-            return await self._refuse(writer, 408, "the request did not come to its end")
-        except Malformed as problem:
-            return await self._refuse(writer, 400, str(problem))
+        arrived = await server.next_request()
+        if arrived is None:
+            return False
+        request, size = arrived
         self.requests += 1
-        method, target, minor = request.groups()
-        told = {"workload": self.workload, "port": self.port, "method": method, "path": target}
-        body = json.dumps({**told, "headers": _by_name(head), "body_bytes": size}).encode() + b"\n"
-        stays = (
-            head.has_token("connection", "keep-alive") if minor == "0" else not head.has_token("connection", "close")
-        )
-        await self._send(writer, _response(200, body, stays, with_body=method != "HEAD"))
-        return stays
-
-    async def _refuse(self, writer: asyncio.StreamWriter, status: int, problem: str) -> bool:
-        await self._send(writer, _response(status, f"{problem}\n".encode(), stays=False))
-        return False
+        about = {"workload": self.workload, "port": self.port, "method": request.method, "path": request.target}
+        body = json.dumps({**about, "headers": request.by_name(), "body_bytes": size}).encode() + b"\n"
+        return await server.respond(200, "application/json", body)
 
     async def _echo(self, source: Source, writer: asyncio.StreamWriter) -> None:
         if self._options.greeting:
@@ -180,26 +156,3 @@ class EchoServer:
     async def _send(self, writer: asyncio.StreamWriter, data: bytes) -> None:
         writer.write(data)
         await asyncio.wait_for(writer.drain(), self._options.times.write)
-
-
-def _by_name(head: Head) -> dict[str, str]:
-    names = dict.fromkeys(name.lower() for name, _ in head.headers)
-    return {name: ", ".join(head.all(name)) for name in names}
-
-
-def _response(status: int, body: bytes, stays: bool, *, with_body: bool = True) -> bytes:
-    kind = "application/json" if status == 200 else "text/plain"
-    end = "" if stays else "connection: close\r\n"
-    head = f"HTTP/1.1 {status} {_REASONS[status]}\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n{end}\r\n"
-    return head.encode() + (body if with_body else b"")
-
-
-async def _size(pieces: AsyncIterator[bytes], seconds: float) -> int:
-    """How many bytes there are. Each piece may take its time."""
-    size = 0
-    while True:
-        async with asyncio.timeout(seconds):
-            piece = await anext(pieces, b"")
-        if not piece:
-            return size
-        size += len(piece)

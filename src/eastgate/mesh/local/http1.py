@@ -1,20 +1,23 @@
-"""HTTP/1.1 messages on a stream, read with limits; for both ends, the built-in application and the caller."""
+"""HTTP/1.1 on a stream, parsed by h11 within limits; for both ends, the built-in application and the caller."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import AsyncIterator
+import asyncio
 from dataclasses import dataclass
-from typing import Protocol
+from http import HTTPStatus
+from typing import Protocol, TypeAlias
 
-__all__ = ["MOST_HEAD", "Head", "Malformed", "Readable", "Source", "TooLarge", "body_of", "read_head"]
+import h11
 
-MOST_HEAD = 64 * 1024
-_LONGEST_CHUNK_LINE = 4096
+__all__ = ["Headers", "Malformed", "Readable", "Request", "Response", "Server", "Source", "TooLarge", "read_response"]
+
+MAX_HEAD = 64 * 1024
+_MAX_BODY = 16 * 1024 * 1024
 _PIECE = 64 * 1024
-_TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-_SIZE = re.compile(rb"[0-9A-Fa-f]{1,15}")
-_LENGTH = re.compile(r"[0-9]{1,18}")
+_NO_RESPONSE = "this is no HTTP/1.1 response"
+_HEAD_PIECE = 4096  # so that a head cannot be much longer than its limit
+
+Headers: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class Malformed(Exception):  # noqa: N818 - what is wrong with the peer's bytes
@@ -25,32 +28,16 @@ class TooLarge(Malformed):
     """A line, or the head as a whole, is longer than the limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The first line and the headers of a message, in their order."""
-
-    start: str
-    headers: tuple[tuple[str, str], ...]
-
-    def all(self, name: str) -> list[str]:
-        """The values of a header, whose name is given in lower case."""
-        return [value for key, value in self.headers if key.lower() == name]
-
-    def has_token(self, name: str, token: str) -> bool:
-        """Whether the comma-separated values of a header have this one among them."""
-        return any(part.strip().lower() == token for value in self.all(name) for part in value.split(","))
-
-
 class Readable(Protocol):
     """A stream of asyncio, or what reads like one."""
 
     async def read(self, most: int, /) -> bytes:
-        """The next bytes; empty at the end."""
+        """Return the next bytes; empty at the end."""
         ...
 
 
 class Source:
-    """What comes in on a stream. It can be looked at before it is taken."""
+    """The bytes that come in on a stream. They can be looked at before they are taken."""
 
     def __init__(self, reader: Readable) -> None:
         self._reader = reader
@@ -58,107 +45,181 @@ class Source:
         self.total = 0
 
     async def more(self) -> bool:
-        """Waits for more bytes, which are then in `seen`; False when the stream has ended."""
+        """Wait for more bytes, which are then in `seen`; False when the stream has ended."""
         data = await self._reader.read(_PIECE)
         self.seen += data
         self.total += len(data)
         return bool(data)
 
     async def take(self, most: int = _PIECE) -> bytes:
-        """The next bytes, at least one; empty when the stream has ended."""
+        """Return the next bytes, at least one; empty when the stream has ended."""
         if not self.seen:
             await self.more()
         taken = bytes(self.seen[:most])
         del self.seen[:most]
         return taken
 
-    async def line(self, most: int) -> bytes:
-        """The next line with its end. At the end of the stream it has none."""
-        looked = 0
-        while (end := self.seen.find(b"\n", looked)) < 0:
-            looked = len(self.seen)
-            if looked > most:
-                raise TooLarge("a line is too long")
-            if not await self.more():
-                return await self.take()
-        if end >= most:
-            raise TooLarge("a line is too long")
-        return await self.take(end + 1)
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A final response, or the 101 after which another protocol begins."""
+
+    status: int
+    headers: Headers
+    body: bytes
 
 
-async def read_head(source: Source) -> Head | None:
-    """The head of the next message; None when the stream ends before its first byte."""
-    lines: list[bytes] = []
-    left = MOST_HEAD
-    while True:
-        line = await source.line(left)
-        left -= len(line)
-        if not line.endswith(b"\n"):
-            if not lines and not line:
-                return None
-            raise Malformed("the stream ended inside the head")
-        line = line.rstrip(b"\r\n")
-        if line:
-            lines.append(line)
-        elif lines:  # blank lines before the first one are passed over, as RFC 9112 asks
-            return Head(lines[0].decode("latin-1"), tuple(_header(one) for one in lines[1:]))
+async def read_response(source: Source, method: str) -> Response | None:
+    """Return the response to a request of this method; None when the stream ends before its first byte.
+
+    What follows it stays in the source. The request itself need not be one that h11 would send.
+    """
+    parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD)
+    # h11 has to know whether a body follows, and that another protocol may.
+    sent = [("host", "x"), ("connection", "upgrade"), ("upgrade", "x")]
+    parser.send(h11.Request(method="HEAD" if method == "HEAD" else "GET", target="/", headers=sent))
+    parser.send(h11.EndOfMessage())
+    if not source.seen and not await source.more():
+        return None
+    parsing = _Parsing(parser, source, _NO_RESPONSE)
+    head = await parsing.event()
+    while isinstance(head, h11.InformationalResponse) and head.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
+        head = await parsing.event()
+    if not isinstance(head, h11.Response | h11.InformationalResponse):
+        raise Malformed(_NO_RESPONSE)
+    body = bytearray()
+    if isinstance(head, h11.Response):
+        _check_length(head)
+        while isinstance(event := await parsing.event(), h11.Data):
+            body += event.data
+            if len(body) > _MAX_BODY:
+                raise Malformed("the body is too long")
+    source.seen[:0] = parser.trailing_data[0]
+    return Response(head.status_code, _texts(head), bytes(body))
 
 
-def _header(line: bytes) -> tuple[str, str]:
-    name, colon, value = line.partition(b":")
-    if not colon or not _TOKEN.fullmatch(name) or b"\0" in value:
-        raise Malformed("a header has no proper name")
-    return name.decode("ascii"), value.strip(b" \t").decode("latin-1")
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The head of a request."""
+
+    method: str
+    target: str
+    headers: Headers
+
+    def by_name(self) -> dict[str, str]:
+        """Return the headers by their names in lower case, the values of each joined."""
+        joined: dict[str, str] = {}
+        for name, value in self.headers:
+            key = name.lower()
+            joined[key] = f"{joined[key]}, {value}" if key in joined else value
+        return joined
 
 
-async def body_of(source: Source, head: Head, *, until_close: bool = False) -> AsyncIterator[bytes]:
-    """The body that follows a head, piece by piece. `until_close` says what it means when no length is given."""
-    lengths, codings = set(head.all("content-length")), head.all("transfer-encoding")
-    if codings:
-        if lengths or [coding.strip().lower() for coding in codings] != ["chunked"]:
-            raise Malformed("the length of the body is ambiguous")
-        async for piece in _chunks(source):
-            yield piece
-    elif lengths:
-        length = lengths.pop()
-        if lengths or not _LENGTH.fullmatch(length):
-            raise Malformed("the length of the body is ambiguous")
-        async for piece in _exactly(source, int(length)):
-            yield piece
-    elif until_close:
-        while piece := await source.take():
-            yield piece
+class Server:
+    """The server's end of a connection: reads requests and answers each. A problem with one is answered, too.
+
+    `patience` bounds the reading of a head, of each piece of a body, and each sending, in seconds.
+    """
+
+    def __init__(self, source: Source, writer: asyncio.StreamWriter, patience: float) -> None:
+        self._source = source
+        self._writer = writer
+        self._patience = patience
+        self._parser = h11.Connection(h11.SERVER)
+        self._without_body = False
+
+    async def next_request(self) -> tuple[Request, int] | None:
+        """Return a request and the length of its body; None where there is none, or none that can be read."""
+        self._parser = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD)
+        self._without_body = False
+        try:
+            return await self._read_request(_Parsing(self._parser, self._source, "this is no request"))
+        except TooLarge as problem:
+            await self._refuse(431, str(problem))
+        except TimeoutError:
+            await self._refuse(408, "the request did not come to its end")
+        except Malformed as problem:
+            await self._refuse(400, str(problem))
+        return None
+
+    async def respond(self, status: int, content_type: str, body: bytes, *, stays: bool = True) -> bool:
+        """Send a response; return whether another request may follow. `stays=False` ends the connection."""
+        headers = [("content-type", content_type), ("content-length", str(len(body)))]
+        if not stays:
+            headers.append(("connection", "close"))
+        response = h11.Response(status_code=status, headers=headers, reason=HTTPStatus(status).phrase)
+        await self._send(response, h11.Data(data=b"" if self._without_body else body), h11.EndOfMessage())
+        self._source.seen[:0] = self._parser.trailing_data[0]
+        return self._parser.our_state is h11.DONE and self._parser.their_state is h11.DONE
+
+    async def _read_request(self, parsing: _Parsing) -> tuple[Request, int] | None:
+        async with asyncio.timeout(self._patience):
+            while self._source.seen.startswith((b"\r", b"\n")):  # passed over before a request, as RFC 9112 asks
+                del self._source.seen[:1]
+            head = await parsing.event()
+        if not isinstance(head, h11.Request):
+            return None
+        self._without_body = head.method == b"HEAD"
+        _check_length(head)
+        if self._parser.they_are_waiting_for_100_continue:
+            await self._send(h11.InformationalResponse(status_code=100, headers=[], reason="Continue"))
+        size = 0
+        while True:
+            async with asyncio.timeout(self._patience):
+                event = await parsing.event()
+            if not isinstance(event, h11.Data):
+                break
+            size += len(event.data)
+        return Request(head.method.decode("ascii"), head.target.decode("ascii"), _texts(head)), size
+
+    async def _refuse(self, status: int, problem: str) -> None:
+        await self.respond(status, "text/plain", f"{problem}\n".encode(), stays=False)
+
+    async def _send(self, *events: h11.Event) -> None:
+        self._writer.write(b"".join(self._parser.send(event) or b"" for event in events))
+        await asyncio.wait_for(self._writer.drain(), self._patience)
 
 
-async def _exactly(source: Source, length: int) -> AsyncIterator[bytes]:
-    while length:
-        piece = await source.take(min(length, _PIECE))
-        if not piece:
-            raise Malformed("the stream ended inside the body")
-        length -= len(piece)
-        yield piece
+_Message: TypeAlias = h11.Request | h11.Response | h11.InformationalResponse
 
 
-async def _chunks(source: Source) -> AsyncIterator[bytes]:
-    while True:
-        size = (await _short_line(source)).partition(b";")[0].strip()
-        if not _SIZE.fullmatch(size):
-            raise Malformed("a chunk has no proper size")
-        if not int(size, 16):
-            break
-        async for piece in _exactly(source, int(size, 16)):
-            yield piece
-        if await _short_line(source):
-            raise Malformed("a chunk is longer than it said")
-    trailers = 0
-    while line := await _short_line(source):
-        trailers += len(line)
-        if trailers > MOST_HEAD:
-            raise TooLarge("the trailers are too long")
+class _Parsing:
+    """The events of one message, read as they are asked for. `no_head` is the problem with what is no head."""
+
+    def __init__(self, parser: h11.Connection, source: Source, no_head: str) -> None:
+        self._parser = parser
+        self._source = source
+        self._no_head = no_head
+        self._in_body = False
+        self._ended = False
+
+    async def event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        """Return the next event, which is never NEED_DATA; raises `Malformed`."""
+        while True:
+            try:
+                event = self._parser.next_event()
+            except h11.RemoteProtocolError as error:
+                raise self._problem(error) from None
+            if event is not h11.NEED_DATA:
+                self._in_body = isinstance(event, h11.Request | h11.Response | h11.Data)
+                return event
+            data = await self._source.take(_PIECE if self._in_body else _HEAD_PIECE)
+            self._ended = not data
+            self._parser.receive_data(data)
+
+    def _problem(self, error: h11.RemoteProtocolError) -> Malformed:
+        if error.error_status_hint == 431:
+            return TooLarge("a line is too long")
+        if self._ended:
+            return Malformed(f"the stream ended inside the {'body' if self._in_body else 'head'}")
+        return Malformed("the body is not one" if self._in_body else self._no_head)
 
 
-async def _short_line(source: Source) -> bytes:
-    line = await source.line(_LONGEST_CHUNK_LINE)
-    if not line.endswith(b"\n"):
-        raise Malformed("the stream ended inside the body")
-    return line.rstrip(b"\r\n")
+def _check_length(message: _Message) -> None:
+    """Refuse a message that has two lengths: h11 takes one of them, and others may take the other."""
+    if {b"content-length", b"transfer-encoding"} <= {name for name, _ in message.headers}:
+        raise Malformed("the length of the body is ambiguous")
+
+
+def _texts(message: _Message) -> Headers:
+    return tuple((name.decode("ascii"), value.decode("latin-1")) for name, value in message.headers.raw_items())

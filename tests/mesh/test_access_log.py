@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from eastgate.mesh.access_log import read_record
 from eastgate.mesh.mesh import LocalMesh
-from eastgate.mesh.records import observe
 
 _LINE = {"eastgate": "request", "workload": "shop/cart", "port": 8080, "peer": "none", "source": "127.0.0.1:1"}
 _ALLOWED, _DENIED = "200:open", "403:none-of-1"
@@ -27,7 +27,7 @@ _ALLOWED, _DENIED = "200:open", "403:none-of-1"
 def test_a_request_is_allowed_where_it_was_passed_on_whatever_became_of_its_answer(
     decision: str | None, details: str, flags: str | None, allowed: bool
 ) -> None:
-    seen = observe({**_LINE, "decision": decision, "details": details, "flags": flags})
+    seen = read_record({**_LINE, "decision": decision, "details": details, "flags": flags})
     assert seen is not None
     assert seen.allowed == allowed
 
@@ -37,7 +37,7 @@ def test_the_same_source_elsewhere_is_another_connection() -> None:
     mesh = LocalMesh(lambda _: pytest.fail("nothing is read"))
     here = {"workload": "shop/cart", "port": 8080, "source": "127.64.0.6:4000"}
     there = {**here, "workload": "shop/web"}
-    assert not mesh._is_told({"eastgate": "unreachable", **here})
-    assert not mesh._is_told({"eastgate": "connection", **there})
-    assert mesh._is_told({"eastgate": "connection", **here})
-    assert not mesh._is_told({"eastgate": "connection", **here})
+    assert not mesh._is_already_reported({"eastgate": "unreachable", **here})
+    assert not mesh._is_already_reported({"eastgate": "connection", **there})
+    assert mesh._is_already_reported({"eastgate": "connection", **here})
+    assert not mesh._is_already_reported({"eastgate": "connection", **here})

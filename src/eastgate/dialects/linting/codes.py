@@ -1,4 +1,7 @@
-"""Codes of what is understood and still not what its author meant."""
+"""Codes of what is understood and still not what its author meant, for policies of any dialect.
+
+The codes of one dialect are in its `lint_codes`.
+"""
 
 from eastgate.diagnostics import Code, Severity
 
@@ -87,20 +90,6 @@ DUPLICATE = Code(
     "later changes nothing.",
     Severity.WARNING,
 )
-ACCESS_POLICY_WINS = Code(
-    "EG6025",
-    "accessPolicy wider than the policy",
-    "What Linkerd lets in on a port is the union of all authorizations: the `accessPolicy` of the Server already lets "
-    "in everybody whom this policy names, and others too.",
-    Severity.WARNING,
-)
-
-NO_TOOL = Code(
-    "EG6026",
-    "rule that allows no tool",
-    "The list of tools is empty. The caller may open a session and list the tools, and may call none of them.",
-    Severity.WARNING,
-)
 
 # Workloads
 
@@ -117,32 +106,6 @@ LAYERS_DISAGREE = Code(
     "other, whatever else the request is.",
     Severity.WARNING,
 )
-READING_DENY_ONLY = Code(
-    "EG6042",
-    "the two readings of denyOnly differ here",
-    "Only DENY policies target the workload. The drafts say both that the rest is denied and that it is permitted; "
-    "the setting `denyOnly` decides.",
-    Severity.INFO,
-)
-READING_SERVICE_TARGET = Code(
-    "EG6043",
-    "the two readings of serviceTarget differ here",
-    "A policy that targets a Service governs its pods, or only the traffic that is addressed to the Service; the "
-    "setting `serviceTarget` decides.",
-    Severity.INFO,
-)
-READING_UNLISTED_CALLER = Code(
-    "EG6044",
-    "the two readings of unlistedCaller differ here",
-    "A caller whom no InlineTools rule names is denied, or passes the level; the setting `unlistedCaller` decides.",
-    Severity.INFO,
-)
-READING_AUTHORINO_COMPAT = Code(
-    "EG6045",
-    "the two readings of authorinoCompat differ here",
-    "A `when` that errs denies, or skips what it guards as Authorino does; the setting `authorinoCompat` decides.",
-    Severity.INFO,
-)
 AUDIT_WOULD_CHANGE = Code(
     "EG6046",
     "what an audited policy would change",
@@ -157,80 +120,6 @@ UNPROTECTED = Code(
     "EG6060",
     "unprotected beside protected ones",
     "Other routes or backends of the same Gateway have policies; this one has none, and neither has the Gateway.",
-    Severity.WARNING,
-)
-HOST_WITHOUT_SCHEME = Code(
-    "EG6061",
-    "host that no auth scheme covers",
-    "The rules of the AuthPolicy select requests to this host, and no scheme is for it: they are refused (404).",
-    Severity.WARNING,
-)
-
-# Kuadrant
-
-SET_IN_ANY = Code(
-    "EG6070",
-    "set of patterns in `any`",
-    "A `patternRef` in `any` contributes the patterns of its set one by one, as Authorino flattens it: one of them is "
-    "enough, where elsewhere all of them must hold.",
-    Severity.WARNING,
-)
-
-# Linkerd
-
-SERVERS_OVERLAP = Code(
-    "EG6080",
-    "two Servers for one port",
-    "The oldest Server owns a port, then the first by name. The other one and every policy on it are ignored there.",
-    Severity.WARNING,
-)
-NO_SERVER = Code(
-    "EG6081",
-    "policy without a Server",
-    "A policy on a Namespace, and a ServerAuthorization, apply to Servers. Where no Server is, they do nothing, and "
-    "the default policy decides.",
-    Severity.WARNING,
-)
-NO_SUCH_AUTHENTICATION = Code(
-    "EG6082",
-    "authentication that does not exist",
-    "A policy that requires an authentication which does not exist authorizes nobody.",
-    Severity.WARNING,
-)
-PROBE_DENIED = Code(
-    "EG6083",
-    "probe that is denied",
-    "The kubelet is nobody in the mesh. Linkerd lets probes in by itself only on ports without routes, so that with "
-    "routes the pod is never ready.",
-    Severity.WARNING,
-)
-ROUTE_NOT_ATTACHED = Code(
-    "EG6084",
-    "policy on a route that is not attached",
-    "Linkerd ignores the route, or no Server takes it: the policy on it does nothing.",
-    Severity.WARNING,
-)
-DEFAULT_POLICY = Code(
-    "EG6085",
-    "invalid default policy",
-    "The annotation `config.linkerd.io/default-inbound-policy` is no policy. Linkerd ignores it, and the default of "
-    "the cluster decides, which may be wide open.",
-    Severity.ERROR,
-)
-NOT_ENFORCED = Code(
-    "EG6086",
-    "policy that no proxy enforces",
-    "The pod is not in the mesh (`linkerd.io/inject: disabled`), or the proxy is bypassed on this port "
-    "(`config.linkerd.io/skip-inbound-ports`).",
-    Severity.ERROR,
-)
-
-ROUTE_RESPELT = Code(
-    "EG6100",
-    "route that another spelling goes round",
-    "Linkerd's proxy compares a path as it is sent, and many applications normalise it: `//admin` and `/x/../admin` "
-    "are not `/admin` to the one, and are to the other. A wider route lets in what this one denies. Where Eastgate's "
-    "proxies enforce, paths are normalised first (the setting `dataPlane`).",
     Severity.WARNING,
 )
 

@@ -16,11 +16,21 @@ from rich.console import Console
 
 from eastgate.authority import load
 from eastgate.diagnostics import Code, Diagnostic
-from eastgate.mesh.events import Broken, Changes, Decided, Enforced, Event, Noted, NotEnforced, PartlyEnforced, Ready
+from eastgate.mesh.access_log import read_record
+from eastgate.mesh.event_text import EventText
+from eastgate.mesh.events import (
+    Broken,
+    Changes,
+    Decided,
+    Enforced,
+    MeshEvent,
+    Noted,
+    NotEnforced,
+    PartlyEnforced,
+    Ready,
+)
+from eastgate.mesh.live_view import LiveView
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
-from eastgate.mesh.records import observe
-from eastgate.mesh.telling import Teller
-from eastgate.mesh.view import LiveView
 from tests.mesh.running import SHOP
 
 AUTHORITY = load(SHOP)
@@ -28,7 +38,7 @@ LOG = Path(__file__).with_name("shop.log")
 BROKEN = Broken((Diagnostic(Code("EG0000", "", ""), "`x` is wrong", None, "write `y`"),))
 
 
-def shown(*events: Event, verbose: bool = False, height: int = 40, width: int = 150) -> str:
+def shown(*events: MeshEvent, verbose: bool = False, height: int = 40, width: int = 150) -> str:
     """The screen after these events."""
     mesh = SimpleNamespace(
         sites=dict.fromkeys("abc"),
@@ -38,17 +48,17 @@ def shown(*events: Event, verbose: bool = False, height: int = 40, width: int = 
     console = Console(file=io.StringIO(), width=width, height=height, force_terminal=True, no_color=True)
 
     async def follow() -> None:
-        view = LiveView(cast(LocalMesh, mesh), Teller(lambda: AUTHORITY), console, verbose=verbose)
+        view = LiveView(cast(LocalMesh, mesh), EventText(lambda: AUTHORITY), console, verbose=verbose)
         with view:
             for event in events:
-                view.tell(event)
+                view.show(event)
 
     asyncio.run(follow())
     return cast(io.StringIO, console.file).getvalue()
 
 
-def decided() -> list[Event]:
-    found = (observe(json.loads(line)) for line in LOG.read_text().splitlines())
+def decided() -> list[MeshEvent]:
+    found = (read_record(json.loads(line)) for line in LOG.read_text().splitlines())
     return [Decided(one, number) for number, one in enumerate((one for one in found if one is not None), 1)]
 
 
@@ -85,7 +95,7 @@ def test_every_row_fits_the_terminal_and_has_a_number_for_why(width: int) -> Non
 
 
 def test_the_latest_calls_stay_in_sight_in_their_order() -> None:
-    many = [replace(one.seen, port=port) for one in decided() for port in (1, 2, 3) if isinstance(one, Decided)]
+    many = [replace(one.observation, port=port) for one in decided() for port in (1, 2, 3) if isinstance(one, Decided)]
     events = [Decided(seen, number) for number, seen in enumerate(many, 1)]
     _, _, *rows, footer = picture(shown(*events, height=10))
     assert len(rows) == 6
@@ -111,7 +121,7 @@ def test_it_begins_with_one_picture_below_what_is_printed() -> None:
         ([NotEnforced("a", 80, ("p",), "no")], "not enforced at a port 80"),
     ],
 )
-def test_the_last_change_is_in_the_header(events: list[Event], header: str) -> None:
+def test_the_last_change_is_in_the_header(events: list[MeshEvent], header: str) -> None:
     last = shown(*events).rpartition("policies, revision")[2]
     assert header in last.replace("\x1b[0m", "").replace("\x1b[1m", "")
 

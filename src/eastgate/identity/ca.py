@@ -1,12 +1,12 @@
-"""A certificate authority inside this process, for clusters that have no SPIRE and for tests.
+"""An embedded certificate authority (CA), for clusters that have no SPIRE and for tests.
 
     root          long-lived, in every bundle; signs intermediates
-    intermediate  signs SVIDs; replaced without anybody noticing, since it travels with each SVID
-    SVID          lives an hour; nothing is ever revoked, it just ends soon
+    intermediate  signs SVIDs; replaced unnoticed, since it travels with each SVID
+    SVID          lives an hour; nothing is ever revoked, it just expires soon
 
-A root is replaced in two steps, so that nobody meets a certificate before the root that it needs: `prepare_root` puts
-the next root into the bundle, `activate_root` begins to sign with it once everybody has that bundle. The old root stays
-until what it signed has expired.
+A root is replaced in two steps, so that no peer meets a certificate before the root that it needs: `prepare_root` puts
+the next root into the bundle, `activate_root` begins to sign with it once every peer has that bundle. The old root
+stays until what it signed has expired.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from eastgate.identity.bundles import TrustBundles
-from eastgate.identity.certificates import Period, Signer, key_pem, leaf, new_intermediate, new_key, new_root
+from eastgate.identity.certificates import Period, Signer, key_pem, new_intermediate, new_key, new_leaf, new_root
 from eastgate.identity.problems import BadIdentityError
-from eastgate.identity.svid import BundlesChanged, Change, Svid, SvidsRenewed, Watchers, utc_now
+from eastgate.identity.svid import BundlesChanged, IdentityChange, Svid, SvidsRenewed, Watchers, utc_now
 from eastgate.policy.spiffe import spiffe_problem, trust_domain_problem
 
-__all__ = ["AuthorityState", "EmbeddedAuthority", "Lifetimes", "Retired"]
+__all__ = ["CaState", "EmbeddedCa", "Lifetimes", "Retired"]
 
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """How long each certificate is valid, and how far its start lies back for clocks that are behind."""
+    """The validity of each certificate; `backdate` allows for clocks that are behind."""
 
     svid: timedelta = timedelta(hours=1)
     intermediate: timedelta = timedelta(days=7)
@@ -54,8 +54,8 @@ class Retired:
 
 
 @dataclass(frozen=True, slots=True)
-class AuthorityState:
-    """Everything that an authority must not forget."""
+class CaState:
+    """The state of a CA that must survive a restart."""
 
     trust_domain: str
     root: Signer
@@ -65,26 +65,26 @@ class AuthorityState:
 
     @property
     def roots(self) -> tuple[x509.Certificate, ...]:
-        """The roots that are trusted, those in use first."""
+        """Return the roots that are trusted, those in use first."""
         prepared = () if self.prepared is None else (self.prepared.certificate,)
         return (self.root.certificate, *prepared, *(old.certificate for old in self.retired))
 
 
-class EmbeddedAuthority:
+class EmbeddedCa:
     """Issues SVIDs for one trust domain. An `SvidSource`. Use it from one thread.
 
-    `saved` is called with each new state before that is used, so that nothing is signed by a root that a restart
-    would forget.
+    `save` is called with each new state before that is used, so that nothing is signed by a root that a restart would
+    forget.
     """
 
     def __init__(
         self,
         trust_domain: str,
         *,
-        state: AuthorityState | None = None,
+        state: CaState | None = None,
         lifetimes: Lifetimes | None = None,
         clock: Callable[[], datetime] = utc_now,
-        saved: Callable[[AuthorityState], None] | None = None,
+        save: Callable[[CaState], None] | None = None,
     ) -> None:
         problem = trust_domain_problem(trust_domain)
         if problem:
@@ -97,33 +97,33 @@ class EmbeddedAuthority:
         self.trust_domain = trust_domain
         self._lifetimes = lifetimes or Lifetimes()
         self._clock = clock
-        self._saved = saved
+        self._save = save
         self._watchers = Watchers()
-        self._state = state or self._begin()
+        self._state = state or self._create_state()
         self._bundles = TrustBundles.of(trust_domain, self._state.roots)
 
     @property
     def bundles(self) -> TrustBundles:
-        """The roots to trust: the own ones, and those of federated trust domains."""
+        """Return the roots to trust: the own ones, and those of federated trust domains."""
         return self._bundles
 
-    def watch(self, changed: Callable[[Change], None]) -> Callable[[], None]:
-        """Be told of each change. Call what is returned to be told no more."""
+    def watch(self, changed: Callable[[IdentityChange], None]) -> Callable[[], None]:
+        """Call `changed` with each change, until the function that this returns is called."""
         return self._watchers.add(changed)
 
     async def svid(self, identity: str, dns_names: Sequence[str] = ()) -> Svid:
-        """A new SVID with a new key."""
+        """Issue an SVID with a new key."""
         return self.issue(identity, dns_names)
 
     def issue(self, identity: str, dns_names: Sequence[str] = ()) -> Svid:
-        """A new SVID with a new key, for those who cannot wait for one."""
+        """Issue an SVID with a new key, without awaiting."""
         self._check(identity, dns_names)
         now = self._clock()
         self.drop_retired()
         self._refresh(now)
         signer, key = self._state.intermediate, new_key()
         period = self._period(now, self._lifetimes.svid, signer)
-        certificate = leaf(identity, dns_names, key.public_key(), signer, period)
+        certificate = new_leaf(identity, dns_names, key.public_key(), signer, period)
         chain = certificate.public_bytes(Encoding.PEM).decode() + signer.pem
         # A certificate counts in whole seconds, so its own times are those that others go by.
         start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
@@ -131,59 +131,59 @@ class EmbeddedAuthority:
 
     def roll_intermediate(self) -> None:
         """Sign with a new intermediate from now on, and have every SVID renewed."""
-        self._keep(replace(self._state, intermediate=self._intermediate(self._state.root, self._clock())))
-        self._watchers.tell(SvidsRenewed(None))
+        self._replace_state(replace(self._state, intermediate=self._intermediate(self._state.root, self._clock())))
+        self._watchers.notify(SvidsRenewed(None))
 
     def prepare_root(self) -> None:
-        """Make the next root and trust it already. Nothing is signed with it yet."""
+        """Create the next root and trust it already. Nothing is signed with it yet."""
         if self._state.prepared is None:
-            self._keep(replace(self._state, prepared=self._root(self._clock())))
+            self._replace_state(replace(self._state, prepared=self._root(self._clock())))
 
     def activate_root(self, overlap: timedelta | None = None) -> None:
-        """Sign with the root that was prepared, and have every SVID renewed.
+        """Sign with the prepared root, and have every SVID renewed.
 
-        The old root is trusted for `overlap` more, or for as long as it takes every SVID of it to expire.
+        The old root is trusted for `overlap` more, or until every SVID under it has expired.
         """
         if self._state.prepared is None:
             raise BadIdentityError("there is no new root; call prepare_root, and let its bundle reach everybody first")
         now, old, new = self._clock(), self._state.root, self._state.prepared
         until = now + (self._lifetimes.svid + self._lifetimes.backdate if overlap is None else overlap)
-        state = AuthorityState(
+        state = CaState(
             self.trust_domain,
             root=new,
             intermediate=self._intermediate(new, now),
             retired=(*self._state.retired, Retired(old.certificate, until)),
         )
-        self._keep(state)
-        self._watchers.tell(SvidsRenewed(None))
+        self._replace_state(state)
+        self._watchers.notify(SvidsRenewed(None))
 
     def drop_retired(self) -> None:
-        """Stop trusting the roots whose time is over."""
+        """Stop trusting the retired roots whose time is over."""
         now = self._clock()
         left = tuple(old for old in self._state.retired if now < old.until)
         if left != self._state.retired:
-            self._keep(replace(self._state, retired=left))
+            self._replace_state(replace(self._state, retired=left))
 
     def federate(self, trust_domain: str, roots: Iterable[x509.Certificate]) -> None:
         """Trust these roots for the identities of another trust domain, and for nothing else."""
         self._publish(self._bundles.federated(trust_domain, roots))
 
     def unfederate(self, trust_domain: str) -> None:
-        """Trust nobody of another trust domain any more."""
+        """Stop trusting another trust domain."""
         if trust_domain == self.trust_domain:
             raise BadIdentityError(f"{trust_domain!r} is the own trust domain, which is always trusted")
         self._publish(self._bundles.without(trust_domain))
 
-    def _begin(self) -> AuthorityState:
+    def _create_state(self) -> CaState:
         now = self._clock()
         root = self._root(now)
-        state = AuthorityState(self.trust_domain, root, self._intermediate(root, now))
-        if self._saved is not None:
-            self._saved(state)
+        state = CaState(self.trust_domain, root, self._intermediate(root, now))
+        if self._save is not None:
+            self._save(state)
         return state
 
     def _refresh(self, now: datetime) -> None:
-        """An SVID cannot outlive what signed it, so the signer must have long enough to live."""
+        """Replace an intermediate that would expire before the SVIDs that it signs."""
         needed = now + self._lifetimes.svid
         if self._state.root.end < needed:
             raise BadIdentityError(
@@ -191,7 +191,7 @@ class EmbeddedAuthority:
                 f"replace it with prepare_root and activate_root"
             )
         if self._state.intermediate.end < needed:
-            self._keep(replace(self._state, intermediate=self._intermediate(self._state.root, now)))
+            self._replace_state(replace(self._state, intermediate=self._intermediate(self._state.root, now)))
 
     def _root(self, now: datetime) -> Signer:
         return new_root(self.trust_domain, self._period(now, self._lifetimes.root))
@@ -203,16 +203,16 @@ class EmbeddedAuthority:
         end = now + lifetime
         return Period(now - self._lifetimes.backdate, end if by is None else min(end, by.end))
 
-    def _keep(self, state: AuthorityState) -> None:
-        if self._saved is not None:
-            self._saved(state)
+    def _replace_state(self, state: CaState) -> None:
+        if self._save is not None:
+            self._save(state)
         self._state = state
         self._publish(self._bundles.with_own(state.roots))
 
     def _publish(self, bundles: TrustBundles) -> None:
         if bundles != self._bundles:
             self._bundles = bundles
-            self._watchers.tell(BundlesChanged(bundles))
+            self._watchers.notify(BundlesChanged(bundles))
 
     def _check(self, identity: str, dns_names: Sequence[str]) -> None:
         problem = spiffe_problem(identity)

@@ -9,25 +9,26 @@ from pathlib import Path
 import pytest
 
 from eastgate.authority import load
-from eastgate.mesh.deciders import Deciders, handshake_problem
+from eastgate.mesh.access_log import Observation, read_record
+from eastgate.mesh.deciders import Deciders, describe_handshake
+from eastgate.mesh.event_text import EventText
 from eastgate.mesh.events import Changes, Decided, Enforced, Noted, NotEnforced, PartlyEnforced
-from eastgate.mesh.modes import Mode
-from eastgate.mesh.records import Observed, observe
-from eastgate.mesh.telling import Repeats, Teller
+from eastgate.mesh.history import Repeats
+from eastgate.mesh.modes import PortMode
 from tests.mesh.running import SHOP
 
 AUTHORITY = load(SHOP)
 LOG = Path(__file__).with_name("shop.log")
 
 
-def seen_in_log() -> list[Observed]:
-    found = (observe(json.loads(line)) for line in LOG.read_text().splitlines())
+def seen_in_log() -> list[Observation]:
+    found = (read_record(json.loads(line)) for line in LOG.read_text().splitlines())
     return [one for one in found if one is not None]
 
 
 @pytest.fixture
-def teller() -> Teller:
-    return Teller(lambda: AUTHORITY)
+def teller() -> EventText:
+    return EventText(lambda: AUTHORITY)
 
 
 @pytest.mark.parametrize(
@@ -42,15 +43,15 @@ def teller() -> Teller:
     ],
 )
 def test_who_decided(who: str, text: str) -> None:
-    assert Deciders().named("shop/cart", who, AUTHORITY).text == text
+    assert Deciders().find("shop/cart", who, AUTHORITY).text == text
 
 
 def test_a_rule_is_named_with_its_line() -> None:
     name = "AuthorizationPolicy.gateway.networking.x-k8s.io/shop/cart-from-web#0"
-    decider = Deciders().named("shop/cart", name, AUTHORITY)
-    assert decider.place == f"{SHOP}/policies.yaml:11"
+    decider = Deciders().find("shop/cart", name, AUTHORITY)
+    assert decider.position == f"{SHOP}/policies.yaml:11"
     assert (decider.policy, decider.rule) == ("AuthorizationPolicy/shop/cart-from-web", 0)
-    assert Deciders().named("shop/unknown", name, AUTHORITY).place == ""
+    assert Deciders().find("shop/unknown", name, AUTHORITY).position == ""
 
 
 @pytest.mark.parametrize(
@@ -68,23 +69,23 @@ def test_a_rule_is_named_with_its_line() -> None:
     ],
 )
 def test_handshakes_in_words(reason: str | None, words: str) -> None:
-    assert words in handshake_problem(reason)
+    assert words in describe_handshake(reason)
 
 
 def test_each_call_is_told_once() -> None:
     repeats = Repeats()
-    told = [one for one in seen_in_log() if not repeats.is_one(one)]
+    told = [one for one in seen_in_log() if not repeats.is_repeat(one)]
     assert len(told) == 9
     assert sum(one.level == "request" for one in told) == 3
 
 
-def test_what_is_not_enforced_is_loud(teller: Teller) -> None:
+def test_what_is_not_enforced_is_loud(teller: EventText) -> None:
     event = NotEnforced("shop/cart", 80, ("AuthorizationPolicy/shop/x",), "shop/cart port 80 is closed: \x1b[2J no")
     assert teller.line(event) == r"NOT ENFORCED: shop/cart port 80 is closed: \x1b[2J no"
     assert teller.to_json(event)["event"] == "notEnforced"
 
 
-def test_what_is_enforced_in_part_is_never_called_enforced(teller: Teller) -> None:
+def test_what_is_enforced_in_part_is_never_called_enforced(teller: EventText) -> None:
     changes = Changes(changed=("AuthorizationPolicy/shop/x",))
     event = PartlyEnforced(1.0, ("shop/cart",), changes, ("shop/cart port 80",), ())
     assert teller.line(event).startswith("PARTLY enforced in 1 ms: changed AuthorizationPolicy/shop/x; ")
@@ -92,12 +93,12 @@ def test_what_is_enforced_in_part_is_never_called_enforced(teller: Teller) -> No
     assert teller.to_json(event)["event"] == "partlyEnforced"
 
 
-def test_a_path_cannot_speak_to_the_terminal(teller: Teller) -> None:
+def test_a_path_cannot_speak_to_the_terminal(teller: EventText) -> None:
     seen = next(one for one in seen_in_log() if one.level == "request")
     assert "\x1b" not in teller.line(Decided(replace(seen, path="/\x1b]0;mine\x07")))
 
 
-def test_times_and_numbers(teller: Teller) -> None:
+def test_times_and_numbers(teller: EventText) -> None:
     assert teller.line(Enforced(22.4, ())) == (
         "enforced in 22 ms: no policy has another meaning; no proxy needed to be told"
     )
@@ -105,12 +106,12 @@ def test_times_and_numbers(teller: Teller) -> None:
     assert teller.line(Noted("hello")) == "hello"
 
 
-def test_what_was_added_changed_and_removed_is_told_apart(teller: Teller) -> None:
+def test_what_was_added_changed_and_removed_is_told_apart(teller: EventText) -> None:
     many = tuple(f"AuthorizationPolicy/default/p{number}" for number in range(7))
-    both: dict[str, tuple[Mode | None, Mode]] = {
-        "default/ratings": (Mode.ALLOW_LIST, Mode.OPEN),
-        "default/details": (Mode.OPEN_EXCEPT, Mode.OPEN),
-        "default/reviews": (Mode.OPEN, Mode.ALLOW_LIST),
+    both: dict[str, tuple[PortMode | None, PortMode]] = {
+        "default/ratings": (PortMode.ALLOW_LIST, PortMode.OPEN),
+        "default/details": (PortMode.OPEN_EXCEPT, PortMode.OPEN),
+        "default/reviews": (PortMode.OPEN, PortMode.ALLOW_LIST),
     }
     changes = Changes(("AuthorizationPolicy/default/new", "Deployment/default/x"), many[:1], many)
     event = Enforced(5.0, ("default/ratings",), changes, both)

@@ -18,19 +18,19 @@ from hypothesis import strategies as st
 from eastgate.identity import (
     BadIdentityError,
     BundlesChanged,
-    Change,
-    EmbeddedAuthority,
+    EmbeddedCa,
+    IdentityChange,
     Lifetimes,
     PeerError,
     Svid,
     SvidsRenewed,
     verify_peer,
 )
-from eastgate.identity.certificates import Period, Signer, leaf, new_key
+from eastgate.identity.certificates import Period, Signer, new_key, new_leaf
 from eastgate.settings import Settings
 
 ME = "spiffe://cluster.local/ns/shop/sa/web"
-AUTHORITY = EmbeddedAuthority("cluster.local")
+AUTHORITY = EmbeddedCa("cluster.local")
 
 
 class Hands:
@@ -47,7 +47,7 @@ def chain_of(svid: Svid) -> list[x509.Certificate]:
     return x509.load_pem_x509_certificates(svid.chain.encode())
 
 
-def verified(svid: Svid, authority: EmbeddedAuthority, at: datetime | None = None) -> str:
+def verified(svid: Svid, authority: EmbeddedCa, at: datetime | None = None) -> str:
     first, *rest = (one.public_bytes(Encoding.DER) for one in chain_of(svid))
     return verify_peer(first, authority.bundles, svid.identity, intermediates=rest, at=at)
 
@@ -128,7 +128,7 @@ def test_a_leaf_cannot_act_as_an_authority() -> None:
     now = datetime.now(UTC)
     period = Period(now - timedelta(minutes=1), now + timedelta(minutes=1))
     victim = "spiffe://cluster.local/ns/bank/sa/vault"
-    forged = leaf(victim, (), new_key().public_key(), Signer(certificate, key), period)
+    forged = new_leaf(victim, (), new_key().public_key(), Signer(certificate, key), period)
     between = [one.public_bytes(Encoding.DER) for one in (certificate, intermediate)]
     with pytest.raises(PeerError, match="not proven"):
         verify_peer(forged.public_bytes(Encoding.DER), AUTHORITY.bundles, victim, intermediates=between)
@@ -139,7 +139,7 @@ def test_a_leaf_cannot_act_as_an_authority() -> None:
 
 def test_an_svid_ends_after_an_hour_and_starts_a_little_early() -> None:
     hands = Hands()
-    svid = EmbeddedAuthority("cluster.local", clock=hands).issue(ME)
+    svid = EmbeddedCa("cluster.local", clock=hands).issue(ME)
     assert svid.not_before == hands.time - timedelta(seconds=30)
     assert svid.not_after == hands.time + timedelta(hours=1)
     assert not svid.expired(svid.not_after - timedelta(seconds=1))
@@ -150,7 +150,7 @@ def test_an_svid_ends_after_an_hour_and_starts_a_little_early() -> None:
 
 def test_an_expired_svid_proves_nothing() -> None:
     hands = Hands()
-    authority = EmbeddedAuthority("cluster.local", clock=hands)
+    authority = EmbeddedCa("cluster.local", clock=hands)
     svid = authority.issue(ME)
     assert verified(svid, authority, at=hands.time) == ME
     with pytest.raises(PeerError, match="not proven"):
@@ -159,7 +159,7 @@ def test_an_expired_svid_proves_nothing() -> None:
 
 def test_an_intermediate_is_replaced_before_it_would_cut_an_svid_short() -> None:
     hands = Hands()
-    authority = EmbeddedAuthority("cluster.local", clock=hands)
+    authority = EmbeddedCa("cluster.local", clock=hands)
     before = chain_of(authority.issue(ME))[1]
     hands.time += timedelta(days=7) - timedelta(minutes=30)
     svid = authority.issue(ME)
@@ -170,7 +170,7 @@ def test_an_intermediate_is_replaced_before_it_would_cut_an_svid_short() -> None
 
 def test_a_root_that_ends_soon_says_what_to_do() -> None:
     hands = Hands()
-    authority = EmbeddedAuthority("cluster.local", clock=hands)
+    authority = EmbeddedCa("cluster.local", clock=hands)
     hands.time += timedelta(days=3650) - timedelta(minutes=1)
     with pytest.raises(BadIdentityError, match="replace it with prepare_root and activate_root"):
         authority.issue(ME)
@@ -181,8 +181,8 @@ def test_a_root_that_ends_soon_says_what_to_do() -> None:
 
 def test_a_root_is_replaced_without_a_moment_in_which_somebody_is_refused() -> None:
     hands = Hands()
-    authority = EmbeddedAuthority("cluster.local", clock=hands)
-    told: list[Change] = []
+    authority = EmbeddedCa("cluster.local", clock=hands)
+    told: list[IdentityChange] = []
     authority.watch(told.append)
     old = authority.issue(ME)
     (first,) = authority.bundles.of_domain("cluster.local")
@@ -211,12 +211,12 @@ def test_a_root_is_replaced_without_a_moment_in_which_somebody_is_refused() -> N
 
 def test_a_root_that_nobody_knows_yet_is_not_signed_with() -> None:
     with pytest.raises(BadIdentityError, match="call prepare_root"):
-        EmbeddedAuthority("cluster.local").activate_root()
+        EmbeddedCa("cluster.local").activate_root()
 
 
 def test_rolling_the_intermediate_keeps_the_bundle() -> None:
-    authority = EmbeddedAuthority("cluster.local")
-    told: list[Change] = []
+    authority = EmbeddedCa("cluster.local")
+    told: list[IdentityChange] = []
     stop = authority.watch(told.append)
     before, bundles = chain_of(authority.issue(ME))[1], authority.bundles
     authority.roll_intermediate()
@@ -230,9 +230,9 @@ def test_rolling_the_intermediate_keeps_the_bundle() -> None:
 
 
 def test_a_watcher_that_fails_keeps_no_other_from_hearing(caplog: pytest.LogCaptureFixture) -> None:
-    authority, told = EmbeddedAuthority("cluster.local"), list[Change]()
+    authority, told = EmbeddedCa("cluster.local"), list[IdentityChange]()
 
-    def broken(change: Change) -> None:
+    def broken(change: IdentityChange) -> None:
         raise RuntimeError("broken")
 
     authority.watch(broken)

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eastgate.dialects.linkerd import lint_codes as codes
 from eastgate.dialects.linkerd.model import GROUP, AuthorizationPolicy, HttpRoute, InboundRoute, Protocol, Server
 from eastgate.dialects.linkerd.routes import usable_routes
-from eastgate.lint import codes, locating
-from eastgate.lint.ground import Ground
-from eastgate.lint.model import Finding
+from eastgate.dialects.linting import Context, Finding, locating
 from eastgate.world import GATEWAY_GROUP, Route
 
-__all__ = ["policies_on_dropped_routes"]
+__all__ = ["check_dropped_routes"]
 
 _FILTERS = ("RequestHeaderModifier", "ResponseHeaderModifier", "RequestRedirect")
 _SERVES = {Protocol.GRPC: "GRPCRoute", Protocol.HTTP_1: "HTTPRoute", Protocol.HTTP_2: "HTTPRoute"}
 
 
-def policies_on_dropped_routes(ground: Ground) -> Iterator[Finding]:
-    """Policies whose route exists, and is attached to no Server."""
-    routes = _routes(ground)
+def check_dropped_routes(context: Context) -> Iterator[Finding]:
+    """Tell of policies whose route exists, and is attached to no Server."""
+    routes = _routes(context)
     servers: dict[str, list[Server]] = {}
-    for one in ground.policies:
-        if isinstance(one, Server):
-            servers.setdefault(one.ref.namespace or "", []).append(one)
-    for policy in ground.policies:
+    for server in context.policies:
+        if isinstance(server, Server):
+            servers.setdefault(server.ref.namespace or "", []).append(server)
+    for policy in context.policies:
         if not isinstance(policy, AuthorizationPolicy):
             continue
         namespace, target = policy.ref.namespace or "", policy.target
@@ -41,33 +40,33 @@ def policies_on_dropped_routes(ground: Ground) -> Iterator[Finding]:
             yield Finding(codes.ROUTE_NOT_ATTACHED, message, span, help_, subjects)
 
 
-def _routes(ground: Ground) -> dict[str, list[InboundRoute]]:
-    found: dict[str, list[InboundRoute]] = {}
-    for policy in ground.policies:
+def _routes(context: Context) -> dict[str, list[InboundRoute]]:
+    by_namespace: dict[str, list[InboundRoute]] = {}
+    for policy in context.policies:
         if isinstance(policy, HttpRoute):
-            found.setdefault(policy.route.namespace, []).append(policy.route)
-    for route in ground.world.routes.values():
+            by_namespace.setdefault(policy.route.namespace, []).append(policy.route)
+    for route in context.world.routes.values():
         if route.kind in ("HTTPRoute", "GRPCRoute"):
-            found.setdefault(route.namespace, []).append(_inbound(route))
-    return found
+            by_namespace.setdefault(route.namespace, []).append(_inbound(route))
+    return by_namespace
 
 
-def _inbound(one: Route) -> InboundRoute:
+def _inbound(route: Route) -> InboundRoute:
     return InboundRoute(
         GATEWAY_GROUP,
-        one.kind,
-        one.namespace,
-        one.name,
-        one.parents,
-        one.hostnames,
-        one.rules,
-        one.grpc_rules,
-        one.created,
+        route.kind,
+        route.namespace,
+        route.name,
+        route.parents,
+        route.hostnames,
+        route.rules,
+        route.grpc_rules,
+        route.created,
     )
 
 
 def _why_not(route: InboundRoute, routes: list[InboundRoute], servers: list[Server]) -> str | None:
-    """What keeps a route from being attached to any Server; None where nothing does."""
+    """Say what keeps a route from being attached to any Server; None where nothing does."""
     parents = [p for p in route.parents if (p.group.lower(), p.kind.lower()) == (GROUP, "server")]
     if not parents:
         return "none of its parents is a Server"
@@ -92,7 +91,7 @@ def _reason(route: InboundRoute, servers: dict[str, Server]) -> str:
         if parent.namespace != route.namespace:
             return f"its Server is in another namespace, {parent.namespace}"
     written = [*(rule.filters for rule in route.rules), *(rule.filters for rule in route.grpc_rules)]
-    filters = [one for some in written for one in some if one not in _FILTERS]
+    filters = [name for names in written for name in names if name not in _FILTERS]
     if filters:
         return f"Linkerd does not know the filter {filters[0]} on a Server"
     if any(match.regex for rule in route.grpc_rules for match in rule.matches):

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from eastgate.diagnostics import Code, Diagnostic, Severity, render
 from eastgate.places import Span
 from eastgate.printable import printable
-from eastgate.questions import Question
 
-__all__ = ["Finding", "command"]
+__all__ = ["Example", "Finding"]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that lint found.
+    """One result of lint.
 
     `subjects` are the keys of what it is about: a policy or an object as `Kind/namespace/name`, a workload by its key.
     `example` is a command line whose answer shows it.
@@ -30,7 +29,7 @@ class Finding:
 
     @classmethod
     def of(cls, diagnostic: Diagnostic, subjects: tuple[str, ...] = ()) -> Finding:
-        """What was said while reading, as a finding."""
+        """Turn what was reported while reading into a finding."""
         return cls(diagnostic.code, diagnostic.message, diagnostic.span, diagnostic.help, subjects)
 
     @property
@@ -39,27 +38,36 @@ class Finding:
         return self.code.severity
 
     @property
-    def place(self) -> tuple[str, int, int, str, str]:
-        """What findings are sorted by."""
+    def sort_key(self) -> tuple[str, int, int, str, str]:
+        """What findings are sorted by: file, line and column, then the code and the message."""
         span = self.span
         where = (span.file, span.line, span.column) if span is not None else ("", 0, 0)
         return (*where, self.code.id, self.message)
 
     def to_json(self) -> dict[str, object]:
-        """As plain data."""
-        told = Diagnostic(self.code, self.message, self.span, self.help).to_json()
-        return {**told, "title": self.code.title, "subjects": list(self.subjects), "example": self.example}
+        """Return it as plain data."""
+        plain = Diagnostic(self.code, self.message, self.span, self.help).to_json()
+        return {**plain, "title": self.code.title, "subjects": list(self.subjects), "example": self.example}
 
     def render(self, *, color: bool = False) -> str:
-        """As text."""
-        told = render(Diagnostic(self.code, self.message, self.span, self.help), color=color)
+        """Return it as text."""
+        text = render(Diagnostic(self.code, self.message, self.span, self.help), color=color)
         if self.example is None:
-            return told
+            return text
         gutter = " " * (len(str(self.span.line)) if self.span is not None else 1)
         bar = "\033[34m=\033[0m" if color else "="
-        return f"{told}\n{gutter} {bar} example: {printable(self.example)}"
+        return f"{text}\n{gutter} {bar} example: {printable(self.example)}"
 
 
-def command(question: Question) -> str:
-    """The command line that asks a question, but for the manifests."""
-    return shlex.join(["eastgate", "check", *question.arguments])
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A request that shows a finding, in the words of `eastgate check`."""
+
+    source: str
+    to: str
+    port: int | None = None
+    method: str | None = None
+    path: str | None = None
+    host: str | None = None
+    headers: Mapping[str, str] | None = None
+    source_ip: str | None = None

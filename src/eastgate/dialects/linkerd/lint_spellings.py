@@ -11,14 +11,9 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from urllib.parse import urlencode
 
-from eastgate.engine.compiled import Program
-from eastgate.lint import codes, locating
-from eastgate.lint.ground import Ground, Group
-from eastgate.lint.model import Finding, command
-from eastgate.lint.possible import chains_for
-from eastgate.lint.readings import assembled
-from eastgate.lint.samples import sources
-from eastgate.lint.solving import GaveUp, witness
+from eastgate.dialects.linkerd import lint_codes as codes
+from eastgate.dialects.linkerd.lint_servers import inbound_layer
+from eastgate.dialects.linting import Context, Decider, Example, Finding, Group, locating
 from eastgate.places import Span
 from eastgate.policy import (
     AllowAny,
@@ -38,10 +33,9 @@ from eastgate.policy import (
 )
 from eastgate.policy.attributes import ADDRESS, HOST, METHOD, PATH, PORT, SENT_PATH, Attribute, header
 from eastgate.policy.paths import comparable_path
-from eastgate.questions import Question, arrivals
-from eastgate.settings import DataPlane, Settings
+from eastgate.settings import DataPlane
 
-__all__ = ["respelt_routes"]
+__all__ = ["check_spellings"]
 
 _GUESSES = ("", "x", "1", "/x", "/1")  # with what an expression may go on behind its letters
 _SOME_HOST = "host.example"
@@ -67,35 +61,32 @@ class _Round:
 class _Planes:
     """The same policies as Linkerd's proxies decide them, and as ours do."""
 
-    native: Program
-    ours: Program
+    native: Decider
+    ours: Decider
 
 
-def respelt_routes(ground: Ground) -> Iterator[Finding]:
-    """Each route with a request that it denies, and that is allowed where its path is spelt otherwise."""
-    told: set[PolicyRef] = set()
-    for group in ground.workload_groups:
-        inbound = _inbound(group.program)
+def check_spellings(context: Context) -> Iterator[Finding]:
+    """Tell of each route with a request that it denies, and that is allowed where its path is spelt otherwise."""
+    reported: set[PolicyRef] = set()
+    for group in context.workload_groups:
+        inbound = inbound_layer(group.layers)
         if inbound is None or not any(_route(case.chain) for case in inbound.cases):
             continue
-        planes = _Planes(*(assembled(group, group.attached, one, ground) for one in _settings(ground.settings)))
-        native, ours = _inbound(planes.native), _inbound(planes.ours)
+        planes = _planes(group, context)
+        native, ours = inbound_layer(planes.native.layers), inbound_layer(planes.ours.layers)
         if native is None or ours is None:
             continue
         for case in ours.cases:
             route = _route(case.chain)
-            found = _way_round(case, native, ours) if route is not None and route not in told else None
-            if route is not None and found is not None:
-                told.add(route)
-                yield _told(route, found, group, ground, planes)
+            way = _way_round(case, native, ours, context) if route is not None and route not in reported else None
+            if route is not None and way is not None:
+                reported.add(route)
+                yield _finding(route, way, group, context, planes)
 
 
-def _settings(settings: Settings) -> tuple[Settings, Settings]:
-    return replace(settings, data_plane=DataPlane.NATIVE), settings.enforced()
-
-
-def _inbound(program: Program) -> Layer | None:
-    return next((one for one in program.layers if one.name == "workload/inbound"), None)
+def _planes(group: Group, context: Context) -> _Planes:
+    native = replace(context.settings, data_plane=DataPlane.NATIVE)
+    return _Planes(context.under(group, native), context.under(group, context.settings.enforced()))
 
 
 def _route(chain: Chain) -> PolicyRef | None:
@@ -105,8 +96,8 @@ def _route(chain: Chain) -> PolicyRef | None:
 # A request that is taken elsewhere
 
 
-def _way_round(case: Case, native: Layer, ours: Layer) -> _Round | None:
-    gains = cache(partial(_gain, case.chain))
+def _way_round(case: Case, native: Layer, ours: Layer, context: Context) -> _Round | None:
+    gains = cache(partial(_gain, context, case.chain))
     ports = sorted(_values(case, PORT))
     for port, other in ((port, other) for port in ports[:1] for other in native.cases):
         if _route(other.chain) == _route(case.chain) or port not in _values(other, PORT):
@@ -114,7 +105,10 @@ def _way_round(case: Case, native: Layer, ours: Layer) -> _Round | None:
         caller = gains(other.chain)
         for path, spelt in _spellings(case, other) if caller is not None else ():
             request = _request(case, other, {PORT: port, PATH: path, SENT_PATH: spelt}, native.selects_by)
-            if chains_for(ours, request)[0] is case.chain and chains_for(native, request)[0] is other.chain:
+            if (
+                context.chains_for(ours, request)[0] is case.chain
+                and context.chains_for(native, request)[0] is other.chain
+            ):
                 host = request.get(HOST)
                 headers, query = (_named(request, kind) for kind in ("header", "query parameter"))
                 assert caller is not None  # noqa: S101 - otherwise nothing is spelt
@@ -137,12 +131,10 @@ def _named(request: Request, kind: str) -> dict[str, str]:
     return {one.key: value for one, value in request.values.items() if one.name == kind and isinstance(value, str)}
 
 
-def _gain(denying: Chain, allowing: Chain) -> Request | None:
-    """A caller whom the one chain lets in and the other does not."""
-    try:
-        return witness(any_of([rule.when for rule in _rules(allowing)]), [rule.when for rule in _rules(denying)])
-    except GaveUp:
-        return None
+def _gain(context: Context, denying: Chain, allowing: Chain) -> Request | None:
+    """Find a caller whom one chain lets in and the other does not."""
+    allowed = any_of([rule.when for rule in _rules(allowing)])
+    return context.witness(allowed, [rule.when for rule in _rules(denying)])
 
 
 def _rules(chain: Chain) -> Iterable[Rule]:
@@ -208,40 +200,35 @@ def _written(case: Case) -> Iterator[str]:
 # In words
 
 
-def _told(route: PolicyRef, found: _Round, group: Group, ground: Ground, planes: _Planes) -> Finding:
-    taken = _route(found.taken)
+def _finding(route: PolicyRef, way: _Round, group: Group, context: Context, planes: _Planes) -> Finding:
+    taken = _route(way.taken)
     where = f"takes {taken}" if taken is not None else "takes none of the routes"
     message = (
-        f"{route} can be gone round where Linkerd's own proxies decide: {found.method} {found.spelt} {where} there, "
-        f"and is allowed to callers whom this one denies {found.path}"
+        f"{route} can be gone round where Linkerd's own proxies decide: {way.method} {way.spelt} {where} there, "
+        f"and is allowed to callers whom this one denies {way.path}"
     )
     wider = taken if taken is not None else "the other routes"
     help_ = f"name the paths of {wider} one by one (type: Exact), or give what is behind {route} a port of its own"
-    question = _question(found, group, ground, planes)
-    example = command(question) if question is not None else None
+    example = _example(way, group, context, planes)
+    shown = context.command(example) if example is not None else None
     subjects = (str(route), *((str(taken),) if taken is not None else ()), *group.subjects)
-    return Finding(codes.ROUTE_RESPELT, message, _span(route, ground), help_, subjects, example)
+    return Finding(codes.ROUTE_RESPELT, message, _span(route, context), help_, subjects, shown)
 
 
-def _span(route: PolicyRef, ground: Ground) -> Span | None:
-    policy = ground.by_ref.get(route)
-    declared = ground.world.routes.get(f"{route.kind}/{route.namespace}/{route.name}")
+def _span(route: PolicyRef, context: Context) -> Span | None:
+    policy = context.by_ref.get(route)
+    declared = context.world.routes.get(f"{route.kind}/{route.namespace}/{route.name}")
     return locating.name_of(policy.span if policy is not None else declared.span if declared is not None else None)
 
 
-def _question(found: _Round, group: Group, ground: Ground, planes: _Planes) -> Question | None:
-    """The question that shows it; None where it is about more than a question of the command line can say."""
-    address = found.caller.get(ADDRESS)
-    path = f"{found.spelt}?{found.query}" if found.query else found.spelt
-    for source in sources(group, ground):
-        question = Question(
-            source, group.destination, found.port, found.method, path, found.host, headers=found.headers or None
-        )
-        for asked in (question, replace(question, source_ip=address)) if isinstance(address, str) else (question,):
-            if _is_allowed(asked, planes.native, ground) and not _is_allowed(asked, planes.ours, ground):
-                return asked
+def _example(way: _Round, group: Group, context: Context, planes: _Planes) -> Example | None:
+    """Find a request that shows it; None where it is about more than a question of the command line can say."""
+    address = way.caller.get(ADDRESS)
+    path = f"{way.spelt}?{way.query}" if way.query else way.spelt
+    for source in context.sources(group):
+        plain = Example(source, group.destination, way.port, way.method, path, way.host, way.headers or None)
+        for example in (plain, replace(plain, source_ip=address)) if isinstance(address, str) else (plain,):
+            requests = context.requests(example)
+            if all(map(planes.native.allows, requests)) and not all(map(planes.ours.allows, requests)):
+                return example
     return None
-
-
-def _is_allowed(question: Question, program: Program, ground: Ground) -> bool:
-    return all(program.decide(one.request) & 1 for one in arrivals(question, ground.world, ground.settings))
