@@ -46,7 +46,11 @@ REAL = (
 
 SLOW = (
     "analysis/test_speed.py",
+    "crds/test_agreement.py",
+    "dialects/accesspolicy/test_no_document_crashes.py",
     "dialects/kuadrant/test_schemes_no_document_crashes.py",
+    "dialects/linkerd/test_no_document_crashes.py",
+    "dialects/test_no_document_crashes.py",
     "engine/test_long_lists.py",
     "gjson/test_bounds.py",
     "sources/test_limits.py",

@@ -39,7 +39,7 @@ def _routes(gateway: Gateway, ground: Ground) -> list[Route]:
         route
         for _, route in sorted(ground.world.routes.items())
         if route.kind == "HTTPRoute"
-        and any((one.group, one.kind, one.namespace, one.name) == wanted for one in route.parents)
+        and any((ref.group, ref.kind, ref.namespace, ref.name) == wanted for ref in route.parents)
     ]
 
 

@@ -105,10 +105,10 @@ class Ground:
             return ()
         return dialects.stances(self.workload(group.first), attached, settings, self.world)
 
-    # Where things are written
+    # Documents
 
     def subjects_at(self, span: Span | None) -> tuple[str, ...]:
-        """The policy or object in whose document something stands."""
+        """Return the policy or object in whose document a span is."""
         if span is None:
             return ()
         documents = self._documents.get(id(span.source), [])
@@ -131,30 +131,30 @@ class Ground:
     @cached_property
     def workloads_of(self) -> dict[PolicyRef, list[str]]:
         """The workloads that a policy is attached to, by its name."""
-        found: dict[PolicyRef, list[str]] = {}
+        keys: dict[PolicyRef, list[str]] = {}
         for group in self.workload_groups:
-            for ref in {one.policy.ref for one in group.attached}:
-                found.setdefault(ref, []).extend(group.members)
-        return found
+            for ref in {attachment.policy.ref for attachment in group.attached}:
+                keys.setdefault(ref, []).extend(group.members)
+        return keys
 
     def workload(self, key: str) -> Workload:
-        """A workload by its key."""
+        """Return a workload by its key."""
         return self.world.workloads[key]
 
     def policy_of(self, rule: Rule) -> Policy | None:
-        """The policy that a rule was written in."""
+        """Return the policy that a rule was written in."""
         return self.by_ref.get(rule.origin.policy) if rule.origin.policy is not None else None
 
     @cached_property
     def accounts(self) -> dict[str, set[str]]:
         """The service accounts that are declared or in use, by namespace."""
-        found: dict[str, set[str]] = {}
+        names: dict[str, set[str]] = {}
         for account in self.world.service_accounts.values():
-            found.setdefault(account.namespace, set()).add(account.name)
+            names.setdefault(account.namespace, set()).add(account.name)
         for workload in self.world.workloads.values():
             if workload.is_pod:
-                found.setdefault(workload.namespace, set()).add(workload.service_account)
-        return found
+                names.setdefault(workload.namespace, set()).add(workload.service_account)
+        return names
 
     @cached_property
     def declaring_accounts(self) -> frozenset[str]:
@@ -164,42 +164,42 @@ class Ground:
     @cached_property
     def workloads_in(self) -> dict[str, list[Workload]]:
         """The pods of each namespace."""
-        found: dict[str, list[Workload]] = {}
+        pods: dict[str, list[Workload]] = {}
         for workload in self.world.workloads.values():
             if workload.is_pod:
-                found.setdefault(workload.namespace, []).append(workload)
-        return found
+                pods.setdefault(workload.namespace, []).append(workload)
+        return pods
 
     def labels_in(self, namespace: str) -> Labels:
-        """The labels of a namespace's pods."""
+        """Return the labels of a namespace's pods."""
         if namespace not in self._labels:
-            self._labels[namespace] = collected(one.labels for one in self.workloads_in.get(namespace, ()))
+            self._labels[namespace] = collected(pod.labels for pod in self.workloads_in.get(namespace, ()))
         return self._labels[namespace]
 
     @cached_property
     def names(self) -> dict[tuple[str, str, str], set[str]]:
         """The names of policies and routes by group, kind and namespace."""
-        found: dict[tuple[str, str, str], set[str]] = {}
+        names: dict[tuple[str, str, str], set[str]] = {}
         for policy in self.policies:
             ref = policy.ref
-            found.setdefault((ref.group, ref.kind, ref.namespace or ""), set()).add(ref.name)
+            names.setdefault((ref.group, ref.kind, ref.namespace or ""), set()).add(ref.name)
         for route in self.world.routes.values():
-            found.setdefault((GATEWAY_GROUP, route.kind, route.namespace), set()).add(route.name)
-        return found
+            names.setdefault((GATEWAY_GROUP, route.kind, route.namespace), set()).add(route.name)
+        return names
 
     @cached_property
     def namespaces(self) -> frozenset[str]:
         """Every namespace in which there is anything, or that is declared."""
-        found = set(self.world.namespaces_in_use())
-        found |= {identity.namespace for identity in self.world.objects if identity.namespace}
-        found |= {policy.ref.namespace for policy in self.policies if policy.ref.namespace}
-        return frozenset(found)
+        names = set(self.world.namespaces_in_use())
+        names |= {identity.namespace for identity in self.world.objects if identity.namespace}
+        names |= {policy.ref.namespace for policy in self.policies if policy.ref.namespace}
+        return frozenset(names)
 
 
 def collected(labels: Iterable[Mapping[str, str]]) -> Labels:
-    """Every key, and the values that it has somewhere."""
-    found: Labels = {}
-    for one in labels:
-        for key, value in one.items():
-            found.setdefault(key, set()).add(value)
-    return found
+    """Collect every key, and the values that it has somewhere."""
+    collection: Labels = {}
+    for mapping in labels:
+        for key, value in mapping.items():
+            collection.setdefault(key, set()).add(value)
+    return collection

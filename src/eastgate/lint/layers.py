@@ -11,7 +11,7 @@ from eastgate.lint.context import command
 from eastgate.lint.ground import Ground, Group
 from eastgate.lint.hooks import dialects_by_layer
 from eastgate.lint.possible import can_allow, chains_for
-from eastgate.lint.statements import Caller, named
+from eastgate.lint.statements import Caller, callers_in
 from eastgate.policy import AllowAny, Layer, Request, Rule
 from eastgate.policy.attributes import IDENTITY, MESH_NAME, PORT
 from eastgate.questions import Question
@@ -34,13 +34,13 @@ def disagreeing_layers(ground: Ground) -> Iterator[Finding]:
                 yield from _refused(group, other, layer, ground)
 
 
-def _refused(group: Group, one: Layer, other: Layer, ground: Ground) -> Iterator[Finding]:
+def _refused(group: Group, layer: Layer, other: Layer, ground: Ground) -> Iterator[Finding]:
     ports = [port.number for port in ground.workload(group.first).ports]
-    for rule in _allowing(one)[:_MOST_RULES]:
+    for rule in _allowing(layer)[:_MOST_RULES]:
         for caller in _accounts(rule, ground):
             for port in ports:
                 request = _request(caller, port, ground)
-                if can_allow(one, request) and _matches(rule, one, request) and not can_allow(other, request):
+                if can_allow(layer, request) and _matches(rule, layer, request) and not can_allow(other, request):
                     yield _finding(_exposing(group, port, ground), rule, other, caller, port)
                     break
             else:
@@ -61,7 +61,7 @@ def _allowing(layer: Layer) -> list[Rule]:
 
 
 def _accounts(rule: Rule, ground: Ground) -> list[Caller]:
-    accounts = [caller for caller in named(rule.when, None, ground.settings) if caller.account not in (None, "*")]
+    accounts = [caller for caller in callers_in(rule.when, None, ground.settings) if caller.account not in (None, "*")]
     return [caller for caller in accounts if caller.trust_domain == ground.settings.trust_domain][:3]
 
 
@@ -84,7 +84,7 @@ def _matches(rule: Rule, layer: Layer, request: Request) -> bool:
 
 def _exposing(group: Group, port: int, ground: Ground) -> list[str]:
     """The workloads of a class that declare a port; what else they declare may differ."""
-    return [key for key in group.members if any(one.number == port for one in ground.workload(key).ports)]
+    return [key for key in group.members if any(declared.number == port for declared in ground.workload(key).ports)]
 
 
 def _finding(members: list[str], rule: Rule, other: Layer, caller: Caller, port: int) -> Finding:

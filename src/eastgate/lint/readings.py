@@ -80,7 +80,7 @@ def audited(ground: Ground) -> Iterator[Finding]:
     for policy in ground.policies:
         if not policy.audit:
             continue
-        groups = [group for group in ground.groups if any(one.policy is policy for one in group.attached)]
+        groups = [group for group in ground.groups if any(attachment.policy is policy for attachment in group.attached)]
         enforced = replace(policy, audit=False)
         compared = [(group, _change(group, policy, enforced, ground)) for group in groups[:50]]
         changes = [(group, change) for group, change in compared if change is not None]

@@ -51,19 +51,19 @@ def _parts(predicate: Predicate) -> Iterator[Predicate]:
 
 
 def _every(predicate: Predicate) -> Iterator[Predicate]:
-    """A predicate, and all that it is made of."""
+    """Return a predicate, and all that it is made of."""
     yield predicate
     for part in predicate.parts if isinstance(predicate, And | Or) else ():
         yield from _every(part)
 
 
-def _is_empty(part: Predicate) -> bool:
-    """The meaning of an empty list: nothing of anything."""
-    match part:
+def _is_empty(predicate: Predicate) -> bool:
+    """Tell whether it is what an empty list means: nothing of anything."""
+    match predicate:
         case Or(parts):
-            return all(_is_empty(one) for one in parts)
+            return all(_is_empty(part) for part in parts)
         case And(parts):
-            return any(_is_empty(one) for one in parts)
+            return any(_is_empty(part) for part in parts)
         case Is(_, OneOf(values)):
             return not values
         case _:
@@ -71,7 +71,7 @@ def _is_empty(part: Predicate) -> bool:
 
 
 def _empty_node(document: Span, within: Span | None) -> Span | None:
-    """The first empty list or mapping within a rule."""
+    """Find the first empty list or mapping within a rule."""
     start = (within.line, within.column) if within else (0, 0)
     end = (within.end_line, within.end_column) if within else (1 << 60, 0)
 

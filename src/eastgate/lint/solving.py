@@ -127,7 +127,7 @@ def _value(attribute: Attribute, matcher: Matcher) -> Known:
         case Suffix(text):
             found = f"{_STRANGER}{text}"
         case AccountsOf():
-            found = f"{matcher.stem}/sa/{_STRANGER}"
+            found = f"{matcher.prefix}{_STRANGER}"
         case InNetwork(networks):
             found = str(networks[0].network_address) if networks else None
         case Present():

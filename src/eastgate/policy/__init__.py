@@ -15,7 +15,6 @@ from eastgate.policy.authorizers import (
 )
 from eastgate.policy.levels import at_port, is_network, needs_http
 from eastgate.policy.matchers import (
-    AccountsOf,
     InNetwork,
     Known,
     Matcher,
@@ -66,6 +65,7 @@ from eastgate.policy.rules import (
     Step,
     rules_of,
 )
+from eastgate.policy.service_accounts import AccountsOf
 
 __all__ = [
     "ALWAYS",

@@ -247,8 +247,8 @@ def _entries(question: Question, to: ends.Destination, shared: Values, world: Wo
             from eastgate.journey import through_gateway  # most questions need no routes
 
             gateway = _declared("Gateway", to.key, world.gateways)
-            for where, points, routed_to in through_gateway(gateway, asked, world, any_host=question.is_bare_message):
-                yield Entry(where, points, {**port, **_handshake(question), BACKEND: routed_to})
+            for way in through_gateway(gateway, asked, world, any_host=question.is_bare_message):
+                yield Entry(way.where, way.points, {**port, **_handshake(question), BACKEND: way.backend})
         case ends.Backend():
             backend = _declared("Backend", to.key, world.backends)
             point = BackendNamed(backend.namespace, backend.name)
@@ -256,8 +256,8 @@ def _entries(question: Question, to: ends.Destination, shared: Values, world: Wo
         case ends.Route():
             from eastgate.journey import through_route
 
-            for where, points, routed_to in through_route(_route(to, world), asked, world):
-                yield Entry(where, points, {**port, **_handshake(question), BACKEND: routed_to})
+            for way in through_route(_route(to, world), asked, world):
+                yield Entry(way.where, way.points, {**port, **_handshake(question), BACKEND: way.backend})
 
 
 def _declared(kind: str, key: str, declared: Mapping[str, T]) -> T:

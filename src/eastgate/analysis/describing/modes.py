@@ -9,7 +9,7 @@ from eastgate import dialects
 from eastgate.analysis.cluster import Cluster
 from eastgate.analysis.describing.policies import level_of
 from eastgate.analysis.effective.words import condition_text
-from eastgate.dialects import Policy
+from eastgate.dialects import Policy, linkerd
 from eastgate.dialects.gep3779 import Policy as GepPolicy
 from eastgate.dialects.gep3779.model import Level, Tier
 from eastgate.dialects.gep3779.provenance import PLACEMENTS
@@ -82,7 +82,7 @@ def stance_of(cluster: Cluster, workload: Workload) -> Stance | None:
     """What the workload itself says to Linkerd; None where Linkerd has no say."""
     authority = cluster.authority
     attached = authority.engine.attached(workload.key)
-    told = dict(dialects.stances(workload, attached, authority.settings, authority.world)).get("Linkerd")
+    told = dict(dialects.stances(workload, attached, authority.settings, authority.world)).get(linkerd.DIALECT.name)
     return told if isinstance(told, Stance) else None
 
 

@@ -11,7 +11,7 @@ found (404), and what matches one but no authorization is forbidden (403).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from eastgate.dialects.base import Scene
@@ -42,6 +42,7 @@ from eastgate.policy import (
     Observe,
     OneOf,
     Origin,
+    Predicate,
     Present,
     Reading,
     Refusal,
@@ -49,7 +50,6 @@ from eastgate.policy import (
     ScopeKind,
     Stage,
     Unroutable,
-    conjuncts,
 )
 from eastgate.policy.attributes import METHOD, PORT
 from eastgate.settings import InboundPolicy, Settings
@@ -108,7 +108,7 @@ class _Inbound:
         for number in sorted(self._special_ports()):
             ports.setdefault(self._port(number), []).append(number)
         cases = [
-            replace(case, when=And((Is(PORT, OneOf(frozenset(numbers))), *conjuncts(case.when))))
+            replace(case, when=_at_ports(case.when, numbers))
             for port, numbers in ports.items()
             for case in self._cases(port)
         ]
@@ -224,3 +224,8 @@ class _Inbound:
         networks = self.settings.linkerd_probe_networks
         when = clients.in_networks(networks)
         return Rule(when, Origin(None, 0, derived=ProbeRoute()))
+
+
+def _at_ports(when: Predicate, numbers: Iterable[int]) -> Predicate:
+    parts = when.parts if isinstance(when, And) else (when,)
+    return And((Is(PORT, OneOf(frozenset(numbers))), *parts))
