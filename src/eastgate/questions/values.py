@@ -40,7 +40,14 @@ _PROTOCOLS = ("HTTP/1.0", "HTTP/1.1", "HTTP/2", "HTTP/3")
 def request_values(question: Question) -> Values:
     """Return what is known of every request that a question stands for. Raises QuestionError for what none can have."""
     values = _http(question)
-    return values | _tokens(question) if _has_tokens(question) else values
+    if question.mcp_method is not None or question.tool is not None:
+        values |= _message(question)
+    elif question.method in _WITHOUT_BODY:
+        values |= _NO_MESSAGE
+    if question.claims is not None:
+        claims = question.claims.items()
+        values |= {claim(name): value for name, value in claims if isinstance(value, str | int)}
+    return values
 
 
 def _http(question: Question) -> Values:
@@ -82,25 +89,16 @@ def path_values(path: str) -> Values:
     return values | {query(name): known(every) for name, every in query_values(path).items()}
 
 
-_WITHOUT_BODY = ("GET", "HEAD", "DELETE", "OPTIONS")
+_NO_MESSAGE: Values = {MCP_METHOD: None, MCP_TOOL: None}
+_WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})  # they bring no JSON-RPC message
 _WITH_NAME = ("tools/call", "prompts/get", "resources/read", "resources/subscribe", "resources/unsubscribe")
 
 
-def _has_tokens(question: Question) -> bool:
-    parts = (question.method, question.mcp_method, question.tool, question.claims)
-    return any(part is not None for part in parts)
-
-
-def _tokens(question: Question) -> Values:
-    values: Values = {
-        claim(name): value for name, value in (question.claims or {}).items() if isinstance(value, str | int)
-    }
-    if question.method in _WITHOUT_BODY and question.mcp_method is None and question.tool is None:
-        values |= {MCP_METHOD: None, MCP_TOOL: None}  # no JSON-RPC message
-    if question.mcp_method is not None or question.tool is not None:
-        values[MCP_METHOD] = question.mcp_method or "tools/call"
-        if question.tool is not None or values[MCP_METHOD] not in _WITH_NAME:
-            values[MCP_TOOL] = question.tool
-        if question.is_bare_message:
-            values |= {METHOD: "POST", SENT_PATH: "/", **dict.fromkeys(PATHS, "/")}
+def _message(question: Question) -> Values:
+    """Return what an MCP message says."""
+    values: Values = {MCP_METHOD: question.mcp_method or "tools/call"}
+    if question.tool is not None or values[MCP_METHOD] not in _WITH_NAME:
+        values[MCP_TOOL] = question.tool
+    if question.is_bare_message:
+        values |= {METHOD: "POST", SENT_PATH: "/", **dict.fromkeys(PATHS, "/")}
     return values
