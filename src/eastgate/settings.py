@@ -130,8 +130,8 @@ class Settings:
             )
 
     @classmethod
-    def of(cls, written: Mapping[str, object], base: Settings | None = None) -> Settings:
-        """Settings from their written names and values, on top of others."""
+    def from_mapping(cls, written: Mapping[str, object], base: Settings | None = None) -> Settings:
+        """Read settings by their written names, `denyOnly` and so on, on top of others."""
         changes: dict[str, object] = {}
         for name, value in written.items():
             attribute = _WRITTEN.get(name)

@@ -10,7 +10,7 @@ from eastgate.policy.attributes import IDENTITY, MESH_NAME
 from eastgate.targets.envoy.callers import AccountOf, Caller, Known, Naming, Nobody, OtherAccount, Stranger
 
 TAIL = "serviceaccount.identity.linkerd.td"
-NAMING = Naming(Settings.of({"trustDomain": "td"}))
+NAMING = Naming(Settings.from_mapping({"trustDomain": "td"}))
 A, B = AccountOf("td", "a"), AccountOf("td", "b")
 OTHER = OtherAccount("td")
 

@@ -36,7 +36,7 @@ def situations(draw: st.DrawFn) -> tuple[list[Manifest], Settings]:
         "denyOnly": draw(st.sampled_from(["deny", "allow"])),
         "serviceTarget": draw(st.sampled_from(["workloads", "traffic"])) if ambient else "workloads",
     }
-    return draw(generate.clusters(ambient=ambient)), Settings.of(written)
+    return draw(generate.clusters(ambient=ambient)), Settings.from_mapping(written)
 
 
 def every_request() -> Iterator[tuple[str | None, int, str, str]]:

@@ -71,8 +71,8 @@ def _http(question: Question) -> Values:
     return values
 
 
-# A path that is the same in every form: segments of letters that need no encoding, and no dots
-_SAME_IN_EVERY_FORM = re.compile(r"(?:/[-A-Za-z0-9_~]+)+/?|/", re.ASCII)
+# A path that is the same in every form: segments of letters that need no encoding, none of which is a dot or two
+_SAME_IN_EVERY_FORM = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[-A-Za-z0-9._~]+)+/?|/", re.ASCII)
 
 
 def path_values(path: str) -> Values:
