@@ -166,7 +166,7 @@ def _errors(errors: Sequence[Diagnostic]) -> str:
 def _decide(table: Table, case: Case, authority: Authority, coverage: Coverage | None) -> Result:
     start = time.perf_counter()
     try:
-        decision = authority.decide(case.question)
+        decision = authority.prepare(case.question).decide()
     except QuestionError as error:
         return Result(table, case.name, case.span, f"could not be decided: {error}", case.cites)
     if coverage is not None:
