@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from eastgate.dialects.base import Condition
 from eastgate.engine.compiled import Program, compile_layers
-from eastgate.engine.completions import OTHER
 from eastgate.engine.trace import LayerTrace, StageTrace, Trace, trace
 from eastgate.engine.verdicts import PASSED
 from eastgate.places import Span
@@ -29,6 +28,7 @@ from eastgate.policy import (
 )
 from eastgate.policy.attributes import Attribute
 from eastgate.questions import Arrival, Question
+from eastgate.symbolic.cells import OTHER
 from eastgate.unconsidered import Handling, Plane, Standing, Unconsidered, could_change, standing
 from eastgate.world.points import Point
 

@@ -10,10 +10,11 @@ from eastgate.dialects.linting import Decider, Example, Group
 from eastgate.lint.ground import Ground
 from eastgate.lint.possible import can_allow, chains_for
 from eastgate.lint.samples import sources
-from eastgate.lint.solving import GaveUp, is_possible, witness
+from eastgate.lint.solving import is_possible
 from eastgate.policy import Chain, Layer, Predicate, Request
 from eastgate.questions import Question, arrivals
 from eastgate.settings import Settings
+from eastgate.symbolic.witnesses import GaveUp, witness
 
 __all__ = ["CheckContext", "command"]
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from itertools import combinations
 
 from eastgate.dialects.linting import Finding, codes, enumerated
-from eastgate.engine.partial import truth
 from eastgate.lint.context import command
 from eastgate.lint.ground import Ground, Group
 from eastgate.lint.hooks import dialects_by_layer
@@ -15,6 +14,7 @@ from eastgate.lint.statements import Caller, callers_in
 from eastgate.policy import AllowAny, Layer, Request, Rule
 from eastgate.policy.attributes import IDENTITY, MESH_NAME, PORT
 from eastgate.questions import Question
+from eastgate.symbolic.truth import truth
 from eastgate.world import service_account_id
 
 __all__ = ["disagreeing_layers"]

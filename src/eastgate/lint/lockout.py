@@ -10,10 +10,10 @@ from eastgate.lint.context import command
 from eastgate.lint.ground import Ground, Group, Policy
 from eastgate.lint.hooks import governing
 from eastgate.lint.possible import chains_for, is_written
-from eastgate.lint.solving import GaveUp, witness
 from eastgate.policy import AllowAny, Chain, Effect, Layer, Request
 from eastgate.policy.attributes import PORT
 from eastgate.questions import Question
+from eastgate.symbolic.witnesses import GaveUp, witness
 
 __all__ = ["locked_out"]
 

@@ -15,8 +15,8 @@ from eastgate.dialects.linting import Fallback, Finding, codes
 from eastgate.lint.chains import Analysis, Place, places
 from eastgate.lint.ground import Ground, Group
 from eastgate.lint.hooks import linting_of
-from eastgate.lint.solving import GaveUp, witness
 from eastgate.policy import Derived, PolicyRef, Rule, RuleKind
+from eastgate.symbolic.witnesses import GaveUp, witness
 
 __all__ = ["shadowed_rules"]
 
