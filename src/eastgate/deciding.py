@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from eastgate import dialects
 from eastgate.decisions import Decision, Stop
@@ -27,6 +26,7 @@ from eastgate.questions import (
     ends,
     request_values,
 )
+from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.unconsidered import Handling, Standing, Unconsidered, UnreadObjects, could_change, standing, told
 from eastgate.world import World

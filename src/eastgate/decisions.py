@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from eastgate.dialects.base import Condition
 from eastgate.engine.compiled import Program, compile_layers
@@ -28,6 +27,7 @@ from eastgate.policy import (
 )
 from eastgate.policy.attributes import Attribute
 from eastgate.questions import Arrival, Question
+from eastgate.records import dataclass
 from eastgate.symbolic.cells import OTHER
 from eastgate.unconsidered import Handling, Plane, Standing, Unconsidered, could_change, standing
 from eastgate.world.points import Point

@@ -7,10 +7,10 @@ its own; a question is allowed only if every way is.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from eastgate.policy import Request, Unroutable
 from eastgate.policy.attributes import HOST, PORT, UNKNOWN
+from eastgate.records import dataclass
 from eastgate.routing import BackendRef, Routed, possible_routes
 from eastgate.routing.hostnames import comparable, hostnames_of
 from eastgate.world import (

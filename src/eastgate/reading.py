@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from os import PathLike
 from typing import BinaryIO, cast
 
@@ -13,6 +13,7 @@ from eastgate import dialects
 from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.dialects import Policy
 from eastgate.policy import PolicyRef
+from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.sources import Bounds, Document, Reading, read, read_text
 from eastgate.unconsidered import UnreadObjects, unread

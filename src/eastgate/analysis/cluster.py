@@ -8,7 +8,6 @@ pod's port and an AuthPolicy that came second leave no trace in them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar, cast
 
@@ -17,6 +16,7 @@ from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.dialects import Policy, dialect_of
 from eastgate.dialects.linting import Finding
 from eastgate.policy import Layer, Observe, PolicyRef, rules_of
+from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.sources import Document
 from eastgate.unconsidered import Callers, Handling, Unconsidered

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from eastgate.printable import printable
+from eastgate.records import dataclass
 
 __all__ = ["Grid", "Line", "Lines", "columns", "fitted", "indented", "laid_out", "narrowed", "toned"]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from eastgate.dialects import registered
+from eastgate.records import dataclass
 from eastgate.world import CONTROLLER_KINDS, ROUTE_KINDS
 from eastgate.world.gateways import BACKEND_KINDS
 

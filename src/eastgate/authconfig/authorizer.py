@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -17,6 +17,7 @@ from eastgate.authconfig.model import Credentials, Introspection, Jwt, Scheme, S
 from eastgate.policy import RawRequest, Request, Ruling
 from eastgate.policy.attributes import ADDRESS, AUTHORITY, IDENTITY, METHOD, TARGET, UNKNOWN, Attribute, Unknown
 from eastgate.policy.fields import header_values
+from eastgate.records import dataclass
 from eastgate.world import Secret, Selector, World
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from eastgate.authconfig.document import Document
 from eastgate.authconfig.findings import Finding, Found
 from eastgate.authconfig.model import Cache, Scheme
 from eastgate.authconfig.values import resolve
+from eastgate.records import dataclass
 
 __all__ = ["AnswerCache", "cached"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from eastgate.authconfig.secrecy import MASK
 from eastgate.cel import CelEvaluationError, CelProblem, compile_document_cel
 from eastgate.gjson import Selection, TooMuch, select
 from eastgate.policy import Seen, StepVerdict
+from eastgate.records import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

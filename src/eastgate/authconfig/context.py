@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eastgate.authconfig.document import Document
 from eastgate.authconfig.facts import RequestFacts, Services
 from eastgate.authconfig.model import Scheme
 from eastgate.authconfig.secrecy import Secrets
+from eastgate.records import dataclass
 from eastgate.rego import Budget
 
 __all__ = ["Evaluation"]

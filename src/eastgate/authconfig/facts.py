@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 from eastgate.policy.attributes import UNKNOWN, Unknown
+from eastgate.records import dataclass
 from eastgate.world import Secret, Selector
 
 if TYPE_CHECKING:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eastgate.policy import RulingStep, StepVerdict
+from eastgate.records import dataclass
 
 __all__ = ["Judgement", "StepKind"]
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from eastgate.places import Span
+from eastgate.records import dataclass
 from eastgate.world import Selector
 
 __all__ = [

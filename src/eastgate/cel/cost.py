@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from eastgate.cel.syntax import (
@@ -27,6 +26,7 @@ from eastgate.cel.syntax import (
     Record,
     Variable,
 )
+from eastgate.records import dataclass
 
 __all__ = ["MAX_STEPS", "most_steps"]
 

@@ -11,7 +11,7 @@ import base64
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
@@ -24,6 +24,7 @@ from eastgate.cel.problems import CelProblem, translate
 from eastgate.cel.runtime import CelEvaluationError, in_plain_words
 from eastgate.cel.syntax import Call, Field, ListOf, Literal, Local, Loop, Node, Record, _children, walk
 from eastgate.cel.variables import Variables
+from eastgate.records import dataclass
 
 __all__ = ["DocumentExpression", "Path", "compile_document_cel"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from eastgate.cel import upstream
@@ -17,6 +17,7 @@ from eastgate.cel.variables import Kind, Variables, presence_of
 from eastgate.policy import Value
 from eastgate.policy.attributes import Attribute
 from eastgate.policy.predicates import Predicate
+from eastgate.records import dataclass
 
 __all__ = ["MAX_LENGTH", "Expression", "compile_cel"]
 

@@ -9,13 +9,13 @@ a yes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from eastgate.cel.syntax import Call, Entry, HasEntry, HasVariable, ListOf, Literal, Node, Variable
 from eastgate.cel.variables import Kind, Variables
 from eastgate.policy.attributes import Attribute
 from eastgate.policy.matchers import Matcher, OneOf, Prefix, Present, Suffix, Value
 from eastgate.policy.predicates import ALWAYS, NEVER, And, Computed, Is, Not, Or, Predicate
+from eastgate.records import dataclass
 
 __all__ = ["Lowered", "lower", "negate"]
 

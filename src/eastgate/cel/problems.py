@@ -7,11 +7,11 @@ functions and signs. What is not translated here is passed on in its words.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from eastgate.cel.variables import Variables
 from eastgate.diagnostics.suggest import did_you_mean
+from eastgate.records import dataclass
 
 __all__ = ["CelProblem", "translate", "underlined", "unknown_variable"]
 

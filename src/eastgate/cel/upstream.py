@@ -8,7 +8,6 @@ about 70 ms, which a run without CEL should not pay.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -28,6 +27,7 @@ from eastgate.cel.syntax import (
     Variable,
 )
 from eastgate.cel.variables import Variables, presence_of
+from eastgate.records import dataclass
 
 __all__ = ["TOO_DEEP", "Checked", "CoreError", "check", "parse"]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eastgate.policy.attributes import Attribute
+from eastgate.records import dataclass
 
 __all__ = ["Kind", "Variables"]
 

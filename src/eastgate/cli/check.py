@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import click
 
@@ -26,6 +25,7 @@ from eastgate.diagnostics import Diagnostic
 from eastgate.outcomes import Examples, examples
 from eastgate.printable import printable
 from eastgate.questions import QuestionError
+from eastgate.records import dataclass
 from eastgate.sources import Bounds
 from eastgate.spelling import Spelling
 from eastgate.unconsidered import Handling

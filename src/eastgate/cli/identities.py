@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
@@ -12,6 +11,7 @@ import click
 from eastgate.cli.options import BAD_OPTION
 from eastgate.cli.output import fail
 from eastgate.diagnostics import Diagnostic
+from eastgate.records import dataclass
 
 if TYPE_CHECKING:
     from eastgate.identity import EmbeddedCa, SvidSource

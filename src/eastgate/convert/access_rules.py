@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eastgate.convert import codes
 from eastgate.convert.model import Assumption, Job, Manifest
 from eastgate.dialects.accesspolicy.model import Action
 from eastgate.places import Span
+from eastgate.records import dataclass
 from eastgate.sources import Plain
 from eastgate.sources.node import Node
 

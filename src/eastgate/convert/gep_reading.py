@@ -7,13 +7,14 @@ identity that it has; the converted policy should say what its author said.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from eastgate.convert.model import Item
 from eastgate.dialects.gep3779.model import Action, Level, Policy, Tier
 from eastgate.places import Span
 from eastgate.policy.paths import encoded_path
+from eastgate.records import dataclass
 from eastgate.schema.kubernetes import selector_of
 from eastgate.sources import Document
 from eastgate.sources.node import Node

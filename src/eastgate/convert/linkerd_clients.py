@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from eastgate.convert.gep_reading import Account, Caller, Identity, WholeNamespace
 from eastgate.policy import ALWAYS, And, Is, OneOf, Or, Predicate, Suffix
 from eastgate.policy.attributes import MESH_NAME
+from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.world import dns_label_problem, dns_subdomain_problem
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from eastgate.diagnostics import Code, Diagnostic
 from eastgate.dialects import Policy
 from eastgate.places import Span
+from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.sources import Document, Plain
 from eastgate.world import World

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from dataclasses import dataclass
 from typing import Any
 
 from eastgate.crds.kinds import Definition, Version, served
 from eastgate.crds.openapi import Place, Schema, structural
 from eastgate.crds.status import CONDITIONS, POLICY_STATUS
 from eastgate.dialects.serving import Column, Status
+from eastgate.records import dataclass
 from eastgate.schema import Record
 
 __all__ = ["Webhook", "definitions"]

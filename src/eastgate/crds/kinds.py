@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from eastgate.dialects import registered
 from eastgate.dialects.base import Kind
 from eastgate.dialects.serving import Column, Resource, Served
+from eastgate.records import dataclass
 from eastgate.schema import Record
 
 __all__ = ["Definition", "Readable", "Version", "readable", "served"]

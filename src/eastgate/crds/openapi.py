@@ -13,10 +13,11 @@ a null is a field left out, for files too; only where that would widen it is it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
+from eastgate.records import dataclass
 from eastgate.schema import (
     Anything,
     Cel,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from eastgate.policy import (
@@ -20,6 +19,7 @@ from eastgate.policy import (
     Predicate,
     rules_of,
 )
+from eastgate.records import dataclass
 
 __all__ = ["LayerMode", "Mode", "lets_all_in", "modes_of_layer", "refusing"]
 

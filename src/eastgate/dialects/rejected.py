@@ -7,7 +7,6 @@ that is not answered at all; proxies close the port.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from eastgate.diagnostics import Diagnostic
@@ -16,6 +15,7 @@ from eastgate.dialects.modes import LayerMode, Mode, refusing
 from eastgate.dialects.words import NO_RULES, NOTHING_SELECTED, DescribedRule, Words
 from eastgate.places import Span
 from eastgate.policy import And, Attachment, Chain, Deny, Layer, Origin, Placement, PolicyRef, Refusal, Rule, RuleKind
+from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.sources import Document
 from eastgate.sources.codes import DUPLICATE_OBJECT

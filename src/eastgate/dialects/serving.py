@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
+from eastgate.records import dataclass
 from eastgate.schema import Record
 
 __all__ = ["ACTION", "AGE", "ATTACHED", "INHERITED", "LEVEL", "TARGETS", "Column", "Resource", "Served", "Status"]

@@ -6,12 +6,12 @@ Predicates and label selectors stay data here. Whoever reports renders them, all
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from eastgate.dialects.modes import LayerMode, modes_of_layer
 from eastgate.places import Span
 from eastgate.policy import Layer, Origin, Placement, PolicyRef, Predicate, Rule
+from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.world import Selector, Workload
 from eastgate.world.targets import Target

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from eastgate.policy import AccountsOf, Is, OneOf, Or, Predicate, Value, conjuncts
 from eastgate.policy.attributes import IDENTITY, PORT
+from eastgate.records import dataclass
 
 __all__ = ["Clause", "Filed"]
 

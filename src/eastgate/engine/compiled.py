@@ -6,7 +6,6 @@ Nothing is built for a decision: what a verdict stands for is known since the pr
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from eastgate.engine.clauses import Filed
 from eastgate.engine.conditions import compile_condition
@@ -30,6 +29,7 @@ from eastgate.policy import (
     consents,
 )
 from eastgate.policy.attributes import IDENTITY, PORT
+from eastgate.records import dataclass
 from eastgate.symbolic.completions import complete
 
 __all__ = ["Finder", "Program", "Verdict", "compile_layers"]

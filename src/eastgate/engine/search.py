@@ -12,7 +12,7 @@ all that matches is heard. A long list has an index of its own, on the attribute
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from eastgate.engine.clauses import Clause, Filed
@@ -20,6 +20,7 @@ from eastgate.engine.conditions import Condition, compile_condition
 from eastgate.policy import And, Is, OneOf, Or, Predicate, Prefix, Request, Suffix, Value, values_of
 from eastgate.policy.attributes import PORT, Attribute
 from eastgate.policy.service_accounts import accounts_path_of
+from eastgate.records import dataclass
 
 __all__ = ["build_search"]
 

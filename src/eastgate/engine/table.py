@@ -13,12 +13,13 @@ identity can be mistaken for a stem.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from eastgate.engine.clauses import Clause, Filed
 from eastgate.policy import Request
 from eastgate.policy.service_accounts import accounts_path_of
+from eastgate.records import dataclass
 
 __all__ = ["Table", "build_table"]
 

@@ -6,7 +6,6 @@ Built from the IR itself when somebody asks why; a decision never pays for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from eastgate.policy import (
     UNOPPOSED,
@@ -28,6 +27,7 @@ from eastgate.policy import (
     rules_of,
 )
 from eastgate.policy.attributes import Attribute, Unknown
+from eastgate.records import dataclass
 from eastgate.symbolic.completions import complete
 from eastgate.symbolic.judging import StageOutcome, judge_stage, pick_chain
 from eastgate.symbolic.stages import Move

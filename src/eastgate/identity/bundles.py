@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from eastgate.identity.problems import BadBundleError, UnknownTrustDomainError
 from eastgate.policy.spiffe import trust_domain_problem
+from eastgate.records import dataclass
 from eastgate.tokens.strict_json import JsonProblem, read_object
 
 __all__ = ["TrustBundles", "read_bundle", "roots_of_jwks", "roots_of_pem"]

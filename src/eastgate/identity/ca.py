@@ -12,7 +12,7 @@ stays until what it signed has expired.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from cryptography import x509
@@ -23,6 +23,7 @@ from eastgate.identity.certificates import Period, Signer, key_pem, new_intermed
 from eastgate.identity.problems import BadIdentityError
 from eastgate.identity.svid import BundlesChanged, IdentityChange, Svid, SvidsRenewed, Watchers, utc_now
 from eastgate.policy.spiffe import spiffe_problem, trust_domain_problem
+from eastgate.records import dataclass
 
 __all__ = ["CaState", "EmbeddedCa", "Lifetimes", "Retired"]
 

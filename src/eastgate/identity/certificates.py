@@ -7,7 +7,7 @@ by having a bundle each.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from secrets import token_hex
 
@@ -16,6 +16,8 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from eastgate.records import dataclass
 
 __all__ = ["Period", "Signer", "key_pem", "new_intermediate", "new_key", "new_leaf", "new_root"]
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Protocol
 
 from eastgate.identity.problems import BadIdentityError, SvidExpiredError
 from eastgate.identity.svid import IdentityChange, Svid, SvidSource, SvidsRenewed, utc_now
+from eastgate.records import dataclass
 
 __all__ = ["Clock", "Rotation", "SystemClock"]
 

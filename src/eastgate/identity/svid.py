@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import Protocol, TypeAlias
 from zlib import crc32
 
 from eastgate.identity.bundles import TrustBundles
+from eastgate.records import dataclass
 
 __all__ = ["BundlesChanged", "IdentityChange", "Svid", "SvidSource", "SvidsRenewed", "Watchers", "utc_now"]
 

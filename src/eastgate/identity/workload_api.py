@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ from eastgate.identity.problems import (
     UnreachableError,
 )
 from eastgate.identity.svid import BundlesChanged, IdentityChange, Svid, SvidsRenewed, Watchers, utc_now
+from eastgate.records import dataclass
 
 if TYPE_CHECKING:
     from spiffe import X509Bundle, X509Svid

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from eastgate.engine.compiled import Program, compile_layers
 from eastgate.policy import Chain, Effect, FirstMatch, Is, Layer, Placement, Request, Rule, Stage, Step, rules_of
 from eastgate.policy.attributes import PORT, Attribute
+from eastgate.records import dataclass
 from eastgate.symbolic.cells import ports_named
 from eastgate.symbolic.stages import Arm, Move, order_stage
 from eastgate.symbolic.witnesses import complete_with_others, find_denied

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from eastgate.lint.hooks import statements_of
 from eastgate.lint.inventory import Policy
@@ -12,6 +11,7 @@ from eastgate.policy import AccountsOf, Is, OneOf, Predicate, Suffix, atoms
 from eastgate.policy.attributes import IDENTITY, MESH_NAME
 from eastgate.policy.service_accounts import account_of
 from eastgate.policy.spiffe import trust_domain_of
+from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.symbolic.names import parse_account_name
 

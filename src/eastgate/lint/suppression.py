@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 from eastgate.diagnostics import did_you_mean
@@ -17,6 +17,7 @@ from eastgate.dialects.linting import Finding, codes, locating
 from eastgate.lint.hooks import lint_codes
 from eastgate.lint.inventory import Inventory
 from eastgate.places import SourceText, Span
+from eastgate.records import dataclass
 from eastgate.world.gateways import BACKEND_KINDS
 
 __all__ = ["ANNOTATION", "without_suppressed"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from eastgate.dialects.linting import Finding, codes
 from eastgate.dialects.linting.nearest import near
@@ -12,6 +11,7 @@ from eastgate.lint.hooks import statements_of
 from eastgate.lint.inventory import Inventory, Policy
 from eastgate.lint.labels import misspelt, nearest_labels
 from eastgate.places import Span
+from eastgate.records import dataclass
 from eastgate.world import (
     BackendNamed,
     ExternalsMatching,

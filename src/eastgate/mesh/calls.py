@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import TracebackType
 
 from eastgate.decisions import Decision
@@ -17,6 +17,7 @@ from eastgate.mesh.mesh import LocalMesh
 from eastgate.policy.attributes import ADDRESS, IDENTITY, MESH_NAME, PORT, SOURCE_WORKLOAD
 from eastgate.policy.fields import each_header
 from eastgate.questions import BAD_ATTRIBUTE, BAD_DESTINATION, BAD_SOURCE, Arrival, Question, QuestionError, arrivals
+from eastgate.records import dataclass
 from eastgate.symbolic.names import MeshNames
 
 __all__ = ["CallResult", "Client", "client_of", "make_calls"]

@@ -8,9 +8,9 @@ opens again when everything else of it was accepted, and not before: until then 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from eastgate.records import dataclass
 from eastgate.xds.inbound_port import InboundPort
 from eastgate.xds.limits import find_obstacle
 from eastgate.xds.listeners import closing_listener

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from eastgate.mesh.deciders import caller_name
@@ -20,6 +19,7 @@ from eastgate.mesh.events import Enforced, MeshEvent, Noted, OnEvent, PartlyEnfo
 from eastgate.policy import Request
 from eastgate.policy.spiffe import spiffe_problem, trust_domain_of
 from eastgate.questions import Question, QuestionError, arrivals
+from eastgate.records import dataclass
 from eastgate.symbolic.callers import CallerCell
 from eastgate.xds.values import noted_values
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eastgate.authority import Authority
 from eastgate.diagnostics import did_you_mean
@@ -22,6 +22,7 @@ from eastgate.mesh.scraping import serve_metrics
 from eastgate.mesh.screens import Screen
 from eastgate.mesh.sites import ports_of
 from eastgate.mesh.why import Explain
+from eastgate.records import dataclass
 from eastgate.settings import Settings
 
 __all__ = ["NotStarted", "Session"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
+
+from eastgate.records import dataclass
 
 __all__ = ["Attachment", "Stances"]
 

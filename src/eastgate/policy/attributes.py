@@ -8,8 +8,10 @@ no identity) or *unknown* (the enforcement point cannot see it, or the question 
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
+
+from eastgate.records import dataclass
 
 __all__ = [
     "ADDRESS",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
 
 from eastgate.places import Span
 from eastgate.policy.fields import Headers
+from eastgate.records import dataclass
 
 if TYPE_CHECKING:
     from eastgate.policy.requests import Request

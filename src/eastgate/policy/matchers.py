@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address
 
 from eastgate.policy.service_accounts import AccountsOf
+from eastgate.records import dataclass
 
 __all__ = [
     "InNetwork",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import Final
 
 from eastgate.policy.rules import Rule
+from eastgate.records import dataclass
 
 __all__ = ["REFUSED_HOST", "REFUSED_SPELLING", "UNOPPOSED", "Outcome", "Refused", "Unroutable"]
 

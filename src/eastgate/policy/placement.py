@@ -6,10 +6,10 @@ Each dialect brings its own scopes and readings; `str` puts them in words for pe
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import Protocol
 
 from eastgate.policy.provenance import PolicyRef
+from eastgate.records import dataclass
 
 __all__ = ["Placement", "Reading", "Scope", "ScopeKind", "Site"]
 

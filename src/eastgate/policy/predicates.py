@@ -7,11 +7,12 @@ without conditions or a list without entries.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from eastgate.policy.attributes import Attribute
 from eastgate.policy.matchers import Known, Matcher, Value, joined, values_of
+from eastgate.records import dataclass
 
 __all__ = [
     "ALWAYS",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import Protocol
 
 from eastgate.places import Span
 from eastgate.policy.attributes import Attribute
+from eastgate.records import dataclass
 
 __all__ = ["Derived", "Origin", "PolicyRef", "RuleKind"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
 
 from eastgate.policy.attributes import BAD_HOST, HANDED_PATH, IDENTITY, PATH, PORT, UNKNOWN, Attribute, Unknown
@@ -11,6 +11,7 @@ from eastgate.policy.authorizers import Answer
 from eastgate.policy.matchers import Known
 from eastgate.policy.paths import is_refused
 from eastgate.policy.predicates import Computed, Is
+from eastgate.records import dataclass
 
 __all__ = ["Request"]
 

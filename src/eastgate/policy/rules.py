@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eastgate.policy.attributes import Attribute
 from eastgate.policy.authorizers import Authorizer
 from eastgate.policy.placement import Placement, Reading, Scope
 from eastgate.policy.predicates import Computed, Is, Predicate, atoms, mentions
 from eastgate.policy.provenance import Origin, PolicyRef
+from eastgate.records import dataclass
 
 __all__ = [
     "AllowAny",

@@ -7,9 +7,9 @@ under the path that their IDs share, so that finding it costs one look-up.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from eastgate.policy.spiffe import LONGEST, SCHEME, SEGMENT, TRUST_DOMAIN, is_segment
+from eastgate.records import dataclass
 
 __all__ = [
     "AccountsOf",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Generic, TypeAlias, TypeVar
 
@@ -26,6 +25,7 @@ from eastgate.questions.codes import BAD_ATTRIBUTE, BAD_SOURCE, NOT_DECLARED, NO
 from eastgate.questions.ends import destination_of, source_of
 from eastgate.questions.question import Question
 from eastgate.questions.values import request_values
+from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.unconsidered import Callers
 from eastgate.world import (

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eastgate.policy import RawRequest
 from eastgate.policy.fields import Headers, each_header
+from eastgate.records import dataclass
 
 __all__ = ["Question"]
 

@@ -6,10 +6,11 @@ import itertools
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 from typing import Final
 
+from eastgate.records import dataclass
 from eastgate.rego.syntax import (
     Array,
     Assign,

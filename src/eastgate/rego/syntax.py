@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from eastgate.records import dataclass
 from eastgate.rego.values import Value
 
 __all__ = [

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from eastgate.policy import Computed, Is, OneOf, Or, Predicate, Prefix, Value, all_of
 from eastgate.policy.attributes import METHOD, PATH, Attribute, header, query
+from eastgate.records import dataclass
 from eastgate.routing.hostnames import Host, specificity
 from eastgate.routing.model import BackendRef, Routed
 from eastgate.world import (

@@ -12,11 +12,11 @@ anything.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from eastgate.policy import ALWAYS, Known, Request
 from eastgate.policy.attributes import HOST, PATH, PORT, SNI, UNKNOWN, Attribute, Unknown
 from eastgate.policy.paths import comparable_path
+from eastgate.records import dataclass
 from eastgate.routing.attachment import attached_routes, distinct_listeners, is_http, is_tls
 from eastgate.routing.candidates import Candidate, Rank, candidates_of
 from eastgate.routing.hostnames import Host, comparable, hostnames_of, sample_hosts

@@ -8,9 +8,10 @@ of a ValidatingAdmissionPolicy. A test holds them against each other on every ma
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from eastgate.records import dataclass
 from eastgate.schema.shapes import Check
 from eastgate.sources.node import Node
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from eastgate.records import dataclass
 
 __all__ = ["ANYWHERE", "Bounds", "around"]
 

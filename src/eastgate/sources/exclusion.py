@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from eastgate.diagnostics import Reporter
 from eastgate.printable import printable
+from eastgate.records import dataclass
 from eastgate.sources.codes import BAD_PATTERN, UNREADABLE
 
 __all__ = ["IGNORE_FILE", "Exclusion"]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eastgate.diagnostics import Reporter
 from eastgate.printable import printable
+from eastgate.records import dataclass
 from eastgate.sources.bounds import ANYWHERE, Bounds
 from eastgate.sources.codes import (
     EMPTY_FOLDER,

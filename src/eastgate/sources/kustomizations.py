@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eastgate.diagnostics import Reporter
 from eastgate.printable import printable
+from eastgate.records import dataclass
 from eastgate.sources.bounds import ANYWHERE, Bounds, around
 from eastgate.sources.codes import KUSTOMIZE_FAILED, KUSTOMIZE_MISSING, LEADS_OUT, REMOTE_BASE
 from eastgate.sources.node import Plain

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import BinaryIO
 
 from eastgate.diagnostics import Reporter
+from eastgate.records import dataclass
 from eastgate.sources.codes import JSON_SYNTAX, UNCLOSED
 from eastgate.sources.document import Stretch
 from eastgate.sources.files import STDIN, STDIN_NAME, load

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from eastgate.diagnostics import Reporter
 from eastgate.places import Span
+from eastgate.records import dataclass
 from eastgate.sources.codes import (
     ALIAS_BOMB,
     ALIAS_RECURSIVE,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from eastgate.places import Span
+from eastgate.records import dataclass
 from eastgate.sources.text import Text
 from eastgate.sources.yaml_parser import Mark
 

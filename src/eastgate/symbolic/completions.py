@@ -8,10 +8,11 @@ attribute at a time and stops as soon as the layer's answer no longer depends on
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from eastgate.policy import Computed, Is, Known, Layer, Outcome, Refusal, Request
 from eastgate.policy.attributes import Attribute
+from eastgate.records import dataclass
 from eastgate.symbolic.cells import cells_of_attributes
 from eastgate.symbolic.judging import Undetermined, judge, prove_allow
 from eastgate.symbolic.repeated import Repeated

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from eastgate.policy import (
     REFUSED_HOST,
@@ -29,6 +28,7 @@ from eastgate.policy import (
 )
 from eastgate.policy.attributes import PATHS, PORT, UNKNOWN
 from eastgate.policy.paths import is_sensitive
+from eastgate.records import dataclass
 from eastgate.symbolic.stages import Arm, Move, OrderedStage, answer_attribute, order_chain, order_stage
 from eastgate.symbolic.truth import truth
 

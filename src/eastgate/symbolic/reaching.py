@@ -7,11 +7,11 @@ meets them, and most that are not by one earlier entry; a search is made only wh
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from eastgate.policy import ALWAYS, NEVER, Computed, Is, Known, OneOf, Predicate, Request, conjuncts, mentions, rewrite
 from eastgate.policy.attributes import Attribute
+from eastgate.records import dataclass
 from eastgate.symbolic.partial import Facts, residual
 from eastgate.symbolic.trees import Entry
 from eastgate.symbolic.truth import truth

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from eastgate.policy import (
     AllowAny,
@@ -33,6 +32,7 @@ from eastgate.policy import (
     all_of,
 )
 from eastgate.policy.attributes import Attribute
+from eastgate.records import dataclass
 
 __all__ = ["Arm", "Move", "OrderedStage", "Ordering", "answer_attribute", "order_chain", "order_stage"]
 

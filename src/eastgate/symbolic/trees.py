@@ -8,10 +8,10 @@ shared, so whoever walks a large tree remembers nodes by their identity.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from eastgate.policy import ALWAYS, NEVER, Predicate, Request, all_of
+from eastgate.records import dataclass
 from eastgate.symbolic.truth import truth
 
 __all__ = ["Choice", "Entry", "Tree", "choice", "decide", "flatten", "leaves", "map_leaves"]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eastgate.decisions import Decision
 from eastgate.dialects import Policy
 from eastgate.policy import Origin
+from eastgate.records import dataclass
 
 __all__ = ["Coverage"]
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from eastgate.places import Span
 from eastgate.questions import Question
+from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.sources import ANYWHERE, Bounds, Node
 from eastgate.unconsidered import Handling

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from eastgate.authority import Authority, Manifests, read_documents, read_manifests, sort_documents
@@ -13,6 +13,7 @@ from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.dialects import reads
 from eastgate.places import Span
 from eastgate.questions import QuestionError
+from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.sources import Bounds, Document, files_of, read_objects
 from eastgate.spelling import Spelling

@@ -9,9 +9,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from eastgate.records import dataclass
 from eastgate.tokens.fetch import Fetcher, checked_url
 from eastgate.tokens.keys import Keys
 from eastgate.tokens.sources import KeysUnavailable

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from eastgate.records import dataclass
 from eastgate.tokens.base64url import decoded
 from eastgate.tokens.outcome import Reason, TokenRefused
 from eastgate.tokens.strict_json import Json, JsonProblem, read_object

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from eastgate.records import dataclass
 from eastgate.tokens.algorithms import ASYMMETRIC, KNOWN
 
 __all__ = ["Expectations"]

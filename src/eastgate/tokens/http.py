@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urljoin, urlsplit
+
+from eastgate.records import dataclass
 
 if TYPE_CHECKING:
     import ssl

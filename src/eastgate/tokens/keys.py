@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from eastgate.records import dataclass
 from eastgate.tokens.algorithms import SYMMETRIC, fitting
 from eastgate.tokens.base64url import decoded
 from eastgate.tokens.strict_json import JsonProblem, read_object

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
+from eastgate.records import dataclass
 from eastgate.tokens.strict_json import Json
 
 __all__ = ["Reason", "RejectedToken", "TokenRefused", "VerifiedToken"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import enum
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eastgate.diagnostics import Diagnostic
+from eastgate.records import dataclass
 from eastgate.unconsidered import codes
 from eastgate.unconsidered.model import By, Influence, Met, Plane, Side, Standing, Unconsidered, Unread, UnreadKind
 from eastgate.world import (

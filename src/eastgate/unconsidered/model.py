@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eastgate.places import Span
+from eastgate.records import dataclass
 from eastgate.sources import Document
 from eastgate.world import Target
 

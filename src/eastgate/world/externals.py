@@ -7,9 +7,10 @@ by label or by Service, does not mean it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eastgate.places import Span
+from eastgate.records import dataclass
 from eastgate.world.objects import ObjectId
 from eastgate.world.pods import ContainerPort, Workload
 

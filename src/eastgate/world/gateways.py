@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eastgate.places import Span
+from eastgate.records import dataclass
 from eastgate.world.labels import Selector
 from eastgate.world.objects import ObjectId
 from eastgate.world.routes import GrpcRule, RouteRule

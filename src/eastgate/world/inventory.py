@@ -8,9 +8,10 @@ noted once; the difference at the end is the `Change`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
+from eastgate.records import dataclass
 from eastgate.world.changes import Change
 from eastgate.world.externals import ExternalWorkload
 from eastgate.world.gateways import Backend, Gateway, ReferenceGrant, Route

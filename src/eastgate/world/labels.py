@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from eastgate.records import dataclass
 
 __all__ = ["Operator", "Requirement", "Selector", "is_added_label"]
 

@@ -7,11 +7,12 @@ file in which something only moved by a line changes nothing that a policy can s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from eastgate.places import Span
+from eastgate.records import dataclass
 
 __all__ = ["NAME_LABEL", "Namespace", "ObjectId", "Service", "ServiceAccount", "ServicePort", "moment"]
 

@@ -9,10 +9,11 @@ The world computes workloads, nobody declares them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from eastgate.places import Span
+from eastgate.records import dataclass
 from eastgate.world.objects import ObjectId
 
 __all__ = ["API_KINDS", "CONTROLLER_KINDS", "ContainerPort", "Controller", "HttpProbe", "Owner", "Pod", "Workload"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from eastgate.policy import Unroutable
+from eastgate.records import dataclass
 from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
 
 __all__ = ["DeadEnd", "NamedPoint", "Point", "WorkloadKey"]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 
 from eastgate.policy.paths import comparable_path
+from eastgate.records import dataclass
 
 __all__ = [
     "GrpcMatch",

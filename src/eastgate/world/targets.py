@@ -5,9 +5,9 @@ What is named is looked up for each decision at it: as a tuple, it hashes and co
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from eastgate.records import dataclass
 from eastgate.world.labels import Selector
 
 __all__ = [

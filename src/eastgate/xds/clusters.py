@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 from envoy.config.cluster.v3 import cluster_pb2
 from envoy.config.endpoint.v3 import endpoint_pb2
 from envoy.config.route.v3 import route_pb2
 
+from eastgate.records import dataclass
 from eastgate.xds.packing import serialize
 from eastgate.xds.server.resources import CLUSTER, ENDPOINTS, ROUTE, Resource
 from eastgate.xds.typed import ADS, Plain, filter_, message, typed

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from eastgate.records import dataclass
 from eastgate.xds.tokens import TokenIdentity
 
 __all__ = ["HTTP", "NETWORK", "TIMEOUTS", "InboundPort"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from envoy.config.listener.v3 import listener_pb2
 
+from eastgate.records import dataclass
 from eastgate.targets.envoy import PortPlan
 from eastgate.xds.clusters import Address, Upstream, app_resources, internal_cluster, upstream_resources
 from eastgate.xds.inbound_port import TIMEOUTS, InboundPort

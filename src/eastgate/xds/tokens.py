@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 
+from eastgate.records import dataclass
 from eastgate.xds.base64_patterns import URL_SAFE, bits, encodings
 from eastgate.xds.typed import Plain, filter_, typed
 

@@ -6,9 +6,9 @@ The two are made side by side, so that neither can know something that the other
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from eastgate.analysis.columns import Line, laid_out
+from eastgate.records import dataclass
 from eastgate.world.points import Point
 
 __all__ = ["Description", "Field", "bounded", "some", "value"]

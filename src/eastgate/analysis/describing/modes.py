@@ -6,7 +6,6 @@ Each dialect tells the modes of its own layers.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from eastgate import dialects
@@ -16,6 +15,7 @@ from eastgate.dialects import registered
 from eastgate.dialects.base import Dialect, Scene
 from eastgate.dialects.modes import LayerMode, Mode
 from eastgate.policy import Placement, PolicyRef
+from eastgate.records import dataclass
 from eastgate.world import Workload
 
 __all__ = ["ShownMode", "modes", "stances_of", "summary"]

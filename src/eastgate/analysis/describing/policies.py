@@ -6,13 +6,13 @@ What is to be said is for each dialect to know (`eastgate.dialects.words`); here
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from eastgate.analysis.effective.words import rule_text
 from eastgate.dialects import Policy, dialect_of
 from eastgate.dialects.words import NO_ACTION, DescribedRule, DescribedTarget, Tier
 from eastgate.places import Span
 from eastgate.policy import Origin
+from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.sources import Document
 from eastgate.sources.node import Node

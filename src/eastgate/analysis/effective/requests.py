@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from eastgate.policy import Computed, Is, Matcher, OneOf, Prefix, Suffix
 from eastgate.policy.attributes import MCP_METHOD, MCP_TOOL, PORT, Attribute
+from eastgate.records import dataclass
 from eastgate.symbolic.cells import OTHER, free_port
 from eastgate.symbolic.partial import Facts
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eastgate.analysis.columns import columns, laid_out, narrowed
 from eastgate.analysis.listing.manifests import UNKNOWN_AGE
 from eastgate.printable import printable
+from eastgate.records import dataclass
 from eastgate.sources import Document
 
 __all__ = ["Listed", "Listing"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from eastgate.dialects.accesspolicy import attributes
@@ -13,6 +12,7 @@ from eastgate.places import Span
 from eastgate.policy import ALWAYS, And, Is, OneOf, Origin, PolicyRef, Predicate, Rule
 from eastgate.policy.attributes import IDENTITY, MCP_TOOL, Attribute
 from eastgate.policy.service_accounts import service_account_id
+from eastgate.records import dataclass
 from eastgate.schema.kubernetes import is_audit
 from eastgate.settings import Settings
 from eastgate.sources import Document

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
 from eastgate.places import Span
 from eastgate.policy import Origin, PolicyRef, Predicate, Rule
+from eastgate.records import dataclass
 from eastgate.world.targets import Target
 
 __all__ = ["Action", "Authorizer", "Policy"]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import ClassVar
 
 from eastgate.dialects.accesspolicy.settings import UnlistedCaller
 from eastgate.policy import Placement, Site
+from eastgate.records import dataclass
 
 __all__ = ["AT_BACKEND", "AT_GATEWAY", "StageName", "UnlistedCallerReading"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from eastgate.records import dataclass
 from eastgate.settings import Section
 
 __all__ = ["AccessSettings", "UnlistedCaller"]

@@ -7,10 +7,10 @@ what is inside the entries may be wrong, and is then reported already.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.accesspolicy import codes
+from eastgate.records import dataclass
 from eastgate.schema import Cel, Check, Constraint, constraint, quoted
 from eastgate.settings import Settings
 from eastgate.sources.node import Node

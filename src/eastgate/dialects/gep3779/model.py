@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
 from eastgate.places import Span
 from eastgate.policy import Origin, PolicyRef, Rule
+from eastgate.records import dataclass
 from eastgate.world.targets import Target
 
 __all__ = ["Action", "Level", "Policy", "Tier"]

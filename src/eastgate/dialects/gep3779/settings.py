@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from eastgate.records import dataclass
 from eastgate.settings import MeshMode, Section, Settings, SettingsError
 
 __all__ = ["DenyOnly", "GepSettings", "ServiceTarget"]

@@ -5,11 +5,10 @@ They are hung on the shapes in `shapes.py`, and are called only where the fields
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.gep3779 import codes
 from eastgate.places import Span
+from eastgate.records import dataclass
 from eastgate.schema import Cel, Check, Constraint, constraint, quoted
 from eastgate.schema.kubernetes import dns_label_name
 from eastgate.schema.patterns import DNS_LABEL, any_case, whole

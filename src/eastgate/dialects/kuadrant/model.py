@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from eastgate.dialects.kuadrant.provenance import SchemeNumber
 from eastgate.places import Span
 from eastgate.policy import Origin, PolicyRef
+from eastgate.records import dataclass
 from eastgate.world.targets import GatewayNamed, RouteNamed
 
 if TYPE_CHECKING:

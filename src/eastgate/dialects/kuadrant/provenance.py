@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import ClassVar
 
 from eastgate.policy import Placement, RuleKind, Site
+from eastgate.records import dataclass
 
 __all__ = ["AT_GATEWAY", "AT_ROUTE", "SchemeNumber", "StageName", "WithoutScheme"]
 

@@ -12,7 +12,7 @@ found (404), and what matches one but no authorization is forbidden (403).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd import clients
@@ -54,6 +54,7 @@ from eastgate.policy import (
     Unroutable,
 )
 from eastgate.policy.attributes import METHOD, PORT
+from eastgate.records import dataclass
 from eastgate.settings import Networks, Settings
 
 __all__ = ["layers"]

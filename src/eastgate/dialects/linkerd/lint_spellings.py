@@ -7,7 +7,7 @@ another route than `/admin`, or none, and end at the same page. Ours normalise b
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from urllib.parse import urlencode
 
@@ -33,6 +33,7 @@ from eastgate.policy import (
 )
 from eastgate.policy.attributes import ADDRESS, HOST, METHOD, PATH, PORT, SENT_PATH, Attribute, header
 from eastgate.policy.paths import comparable_path
+from eastgate.records import dataclass
 from eastgate.settings import DataPlane
 
 __all__ = ["check_spellings"]

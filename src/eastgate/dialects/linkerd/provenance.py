@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
 from typing import ClassVar
 
 from eastgate.dialects.linkerd.model import Protocol
 from eastgate.dialects.linkerd.settings import InboundPolicy
 from eastgate.policy import Placement, PolicyRef, RuleKind, ScopeKind, Site
+from eastgate.records import dataclass
 from eastgate.settings import DataPlane
 
 __all__ = [

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TypeAlias
 
@@ -22,6 +21,7 @@ from eastgate.policy import ALWAYS, And, Computed, Is, OneOf, Or, Predicate, Pre
 from eastgate.policy.attributes import HOST, METHOD, PATH, SENT_PATH, Attribute, header, query
 from eastgate.policy.hosts import comparable_host
 from eastgate.policy.paths import comparable_path
+from eastgate.records import dataclass
 from eastgate.settings import DataPlane
 from eastgate.world import GrpcMatch, PathMatch, PathType, RouteMatch, ValueMatch, matches_pattern, spans_first_match
 

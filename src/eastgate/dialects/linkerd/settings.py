@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from eastgate.records import dataclass
 from eastgate.settings import Networks, Section, Settings, networks
 
 __all__ = ["InboundPolicy", "LinkerdSettings", "cluster_networks"]

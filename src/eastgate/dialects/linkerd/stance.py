@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd.injected import injected_ports, injected_probes
@@ -12,6 +11,7 @@ from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings, c
 from eastgate.dialects.linkerd.values import is_port
 from eastgate.places import Span
 from eastgate.policy import Attachment
+from eastgate.records import dataclass
 from eastgate.settings import Networks
 from eastgate.world import GATEWAY_GROUP, HttpProbe, Route, Workload
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from eastgate.dialects.base import Policy
 from eastgate.dialects.linting.findings import Example, Finding
 from eastgate.policy import Attachment, Chain, Layer, PolicyRef, Predicate, Request, Rule
+from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.world import Workload, World
 from eastgate.world.points import NamedPoint

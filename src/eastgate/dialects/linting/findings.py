@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from eastgate.diagnostics import Code, Diagnostic, Severity, render
 from eastgate.places import Span
 from eastgate.printable import printable
+from eastgate.records import dataclass
 
 __all__ = ["Example", "Finding"]
 

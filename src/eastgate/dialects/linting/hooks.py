@@ -6,7 +6,6 @@ Nothing here has a default: a dialect that has nothing to tell says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Generic, TypeVar
 
@@ -16,6 +15,7 @@ from eastgate.dialects.linting.context import Check
 from eastgate.places import Span
 from eastgate.policy import Attachment, Layer, PolicyRef, Predicate, Rule
 from eastgate.policy.attributes import IDENTITY, MESH_NAME, Attribute
+from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.world import Target
 

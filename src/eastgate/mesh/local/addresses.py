@@ -11,11 +11,11 @@ import contextlib
 import errno
 import socket
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueError
 
 from eastgate.mesh.local import procfs
 from eastgate.mesh.local.errors import LocalMeshError
+from eastgate.records import dataclass
 
 __all__ = ["Addresses", "AddressesExhausted", "BoundPort", "NetworkUnavailable"]
 

@@ -10,11 +10,11 @@ import asyncio
 import ssl
 import time
 from collections import deque
-from dataclasses import dataclass
 from typing import Literal
 
 from eastgate.mesh.local.http1 import Headers, Malformed, Source, read_response
 from eastgate.mesh.local.wire import HandshakeClosed, Wire
+from eastgate.records import dataclass
 
 __all__ = ["OPEN", "Called", "Connection", "HttpRequest", "Target", "problem"]
 

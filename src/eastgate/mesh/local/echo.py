@@ -10,9 +10,9 @@ import contextlib
 import json
 import os
 import re
-from dataclasses import dataclass
 
 from eastgate.mesh.local.http1 import Server, Source
+from eastgate.records import dataclass
 
 __all__ = ["EchoOptions", "EchoServer", "EchoTimes"]
 

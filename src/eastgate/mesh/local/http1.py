@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Protocol, TypeAlias
 
 import h11
+
+from eastgate.records import dataclass
 
 __all__ = ["Headers", "Malformed", "Readable", "Request", "Response", "Server", "Source", "TooLarge", "read_response"]
 

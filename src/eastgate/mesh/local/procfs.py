@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from ipaddress import IPv4Address
+
+from eastgate.records import dataclass
 
 __all__ = ["Usage", "listening", "start_time", "usage"]
 

@@ -19,11 +19,11 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from eastgate.mesh.local import procfs
 from eastgate.mesh.local.errors import LocalMeshError
+from eastgate.records import dataclass
 
 __all__ = ["DEFAULT_NAME", "BadName", "MeshRunning", "NoMesh", "RunDir", "RunDirRefused", "find"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from eastgate.mesh.local.envoy import EnvoyProcess
 from eastgate.mesh.local.errors import LocalMeshError
+from eastgate.records import dataclass
 
 __all__ = ["Backoff", "EnvoyGaveUp", "Restart", "Supervisor"]
 

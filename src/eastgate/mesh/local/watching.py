@@ -13,10 +13,11 @@ import os
 import stat
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from watchfiles import awatch
 
+from eastgate.records import dataclass
 from eastgate.sources.bounds import ANYWHERE, Bounds
 from eastgate.sources.files import SUFFIXES
 from eastgate.sources.kustomizations import FILES

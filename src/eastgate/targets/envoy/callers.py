@@ -7,9 +7,9 @@ account follows from it, so that there are no cells of other names here.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from eastgate.records import dataclass
 from eastgate.symbolic.callers import (
     AccountsIn,
     Anonymous,

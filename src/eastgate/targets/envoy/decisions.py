@@ -6,11 +6,12 @@ Envoy reads no configuration that is nested beyond a fixed depth; the trees are 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TypeAlias
 
 from eastgate.policy import Origin, Outcome, PolicyRef
+from eastgate.records import dataclass
 from eastgate.symbolic.trees import Tree
 
 __all__ = ["NOT_ENFORCED", "NO_AUDIT", "OPEN", "Node", "Verdict", "name_of", "policy_name", "verdict_of"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from eastgate.policy import Computed, Is
 from eastgate.policy.attributes import Attribute
+from eastgate.records import dataclass
 
 __all__ = ["UNCLEAR", "Field", "looked_at"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from eastgate.records import dataclass
 from eastgate.xds.server.status import Rejection
 
 __all__ = ["Acked", "Connected", "Disconnected", "Events", "OnServerEvent", "ResourceRejected", "ServerEvent"]

@@ -6,9 +6,11 @@ their version.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import blake2b
 from typing import Final, TypeAlias
+
+from eastgate.records import dataclass
 
 __all__ = [
     "CLUSTER",

@@ -16,10 +16,10 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+from eastgate.records import dataclass
 from eastgate.xds.server.resources import CLUSTER, LISTENER, VALIDATED_ONCE, Resource, ResourceKey
 from eastgate.xds.server.store import Store
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Final
 from weakref import WeakValueDictionary
 
+from eastgate.records import dataclass
 from eastgate.xds.server.resources import ORDER, Resource, ResourceKey
 
 __all__ = ["Store", "StoreChange", "Watcher"]

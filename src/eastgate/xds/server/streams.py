@@ -11,11 +11,11 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final
 
 from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryResponse
 
+from eastgate.records import dataclass
 from eastgate.xds.server.limits import Limits
 from eastgate.xds.server.resources import CLUSTER, LISTENER, ORDER, ROUTE, Resource
 from eastgate.xds.server.status import ABSENT, Ledger, Rejection

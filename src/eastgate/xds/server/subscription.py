@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, TypeAlias
 
+from eastgate.records import dataclass
 from eastgate.xds.server.resources import VALIDATED_ONCE, Resource
 from eastgate.xds.server.status import ABSENT, UNSURE, find_suspects
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from eastgate.diagnostics import Code
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.checking import Checking
 from eastgate.dialects.kuadrant.schemes.responses import METADATA_FIELDS
 from eastgate.dialects.kuadrant.schemes.styles import entries
+from eastgate.records import dataclass
 from eastgate.sources.node import Node
 
 __all__ = ["FEATURES", "Feature", "report_unsupported"]
