@@ -10,6 +10,7 @@ from eastgate.policy import (
     ALWAYS,
     NEVER,
     AllowAny,
+    And,
     Answer,
     Ask,
     AskAll,
@@ -21,8 +22,10 @@ from eastgate.policy import (
     Is,
     Known,
     Layer,
+    Not,
     Observe,
     OneOf,
+    Or,
     Origin,
     Placement,
     PolicyRef,
@@ -34,7 +37,7 @@ from eastgate.policy import (
     Stage,
     Step,
 )
-from eastgate.policy.attributes import IDENTITY, METHOD, PORT, Attribute
+from eastgate.policy.attributes import BAD_HOST, HOST, IDENTITY, METHOD, PORT, Attribute
 
 GET = Is(METHOD, OneOf(frozenset({"GET"})))
 POST = Is(METHOD, OneOf(frozenset({"POST"})))
@@ -149,3 +152,62 @@ def test_the_last_layer_that_accepts_is_named_and_the_first_that_denies() -> Non
         outcome = program.outcome(program.decide(request))
         assert (outcome.allowed, outcome.rule) == (allowed, decided)
         assert reference.decide(layers[:count], request) == outcome
+
+
+# Who, and on which port: what tables are made of
+
+
+def _who(name: str) -> str:
+    return f"spiffe://td/ns/a/sa/{name}"
+
+
+def _on(name: str, *ports: int) -> Predicate:
+    return And((Is(IDENTITY, OneOf(frozenset({_who(name)}))), Is(PORT, OneOf(frozenset(ports)))))
+
+
+NETWORK = AllowAny("allow", (rule("x", _on("x", 80, 443)), rule("y", _on("y", 9080)), rule("all", _on("z", 80))))
+
+
+@pytest.mark.parametrize("behind", [(), (Deny("deny", (rule("get", POST),)),)], ids=["a table", "a search"])
+@pytest.mark.parametrize(
+    ("name", "port", "allowed"),
+    [
+        *[("x", 80, True), ("x", 443, True), ("x", 9080, False), ("x", 81, False)],
+        *[("y", 9080, True), ("y", 80, False), ("z", 80, True), ("z", 443, False), ("w", 80, False)],
+    ],
+)
+def test_a_rule_on_ports_is_about_no_other_port(name: str, port: int, allowed: bool, behind: tuple[Stage, ...]) -> None:
+    layers = [layer("l", Chain((*behind, NETWORK)))]
+    request = Request({METHOD: "GET", IDENTITY: _who(name), PORT: port})
+    program = compile_layers(layers)
+    assert program.outcome(program.decide(request)).allowed is allowed
+    assert reference.decide(layers, request).allowed is allowed
+
+
+# What stands in the place of a host, and is none
+
+CLOSING = Deny("deny", (rule("never", Is(PORT, OneOf(frozenset({1})))),), Refusal.CLOSED)
+ANSWERING = Deny("deny", (rule("never", Is(PORT, OneOf(frozenset({1})))),), Refusal.FORBIDDEN)
+ON_80 = Is(PORT, OneOf(frozenset({80})))
+
+
+@pytest.mark.parametrize(
+    ("made", "allowed"),
+    [
+        (layer("l", Chain((CLOSING,))), True),
+        (layer("l", Chain((ANSWERING,))), False),
+        (layer("l", Chain((Deny("deny", (rule("host", And((GET, NEVER))),), Refusal.CLOSED),))), False),
+        (layer("l", Chain((CLOSING,)), Case(ON_80, Chain((ANSWERING,)))), False),
+        (layer("l", Chain((ANSWERING,)), Case(ON_80, Chain((CLOSING,)))), True),
+        (layer("l", Chain((ANSWERING,)), Case(Not(ON_80), Chain((ANSWERING,))), Case(ON_80, Chain((CLOSING,)))), True),
+        (layer("l", Chain((CLOSING,)), Case(And((ON_80, GET)), Chain((CLOSING,)))), False),
+        (layer("l", Chain((CLOSING,)), Case(And((Not(ON_80), GET)), Chain((ANSWERING,)))), True),
+        (layer("l", Chain((ANSWERING,)), Case(Or((ON_80, GET)), Chain((CLOSING,)))), True),
+    ],
+)
+def test_a_host_that_is_none_is_refused_where_http_is_read(made: Layer, allowed: bool) -> None:
+    request = Request({**REQUEST, BAD_HOST: "a b", HOST: None})
+    program = compile_layers([made])
+    outcome = program.outcome(program.decide(request))
+    assert outcome.allowed is allowed
+    assert reference.decide([made], request) == outcome

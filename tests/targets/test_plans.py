@@ -20,6 +20,7 @@ from eastgate.policy import (
     Is,
     Layer,
     Not,
+    Observe,
     OneOf,
     Origin,
     Placement,
@@ -232,3 +233,11 @@ def test_an_encoded_slash_is_refused_where_a_policy_looks_at_paths(target: str, 
     authority = authority_of([*WORLD, policy], SETTINGS)
     sent = Sent("spiffe://td/ns/a/sa/x", "127.0.0.1", "GET", target)
     assert Interpreter(emitted(authority, "a/p0", 80), 80).say(sent).status == status
+
+
+@pytest.mark.parametrize("attribute", [PATH, header("x-team")], ids=str)
+def test_what_may_be_absent_is_asked_for_in_audit_too(attribute: Attribute) -> None:
+    observed = Observe("audit", (Rule(Is(attribute, Present()), RULE),), ("DENY",))
+    plan = _plan(observed, AllowAny("allow", (Rule(IS_GET, RULE),)))
+    assert plan.requests is not None
+    assert {isinstance(tree, Choice) for _, tree in plan.requests.audit.items()} == {True}
