@@ -54,7 +54,7 @@ from eastgate.policy import (
 )
 from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, PORT, Attribute, header
 
-__all__ = ["WORLD", "allows", "completions", "layers", "questions"]
+__all__ = ["WORLD", "allows", "atoms_about", "completions", "holds", "layers", "questions"]
 
 HEADER = header("x-team")
 
@@ -96,7 +96,7 @@ def allows(layers: Sequence[Layer], values: Mapping[Attribute, Known], answers: 
 
 def _chosen(layer: Layer, values: Mapping[Attribute, Known]) -> Chain:
     for case in layer.cases:
-        if _holds(case.when, values):
+        if holds(case.when, values):
             return case.chain
     return layer.otherwise
 
@@ -114,22 +114,23 @@ def _effect(stage: Stage, values: Mapping[Attribute, Known], answers: Mapping[st
     if isinstance(stage, Observe):
         return Effect.PASS
     if isinstance(stage, Deny):
-        return Effect.DENY if any(_holds(rule.when, values) for rule in stage.rules) else Effect.PASS
+        return Effect.DENY if any(holds(rule.when, values) for rule in stage.rules) else Effect.PASS
     if isinstance(stage, AllowAny):
-        return Effect.PASS if any(_holds(rule.when, values) for rule in stage.rules) else Effect.DENY
+        return Effect.PASS if any(holds(rule.when, values) for rule in stage.rules) else Effect.DENY
     if isinstance(stage, AskAll):
-        asked = [ask.authorizer for ask in stage.asks if _holds(ask.rule.when, values)]
+        asked = [ask.authorizer for ask in stage.asks if holds(ask.rule.when, values)]
         return Effect.PASS if all(answers.get(name) == "allow" for name in asked) else Effect.DENY
-    return next((step.effect for step in stage.steps if _holds(step.rule.when, values)), stage.otherwise)
+    return next((step.effect for step in stage.steps if holds(step.rule.when, values)), stage.otherwise)
 
 
-def _holds(predicate: Predicate, values: Mapping[Attribute, Known]) -> bool:
+def holds(predicate: Predicate, values: Mapping[Attribute, Known]) -> bool:
+    """Tell whether a predicate is true of a request of which everything is known."""
     if isinstance(predicate, And):
-        return all(_holds(part, values) for part in predicate.parts)
+        return all(holds(part, values) for part in predicate.parts)
     if isinstance(predicate, Or):
-        return any(_holds(part, values) for part in predicate.parts)
+        return any(holds(part, values) for part in predicate.parts)
     if isinstance(predicate, Not):
-        return not _holds(predicate.part, values)
+        return not holds(predicate.part, values)
     if isinstance(predicate, Computed):
         return predicate.holds(values)
     value = values[predicate.attribute]
@@ -213,6 +214,12 @@ _identity: st.SearchStrategy[Matcher] = (
 _network: st.SearchStrategy[Matcher] = st.lists(st.sampled_from(NETWORKS), max_size=2).map(
     lambda networks: InNetwork(tuple(map(ip_network, networks)))
 )
+
+
+def atoms_about(attribute: Attribute) -> st.SearchStrategy[Predicate]:
+    """Return tests of one attribute: a port, a method, a host or the header."""
+    matcher = _one_of([1, 2]) if attribute == PORT else _team if attribute == HEADER else _text
+    return st.builds(Is, st.just(attribute), matcher)
 
 
 def _below(segment: str) -> Predicate:

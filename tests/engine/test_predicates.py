@@ -1,0 +1,72 @@
+"""Predicates that are rewritten: with some tests decided before, or taken for whatever helps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eastgate.policy import ALWAYS, NEVER, And, Is, Known, Not, Or, Predicate, atoms, mentions, rewrite
+from eastgate.policy.attributes import METHOD, PORT, Attribute
+from eastgate.policy.predicates import assume
+from tests.engine.brute_force import WORLD, atoms_about, holds
+
+VALUES = [{METHOD: method, PORT: port} for method, port in product(WORLD[METHOD], WORLD[PORT])]
+
+
+def _wider(inner: st.SearchStrategy[Predicate]) -> st.SearchStrategy[Predicate]:
+    parts = st.lists(inner, max_size=3).map(tuple)
+    return st.builds(And, parts) | st.builds(Or, parts) | st.builds(Not, inner)
+
+
+predicates = st.recursive(atoms_about(METHOD) | atoms_about(PORT), _wider, max_leaves=6)
+
+
+def _settled(predicate: Predicate, port: int) -> Predicate:
+    """Decide every test of the port."""
+
+    def settle(atom: object) -> Predicate:
+        assert isinstance(atom, Is)
+        if atom.attribute != PORT:
+            return atom
+        return ALWAYS if atom.accepts(port) else NEVER
+
+    return rewrite(predicate, settle)
+
+
+@given(predicates, st.sampled_from([1, 2, 3]))
+def test_what_is_left_when_the_port_is_known_means_the_same_on_it(predicate: Predicate, port: int) -> None:
+    settled = _settled(predicate, port)
+    assert PORT not in mentions(settled)
+    assert all(holds(settled, values) == holds(predicate, values) for values in VALUES if values[PORT] == port)
+
+
+@given(predicates)
+def test_what_is_certain_disappears(predicate: Predicate) -> None:
+    decided = rewrite(predicate, lambda atom: ALWAYS if isinstance(atom, Is) and atom.attribute == PORT else NEVER)
+    assert decided in (ALWAYS, NEVER)
+    assert list(atoms(decided)) == []
+
+
+def _helped(predicate: Predicate, values: Mapping[Attribute, Known], helps: bool) -> bool:
+    """Evaluate a predicate in which each test of the port comes out as it helps, wherever it stands."""
+    match predicate:
+        case Is(attribute):
+            return helps if attribute == PORT else holds(predicate, values)
+        case Not(part):
+            return not _helped(part, values, not helps)
+        case And(parts):
+            return all(_helped(part, values, helps) for part in parts)
+        case Or(parts):
+            return any(_helped(part, values, helps) for part in parts)
+        case _:
+            raise AssertionError(predicate)
+
+
+@given(predicates, st.booleans())
+def test_what_is_assumed_helps_to_hold_or_to_fail(predicate: Predicate, held: bool) -> None:
+    assumed = assume(predicate, lambda atom: isinstance(atom, Is) and atom.attribute == PORT, held=held)
+    assert PORT not in mentions(assumed)
+    assert all(holds(assumed, values) == _helped(predicate, values, held) for values in VALUES)

@@ -1,0 +1,81 @@
+"""What is said shorter means the same: tried on every value of a tiny world."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eastgate.policy import ALWAYS, NEVER, And, Is, Known, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
+from eastgate.policy.attributes import METHOD, PORT, Attribute
+from eastgate.symbolic.simplify import both, either, negation
+from tests.engine.brute_force import HEADER, WORLD, atoms_about, holds
+
+
+def _predicates(*attributes: Attribute) -> st.SearchStrategy[list[Predicate]]:
+    atom = st.one_of(*map(atoms_about, attributes))
+    literal = atom | st.builds(Not, atom)
+    few = st.lists(literal, min_size=1, max_size=3).map(tuple)
+    part = literal | st.builds(Or, few) | st.builds(And, few)
+    return st.lists(part, max_size=4)
+
+
+def _everything(*attributes: Attribute) -> Iterator[Mapping[Attribute, Known]]:
+    for values in product(*(WORLD[attribute] for attribute in attributes)):
+        yield dict(zip(attributes, values, strict=True))
+
+
+@pytest.mark.parametrize("attributes", [(METHOD, PORT), (METHOD,), (HEADER, PORT)], ids=str)
+@settings(max_examples=300)
+@given(st.data())
+def test_both_either_and_negation_mean_what_they_say(attributes: tuple[Attribute, ...], data: st.DataObject) -> None:
+    parts = data.draw(_predicates(*attributes))
+    all_of, any_of, none_of = both(parts), either(parts), negation(both(parts))
+    for values in _everything(*attributes):
+        held = [holds(part, values) for part in parts]
+        assert holds(all_of, values) is all(held), values
+        assert holds(any_of, values) is any(held), values
+        assert holds(none_of, values) is not all(held), values
+
+
+def _is(*values: str) -> Predicate:
+    return Is(METHOD, OneOf(frozenset(values)))
+
+
+A, B, AB = _is("a"), _is("b"), _is("a", "b")
+ON_1, ON_2 = (Is(PORT, OneOf(frozenset({port}))) for port in (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("parts", "shorter"),
+    [
+        ([], ALWAYS),
+        ([A, B], NEVER),
+        ([A, AB], A),
+        ([A, Not(A)], NEVER),
+        ([AB, Not(A)], B),
+        ([_is("ab", "b"), Is(METHOD, Prefix("a"))], _is("ab")),
+        ([_is("ab", "ba"), Is(METHOD, Prefix("a")), Is(METHOD, Suffix("b"))], _is("ab")),
+        ([_is("b"), Is(METHOD, Prefix("a"))], NEVER),
+        ([A, Not(Is(METHOD, Present()))], NEVER),
+        ([ON_1, A, AB, ON_1], And((ON_1, A))),
+        ([A, ON_1, AB], And((A, ON_1))),
+        ([A, Or((A, ON_1))], A),
+        ([A, Or((B, ON_1))], And((A, ON_1))),
+        ([A, Or((B, Not(A)))], NEVER),
+        ([A, NEVER], NEVER),
+    ],
+)
+def test_all_of_some_parts_said_shorter(parts: list[Predicate], shorter: Predicate) -> None:
+    assert both(parts) == shorter
+
+
+@pytest.mark.parametrize(
+    ("parts", "shorter"),
+    [([], NEVER), ([A, B], AB), ([A, A], A), ([A, ALWAYS], ALWAYS), ([A, And((A, ON_1))], A)],
+)
+def test_any_of_some_parts_said_shorter(parts: list[Predicate], shorter: Predicate) -> None:
+    assert either(parts) == shorter
