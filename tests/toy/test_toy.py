@@ -111,7 +111,7 @@ def test_one_with_errors_closes_what_it_targets_and_no_more(eastgate: Run) -> No
     shown = eastgate("get", "policies", "-f", "party.yaml", code=2).stdout.splitlines()[1].split()
     assert shown[:7] == ["shop", "cart", "GuestList", "Pod/{app:", "cart}", "UNREADABLE", "1"]
     assert "closed" in eastgate("describe", "pod", "cart", "-f", "party.yaml", code=2).stdout
-    assert "closed" not in eastgate("describe", "pod", "web", "-f", "party.yaml", code=2).stdout
+    assert "closed" not in eastgate("describe", "pod", "web", "-f", "party.yaml").stdout
 
 
 def test_a_misspelt_group_or_version_is_not_left_aside(eastgate: Run) -> None:
@@ -129,9 +129,8 @@ def test_get_lists_policies_and_modes(eastgate: Run) -> None:
         row = eastgate("get", word, "-f", "party.yaml", "-o", "wide").output.splitlines()[1].split()
         assert row[:8] == ["shop", "cart", "GuestList", "Pod/{app:", "cart}", "ALLOW", "1", "1"]
         assert row[8:10] == ["True", "guests"]
-    modes = {
-        line.split()[1]: line.split()[6] for line in eastgate("get", "pods", "-f", "party.yaml").output.splitlines()
-    }
+    pods = [line.split() for line in eastgate("get", "pods", "-f", "party.yaml").output.splitlines()]
+    modes = {cells[1]: cells[6] for cells in pods}
     assert (modes["cart"], modes["web"]) == ("allow-list", "open")
     manifest = json.loads(eastgate("get", "gl", "-f", "party.yaml", "-o", "json").output)
     assert manifest["items"][0]["spec"] == {"app": "cart", "guests": ["web"]}
