@@ -105,7 +105,7 @@ class Plane:
     async def settled(self, nodes: Iterable[str]) -> None:
         """Wait until these proxies run what they are to run; fail where one has rejected something."""
         names = list(nodes)
-        await asyncio.gather(*(self.server.settled(node, _PATIENCE) for node in names))
+        await asyncio.gather(*(self.server.wait_settled(node, _PATIENCE) for node in names))
         for node in names:
             status = self.server.status(node)
             assert status is not None

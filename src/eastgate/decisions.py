@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from eastgate.dialects.base import Condition
-from eastgate.engine.completions import OTHER
 from eastgate.engine.trace import LayerTrace, StageTrace, Trace, trace
 from eastgate.places import Span
 from eastgate.policy import REFUSED_HOST, REFUSED_SPELLING, Answer, Layer, Origin, Outcome, Ruling, Unroutable
 from eastgate.questions import Arrival, Question
+from eastgate.symbolic.cells import OTHER
 from eastgate.unconsidered import Handling, Plane, Standing, Unconsidered, could_change, standing
 
 __all__ = ["Decision"]

@@ -7,6 +7,7 @@ its own; a question is allowed only if every way is.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from eastgate.policy import Request, Unroutable
 from eastgate.policy.attributes import HOST, PORT, UNKNOWN
@@ -28,7 +29,26 @@ from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
 
 __all__ = ["Way", "through_gateway", "through_route"]
 
-Way = tuple[str, tuple[Point, ...], str | None]  # how to call it, its points in order, and the backend's key
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way: `start` is what it begins with and `leads_to` what it ends at, if that is known, both in words.
+
+    `points` are those that it passes, in order; `backend` is the key of the backend that it leads to.
+    """
+
+    start: str
+    points: tuple[Point, ...]
+    backend: str | None = None
+    leads_to: str | None = None
+
+    @property
+    def where(self) -> str:
+        """The whole way, in words."""
+        return self.start if self.leads_to is None else f"{self.start} -> {self.leads_to}"
+
+
+_Beyond = tuple[str | None, NamedPoint | DeadEnd | None, str | None]
 
 
 def through_gateway(
@@ -48,11 +68,11 @@ def through_gateway(
         routes = tuple(routed for routed in routes if routed is not None and routed.route == route) or (None,)
     for routed in routes:
         taken = () if routed is None else (RouteNamed(routed.route.namespace, routed.route.name),)
-        for where, point, backend in _beyond(routed, world):
+        for leads_to, point, backend in _beyond(routed, world):
             points = (entrance, *taken, *(() if point is None else (point,)))
             if (points, backend) not in seen:
                 seen.add((points, backend))
-                yield f"gateway {gateway.key}{where}", points, backend
+                yield Way(f"gateway {gateway.key}", points, backend, leads_to)
 
 
 def through_route(route: Route, request: Request, world: World) -> Iterator[Way]:
@@ -68,7 +88,7 @@ def through_route(route: Route, request: Request, world: World) -> Iterator[Way]
     if not parents:
         named = RouteNamed(route.namespace, route.name)
         guarded = named if _means(route, request) else DeadEnd(Unroutable.NO_ROUTE)
-        yield f"route {route.namespace}/{route.name}", (guarded,), None
+        yield Way(f"route {route.namespace}/{route.name}", (guarded,))
 
 
 def _means(route: Route, request: Request) -> bool:
@@ -88,17 +108,20 @@ def _assumed(parent: ParentRef, request: Request) -> Gateway:
     return Gateway(parent.namespace, parent.name, (listener,))
 
 
-def _beyond(routed: Routed | None, world: World) -> Iterator[tuple[str, NamedPoint | DeadEnd | None, str | None]]:
+def _beyond(
+    routed: Routed | None, world: World
+) -> Iterator[tuple[str | None, NamedPoint | DeadEnd | None, str | None]]:
+    """Yield what is behind a route: in words, as a point where policies may be, and as the key of a backend."""
     if routed is None:
-        yield "", DeadEnd(Unroutable.NO_ROUTE), None
+        yield None, DeadEnd(Unroutable.NO_ROUTE), None
     elif routed.answered:
-        yield "", None, None
+        yield None, None, None
     elif not routed.backends:
-        yield "", DeadEnd(Unroutable.NO_BACKEND), None
+        yield None, DeadEnd(Unroutable.NO_BACKEND), None
     else:
         for ref in routed.backends:
             key = f"{ref.namespace}/{ref.name}"
-            yield f" -> {ref.kind} {key}", _point(ref, world), key if ref.kind in BACKEND_KINDS else None
+            yield f"{ref.kind} {key}", _point(ref, world), key if ref.kind in BACKEND_KINDS else None
 
 
 def _point(ref: BackendRef, world: World) -> NamedPoint | DeadEnd | None:

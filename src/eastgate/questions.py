@@ -330,8 +330,8 @@ def _destinations(question: Question, asked: Request, world: World, settings: Se
             from eastgate.journey import through_gateway  # most questions need no routes
 
             gateway = _declared("Gateway", question.to, world.gateways, settings)
-            for where, points, routed_to in through_gateway(gateway, asked, world, any_host=question.is_bare_message):
-                yield where, points, {**port, **_handshake(question), BACKEND: routed_to}
+            for way in through_gateway(gateway, asked, world, any_host=question.is_bare_message):
+                yield way.where, way.points, {**port, **_handshake(question), BACKEND: way.backend}
         case "backend":
             backend = _declared("Backend", question.to, world.backends, settings)
             point = BackendNamed(backend.namespace, backend.name)
@@ -340,8 +340,8 @@ def _destinations(question: Question, asked: Request, world: World, settings: Se
             from eastgate.journey import through_route
 
             route = _route(question.to, world, settings)
-            for where, points, routed_to in through_route(route, asked, world):
-                yield where, points, {**port, **_handshake(question), BACKEND: routed_to}
+            for way in through_route(route, asked, world):
+                yield way.where, way.points, {**port, **_handshake(question), BACKEND: way.backend}
         case _:
             raise QuestionError(
                 BAD_DESTINATION,

@@ -2,8 +2,8 @@
 
 A short command spends most of its time on importing, and would spend a third of that on `@dataclass(frozen=True,
 slots=True)`: the standard library compiles six functions for each such class. Here one is compiled, `__init__`, and
-the others are shared. Whatever is special is left to the standard library: other options, inherited fields, class
-variables. For type checkers, `fields`, `replace` and `match` there is no difference.
+the others are shared. Whatever is special is left to the standard library: other options, inherited fields. For
+type checkers, `fields`, `replace` and `match` there is no difference.
 """
 
 from __future__ import annotations
@@ -34,10 +34,7 @@ def _is_simple(cls: type) -> bool:
         return False
     if any(hasattr(base, "__dataclass_fields__") for base in cls.__bases__):
         return False
-    return not any(
-        "ClassVar" in annotation or "InitVar" in annotation
-        for annotation in members.get("__annotations__", {}).values()
-    )
+    return not any("InitVar" in annotation for annotation in members.get("__annotations__", {}).values())
 
 
 def _frozen(cls: type, *, eq: bool = True, kw_only: bool = False, **_: bool) -> type:

@@ -37,8 +37,8 @@ def agrees(table: Table, layers: tuple[Layer, ...], request: Request) -> None:
         return
     branch = branch_of(row, request)
     outcome = reference.decide(layers, request)
-    assert branch.allowed == outcome.allowed, (branch, outcome)
-    assert branch.origin == (outcome.rule.origin if outcome.rule else None), (branch, outcome)
+    assert branch.end.allowed == outcome.allowed, (branch, outcome)
+    assert branch.end.origin == (outcome.rule.origin if outcome.rule else None), (branch, outcome)
     verdicts = {"allow": [True], "deny": [False], "if": [True, False]}
     assert outcome.allowed in verdicts[row.cell.verdict]
 
@@ -83,7 +83,7 @@ def test_rows_of_a_service_are_allowed_only_where_every_pod_allows(situation: tu
             asked = request.with_value(SERVICE, key)
             outcomes = [reference.decide(cluster.layers(pod.key), asked) for pod in pods]
             row = row_of(table, asked)
-            assert branch_of(row, asked).allowed == all(one.allowed for one in outcomes)
+            assert branch_of(row, asked).end.allowed == all(one.allowed for one in outcomes)
             refusing = {pod.key for pod, one in zip(pods, outcomes, strict=True) if not one.allowed}
             assert set(row.cell.refusing) <= refusing
 

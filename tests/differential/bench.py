@@ -28,6 +28,7 @@ from tests.attacks.application import Application
 from tests.attacks.conversing import converse
 from tests.differential.asking import HTTP_2, Ask, Caller, Http
 from tests.differential.world import FEDERATED, SETTINGS, WORLD, Manifest
+from tests.patience import PATIENCE
 
 __all__ = ["Answer", "Bench", "authority_of"]
 
@@ -111,11 +112,11 @@ class Bench:
             self._end()
 
     def run(self, task: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(task, self._loop).result(120)
+        return asyncio.run_coroutine_threadsafe(task, self._loop).result(PATIENCE)
 
     def _end(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(PATIENCE)
         self._loop.close()
         self._folder.cleanup()
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.engine.completions import complete
-from eastgate.engine.partial import judge
 from eastgate.policy import (
     ALWAYS,
     AllowAny,
@@ -26,6 +24,8 @@ from eastgate.policy import (
     Suffix,
 )
 from eastgate.policy.attributes import HOST, METHOD, PATH, Attribute, header
+from eastgate.symbolic.completions import complete
+from eastgate.symbolic.judging import judge
 
 TEAM = header("x-team")
 
@@ -54,6 +54,7 @@ def test_a_thousand_prefixes_and_suffixes_do_not_hang(many: int) -> None:
     assert not completion.outcome.allowed
 
 
+@pytest.mark.slow
 def test_many_unknown_attributes_do_not_hang() -> None:
     rules = [rule(n, *never_both(n, a)) for n in range(60) for a in (PATH, HOST, METHOD)]
     completion = complete(layer(*rules), Request({}))
@@ -96,6 +97,7 @@ def test_an_expression_sees_one_text() -> None:
     assert complete(layer(rule(0, red)), Request({TEAM: ("red", "blue")})).outcome.allowed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("many", [60, 1000])
 def test_many_tests_of_an_unknown_header_do_not_hang(many: int) -> None:
     rules = [rule(n, *never_both(n, TEAM)) for n in range(many)]

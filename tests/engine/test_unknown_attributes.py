@@ -19,6 +19,7 @@ from eastgate.policy import (
     Not,
     OneOf,
     Origin,
+    Placement,
     PolicyRef,
     Predicate,
     Prefix,
@@ -59,11 +60,11 @@ def _rule(when: Predicate) -> Rule:
 
 
 def _denying(*when: Predicate) -> list[Layer]:
-    return [Layer("l", Chain((Deny("deny", tuple(map(_rule, when))),)))]
+    return [Layer(Placement(None, "l"), Chain((Deny("deny", tuple(map(_rule, when))),)))]
 
 
 def _allowing(*when: Predicate) -> list[Layer]:
-    return [Layer("l", Chain((AllowAny("allow", tuple(map(_rule, when))),)))]
+    return [Layer(Placement(None, "l"), Chain((AllowAny("allow", tuple(map(_rule, when))),)))]
 
 
 _A, _B, _ENDS = Is(METHOD, Prefix("a")), Is(METHOD, OneOf(frozenset({"b"}))), Is(METHOD, Suffix("b"))

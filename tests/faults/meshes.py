@@ -20,6 +20,7 @@ from eastgate.settings import Settings
 from eastgate.xds.clusters import Address
 from tests.faults.recorder import Recorder
 from tests.faults.worlds import HTTP, Manifest, reading, sa
+from tests.patience import PATIENCE
 
 __all__ = ["SERVER", "Running", "running", "until"]
 
@@ -28,7 +29,7 @@ _numbers = itertools.count()
 E = TypeVar("E")
 
 
-async def until(true: Callable[[], bool], seconds: float = 20.0, what: str = "") -> None:
+async def until(true: Callable[[], bool], seconds: float = PATIENCE, what: str = "") -> None:
     """Waits until something holds that nobody tells of."""
     ends = time.monotonic() + seconds
     while not true():

@@ -25,7 +25,7 @@ from eastgate.mesh.sites import Site
 from eastgate.settings import Settings
 from eastgate.xds.bootstrap import bootstrap
 from eastgate.xds.clusters import Address
-from eastgate.xds.server.events import Acked, Connected, Event
+from eastgate.xds.server.events import Acked, Connected, ServerEvent
 from eastgate.xds.server.resources import EXTENSION
 from eastgate.xds.server.store import Store
 from tests.faults.hammering import hammering
@@ -51,14 +51,14 @@ async def test_a_control_plane_that_goes_and_comes_back_is_not_noticed_by_traffi
             await answers.more("kept out")
             back, sent = asyncio.Event(), mesh.sent()
 
-            def heard(event: Event) -> None:
+            def heard(event: ServerEvent) -> None:
                 if isinstance(event, Connected):
                     back.set()
 
             mesh.mesh.server.listen(heard)
             await mesh.mesh.server.start(address)
             await asyncio.wait_for(back.wait(), _RECONNECTS)
-            await mesh.mesh.server.settled(SERVER)
+            await mesh.mesh.server.wait_settled(SERVER)
             await answers.more("kept out")
             assert mesh.sent() == sent, "it has everything already"
         assert answers.only("allowed", 200)
@@ -77,7 +77,7 @@ async def test_a_change_that_was_made_while_it_was_away_is_enforced_when_it_is_b
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/secret")) == (200, 403)
         accepted = asyncio.Event()
 
-        def heard(event: Event) -> None:
+        def heard(event: ServerEvent) -> None:
             if isinstance(event, Acked) and event.type_url == EXTENSION:
                 accepted.set()
 

@@ -65,7 +65,7 @@ async def test_a_proxy_that_finds_no_control_plane_opens_no_port() -> None:
         assert answers.only("alice", 0)
         assert (await mesh.call("alice")).error == "refused"
         await mesh.mesh.server.start(f"unix:{mesh.mesh.rundir.socket('control-plane')}")
-        await mesh.mesh.server.settled(SERVER, 20)
+        await mesh.mesh.server.wait_settled(SERVER, 20)
         await wait_until_listening([(mesh.target().address, mesh.target().port)], 5)
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/secret")) == (200, 403)
 
@@ -76,7 +76,7 @@ async def test_a_layer_that_is_missing_lets_nothing_through(layer: str) -> None:
     async with running(*_BASE, _API) as mesh:
         assert await mesh.get("alice", "/api/x") == 200
         mesh.mesh.store.update(SERVER, remove=[(EXTENSION, f"{HTTP}/{layer}")])
-        await mesh.mesh.server.settled(SERVER)
+        await mesh.mesh.server.wait_settled(SERVER)
         assert await mesh.get("alice", "/api/x") in (500, 0)
         await mesh.mesh.proxies.run({})
         control_plane, token = mesh.mesh.rundir.socket("control-plane"), mesh.mesh.tokens.issue(SERVER)
@@ -85,7 +85,7 @@ async def test_a_layer_that_is_missing_lets_nothing_through(layer: str) -> None:
         )
         try:
             async with hammering({"alice": lambda: mesh.get("alice", "/api/x")}) as answers:
-                await mesh.mesh.server.settled(SERVER)
+                await mesh.mesh.server.wait_settled(SERVER)
                 await answers.more("alice", 20)
             assert answers.only("alice", 500, 0)
         finally:

@@ -69,7 +69,7 @@ async def test_a_root_is_replaced_without_a_failed_call_and_then_the_old_one_cou
         async with hammering({"alice": lambda: mesh.get("alice", "/"), "bob": lambda: mesh.get("bob", "/")}) as answers:
             await answers.more("alice")
             authority.prepare_root()
-            await mesh.mesh.server.settled(SERVER)
+            await mesh.mesh.server.wait_settled(SERVER)
             # A caller who has not heard of the new root yet goes on with the old one.
             assert await with_old() == 200
             await _activate(mesh, authority, None)
@@ -83,12 +83,12 @@ async def test_a_root_is_replaced_without_a_failed_call_and_then_the_old_one_cou
         assert (await call(mesh.target(), tls=tls, request=HttpRequest())).status == 0
         # The next one comes without mercy: what the roots before signed is worth nothing as soon as they are dropped.
         authority.prepare_root()
-        await mesh.mesh.server.settled(SERVER)
+        await mesh.mesh.server.wait_settled(SERVER)
         second = await mesh.mesh.certificates.context(sa("alice"))
         assert (await call(mesh.target(), tls=second, request=HttpRequest())).status == 200
         await _activate(mesh, authority, timedelta())
         authority.drop_retired()
-        await mesh.mesh.server.settled(SERVER)
+        await mesh.mesh.server.wait_settled(SERVER)
         assert (await call(mesh.target(), tls=second, request=HttpRequest())).status == 0
         assert await mesh.get("alice", "/") == 200
 
@@ -100,4 +100,4 @@ async def _activate(mesh: Running, authority: EmbeddedCa, overlap: timedelta | N
     before = renewed()
     authority.activate_root(overlap)
     await until(lambda: renewed() > before)
-    await mesh.mesh.server.settled(SERVER)
+    await mesh.mesh.server.wait_settled(SERVER)

@@ -12,7 +12,8 @@ import pytest
 
 from eastgate.mesh import mesh as meshes
 from eastgate.mesh import reloading
-from eastgate.mesh.events import Enforced, Event, Noted
+from eastgate.mesh.events import Enforced, MeshEvent, Noted
+from eastgate.mesh.local.watching import watch_changes
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.mesh.reloading import ManifestFiles, Reloading
 from tests.faults.meshes import SERVER, Running, until
@@ -29,11 +30,11 @@ def write(folder: Path, *policies: Manifest) -> None:
 async def test_a_change_that_a_proxy_does_not_answer_is_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(meshes, "_SETTLE", 0.3)
+    monkeypatch.setattr(meshes, "_SETTLE_TIMEOUT", 0.3)
     (tmp_path / "world.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": world(HTTP)}))
     write(tmp_path, allow("all", "alice"))
     files = ManifestFiles([tmp_path])
-    events: list[Event] = []
+    events: list[MeshEvent] = []
     async with LocalMesh(files.read, None, MeshOptions(name=f"stalled-{os.getpid()}"), events.append) as mesh:
         process = mesh.proxies.process(SERVER)
         assert process is not None
@@ -57,13 +58,13 @@ async def test_a_watcher_that_fails_begins_again(tmp_path: Path, monkeypatch: py
     (tmp_path / "world.json").write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": world(HTTP)}))
     write(tmp_path, allow("all", "alice"))
     files = ManifestFiles([tmp_path])
-    events: list[Event] = []
-    watch, failures = reloading.watch_changes, iter([KeyError("no such folder")])
+    events: list[MeshEvent] = []
+    failures = iter([KeyError("no such folder")])
 
     def fail_once(*arguments: object, **options: object) -> object:
         for failure in failures:
             raise failure
-        return watch(*arguments, **options)  # type: ignore[arg-type]
+        return watch_changes(*arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(reloading, "watch_changes", fail_once)
     async with LocalMesh(files.read, None, MeshOptions(name=f"watcher-{os.getpid()}"), events.append) as mesh:

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from eastgate.identity import EmbeddedCa, Svid, client_context, verify_connection, write_svid
 from eastgate.identity.certificates import Period, key_pem, new_key, new_leaf
+from tests.patience import PATIENCE
 
 WEB, DB = "spiffe://cluster.local/ns/shop/sa/web", "spiffe://cluster.local/ns/shop/sa/db"
 PARTNER = "spiffe://partner.example/ns/shop/sa/web"
@@ -73,7 +74,7 @@ def envoy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     with log.open("wb") as output:
         process = subprocess.Popen([*command, "-c", str(config)], stdout=output, stderr=output)
     try:
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE
         while True:
             assert process.poll() is None, log.read_text()[-2000:]
             assert time.monotonic() < end, "Envoy did not start"
@@ -85,13 +86,13 @@ def envoy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         yield port
     finally:
         process.terminate()
-        process.wait(timeout=20)
+        process.wait(timeout=PATIENCE)
 
 
 def greeting(port: int, caller: Svid) -> tuple[str, bytes]:
     context = client_context(caller, HERE.bundles)
     with (
-        socket.create_connection(("127.0.0.1", port), timeout=10) as raw,
+        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as raw,
         context.wrap_socket(raw) as connection,
     ):
         server = verify_connection(connection, HERE.bundles)

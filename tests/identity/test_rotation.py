@@ -19,6 +19,7 @@ from eastgate.identity import (
     Svid,
     SvidExpiredError,
 )
+from tests.patience import PATIENCE
 
 ME = "spiffe://cluster.local/ns/shop/sa/web"
 HOUR = timedelta(hours=1)
@@ -182,7 +183,7 @@ def test_a_valid_svid_is_there_at_once_while_its_renewal_takes_long() -> None:
         stage.source.slow = asyncio.Event()
         await stage.clock.pass_by(first.renew_at - stage.clock.time)
         assert len(stage.source.asked) == 2
-        assert await asyncio.wait_for(stage.rotation.hold(ME), 1) == first
+        assert await asyncio.wait_for(stage.rotation.hold(ME), PATIENCE) == first
         stage.source.slow.set()
         await settle()
         assert stage.rotation.current(ME) != first

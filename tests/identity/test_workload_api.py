@@ -23,6 +23,7 @@ from eastgate.identity import (
     WorkloadApi,
 )
 from tests.identity.fake_agent import END, REFUSE, FakeAgent, answer
+from tests.patience import PATIENCE
 
 WEB, DB = "spiffe://cluster.local/ns/shop/sa/web", "spiffe://cluster.local/ns/shop/sa/db"
 
@@ -110,7 +111,7 @@ def test_svids_outlive_an_agent_that_goes_away_and_comes_back(socket: Path) -> N
                         seen.append(await api.svid(WEB))
                         await asyncio.sleep(0.02)
 
-                await asyncio.wait_for(renewed(), 15)
+                await asyncio.wait_for(renewed(), PATIENCE)
             finally:
                 await asyncio.to_thread(again.stop)
 

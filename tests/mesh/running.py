@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from eastgate.mesh.local import procfs
+from tests.patience import PATIENCE
 
 SHOP = Path(__file__).parents[2] / "examples" / "shop" / "manifests"
 EASTGATE = [sys.executable, "-c", "from eastgate.cli import main; main(prog_name='eastgate')"]
 Event = dict[str, Any]
-PATIENCE = 120.0  # seconds; longer than the mesh itself waits for its proxies
 
 
 class Up:
@@ -46,7 +46,7 @@ class Up:
     def end(self) -> str:
         """Wait for its end; gives what it said on standard error."""
         self.process.wait(PATIENCE)
-        self._reading.join(5)
+        self._reading.join(PATIENCE)
         assert self.process.stdout is not None
         assert self.process.stderr is not None
         if not self.process.stderr.closed:

@@ -8,7 +8,7 @@ import pytest
 
 from eastgate.mesh import closures as closures_module
 from eastgate.mesh.closures import TRUST, Closing, Closures
-from eastgate.xds.server.resources import CLUSTER, EXTENSION, LISTENER, SECRET, Key, Resource
+from eastgate.xds.server.resources import CLUSTER, EXTENSION, LISTENER, SECRET, Resource, ResourceKey
 from eastgate.xds.server.status import Rejection, ResourceState, ResourceStatus
 
 NODE, PORT = "shop/cart", 80
@@ -20,7 +20,7 @@ POLICY = "Kind/shop/p"
 @pytest.fixture(autouse=True)
 def any_body(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bodies of these resources are no messages."""
-    monkeypatch.setattr(closures_module, "obstacle", lambda _: None)
+    monkeypatch.setattr(closures_module, "find_obstacle", lambda _: None)
 
 
 def _resources(version: str = "1") -> list[Resource]:
@@ -32,22 +32,22 @@ def _trust(version: str = "1") -> list[Resource]:
     return [Resource(SECRET, "trust", version.encode())]
 
 
-def _guard(closures: Closures, version: str = "1", trust: str = "1") -> dict[Key, bytes]:
+def _guard(closures: Closures, version: str = "1", trust: str = "1") -> dict[ResourceKey, bytes]:
     return {one.key: one.body for one in closures.guard(NODE, PORT, _resources(version), _trust(trust), CLOSING)}
 
 
-def _reject(closures: Closures, key: Key, version: str = "1") -> None:
+def _reject(closures: Closures, key: ResourceKey, version: str = "1") -> None:
     body = Resource(*key, version.encode()).version
     closures.reject(NODE, key, Rejection(body, "no", frozenset({POLICY}), datetime.now(UTC)))
 
 
-def _states(*but: Key) -> dict[Key, ResourceState]:
+def _states(*but: ResourceKey) -> dict[ResourceKey, ResourceState]:
     keys = [RULES, OUTER, CLOSING.audit, TRUST]
     return {key: ResourceState.WAITING if key in but else ResourceState.ACCEPTED for key in keys}
 
 
 @pytest.mark.parametrize("key", [WHO, RULES, OUTER, TRUST])
-def test_whatever_decides_closes_the_port_when_it_is_rejected(key: Key) -> None:
+def test_whatever_decides_closes_the_port_when_it_is_rejected(key: ResourceKey) -> None:
     closures = Closures()
     _reject(closures, key)
     assert _guard(closures)[WHO] == b"closed"
@@ -57,7 +57,7 @@ def test_whatever_decides_closes_the_port_when_it_is_rejected(key: Key) -> None:
 
 
 @pytest.mark.parametrize("key", [CLOSING.audit, (CLUSTER, "app/80")])
-def test_what_decides_nothing_closes_nothing(key: Key) -> None:
+def test_what_decides_nothing_closes_nothing(key: ResourceKey) -> None:
     closures = Closures()
     _reject(closures, key)
     assert _guard(closures)[WHO] == b"1"

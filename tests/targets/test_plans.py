@@ -32,9 +32,10 @@ from eastgate.policy import (
     Stage,
 )
 from eastgate.policy.attributes import ADDRESS, METHOD, PATH, SERVICE, Attribute, header
+from eastgate.symbolic.trees import Choice, choice
 from eastgate.targets.envoy import Inexpressible, PortPlan, Verdict, plan_port
 from eastgate.targets.envoy.combining import unread
-from eastgate.targets.envoy.decisions import Choice, choice, name_of
+from eastgate.targets.envoy.decisions import name_of
 from eastgate.xds.server.resources import EXTENSION, LISTENER
 from tests.differential.bench import authority_of
 from tests.differential.world import WORLD
@@ -74,7 +75,7 @@ def test_a_verdict_is_named_after_the_rule_in_one_word(origin: Origin | None, na
         (choice([(Not(Is(METHOD, Present())), YES)], NO), False),
     ],
 )
-def test_bytes_that_are_not_read_come_in_only_where_all_of_http_would(node: Choice, allowed: bool) -> None:
+def test_bytes_that_are_not_read_come_in_only_where_all_of_http_would(node: Choice[Verdict], allowed: bool) -> None:
     found = unread(node)
     assert isinstance(found, Verdict)
     assert found.allowed is allowed

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from eastgate.dialects.base import Condition
 from eastgate.policy import Is, OneOf, Origin, PolicyRef, Rule
 from eastgate.policy.attributes import IDENTITY
-from eastgate.policy.spiffe import service_account_id
+from eastgate.policy.service_accounts import service_account_id
 from eastgate.schema.kubernetes import is_audit
 from eastgate.settings import Settings
 from eastgate.sources import Document

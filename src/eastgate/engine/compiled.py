@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from eastgate.engine.clauses import Filed
-from eastgate.engine.completions import complete
 from eastgate.engine.conditions import compile_condition
 from eastgate.engine.search import build_search
 from eastgate.engine.table import Table, build_table
@@ -31,6 +30,7 @@ from eastgate.policy import (
     consents,
 )
 from eastgate.policy.attributes import IDENTITY, PORT
+from eastgate.symbolic.completions import complete
 
 __all__ = ["Finder", "Program", "Verdict", "compile_layers"]
 
@@ -104,7 +104,7 @@ def _compile_layer(layer: Layer, verdicts: Verdicts) -> Finder:
     decide = _compile_selector(layer, [_compile_chain(steps) for steps in chains])
 
     def decide_carefully(request: Request) -> Verdict:
-        if request.open or request.refused_path or request.respelled_path:
+        if request.incomplete or request.refused_path or request.respelled_path:
             return with_care(request)
         try:
             return decide(request)

@@ -7,8 +7,8 @@ from functools import partial
 
 from eastgate.dialects.linting import EmptyList, Finding, codes, locating
 from eastgate.dialects.linting.ports import unexposed_ports as unexposed
-from eastgate.lint.ground import Ground, Policy
 from eastgate.lint.hooks import statements_of
+from eastgate.lint.inventory import Inventory, Policy
 from eastgate.lint.solving import is_possible
 from eastgate.places import Span
 from eastgate.policy import And, Is, OneOf, Or, Predicate, Rule, atoms
@@ -18,9 +18,9 @@ from eastgate.sources.node import Node
 __all__ = ["impossible_rules", "unexposed_ports"]
 
 
-def impossible_rules(ground: Ground) -> Iterator[Finding]:
+def impossible_rules(inventory: Inventory) -> Iterator[Finding]:
     """Tell of rules with an empty list, or with conditions that exclude each other."""
-    for policy in ground.policies:
+    for policy in inventory.policies:
         statements = statements_of(policy)
         for rule in statements.rules:
             yield from _impossible(policy, rule, statements.empty_list)
@@ -51,19 +51,19 @@ def _parts(predicate: Predicate) -> Iterator[Predicate]:
 
 
 def _every(predicate: Predicate) -> Iterator[Predicate]:
-    """A predicate, and all that it is made of."""
+    """Return a predicate, and all that it is made of."""
     yield predicate
     for part in predicate.parts if isinstance(predicate, And | Or) else ():
         yield from _every(part)
 
 
-def _is_empty(part: Predicate) -> bool:
-    """The meaning of an empty list: nothing of anything."""
-    match part:
+def _is_empty(predicate: Predicate) -> bool:
+    """Tell whether it is what an empty list means: nothing of anything."""
+    match predicate:
         case Or(parts):
-            return all(_is_empty(one) for one in parts)
+            return all(_is_empty(part) for part in parts)
         case And(parts):
-            return any(_is_empty(one) for one in parts)
+            return any(_is_empty(part) for part in parts)
         case Is(_, OneOf(values)):
             return not values
         case _:
@@ -71,7 +71,7 @@ def _is_empty(part: Predicate) -> bool:
 
 
 def _empty_node(document: Span, within: Span | None) -> Span | None:
-    """The first empty list or mapping within a rule."""
+    """Find the first empty list or mapping within a rule."""
     start = (within.line, within.column) if within else (0, 0)
     end = (within.end_line, within.end_column) if within else (1 << 60, 0)
 
@@ -89,11 +89,11 @@ def _empty_node(document: Span, within: Span | None) -> Span | None:
 # Ports
 
 
-def unexposed_ports(ground: Ground) -> Iterator[Finding]:
+def unexposed_ports(inventory: Inventory) -> Iterator[Finding]:
     """Tell of ports in rules that none of the workloads declares."""
-    for policy in ground.policies:
+    for policy in inventory.policies:
         rules = statements_of(policy).rules
-        yield from unexposed(policy, [port for rule in rules for port in _ports(policy, rule)], ground)
+        yield from unexposed(policy, [port for rule in rules for port in _ports(policy, rule)], inventory)
 
 
 def _ports(policy: Policy, rule: Rule) -> Iterator[tuple[int | str, Callable[[], Span | None]]]:

@@ -95,5 +95,5 @@ def _uri(file: str) -> str:
 
 def _fingerprint(finding: Finding) -> str:
     """The same for the same finding after lines were added above it."""
-    told = "\n".join((finding.code.id, finding.message, *finding.subjects[:1]))
-    return hashlib.sha256(told.encode()).hexdigest()[:32]
+    text = "\n".join((finding.code.id, finding.message, *finding.subjects[:1]))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

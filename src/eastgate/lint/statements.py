@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from eastgate.lint.ground import Policy
 from eastgate.lint.hooks import statements_of
+from eastgate.lint.inventory import Policy
 from eastgate.places import Span
 from eastgate.policy import AccountsOf, Is, OneOf, Predicate, Suffix, atoms
 from eastgate.policy.attributes import IDENTITY, MESH_NAME
-from eastgate.policy.spiffe import account_of, trust_domain_of
+from eastgate.policy.service_accounts import account_of
+from eastgate.policy.spiffe import trust_domain_of
 from eastgate.settings import Settings
+from eastgate.symbolic.names import parse_account_name
 
-__all__ = ["Caller", "callers", "named"]
+__all__ = ["Caller", "callers", "callers_in"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Caller:
     trust_domain: str | None = None
 
     @property
-    def written(self) -> tuple[str, ...]:
+    def spellings(self) -> tuple[str, ...]:
         """The ways to write it, the most exact first."""
         if self.namespace is None or self.account is None:
             return (self.identity,)
@@ -39,10 +41,10 @@ class Caller:
 def callers(policy: Policy, settings: Settings) -> Iterator[Caller]:
     """List every client that a policy names."""
     for naming in statements_of(policy).naming:
-        yield from named(naming.when, naming.span, settings)
+        yield from callers_in(naming.when, naming.span, settings)
 
 
-def named(predicate: Predicate, span: Span | None, settings: Settings) -> Iterator[Caller]:
+def callers_in(predicate: Predicate, span: Span | None, settings: Settings) -> Iterator[Caller]:
     """List every client that a predicate names."""
     for atom in atoms(predicate):
         if isinstance(atom, Is):
@@ -73,10 +75,9 @@ def _mesh(name: str, span: Span | None, settings: Settings) -> Caller:
     """A name in Linkerd's form, `account.namespace.serviceaccount.identity.<control plane>.<domain>`."""
     if name.startswith("spiffe://"):
         return _spiffe(name, span)
-    head, found, tail = name.partition(".serviceaccount.identity.")
-    account, dot, namespace = head.partition(".")
-    if not found or not dot or "." in namespace:
+    parts = parse_account_name(name)
+    if parts is None or "." in parts.account:
         return Caller(name, span)
-    own = settings.mesh_name(namespace, account).partition(".serviceaccount.identity.")[2]
-    domain = settings.trust_domain if tail == own else tail.partition(".")[2]
-    return Caller(name, span, namespace, account, domain)
+    own = settings.mesh_name(parts.namespace, parts.account) == name
+    domain = settings.trust_domain if own else parts.tail.partition(".")[2]
+    return Caller(name, span, parts.namespace, parts.account, domain)

@@ -11,16 +11,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from eastgate.xds.doors import Door
-from eastgate.xds.limits import obstacle
+from eastgate.xds.inbound_port import InboundPort
+from eastgate.xds.limits import find_obstacle
 from eastgate.xds.listeners import closing_listener
 from eastgate.xds.rbac import AUDIT, filter_name
-from eastgate.xds.server.resources import EXTENSION, LISTENER, SECRET, Key, Resource, short
+from eastgate.xds.server.resources import EXTENSION, LISTENER, SECRET, Resource, ResourceKey, short_type
 from eastgate.xds.server.status import Rejection, ResourceState, ResourceStatus
 
 __all__ = ["TRUST", "Closing", "Closure", "Closures", "closing_of"]
 
-TRUST: Final[Key] = (SECRET, "trust")  # the trust bundles, for all ports of a proxy
+TRUST: Final[ResourceKey] = (SECRET, "trust")  # the trust bundles, for all ports of a proxy
 # A proxy that rejects one of these may allow more than it should.
 _DECIDING: Final = frozenset({LISTENER, EXTENSION, SECRET})
 PortKey: TypeAlias = tuple[str, int]  # a proxy and a port
@@ -53,14 +53,14 @@ class Closing:
     """
 
     listener: Resource
-    outer: Key
-    audit: Key
+    outer: ResourceKey
+    audit: ResourceKey
 
 
-def closing_of(door: Door) -> Closing:
+def closing_of(inbound: InboundPort) -> Closing:
     """Return the resources that close a port."""
-    audit = EXTENSION, filter_name(door.port, AUDIT)
-    return Closing(closing_listener(door), (LISTENER, f"inbound/{door.port}"), audit)
+    audit = EXTENSION, filter_name(inbound.port, AUDIT)
+    return Closing(closing_listener(inbound), (LISTENER, f"inbound/{inbound.port}"), audit)
 
 
 class Closures:
@@ -68,10 +68,11 @@ class Closures:
 
     def __init__(self) -> None:
         self.closed: dict[PortKey, Closure] = {}
-        self._rejected: dict[str, dict[tuple[Key, str], Rejection]] = {}  # by version: it is never tried again
-        self._awaited: dict[str, dict[int, frozenset[Key] | None]] = {}  # what opens a port once it is accepted, if any
+        self._rejected: dict[str, dict[tuple[ResourceKey, str], Rejection]] = {}  # by version: it is never tried again
+        # By node and port: the resources whose acceptance opens the port, if any do.
+        self._awaited: dict[str, dict[int, frozenset[ResourceKey] | None]] = {}
 
-    def reject(self, node: str, key: Key, rejection: Rejection) -> None:
+    def reject(self, node: str, key: ResourceKey, rejection: Rejection) -> None:
         """Remember that a proxy has rejected a resource."""
         self._rejected.setdefault(node, {})[key, rejection.version] = rejection
 
@@ -126,7 +127,9 @@ class Closures:
         if removed:
             return [resource for resource in resources if resource.key not in (closing.listener.key, closing.outer)]
         sendable = [
-            resource for resource in resources if resource.key != closing.listener.key and obstacle(resource) is None
+            resource
+            for resource in resources
+            if resource.key != closing.listener.key and find_obstacle(resource) is None
         ]
         return [*sendable, closing.listener]
 
@@ -135,9 +138,9 @@ class Closures:
         for resource in resources:
             rejection = rejected.get((resource.key, resource.version))
             if rejection is not None:
-                reason = f"its proxy rejected the {short(resource.type_url)} {resource.name}: {rejection.message}"
+                reason = f"its proxy rejected the {short_type(resource.type_url)} {resource.name}: {rejection.message}"
                 return Closure(node, port, tuple(sorted(rejection.policies)), reason)
-            problem = obstacle(resource) if resource.policies else None
+            problem = find_obstacle(resource) if resource.policies else None
             if problem is not None:
                 return Closure(node, port, tuple(sorted(resource.policies)), problem)
         return None
@@ -146,7 +149,7 @@ class Closures:
         """Return whether a closing listener stands at some port of this proxy."""
         return node in self._awaited
 
-    def open(self, node: str, states: Mapping[Key, ResourceState]) -> bool:
+    def open(self, node: str, states: Mapping[ResourceKey, ResourceState]) -> bool:
         """Open the ports of which the proxy has accepted everything else; return whether there are any."""
         waiting = self._awaited.get(node, {})
         ready = [

@@ -20,14 +20,15 @@ from eastgate.mesh.closures import TRUST, Closure, Closures, closing_of
 from eastgate.mesh.sites import Site, identity_of, known_identities, upstreams
 from eastgate.policy import PolicyRef
 from eastgate.settings import OpenRequests
-from eastgate.targets.envoy import Caller, Inexpressible, PortPlan, plan_port
+from eastgate.symbolic.callers import CallerCell
+from eastgate.targets.envoy import Inexpressible, PortPlan, plan_port
 from eastgate.targets.envoy.decisions import policy_name
-from eastgate.xds.doors import Door
+from eastgate.xds.inbound_port import InboundPort
 from eastgate.xds.secrets import svid_secret, trust_secret
-from eastgate.xds.server.resources import Key, Resource
+from eastgate.xds.server.resources import Resource, ResourceKey
 from eastgate.xds.server.status import ProxyStatus, Rejection
 from eastgate.xds.server.store import Store
-from eastgate.xds.sidecar import Outbound, deciding, inbound_resources, outbound_resources
+from eastgate.xds.sidecar import Outbound, inbound_resources, outbound_resources, shared_resources
 from eastgate.xds.tokens import TokenIdentity
 
 __all__ = ["Enforcement"]
@@ -92,7 +93,7 @@ class Enforcement:
 
     # What proxies make of it
 
-    def reject(self, node: str, key: Key, rejection: Rejection) -> None:
+    def reject(self, node: str, key: ResourceKey, rejection: Rejection) -> None:
         """Close the ports of a resource that a proxy has rejected."""
         if node in self.sites:
             self._closures.reject(node, key, rejection)
@@ -131,7 +132,7 @@ class Enforcement:
 
     # Open requests
 
-    def end_requests(self, node: str, port: int, caller: Caller) -> None:
+    def end_requests(self, node: str, port: int, caller: CallerCell) -> None:
         """Close the connections on which a caller makes requests at a port, and nobody else's."""
         self._ended.setdefault((node, port), Counter())[str(caller)] += 1
         self.store.put(node, self._build(node))
@@ -160,7 +161,7 @@ class Enforcement:
         ends_requests = self.authority.settings.open_requests is OpenRequests.END
         for port, bound in sorted(site.ports.items()):
             ended = self._ended.get((node, port), Counter())
-            inbound = Door(node, site.address, port, bound, by_address, self.tokens, ends_requests, ended)
+            inbound = InboundPort(node, site.address, port, bound, by_address, self.tokens, ends_requests, ended)
             plan = self.plan(node, port)
             resources = list(inbound_resources(inbound, plan, site.apps[port], self._shared_resources(plan)))
             published += self._closures.guard(node, port, resources, trust, closing_of(inbound))
@@ -174,7 +175,7 @@ class Enforcement:
         """Return the resources that decide: the same for all workloads with the same plan."""
         resources = self._shared.get(plan)
         if resources is None:
-            resources = self._shared[plan] = deciding(plan, self.tokens)
+            resources = self._shared[plan] = shared_resources(plan, self.tokens)
         return resources
 
     def _outbound_resources(self, site: Site) -> tuple[Resource, ...]:

@@ -71,7 +71,7 @@ class Enforced:
 
 @dataclass(frozen=True, slots=True)
 class PartlyEnforced:
-    """A change is in force, but not all of it: ports in `closed` cannot enforce what they should, and refuse everybody.
+    """A change is in force in part: ports in `closed` cannot enforce what they should, and refuse everybody.
 
     `missing` names the resources that a proxy has not accepted.
     """

@@ -52,10 +52,9 @@ from eastgate.settings import Settings
 from eastgate.unconsidered import Callers, Handling, Unconsidered, UnreadObjects, counted
 from eastgate.world import World
 from eastgate.xds.clusters import Address
-from eastgate.xds.server.events import Acked, Rejected
-from eastgate.xds.server.events import Event as ServerEvent
+from eastgate.xds.server.events import Acked, ResourceRejected, ServerEvent
 from eastgate.xds.server.metrics import Metrics as ServerMetrics
-from eastgate.xds.server.resources import short
+from eastgate.xds.server.resources import short_type
 from eastgate.xds.server.server import AdsServer
 from eastgate.xds.server.status import Rejection, ResourceState
 from eastgate.xds.server.store import Store
@@ -236,7 +235,7 @@ class LocalMesh:
         status = self.server.status(node)
         for resource in status.resources if status is not None else ():
             if resource.state is ResourceState.REJECTED or not resource.confirmed:
-                yield f"{node} {short(resource.type_url)} {resource.name}"
+                yield f"{node} {short_type(resource.type_url)} {resource.name}"
 
     async def _deploy(self, authority: Authority, timeout: float) -> None:
         world = authority.world
@@ -272,11 +271,11 @@ class LocalMesh:
 
     async def _settle(self, nodes: Collection[str], timeout: float) -> None:
         """Wait until these proxies have acknowledged everything, including the ports that open again."""
-        await asyncio.gather(*(self.server.settled(node, timeout) for node in nodes))
+        await asyncio.gather(*(self.server.wait_settled(node, timeout) for node in nodes))
         closed = [node for node in nodes if self._close_unconfirmed(node)]
-        await asyncio.gather(*(self.server.settled(node, timeout) for node in closed))
+        await asyncio.gather(*(self.server.wait_settled(node, timeout) for node in closed))
         opened = [node for node in nodes if self._open_ports(node)]
-        await asyncio.gather(*(self.server.settled(node, timeout) for node in opened))
+        await asyncio.gather(*(self.server.wait_settled(node, timeout) for node in opened))
 
     def _close_unconfirmed(self, node: str) -> bool:
         """Close the ports of resources that a proxy may have accepted unread: the old may still be in force."""
@@ -334,8 +333,8 @@ class LocalMesh:
     def _on_server_event(self, event: ServerEvent) -> None:
         if isinstance(event, Acked):
             self._open_ports(event.node)
-        elif isinstance(event, Rejected):
-            what = f"the proxy of {event.node} rejected the {short(event.type_url)} {event.name}"
+        elif isinstance(event, ResourceRejected):
+            what = f"the proxy of {event.node} rejected the {short_type(event.type_url)} {event.name}"
             self.emit(Noted(printable(f"{what}: {event.rejection.message}"), trouble=True))
             self.enforcement.reject(event.node, (event.type_url, event.name), event.rejection)
             self._report_closures()

@@ -79,7 +79,7 @@ class ManifestFiles:
         return authority
 
     def check_unread(self, world: World, manifests: Manifests) -> None:
-        """Raises ManifestError where nothing is to be enforced because of what is not read."""
+        """Raise ManifestError where nothing is to be enforced because of objects that are not read."""
         unconsidered = unread_at_workloads(world, manifests.unread)
         if standing(unconsidered, self._unread, allowed=True) is Standing.UNDECIDED:
             message = f"what would be enforced may be too wide: {'; '.join(told(unconsidered))}"
@@ -93,7 +93,7 @@ class ManifestFiles:
         """Read the manifests as they are now, valid or not."""
         return read_manifests(self.paths, settings, bounds=self.bounds)
 
-    def read_at_rest(self, settings: Settings) -> Reading:
+    def read_at_rest(self, settings: Settings) -> ManifestReading:
         """Read the manifests as they are now, and note which files are unreliable: being written, or emptied."""
         before = stamps(self.watched, self.bounds)
         unfinished = {
@@ -107,7 +107,7 @@ class ManifestFiles:
         stamped = before.keys() | after.keys() | self._rested.keys()
         self._rested = {path: stamp for path, stamp in after.items() if path not in unfinished}
         rendered = bool(unfinished) and any(file not in stamped for file in (*files_in_force, *_files(manifests)))
-        return Reading(manifests, frozenset(unfinished), frozenset(emptied - unfinished), rendered)
+        return ManifestReading(manifests, frozenset(unfinished), frozenset(emptied - unfinished), rendered)
 
     @property
     def watched(self) -> tuple[str | os.PathLike[str], ...]:
@@ -122,7 +122,7 @@ class ManifestFiles:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ManifestReading:
     """The manifests that were read, the files that are being written, those that were emptied, and whether others were
     rendered.
 
@@ -276,7 +276,7 @@ class Reloading:
                 self._mesh.emit(Noted(f"a change could not be enforced: {reason}", trouble=True))
             self._next_read = self._failure.next_pause()
 
-    def _report_waiting(self, reading: Reading) -> float | None:
+    def _report_waiting(self, reading: ManifestReading) -> float | None:
         """Report files that were waited for long; return the seconds until the next read."""
         for path in self._pending.take_overdue(reading.unfinished | reading.emptied, time.monotonic()):
             why = "is empty: remove it to remove what it said"

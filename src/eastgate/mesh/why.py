@@ -11,12 +11,11 @@ from eastgate.decisions import Decision
 from eastgate.engine.trace import trace
 from eastgate.mesh.access_log import UNREACHABLE, Observation, rule_of
 from eastgate.mesh.deciders import Decider, Deciders, caller_name, describe_handshake
-from eastgate.policy import Request
+from eastgate.policy import Request, is_network
 from eastgate.policy.attributes import query
 from eastgate.printable import printable
 from eastgate.questions import NOT_DECLARED, Question, QuestionError
 from eastgate.targets.envoy.decisions import OPEN, name_of, policy_name
-from eastgate.targets.envoy.flow import is_network
 
 __all__ = ["Comparison", "Explain", "Why", "explain_observation"]
 

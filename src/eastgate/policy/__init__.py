@@ -3,7 +3,6 @@
 from eastgate.policy.attachments import Attachment, Stances
 from eastgate.policy.levels import at_port, is_network, needs_http
 from eastgate.policy.matchers import (
-    AccountsOf,
     InNetwork,
     Known,
     Matcher,
@@ -54,6 +53,7 @@ from eastgate.policy.rules import (
     Step,
     rules_of,
 )
+from eastgate.policy.service_accounts import AccountsOf
 
 __all__ = [
     "ALWAYS",

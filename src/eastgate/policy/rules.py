@@ -178,6 +178,11 @@ class Chain:
             if observed or not isinstance(stage, Observe):
                 yield from rules_of(stage)
 
+    def atoms(self, *, observed: bool) -> Iterator[Is | Computed]:
+        """Every atom of its rules, in order; with `observed`, also of rules that only are."""
+        for rule in self.rules(observed=observed):
+            yield from atoms(rule.when)
+
 
 def _looked_at(stages: tuple[Stage, ...]) -> frozenset[Attribute]:
     """The attributes that can change the outcome. What is only observed cannot."""
@@ -219,7 +224,7 @@ class Layer:
 
     def atoms(self, *, observed: bool) -> Iterator[Is | Computed]:
         """Every atom of the selector and of the rules, in order; with `observed`, also of rules that only are."""
-        predicates = [case.when for case in self.cases]
-        predicates += [rule.when for chain in self.chains for rule in chain.rules(observed=observed)]
-        for predicate in predicates:
-            yield from atoms(predicate)
+        for case in self.cases:
+            yield from atoms(case.when)
+        for chain in self.chains:
+            yield from chain.atoms(observed=observed)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from eastgate.diagnostics import Reporter
 from eastgate.printable import printable
 from eastgate.sources.bounds import ANYWHERE, Bounds, around
-from eastgate.sources.codes import KUSTOMIZE_MISSING, LEADS_OUT, REMOTE_BASE
+from eastgate.sources.codes import KUSTOMIZE_FAILED, KUSTOMIZE_MISSING, LEADS_OUT, REMOTE_BASE
 from eastgate.sources.node import Plain
 from eastgate.sources.roots import read_nodes
 
@@ -56,7 +56,7 @@ class Kustomized:
 
 @dataclass(slots=True, eq=False)
 class Kustomization:
-    """One kustomization: its folder, the name of its file there, its kind, and every string in it."""
+    """A kustomization: its folder, the name of its file there, its kind, and every string in it."""
 
     folder: str
     file: str
@@ -67,17 +67,17 @@ class Kustomization:
     """Everything in it that may be the name of a file."""
 
     def names(self) -> Iterator[str]:
-        """The paths that it may name."""
+        """Yield the paths that it may name."""
         for word in self.words:
-            for one in {word, word.partition("=")[2]}:
-                if one and "\n" not in one and "\0" not in one:
-                    yield os.path.normpath(os.path.join(self.folder, one))
+            for name in {word, word.partition("=")[2]}:
+                if name and "\n" not in name and "\0" not in name:
+                    yield os.path.normpath(os.path.join(self.folder, name))
 
 
 def is_kustomization(entries: Iterable[str]) -> str | None:
     """Return the name of the kustomization among the entries of a folder."""
-    found = set(entries)
-    return next((name for name in FILES if name in found), None)
+    names = set(entries)
+    return next((name for name in FILES if name in names), None)
 
 
 def kustomization_in(folder: str) -> Kustomization | None:
@@ -113,50 +113,58 @@ def _words(value: Plain) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | dict):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _words(one)
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _words(part)
 
 
-def roots(found: Iterable[Kustomization]) -> list[Kustomization]:
+def roots(kustomizations: Iterable[Kustomization]) -> list[Kustomization]:
     """Return those that no other one takes in: what people build. Of a circle it is one, which cannot be rendered."""
-    places = {os.path.realpath(one.folder): one for one in found}
-    taken = {path for place, one in places.items() for path in _paths(one) if path != place}
-    tops = [one for place, one in places.items() if not one.is_component and place not in taken]
-    reached = set(built(tops, places.values()))
-    for one in places.values():
-        if one not in reached and not one.is_component:
-            tops.append(one)
-            reached.update(built([one], places.values()))
+    by_path = {os.path.realpath(kustomization.folder): kustomization for kustomization in kustomizations}
+    taken = {path for path_of, kustomization in by_path.items() for path in _paths(kustomization) if path != path_of}
+    tops = [
+        kustomization
+        for path_of, kustomization in by_path.items()
+        if not kustomization.is_component and path_of not in taken
+    ]
+    reached = set(built(tops, by_path.values()))
+    for kustomization in by_path.values():
+        if kustomization not in reached and not kustomization.is_component:
+            tops.append(kustomization)
+            reached.update(built([kustomization], by_path.values()))
     return tops
 
 
-def built(tops: Iterable[Kustomization], found: Iterable[Kustomization]) -> list[Kustomization]:
+def built(tops: Iterable[Kustomization], kustomizations: Iterable[Kustomization]) -> list[Kustomization]:
     """Return what is rendered with some kustomizations: themselves, and those among others that they take in."""
-    places = {os.path.realpath(one.folder): one for one in found}
+    by_path = {os.path.realpath(kustomization.folder): kustomization for kustomization in kustomizations}
     waiting, taken = list(tops), dict[str, Kustomization]()
     while waiting:
         here = waiting.pop()
-        if (place := os.path.realpath(here.folder)) not in taken:
-            taken[place] = here
-            waiting += [places[path] for path in _paths(here) if path in places]
+        if (folder := os.path.realpath(here.folder)) not in taken:
+            taken[folder] = here
+            waiting += [by_path[path] for path in _paths(here) if path in by_path]
     return list(taken.values())
 
 
-def _paths(one: Kustomization) -> Iterator[str]:
-    return (os.path.realpath(os.path.join(one.folder, entry)) for entry in one.parts if "\0" not in entry)
+def _paths(kustomization: Kustomization) -> Iterator[str]:
+    return (
+        os.path.realpath(os.path.join(kustomization.folder, entry))
+        for entry in kustomization.parts
+        if "\0" not in entry
+    )
 
 
 def rivals(tops: Iterable[Kustomization]) -> list[Kustomization]:
     """Return those that build on the same resources, as overlays for several places do: only one can be meant."""
     takers: dict[str, list[Kustomization]] = {}
     for top in tops:
-        for path in _taken(top):
+        for path in _resources_of(top):
             takers.setdefault(path, []).append(top)
-    shared = {id(one) for several in takers.values() if len(several) > 1 for one in several}
+    shared = {id(rival) for several in takers.values() if len(several) > 1 for rival in several}
     return [top for top in tops if id(top) in shared]
 
 
-def _taken(top: Kustomization) -> set[str]:
+def _resources_of(top: Kustomization) -> set[str]:
     """Return the files and folders that a kustomization takes resources from, by way of others too."""
     waiting, taken = [top], set[str]()
     while waiting and len(taken) < _MOST_FOLDERS:
@@ -186,15 +194,15 @@ def parts(folder: str, follow: bool, reporter: Reporter) -> list[str] | None:
             continue
         seen[real] = here
         if len(seen) > _MOST_FOLDERS:
-            reporter.report(f"`{printable(folder)}` takes in more than {_MOST_FOLDERS} folders")
+            reporter.report(KUSTOMIZE_FAILED, f"`{printable(folder)}` takes in more than {_MOST_FOLDERS} folders")
             return None
-        told = kustomization_in(here)
-        if told is None:
+        kustomization = kustomization_in(here)
+        if kustomization is None:
             continue
-        file = os.path.join(here, told.file)
+        file = os.path.join(here, kustomization.file)
         if bounds is None:
             bounds = ANYWHERE if follow else around(file)
-        for entry in told.parts:
+        for entry in kustomization.parts:
             path = os.path.join(here, entry)
             if not os.path.lexists(path):
                 if _REMOTE.search(entry):

@@ -1,4 +1,4 @@
-"""What kustomizations are when rendered: `kustomize`, or the one in `kubectl`, runs with limits of time and size."""
+"""Renders kustomizations: runs `kustomize`, or the one in `kubectl`, with limits of time and size."""
 
 from __future__ import annotations
 
@@ -27,18 +27,17 @@ class Renderer:
 
     def __init__(self, path: str | None = None) -> None:
         self._commands = [
-            (found, words)
+            (program, words)
             for name, *words in (("kustomize", "build"), ("kubectl", "kustomize"))
-            if (found := shutil.which(name, path=path))
+            if (program := shutil.which(name, path=path))
         ]
 
     @property
     def is_there(self) -> bool:
-        """Whether there is a program that renders."""
         return bool(self._commands)
 
     def render(self, folder: str, reporter: Reporter) -> bytes | None:
-        """Return the manifests that a kustomization stands for; None, and a finding, where there are none to be had."""
+        """Render a kustomization; None, and a finding, where that fails."""
         program, words = self._commands[0]
         command = " ".join((os.path.basename(program), *words, printable(folder)))
         with tempfile.TemporaryDirectory(prefix="eastgate-") as empty, tempfile.TemporaryFile() as errors:
@@ -105,8 +104,8 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _reason(written: bytes) -> str:
-    lines = [line.strip() for line in written.decode("utf-8", "replace").splitlines() if line.strip()]
+def _reason(stderr: bytes) -> str:
+    lines = [line.strip() for line in stderr.decode("utf-8", "replace").splitlines() if line.strip()]
     wanted = next(
         (line for line in lines if line.lower().startswith("error")), lines[-1] if lines else "no reason given"
     )

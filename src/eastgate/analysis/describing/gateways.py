@@ -115,7 +115,7 @@ def describe_backend(cluster: Cluster, backend: Backend) -> Description:
         "port": backend.port,
         "path": backend.path,
     }
-    way: Way = ("the backend alone", (point,), backend.key)
+    way = Way("the backend alone", (point,), backend.key)
     return Description(
         (
             value("kind", "Kind", backend.kind),
@@ -147,7 +147,7 @@ def _route_lines(route: Route) -> list[str]:
 
 def _points(ways: Iterable[Way]) -> list[NamedPoint]:
     """Return the points of enforcement on some ways, each once, gateways first."""
-    points = dict.fromkeys(point for _, points, _ in ways for point in points if isinstance(point, NamedPoint))
+    points = dict.fromkeys(point for way in ways for point in way.points if isinstance(point, NamedPoint))
     order = (GatewayNamed, RouteNamed, BackendNamed)
     return sorted(points, key=lambda point: (order.index(type(point)), str(point)))
 

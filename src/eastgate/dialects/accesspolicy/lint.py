@@ -39,7 +39,7 @@ def _other_unlisted_caller(settings: Settings) -> Settings:
 
 LINTING: Linting[Policy] = Linting(
     statements=_statements,
-    governs=lambda _policy, _layer: True,
+    blames=lambda _policy, _layer: True,
     readings=(
         Reading(
             UnlistedCallerReading.setting,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from eastgate.dialects.base import Policy as AnyPolicy
 from eastgate.dialects.gep3779 import lint_codes as codes
 from eastgate.dialects.gep3779.model import Action, Policy
 from eastgate.dialects.gep3779.provenance import PLACEMENTS, DenyOnlyReading
@@ -27,8 +28,8 @@ def _statements(policy: Policy) -> Statements:
     )
 
 
-def _governs(policy: Policy, layer: Layer) -> bool:
-    return layer.at == PLACEMENTS[policy.level]
+def _blames(policy: AnyPolicy, layer: Layer) -> bool:
+    return isinstance(policy, Policy) and layer.at == PLACEMENTS[policy.level]
 
 
 # Readings
@@ -57,7 +58,7 @@ def _other_service_target(settings: Settings) -> Settings:
 
 LINTING: Linting[Policy] = Linting(
     statements=_statements,
-    governs=_governs,
+    blames=_blames,
     readings=(
         Reading(
             DenyOnlyReading.setting,

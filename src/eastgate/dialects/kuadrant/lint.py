@@ -117,7 +117,7 @@ def _uncovered(policy: Policy, host: str, span: Span, covered: list[str], contex
 
 LINTING: Linting[Policy] = Linting(
     statements=_statements,
-    governs=lambda _policy, _layer: True,
+    blames=lambda _policy, _layer: True,
     readings=(),
     fallback=None,
     checks=(_check_erring_conditions, _check_sets_in_any, _check_uncovered_hosts),

@@ -11,7 +11,7 @@ found (404), and what matches one but no authorization is forbidden (403).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from eastgate.dialects.base import Scene
@@ -26,6 +26,7 @@ from eastgate.dialects.linkerd.provenance import (
     InboundScope,
     Localhost,
     ProbeRoute,
+    StageName,
 )
 from eastgate.dialects.linkerd.routes import Paths, doors, usable_routes
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
@@ -43,6 +44,7 @@ from eastgate.policy import (
     Observe,
     OneOf,
     Origin,
+    Predicate,
     Present,
     Reading,
     Refusal,
@@ -50,7 +52,6 @@ from eastgate.policy import (
     ScopeKind,
     Stage,
     Unroutable,
-    conjuncts,
 )
 from eastgate.policy.attributes import METHOD, PORT
 from eastgate.settings import Networks, Settings
@@ -109,7 +110,7 @@ class _Inbound:
         for number in sorted(self._special_ports()):
             ports.setdefault(self._port(number), []).append(number)
         cases = [
-            replace(case, when=And((Is(PORT, OneOf(frozenset(numbers))), *conjuncts(case.when))))
+            replace(case, when=_at_ports(case.when, numbers))
             for port, numbers in ports.items()
             for case in self._cases(port)
         ]
@@ -191,9 +192,9 @@ class _Inbound:
         ]
         for server in port.observed:
             observed += [*self._server_rules(server, audit=False), *self._access(server)]
-        stages: list[Stage] = [AllowAny("authorized", tuple(rules), refusal)]
+        stages: list[Stage] = [AllowAny(StageName.AUTHORIZED, tuple(rules), refusal)]
         if observed:
-            stages.insert(0, Observe("audit", tuple(observed), ("allow",) * len(observed)))
+            stages.insert(0, Observe(StageName.AUDIT, tuple(observed), ("allow",) * len(observed)))
         kind = ScopeKind.ROUTE if route else ScopeKind.PROBE if probe else ScopeKind.OTHERS
         readings = self._readings if route or probe else ()
         return Chain(tuple(stages), readings, port.scope(kind, route))
@@ -228,3 +229,8 @@ class _Inbound:
     def _probe(self) -> Rule:
         when = clients.in_networks(self._probe_networks)
         return Rule(when, Origin(None, 0, derived=ProbeRoute()))
+
+
+def _at_ports(when: Predicate, numbers: Iterable[int]) -> Predicate:
+    parts = when.parts if isinstance(when, And) else (when,)
+    return And((Is(PORT, OneOf(frozenset(numbers))), *parts))

@@ -90,16 +90,16 @@ def _reason(route: InboundRoute, servers: dict[str, Server]) -> str:
             return "a parent that is a Server has no port and no sectionName"
         if parent.namespace != route.namespace:
             return f"its Server is in another namespace, {parent.namespace}"
-    written = [*(rule.filters for rule in route.rules), *(rule.filters for rule in route.grpc_rules)]
-    filters = [name for names in written for name in names if name not in _FILTERS]
+    lists = [*(rule.filters for rule in route.rules), *(rule.filters for rule in route.grpc_rules)]
+    filters = [name for names in lists for name in names if name not in _FILTERS]
     if filters:
         return f"Linkerd does not know the filter {filters[0]} on a Server"
     if any(match.regex for rule in route.grpc_rules for match in rule.matches):
         return "Linkerd does not know a RegularExpression for a gRPC method"
-    named = [parent.name for parent in route.parents if parent.name in servers]
-    if not named:
+    known = [parent.name for parent in route.parents if parent.name in servers]
+    if not known:
         return f"there is no Server {route.parents[0].name}"
-    server = servers[named[0]]
+    server = servers[known[0]]
     if not _serves(server, route):
         return f"Server {server.ref.name} speaks {server.protocol}, which takes no {route.kind}"
     return f"Server {server.ref.name} has a GRPCRoute, beside which no HTTPRoute is accepted"

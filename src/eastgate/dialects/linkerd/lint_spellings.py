@@ -110,7 +110,7 @@ def _way_round(case: Case, native: Layer, ours: Layer, context: Context) -> _Rou
                 and context.chains_for(native, request)[0] is other.chain
             ):
                 host = request.get(HOST)
-                headers, query = (_named(request, kind) for kind in ("header", "query parameter"))
+                headers, query = (_by_name(request, kind) for kind in ("header", "query parameter"))
                 assert caller is not None  # noqa: S101 - otherwise nothing is spelt
                 return _Round(
                     port=port,
@@ -126,9 +126,13 @@ def _way_round(case: Case, native: Layer, ours: Layer, context: Context) -> _Rou
     return None
 
 
-def _named(request: Request, kind: str) -> dict[str, str]:
-    """The headers or the query parameters of a request."""
-    return {one.key: value for one, value in request.values.items() if one.name == kind and isinstance(value, str)}
+def _by_name(request: Request, kind: str) -> dict[str, str]:
+    """Return the headers or the query parameters of a request."""
+    return {
+        attribute.key: value
+        for attribute, value in request.values.items()
+        if attribute.name == kind and isinstance(value, str)
+    }
 
 
 def _gain(context: Context, denying: Chain, allowing: Chain) -> Request | None:
@@ -142,7 +146,7 @@ def _rules(chain: Chain) -> Iterable[Rule]:
 
 
 def _request(case: Case, other: Case, known: Mapping[Attribute, Known], looked_at: Iterable[Attribute]) -> Request:
-    """A request with all that the two cases ask for, and nothing else that some case asks for."""
+    """Make a request with all that the two cases ask for, and nothing else that some case asks for."""
     values: dict[Attribute, Known] = {**dict.fromkeys(looked_at), METHOD: "GET"}
     if HOST in values:
         values[HOST] = _SOME_HOST
@@ -150,31 +154,32 @@ def _request(case: Case, other: Case, known: Mapping[Attribute, Known], looked_a
         if isinstance(wanted, Is) and isinstance(wanted.matcher, OneOf):
             values[wanted.attribute] = min(wanted.matcher.values, key=str)
     headers = [attribute for attribute in values if attribute.is_header]
-    if headers and not any(values[one] for one in headers):
+    if headers and not any(values[name] for name in headers):
         values[header("accept")] = "*/*"  # a question with a header has no others
     return Request({**values, **known})
 
 
 def _values(case: Case, attribute: Attribute) -> set[int]:
-    found = [one.matcher for one in atoms(case.when) if isinstance(one, Is) and one.attribute == attribute]
-    return {value for one in found if isinstance(one, OneOf) for value in one.values if isinstance(value, int)}
+    matchers = [atom.matcher for atom in atoms(case.when) if isinstance(atom, Is) and atom.attribute == attribute]
+    values = [value for matcher in matchers if isinstance(matcher, OneOf) for value in matcher.values]
+    return {value for value in values if isinstance(value, int)}
 
 
 # Spellings
 
 
 def _spellings(case: Case, other: Case) -> Iterator[tuple[str, str]]:
-    """Paths of the one case, each with another spelling that may be one of the other."""
+    """Return paths of one case, each with another spelling that may be one of the other."""
     for path in _paths(case):
         ways = [f"/{path}", f"/.{path}", f"/%{ord(path[1]):02X}{path[2:]}" if len(path) > 1 else "//"]
-        for written in _written(other):
-            up = "/.." * (written.strip("/").count("/") + 1)
-            ways.append(f"{written.rstrip('/')}{up}{path}")
+        for prefix in _prefixes(other):
+            up = "/.." * (prefix.strip("/").count("/") + 1)
+            ways.append(f"{prefix.rstrip('/')}{up}{path}")
         yield from ((path, way) for way in ways if comparable_path(way) == path)
 
 
 def _paths(case: Case) -> Iterator[str]:
-    """Paths that a case of ours is for, as they are compared."""
+    """Return paths that a case of ours is for, as they are compared."""
     for atom in atoms(case.when):
         if isinstance(atom, Is) and atom.attribute == PATH:
             if isinstance(atom.matcher, OneOf):
@@ -186,12 +191,12 @@ def _paths(case: Case) -> Iterator[str]:
 
 
 def _guessed(atom: Computed, pattern: str) -> Iterator[str]:
-    end = next((place for place, letter in enumerate(pattern) if letter not in _LETTERS), len(pattern))
+    end = next((index for index, letter in enumerate(pattern) if letter not in _LETTERS), len(pattern))
     for stem in dict.fromkeys((pattern[:end], pattern[: max(end - 1, 0)])):
         yield from (f"{stem}{more}" for more in _GUESSES if atom.holds({PATH: f"{stem}{more}"}))
 
 
-def _written(case: Case) -> Iterator[str]:
+def _prefixes(case: Case) -> Iterator[str]:
     for atom in atoms(case.when):
         if isinstance(atom, Is) and atom.attribute == SENT_PATH and isinstance(atom.matcher, Prefix):
             yield atom.matcher.text

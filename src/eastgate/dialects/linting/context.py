@@ -13,7 +13,7 @@ from eastgate.settings import Settings
 from eastgate.world import Workload, World
 from eastgate.world.points import NamedPoint
 
-__all__ = ["Check", "Context", "Decider", "Group", "Policy", "Workloads", "enumerated", "subject_of"]
+__all__ = ["Check", "Context", "Decider", "Group", "Workloads", "enumerated", "subject_of"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""Where in a document something is written, found out only for what is reported.
+"""Find where in a document something is written, when it is reported.
 
-A model does not keep the place of each name in it: there are many, and hardly any is ever asked for. A document is
-read again when a finding wants to underline a word of it.
+A model does not keep the position of each name in it: there are many, and hardly any is ever asked for. A document is
+read again when a finding underlines a word of it.
 """
 
 from __future__ import annotations
@@ -26,40 +26,40 @@ def _text(source: SourceText) -> Text:
 
 @lru_cache(maxsize=512)
 def root_of(document: Span) -> Node:
-    """A document with positions. `document` is the span of all of it."""
+    """Read a document with positions. `document` is the span of all of it."""
     text = _text(document.source)
     start, end = text.extent(document)
     if document.source.text[start : start + 1] == "{":
-        found = read_json_nodes(text, start, end, Reporter())
-        if found:
-            return found[0]
+        nodes = read_json_nodes(text, start, end, Reporter())
+        if nodes:
+            return nodes[0]
     return Stretch(text, False, start, end).node()
 
 
 def at(document: Span | None, *path: str | int) -> Span | None:
-    """The value at a path of keys and indices, or the nearest around it."""
+    """Find the value at a path of keys and indices, or the nearest around it."""
     return root_of(document).nearest(*path).span if document is not None else None
 
 
 def name_of(document: Span | None) -> Span | None:
-    """The name of an object."""
+    """Find the name of an object."""
     return at(document, "metadata", "name")
 
 
 def annotation(document: Span | None, *names: str) -> Span | None:
-    """The value of the first of these annotations, wherever in the object it is; or else the object's name."""
+    """Find the value of the first of these annotations, anywhere in the object; or else the object's name."""
     if document is None:
         return None
-    found = next((node.span for key, node in _entries(root_of(document)) if key in names), None)
-    return found or name_of(document)
+    span = next((node.span for key, node in _entries(root_of(document)) if key in names), None)
+    return span or name_of(document)
 
 
 def scalar(document: Span, within: Span | None, texts: Iterable[str | int]) -> Span:
-    """Where the first of these values that is written within a span of a document stands; or else that span."""
+    """Find the first of these values within a span of a document; where there is none, return that span."""
     inside = _within(within) if within is not None else _anywhere
-    written = [node for node in _scalars(root_of(document)) if inside(node) and not isinstance(node.value, bool)]
+    nodes = [node for node in _scalars(root_of(document)) if inside(node) and not isinstance(node.value, bool)]
     for text in texts:
-        for node in written:
+        for node in nodes:
             if node.value == text:
                 return node.span
     return within or document

@@ -1,4 +1,4 @@
-"""Did you mean, among thousands of names too: the comparison is slow, so only likely names are compared."""
+"""Guess which name was meant, among thousands too: the comparison is slow, so only likely names are compared."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ __all__ = ["misspelt", "near", "some"]
 _MOST = 300
 
 
-def near(written: str, names: Collection[str]) -> str | None:
-    """The name that was most likely meant."""
+def near(word: str, names: Collection[str]) -> str | None:
+    """Return the name that was most likely meant."""
     likely = sorted(names)
     if len(likely) > _MOST:
-        likely = [name for name in likely if abs(len(name) - len(written)) <= 2 and _is_alike(name, written)][:_MOST]
-    found = did_you_mean(written, likely)
-    if found is None and len(written) > 2:  # of short names a letter is much
-        found = next((name for name in likely if len(name) > 2 and _distance(written, name) == 1), None)
-    return found
+        likely = [name for name in likely if abs(len(name) - len(word)) <= 2 and _is_alike(name, word)][:_MOST]
+    close = did_you_mean(word, likely)
+    if close is None and len(word) > 2:  # of short names a letter is much
+        close = next((name for name in likely if len(name) > 2 and _distance(word, name) == 1), None)
+    return close
 
 
-def _is_alike(name: str, written: str) -> bool:
-    return name[:2] == written[:2] or name[-2:] == written[-2:]
+def _is_alike(name: str, word: str) -> bool:
+    return name[:2] == word[:2] or name[-2:] == word[-2:]
 
 
-def misspelt(written: str, names: Collection[str]) -> str | None:
-    """The name of which this one is a misspelling, in a letter or two; `web-2` is none of `web-1`."""
-    close = near(written, names)
-    if close is None or min(len(written), len(close)) < 4 or _letters(written) == _letters(close):
+def misspelt(word: str, names: Collection[str]) -> str | None:
+    """Return the name of which a word is a misspelling, in a letter or two; `web-2` is none of `web-1`."""
+    close = near(word, names)
+    if close is None or min(len(word), len(close)) < 4 or _letters(word) == _letters(close):
         return None
-    return close if _distance(written.casefold(), close.casefold()) <= (1 if len(close) < 6 else 2) else None
+    return close if _distance(word.casefold(), close.casefold()) <= (1 if len(close) < 6 else 2) else None
 
 
 def _letters(name: str) -> str:
     return "".join(letter for letter in name if not letter.isdigit())
 
 
-def _distance(one: str, other: str) -> int:
-    """How many letters are to be changed, added, removed, or swapped with the next."""
+def _distance(word: str, other: str) -> int:
+    """Count the letters that must be changed, added, removed, or swapped with the next."""
     rows = [list(range(len(other) + 1))]
-    for i, letter in enumerate(one, 1):
+    for i, letter in enumerate(word, 1):
         row = [i]
         for j, wanted in enumerate(other, 1):
             best = min(rows[-1][j] + 1, row[-1] + 1, rows[-1][j - 1] + (letter != wanted))
-            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
+            if i > 1 and j > 1 and letter == other[j - 2] and word[i - 2] == wanted:
                 best = min(best, rows[-2][j - 2] + 1)
             row.append(best)
         rows.append(row)
@@ -53,6 +53,6 @@ def _distance(one: str, other: str) -> int:
 
 
 def some(names: Collection[str]) -> str:
-    """A few of the names."""
-    found = sorted(names)
-    return ", ".join(found[:5]) + (", .." if len(found) > 5 else "")
+    """List a few of the names."""
+    ordered = sorted(names)
+    return ", ".join(ordered[:5]) + (", .." if len(ordered) > 5 else "")

@@ -1,4 +1,4 @@
-"""What all checks stand on: the authority, its classes of workloads, and where policies are.
+"""What all checks look at: the policies, the classes of workloads that they are attached to, and what exists.
 
 A class is looked at once, however many workloads form it.
 """
@@ -8,10 +8,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from eastgate import dialects
 from eastgate.authority import Authority
 from eastgate.dialects import Policy
+from eastgate.dialects.base import Dialect
 from eastgate.dialects.linting import Group
 from eastgate.engine.compiled import Program, compile_layers
 from eastgate.places import Span
@@ -21,18 +23,19 @@ from eastgate.world import GATEWAY_GROUP, Workload, World
 from eastgate.world.points import NamedPoint
 from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
 
-__all__ = ["Ground", "Group", "Labels", "Policy", "collected"]
+__all__ = ["Group", "Inventory", "Labels", "Policy", "collected"]
 
 Labels = dict[str, set[str]]  # the values of each key
 
 _DESTINATIONS = {GatewayNamed: "gateway", RouteNamed: "route", BackendNamed: "backend"}  # how questions name them
 
 
-class Ground:
-    """An authority, seen from where its policies are enforced."""
+class Inventory:
+    """The policies of an authority, the points where they are enforced, and what exists around them."""
 
     def __init__(self, authority: Authority) -> None:
         self.authority = authority
+        self.dialects_by_layer: dict[str, list[Dialect[Any]]] = {}  # of groups by their first member
         self._labels: dict[str, Labels] = {}
 
     @property
@@ -105,10 +108,10 @@ class Ground:
             return ()
         return dialects.stances(self.workload(group.first), attached, settings, self.world)
 
-    # Where things are written
+    # Documents
 
     def subjects_at(self, span: Span | None) -> tuple[str, ...]:
-        """The policy or object in whose document something stands."""
+        """Return the policy or object in whose document a span is."""
         if span is None:
             return ()
         documents = self._documents.get(id(span.source), [])
@@ -131,30 +134,30 @@ class Ground:
     @cached_property
     def workloads_of(self) -> dict[PolicyRef, list[str]]:
         """The workloads that a policy is attached to, by its name."""
-        found: dict[PolicyRef, list[str]] = {}
+        keys: dict[PolicyRef, list[str]] = {}
         for group in self.workload_groups:
-            for ref in {one.policy.ref for one in group.attached}:
-                found.setdefault(ref, []).extend(group.members)
-        return found
+            for ref in {attachment.policy.ref for attachment in group.attached}:
+                keys.setdefault(ref, []).extend(group.members)
+        return keys
 
     def workload(self, key: str) -> Workload:
-        """A workload by its key."""
+        """Return a workload by its key."""
         return self.world.workloads[key]
 
     def policy_of(self, rule: Rule) -> Policy | None:
-        """The policy that a rule was written in."""
+        """Return the policy that a rule was written in."""
         return self.by_ref.get(rule.origin.policy) if rule.origin.policy is not None else None
 
     @cached_property
     def accounts(self) -> dict[str, set[str]]:
         """The service accounts that are declared or in use, by namespace."""
-        found: dict[str, set[str]] = {}
+        names: dict[str, set[str]] = {}
         for account in self.world.service_accounts.values():
-            found.setdefault(account.namespace, set()).add(account.name)
+            names.setdefault(account.namespace, set()).add(account.name)
         for workload in self.world.workloads.values():
             if workload.is_pod:
-                found.setdefault(workload.namespace, set()).add(workload.service_account)
-        return found
+                names.setdefault(workload.namespace, set()).add(workload.service_account)
+        return names
 
     @cached_property
     def declaring_accounts(self) -> frozenset[str]:
@@ -164,42 +167,42 @@ class Ground:
     @cached_property
     def workloads_in(self) -> dict[str, list[Workload]]:
         """The pods of each namespace."""
-        found: dict[str, list[Workload]] = {}
+        pods: dict[str, list[Workload]] = {}
         for workload in self.world.workloads.values():
             if workload.is_pod:
-                found.setdefault(workload.namespace, []).append(workload)
-        return found
+                pods.setdefault(workload.namespace, []).append(workload)
+        return pods
 
     def labels_in(self, namespace: str) -> Labels:
-        """The labels of a namespace's pods."""
+        """Return the labels of a namespace's pods."""
         if namespace not in self._labels:
-            self._labels[namespace] = collected(one.labels for one in self.workloads_in.get(namespace, ()))
+            self._labels[namespace] = collected(pod.labels for pod in self.workloads_in.get(namespace, ()))
         return self._labels[namespace]
 
     @cached_property
     def names(self) -> dict[tuple[str, str, str], set[str]]:
         """The names of policies and routes by group, kind and namespace."""
-        found: dict[tuple[str, str, str], set[str]] = {}
+        names: dict[tuple[str, str, str], set[str]] = {}
         for policy in self.policies:
             ref = policy.ref
-            found.setdefault((ref.group, ref.kind, ref.namespace or ""), set()).add(ref.name)
+            names.setdefault((ref.group, ref.kind, ref.namespace or ""), set()).add(ref.name)
         for route in self.world.routes.values():
-            found.setdefault((GATEWAY_GROUP, route.kind, route.namespace), set()).add(route.name)
-        return found
+            names.setdefault((GATEWAY_GROUP, route.kind, route.namespace), set()).add(route.name)
+        return names
 
     @cached_property
     def namespaces(self) -> frozenset[str]:
         """Every namespace in which there is anything, or that is declared."""
-        found = set(self.world.namespaces_in_use())
-        found |= {identity.namespace for identity in self.world.objects if identity.namespace}
-        found |= {policy.ref.namespace for policy in self.policies if policy.ref.namespace}
-        return frozenset(found)
+        names = set(self.world.namespaces_in_use())
+        names |= {identity.namespace for identity in self.world.objects if identity.namespace}
+        names |= {policy.ref.namespace for policy in self.policies if policy.ref.namespace}
+        return frozenset(names)
 
 
 def collected(labels: Iterable[Mapping[str, str]]) -> Labels:
-    """Every key, and the values that it has somewhere."""
-    found: Labels = {}
-    for one in labels:
-        for key, value in one.items():
-            found.setdefault(key, set()).add(value)
-    return found
+    """Collect every key, and the values that it has somewhere."""
+    collection: Labels = {}
+    for mapping in labels:
+        for key, value in mapping.items():
+            collection.setdefault(key, set()).add(value)
+    return collection

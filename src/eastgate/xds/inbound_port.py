@@ -1,4 +1,4 @@
-"""Where a port of a workload is to be reached."""
+"""The inbound port of a workload, and what its listeners have in common."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from eastgate.xds.tokens import TokenIdentity
 
-__all__ = ["HTTP", "NETWORK", "PATIENCE", "Door"]
+__all__ = ["HTTP", "NETWORK", "TIMEOUTS", "InboundPort"]
 
 # How long a client may take until TLS, or HTTP, is recognized; then it is taken to speak something else. A client of a
 # server that speaks first says nothing for as long, so that the wait is short where such servers usually listen: at the
@@ -17,18 +17,19 @@ _SERVER_FIRST = frozenset({25, 587, 3306, 4444, 5432, 6379, 9300, 11211})
 # Of whatever reads HTTP. Without one byte in either direction a request is ended, as are connections that are not HTTP.
 # And without reading on, until the rest of an answer is thrown away whose connection ends with it; a refusal with
 # `Connection: close` keeps the connection open for as long, or until the client closes it.
-PATIENCE = {"stream_idle_timeout": "3600s", "delayed_close_timeout": "5s"}
+TIMEOUTS = {"stream_idle_timeout": "3600s", "delayed_close_timeout": "5s"}
 NETWORK = "envoy.extensions.filters.network"
 HTTP = "envoy.extensions.filters.http"
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
-    """Where a port of a workload is to be reached, and how callers without a certificate may be known.
+class InboundPort:
+    """The inbound port of a workload, and how callers without a certificate are identified.
 
-    A certificate comes first. `by_address` are identities by source address, of callers who come without TLS; `tokens`
-    are those of callers of whom neither is known. `tells_of_open_requests`: the proxy logs requests also while they are
-    open. `ended`: how often the requests of a caller were ended, by its name; it names the caller's filter chain.
+    A certificate comes first. `by_address` maps source addresses to identities, for callers without TLS; `tokens` is
+    the JWT issuer that is accepted from callers with neither certificate nor known address. `logs_open_requests`: the
+    proxy also logs requests while they are open. `ended`: how often the requests of a caller were ended, by its name;
+    it is part of the name of the caller's filter chain.
     """
 
     workload: str
@@ -37,10 +38,10 @@ class Door:
     bound: int
     by_address: tuple[tuple[str, str], ...] = ()
     tokens: TokenIdentity | None = None
-    tells_of_open_requests: bool = False
+    logs_open_requests: bool = False
     ended: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     @property
     def detection(self) -> str:
-        """How long a client is waited for until TLS, or HTTP, is recognized."""
+        """Return the time for a client until TLS, or HTTP, is recognized."""
         return _SHORT_DETECTION if self.port in _SERVER_FIRST else _DETECTION

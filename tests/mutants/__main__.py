@@ -1,0 +1,48 @@
+"""`make mutants`: put small errors into the code that decides, one at a time, and list those that no test notices."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections import Counter
+
+from tests.mutants.mutating import Mutant, mutants_of
+from tests.mutants.places import SUBJECTS
+from tests.mutants.running import Fate, run
+
+
+def main() -> int:
+    """Run a sample of the mutants; tells on each that survives."""
+    options = _options()
+    subject = SUBJECTS[options.subject]
+    mutants = [mutant for file in subject.files() for mutant in mutants_of(file) if options.only in str(mutant)]
+    chosen = random.Random(options.seed).sample(mutants, min(options.sample, len(mutants)))  # noqa: S311
+    print(f"{len(chosen)} of {len(mutants)} mutants of {subject.package}", flush=True)
+    fates: Counter[Fate] = Counter()
+
+    def note(mutant: Mutant, fate: Fate) -> None:
+        fates[fate] += 1
+        if fate is Fate.SURVIVED or options.verbose:
+            print(f"{fate}: {mutant}", file=sys.stderr, flush=True)
+
+    if not run(chosen, options.tests or subject.tests, note):
+        print("the tests fail on the code as it is", file=sys.stderr)
+        return 2
+    print(", ".join(f"{fates[fate]} {fate}" for fate in Fate), f"of {fates.total()}")
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("subject", choices=SUBJECTS)
+    parser.add_argument("--sample", type=int, default=100, metavar="N", help="how many mutants (100)")
+    parser.add_argument("--seed", type=int, default=1, help="which ones (1)")
+    parser.add_argument("--only", default="", metavar="TEXT", help="those whose line of the list has this text in it")
+    parser.add_argument("--tests", nargs="+", metavar="PATH", help="other tests than those of the subject")
+    parser.add_argument("-v", "--verbose", action="store_true", help="tell the fate of each, not only of survivors")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
