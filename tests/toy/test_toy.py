@@ -173,8 +173,16 @@ def test_lint_checks_its_targets(eastgate: Run) -> None:
     assert "GuestList/shop/cart" in eastgate("lint", "-f", "party.yaml", code=1).output
 
 
-def test_convert_says_that_it_cannot(eastgate: Run) -> None:
-    for to in ("linkerd", "istio", "authorizationpolicy-v1alpha2"):
+def test_convert_writes_what_the_dialect_can_and_it_decides_alike(eastgate: Run) -> None:
+    converted = eastgate("convert", "--to", "authorizationpolicy-v1alpha2", "-f", "party.yaml").output
+    pods, _, _ = PARTY.read_text().rpartition("---")
+    Path("party.yaml").write_text(f"{pods}---\n{converted}")
+    eastgate("check", "-f", "party.yaml", "--from", "sa:shop/web", *CALL)
+    eastgate("check", "-f", "party.yaml", "--from", "sa:shop/thief", *CALL, code=1)
+
+
+def test_convert_says_what_it_cannot(eastgate: Run) -> None:
+    for to in ("linkerd", "istio"):
         said = eastgate("convert", "--to", to, "-f", "party.yaml", code=1).output
         assert f"GuestList/shop/cart cannot be converted to {to}" in said
         assert "1 policy is not converted and must stay in force" in said
