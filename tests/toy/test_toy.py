@@ -98,10 +98,10 @@ def test_its_setting_is_taken_by_its_name(eastgate: Run) -> None:
     closed = json.loads(eastgate("check", *asked, code=1).output)
     forbidden = json.loads(eastgate("check", *asked, "--set", "guestRefusal=forbidden", code=1).output)
     assert (closed["status"], forbidden["status"]) == (0, 403)
-    assert Settings.of({"guestRefusal": "forbidden"}) == Settings(sections=(ToySettings(GuestRefusal.FORBIDDEN),))
-    assert Settings.of({}).to_json()["guestRefusal"] == "closed"
+    assert Settings.from_mapping({"guestRefusal": "forbidden"}) == Settings(sections=(ToySettings(GuestRefusal.FORBIDDEN),))
+    assert Settings.from_mapping({}).to_json()["guestRefusal"] == "closed"
     with pytest.raises(SettingsError, match="did you mean `guestRefusal`"):
-        Settings.of({"guestRefusals": "closed"})
+        Settings.from_mapping({"guestRefusals": "closed"})
 
 
 def test_one_with_errors_closes_what_it_targets_and_no_more(eastgate: Run) -> None:
