@@ -98,7 +98,9 @@ def test_its_setting_is_taken_by_its_name(eastgate: Run) -> None:
     closed = json.loads(eastgate("check", *asked, code=1).output)
     forbidden = json.loads(eastgate("check", *asked, "--set", "guestRefusal=forbidden", code=1).output)
     assert (closed["status"], forbidden["status"]) == (0, 403)
-    assert Settings.from_mapping({"guestRefusal": "forbidden"}) == Settings(sections=(ToySettings(GuestRefusal.FORBIDDEN),))
+    assert Settings.from_mapping({"guestRefusal": "forbidden"}) == Settings(
+        sections=(ToySettings(GuestRefusal.FORBIDDEN),)
+    )
     assert Settings.from_mapping({}).to_json()["guestRefusal"] == "closed"
     with pytest.raises(SettingsError, match="did you mean `guestRefusal`"):
         Settings.from_mapping({"guestRefusals": "closed"})
