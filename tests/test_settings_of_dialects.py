@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import fields
 
 import pytest
 
@@ -20,9 +21,8 @@ def test_the_public_name_knows_them_though_nothing_else_was_imported() -> None:
 def test_each_setting_is_of_one_dialect_and_all_are_written() -> None:
     written = Settings().to_json()
     assert len(written) == 14
-    names = [
-        name for one in dialects.DIALECTS if one.settings is not None for name in one.settings.__dataclass_fields__
-    ]
+    sections = [dialect.settings for dialect in dialects.DIALECTS if dialect.settings is not None]
+    names = [field.name for section in sections for field in fields(section)]
     assert len(names) == len(set(names)) == 7
 
 
