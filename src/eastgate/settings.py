@@ -103,8 +103,8 @@ class Settings:
             section.check(self)
 
     @classmethod
-    def of(cls, written: Mapping[str, object], base: Settings | None = None) -> Settings:
-        """Read settings from their written names and values, on top of others."""
+    def from_mapping(cls, written: Mapping[str, object], base: Settings | None = None) -> Settings:
+        """Read settings by their written names, `denyOnly` and so on, on top of others."""
         homes = _homes()
         changes: dict[type[Settings] | type[Section], dict[str, object]] = {}
         for name, value in written.items():

@@ -22,7 +22,7 @@ def _statements(policy: GuestList) -> Statements:
 
 LINTING: Linting[GuestList] = Linting(
     statements=_statements,
-    governs=lambda _policy, layer: layer.at == AT,
+    blames=lambda _policy, layer: layer.at == AT,
     readings=(),
     fallback=None,
     checks=(),

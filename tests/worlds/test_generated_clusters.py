@@ -37,7 +37,7 @@ def situations(draw: st.DrawFn) -> tuple[list[Manifest], Settings]:
         "denyOnly": draw(st.sampled_from(["deny", "allow"])),
         "serviceTarget": draw(st.sampled_from(["workloads", "traffic"])) if ambient else "workloads",
     }
-    return draw(generate.clusters(ambient=ambient)), Settings.of(written)
+    return draw(generate.clusters(ambient=ambient)), Settings.from_mapping(written)
 
 
 def every_request() -> Iterator[tuple[str | None, int, str, str]]:
@@ -114,8 +114,7 @@ def test_after_any_changes_the_engine_answers_as_one_built_anew(
         if kind == "policy":
             engine.put_policy(what) if hasattr(what, "targets") else engine.remove_policy(what)
         else:
-            world = authority.world
-            engine.world_changed(world.remove(what) if kind == "remove" else world.put(what))
+            authority.update(remove=[what]) if kind == "remove" else authority.update(put=[what])
         for workload in authority.world.workloads:
             engine.program(workload)  # so that whatever is stale would stay
     assert set(authority.world.workloads) == set(anew.world.workloads)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from eastgate.answers import looks_at_paths
+from eastgate.authconfig.authorizer import looks_at_paths
 from eastgate.authconfig.guards import erring_guards
 from eastgate.authconfig.model import Identity, Jwt, Rego, Scheme
 from eastgate.convert import codes

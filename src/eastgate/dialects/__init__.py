@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eastgate.diagnostics import Diagnostic, Reporter, did_you_mean
 from eastgate.dialects import accesspolicy, codes, gep3779, kuadrant, linkerd, rejected
@@ -15,6 +15,9 @@ from eastgate.settings import Settings, bring_sections
 from eastgate.sources import Document
 from eastgate.unconsidered import UnreadKind, is_unread_name, resembling, unread_kind
 from eastgate.world import GATEWAY_GROUP, Backend, Manifest, Workload, World, WorldObject, uses, uses_kind
+
+if TYPE_CHECKING:
+    from eastgate.tokens import KeySource
 
 __all__ = [
     "DIALECTS",
@@ -223,12 +226,16 @@ def stances(workload: Workload, attached: Sequence[Attachment[Policy]], settings
 
 
 def assemble(
-    attached: Sequence[Attachment[Policy]], settings: Settings, world: World, stances: Stances = ()
+    attached: Sequence[Attachment[Policy]],
+    settings: Settings,
+    world: World,
+    stances: Stances = (),
+    keys: KeySource | None = None,
 ) -> list[Layer]:
     """The layers of a point of enforcement that these policies target, dialect by dialect."""
     told = dict(stances)
     return [
         layer
         for dialect in registered().dialects
-        for layer in dialect.assemble(attached, Scene(settings, world, told.get(dialect.name)))
+        for layer in dialect.assemble(attached, Scene(settings, world, told.get(dialect.name), keys))
     ]

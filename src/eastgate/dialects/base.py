@@ -28,6 +28,7 @@ from eastgate.world import Backend, Manifest, Target, Workload, World, WorldObje
 
 if TYPE_CHECKING:
     from eastgate.dialects.linting import Linting
+    from eastgate.tokens import KeySource
 
 __all__ = ["Condition", "Dialect", "Kind", "NameUse", "Policy", "Scene", "reader"]
 
@@ -101,11 +102,14 @@ class Kind(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What layers depend on beside the policies. `stance` is what the dialect itself said of the workload."""
+    """What layers depend on beside the policies. `stance` is what the dialect itself said of the workload, and `keys`
+    are those of token issuers.
+    """
 
     settings: Settings
     world: World
     stance: Hashable = None
+    keys: KeySource | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -257,7 +257,7 @@ def test_probes_come_from_the_probe_networks_which_may_be_none() -> None:
         ("10.0.0.0/8", "8.8.8.8", False),
         ("", "10.1.2.3", False),
     ]:
-        settings = Settings.of({"linkerdProbeNetworks": networks, "linkerdDefaultPolicy": "deny"})
+        settings = Settings.from_mapping({"linkerdProbeNetworks": networks, "linkerdDefaultPolicy": "deny"})
         of = authority(pod(more=PROBE) + server(), settings)
         assert outcome(of, "shop/web", {**NOBODY, PATH: "/healthz", ADDRESS: address}).allowed is allowed
 

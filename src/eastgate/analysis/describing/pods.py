@@ -94,7 +94,7 @@ def _services(cluster: Cluster, workload: Workload) -> Field:
 
 def _modes(cluster: Cluster, workload: Workload) -> Field:
     found = modes(cluster, workload)
-    rows = [[[f"{one.layer} ({one.where})" if one.where else one.layer], [one.mode], [one.why]] for one in found]
+    rows = [[[f"{one.layer} ({one.where})" if one.where else one.layer], [str(one.mode)], [one.why]] for one in found]
     data = {"summary": summary(found), "layers": [one.to_json() for one in found]}
     return some("mode", "Mode", data, columns(None, rows))
 

@@ -74,7 +74,7 @@ DIALECT: Dialect[Policy] = Dialect(
             ),
         ),
     ),
-    layers=lambda attached, _scene: layers(attached),
+    layers=layers,
     words=WORDS,
     settings=KuadrantSettings,
     codes=_codes,
