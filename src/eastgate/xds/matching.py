@@ -70,7 +70,7 @@ Leaf: TypeAlias = "Callable[[OnMatch, Verdict], None]"  # writes a verdict
 _M = matcher_pb2.Matcher
 
 
-# CallerCells
+# Callers
 
 
 def caller_matcher(decided: ByCaller[Node], leaf: Leaf, by_token: str | None = None) -> Any:

@@ -1,6 +1,6 @@
 """The effective table: who may reach what, by which rule, and under which conditions.
 
-CallerCells and requests fall into classes that no rule tells apart. For each pair of classes the layers are reduced to
+Callers and requests fall into classes that no rule tells apart. For each pair of classes the layers are reduced to
 branches, all policies, tiers and denials taken into account; classes for which they come out equal share a row. The
 table is exact: a row says of each request in it what the engine would (a test holds the two together).
 """
@@ -61,7 +61,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """CallerCells and requests to which the same happens."""
+    """Callers and requests to which the same happens."""
 
     callers: tuple[CallerEntry, ...]
     destinations: tuple[Destination, ...]

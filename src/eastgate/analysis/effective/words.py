@@ -136,7 +136,7 @@ def _cell_names(cells: Iterable[CallerCell], callers: CallerCells) -> list[str]:
 
 
 def callers_text(callers: Sequence[CallerEntry], everybody: Sequence[CallerEntry]) -> list[str]:
-    """CallerCells of one row, each as one entry; `everybody` are those of the whole table."""
+    """Callers of one row, each as one entry; `everybody` are those of the whole table."""
     chosen = set(callers)
     if len(chosen) == len(everybody):
         return ["anyone"]

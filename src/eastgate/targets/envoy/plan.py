@@ -128,7 +128,7 @@ class _Port:
         )
 
     def _joined(self, nodes: Iterable[Node], *, read: bool = True) -> Node:
-        """Combine what all layers say: ALL of them must allow. CallerCells of whom they say the same share the result.
+        """Combine what all layers say: ALL of them must allow. Callers of whom they say the same share the result.
 
         `read`: whether HTTP is read. Where it is not, nothing of it is known.
         """
