@@ -29,7 +29,7 @@ from eastgate.authconfig.identity import recognized
 from eastgate.authconfig.judgement import Judgement, Seen, Step, StepKind, Verdict
 from eastgate.authconfig.metadata import fetched
 from eastgate.authconfig.model import Denial, Response, Scheme
-from eastgate.authconfig.responses import challenges, customized, told
+from eastgate.authconfig.responses import build_response, challenges, customized
 from eastgate.authconfig.secrecy import Secrets
 from eastgate.authconfig.values import stringified
 from eastgate.places import Span
@@ -38,7 +38,7 @@ __all__ = ["evaluate"]
 
 
 def evaluate(scheme: Scheme, request: RequestFacts, services: Services) -> Judgement:
-    """May this request pass? Never raises for anything in the request, and never allows by an error."""
+    """Evaluate a scheme on a request. Never raises for anything in the request, and never allows by an error."""
     places = tuple(dict.fromkeys(identity.credentials for identity in scheme.identities))
     secrets = Secrets()
     secrets.claimed(*all_credentials(places, request))
@@ -110,7 +110,7 @@ class _Run:
         return gate is not Gate.CLOSED
 
     def _guarded(self, kind: StepKind, each: Guarded, status: int) -> tuple[Gate, tuple[Seen, ...]]:
-        """The gate of a step: open, closed (and noted) or maybe. Any other denies."""
+        """Return the gate of a step: open, closed (and noted) or maybe. Any other denies."""
         gate, looked = gate_of(each.when, self._evaluation)
         if looked is None:
             return gate, ()
@@ -148,7 +148,7 @@ class _Run:
             finding = recognized(identity, self._evaluation)
             if isinstance(finding, Found) and gate is Gate.MAYBE:
                 finding = NotKnown("whether its condition holds")
-            self._found(StepKind.IDENTITY, identity, finding, seen)
+            self._record_step(StepKind.IDENTITY, identity, finding, seen)
             match finding:
                 case Found():
                     if doubt:
@@ -174,7 +174,7 @@ class _Run:
             if gate is Gate.CLOSED:
                 continue
             finding = fetched(metadata, self._evaluation)
-            self._found(StepKind.METADATA, metadata, finding, seen)
+            self._record_step(StepKind.METADATA, metadata, finding, seen)
             self._learn("metadata", metadata.name, finding, gate)
 
     # Authorization: ALL
@@ -185,7 +185,7 @@ class _Run:
             if gate is Gate.CLOSED:
                 continue
             finding, looked_at = agreed(authorization, self._evaluation)
-            self._found(StepKind.AUTHORIZATION, authorization, finding, (*seen, *looked_at))
+            self._record_step(StepKind.AUTHORIZATION, authorization, finding, (*seen, *looked_at))
             if not isinstance(finding, Found):
                 refused = isinstance(finding, Refused) and finding.reason.startswith("not authorized: ")
                 raise _Denied(403, finding.reason if refused else UNAUTHORIZED)
@@ -198,19 +198,19 @@ class _Run:
             gate, seen = self._guarded(StepKind.RESPONSE, response, 403)
             if gate is Gate.CLOSED:
                 continue
-            finding = told(response, self._evaluation)
+            finding = build_response(response, self._evaluation)
             if isinstance(finding, Found) and gate is Gate.MAYBE:
                 finding = NotKnown("whether its condition holds")
-            self._found(StepKind.RESPONSE, response, finding, seen)
+            self._record_step(StepKind.RESPONSE, response, finding, seen)
             self._learn("response", response.name, finding, gate)
             if isinstance(finding, Found):
-                self._tell(response, finding)
+                self._add_response(response, finding)
 
-    def _tell(self, response: Response, found: Found) -> None:
+    def _add_response(self, response: Response, finding: Found) -> None:
         if response.in_header:
-            self._headers[response.key] = stringified(found.masked)
+            self._headers[response.key] = stringified(finding.masked)
         else:
-            self._metadata[response.key] = found.masked
+            self._metadata[response.key] = finding.masked
 
     # What all steps share
 
@@ -220,7 +220,7 @@ class _Run:
         if isinstance(finding, NotKnown) or gate is Gate.MAYBE:
             self._document.forget(part, name, f"what {name} has found")
 
-    def _found(self, kind: StepKind, each: Guarded, finding: Finding, seen: tuple[Seen, ...]) -> None:
+    def _record_step(self, kind: StepKind, each: Guarded, finding: Finding, seen: tuple[Seen, ...]) -> None:
         match finding:
             case Found():
                 verdict = Verdict.ACCEPTED
@@ -257,5 +257,5 @@ class _Run:
 
 
 def _by_priority(listed: Iterable[T]) -> list[T]:
-    """Lower numbers first; those of one priority in the order in which they are written."""
+    """Sort steps: lower numbers first; those of one priority in the order in which they are written."""
     return sorted(listed, key=lambda each: each.priority)

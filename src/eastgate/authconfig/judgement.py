@@ -76,12 +76,12 @@ class Judgement:
 
     @property
     def is_undecided(self) -> bool:
-        """Whether it is a denial on the way to which something was not known."""
+        """Return whether it is a denial on the way to which something was not known."""
         return not self.allowed and any(step.verdict is Verdict.UNKNOWN for step in self.steps)
 
     @property
     def reason(self) -> str:
-        """The sentence of the step that decided, or that nothing was in the way."""
+        """Return the sentence of the step that decided, or that nothing was in the way."""
         decisive = (Verdict.REFUSED, Verdict.UNKNOWN, Verdict.ERROR)
         if self.allowed:
             return "Every step agreed."

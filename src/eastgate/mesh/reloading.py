@@ -79,7 +79,7 @@ class ManifestFiles:
         return authority
 
     def check_unread(self, world: World, manifests: Manifests) -> None:
-        """Raises ManifestError where nothing is to be enforced because of what is not read."""
+        """Raise ManifestError where nothing is to be enforced because of objects that are not read."""
         unconsidered = unread_at_workloads(world, manifests.unread)
         if standing(unconsidered, self._unread, allowed=True) is Standing.UNDECIDED:
             message = f"what would be enforced may be too wide: {'; '.join(told(unconsidered))}"

@@ -1,4 +1,4 @@
-"""One authorization rule of a scheme, asked about one request."""
+"""Evaluates one authorization rule of a scheme on one request."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["agreed"]
 
 
 def agreed(authorization: Authorization, evaluation: Evaluation) -> tuple[Finding, tuple[Seen, ...]]:
-    """Whether the rule agrees, and what its patterns saw."""
+    """Return whether the rule agrees, and what its patterns saw."""
     seen: list[Seen] = []
-    found = cached(
+    finding = cached(
         evaluation.services.cache,
         authorization.cache,
         (evaluation.scheme, authorization),
         evaluation.document,
         lambda: _asked(authorization, evaluation, seen),
     )
-    return found, tuple(seen)
+    return finding, tuple(seen)
 
 
 def _asked(authorization: Authorization, evaluation: Evaluation, seen: list[Seen]) -> Finding:

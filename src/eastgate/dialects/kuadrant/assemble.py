@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from eastgate.dialects.kuadrant import hosts
 from eastgate.dialects.kuadrant.model import HttpRule, Policy
-from eastgate.dialects.kuadrant.provenance import AT_GATEWAY, AT_ROUTE, WithoutScheme
+from eastgate.dialects.kuadrant.provenance import AT_GATEWAY, AT_ROUTE, StageName, WithoutScheme
 from eastgate.policy import (
     ALWAYS,
     Ask,
@@ -55,7 +55,7 @@ def layers(attached: Sequence[Attachment[Policy]]) -> list[Layer]:
     placement = AT_GATEWAY if isinstance(policies[0].target, GatewayNamed) else AT_ROUTE
     stages: list[Stage] = []
     if audited := [rule for policy in policies if policy.audit for rule in _selecting(policy)]:
-        stages.append(Observe("audit", tuple(audited), ("ask",) * len(audited)))
+        stages.append(Observe(StageName.AUDIT, tuple(audited), ("ask",) * len(audited)))
     chosen = in_force(policies)
     if chosen is not None:
         stages += _stages(chosen)
@@ -76,13 +76,13 @@ def _stages(policy: Policy) -> list[Stage]:
     if hosts.ANY not in every_host:
         uncovered = Not(Or(tuple(hosts.matches(host) for host in every_host)))
         nowhere = Origin(policy.ref, 0, policy.span, derived=WithoutScheme())
-        stages.append(Deny("no-scheme", (Rule(all_of([selected, uncovered]), nowhere),), Refusal.NOT_FOUND))
+        stages.append(Deny(StageName.NO_SCHEME, (Rule(all_of([selected, uncovered]), nowhere),), Refusal.NOT_FOUND))
     asks = [
         Ask(Rule(all_of([selected, hosts.nearest(scheme.hosts, every_host)]), origin), str(origin), scheme)
         for scheme, origin in zip(policy.schemes, policy.origins, strict=True)
     ]
     if asks:
-        stages.append(AskAll("auth", tuple(asks)))
+        stages.append(AskAll(StageName.AUTH, tuple(asks)))
     return stages
 
 

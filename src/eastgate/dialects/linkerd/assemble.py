@@ -26,6 +26,7 @@ from eastgate.dialects.linkerd.provenance import (
     InboundScope,
     Localhost,
     ProbeRoute,
+    StageName,
 )
 from eastgate.dialects.linkerd.routes import Paths, doors, usable_routes
 from eastgate.dialects.linkerd.stance import Stance
@@ -190,9 +191,9 @@ class _Inbound:
         ]
         for server in port.observed:
             observed += [*self._server_rules(server, audit=False), *self._access(server)]
-        stages: list[Stage] = [AllowAny("authorized", tuple(rules), refusal)]
+        stages: list[Stage] = [AllowAny(StageName.AUTHORIZED, tuple(rules), refusal)]
         if observed:
-            stages.insert(0, Observe("audit", tuple(observed), ("allow",) * len(observed)))
+            stages.insert(0, Observe(StageName.AUDIT, tuple(observed), ("allow",) * len(observed)))
         kind = ScopeKind.ROUTE if route else ScopeKind.PROBE if probe else ScopeKind.OTHERS
         readings = self._readings if route or probe else ()
         return Chain(tuple(stages), readings, port.scope(kind, route))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,10 +18,18 @@ __all__ = [
     "InboundScope",
     "Localhost",
     "ProbeRoute",
+    "StageName",
     "UnresolvedReference",
 ]
 
 INBOUND = Placement(Site.WORKLOAD, "inbound")
+
+
+class StageName(enum.StrEnum):
+    """The stages of a port; what no route takes has `Unroutable.NO_INBOUND_ROUTE`."""
+
+    AUDIT = "audit"
+    AUTHORIZED = "authorized"
 
 
 @dataclass(frozen=True, slots=True)
