@@ -103,6 +103,6 @@ def test_a_policy_whose_removal_changes_a_decision_is_enforced(situation: tuple[
 def test_a_resource_of_linkerd_whose_removal_changes_a_decision_is_enforced(
     pods: list[Manifest], namespace: Manifest, resources: list[Manifest], default: str, calls: list[Call]
 ) -> None:
-    chosen = Settings.of({"linkerdDefaultPolicy": default})
+    chosen = Settings.from_mapping({"linkerdDefaultPolicy": default})
     asked = [request_of(call, chosen.data_plane) for call in compared(calls, chosen.data_plane)]
     _check_removals([namespace, *pods, *resources], chosen, asked)

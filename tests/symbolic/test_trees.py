@@ -8,7 +8,24 @@ from hypothesis import strategies as st
 from eastgate import Settings
 from eastgate.engine import reference
 from eastgate.engine.compiled import compile_layers
-from eastgate.policy import AskAll, Chain, Is, Layer, Outcome, Predicate, Request, Suffix
+from eastgate.policy import (
+    ALWAYS,
+    AllowAny,
+    AskAll,
+    Chain,
+    Effect,
+    FirstMatch,
+    Is,
+    Layer,
+    Origin,
+    Outcome,
+    Placement,
+    PolicyRef,
+    Predicate,
+    Request,
+    Rule,
+    Suffix,
+)
 from eastgate.policy.attributes import ADDRESS, IDENTITY, MESH_NAME, Attribute
 from eastgate.symbolic.callers import CallerCell, CallerCells, cells_around
 from eastgate.symbolic.judging import possible_outcomes, with_answers
@@ -18,7 +35,7 @@ from eastgate.symbolic.trees import Tree, choice, decide, flatten, leaves
 from eastgate.symbolic.truth import truth
 from tests.engine import strategies
 
-CALLERS = CallerCells(Settings.of({"trustDomain": "td"}))
+CALLERS = CallerCells(Settings.from_mapping({"trustDomain": "td"}))
 known = st.sets(st.sampled_from(sorted(strategies.VALUES)))
 
 
@@ -111,3 +128,13 @@ def test_ten_thousand_rules_are_one_flat_list() -> None:
     tree = choice(tests, -1)
     assert len(list(leaves(tree))) == len(flatten(tree)) == 10_001
     assert decide(tree, Request({MESH_NAME: "x9999"})) == 9
+
+
+def test_an_ordered_stage_that_accepts_by_default_leaves_the_rule_that_accepted_before() -> None:
+    """Without a rule of its own it has nothing to say."""
+    rule = Rule(ALWAYS, Origin(PolicyRef("P", "n", "p"), 0))
+    stages = (AllowAny("allow", (rule,)), FirstMatch("tier", (), Effect.ACCEPT))
+    layer = Layer(Placement(None, "l"), Chain(stages))
+    (outcome,) = possible_outcomes(layer, Request({}))
+    assert outcome.rule is rule
+    assert decide(tree_of(layer, Facts()), Request({})) == outcome == reference.decide([layer], Request({}))
