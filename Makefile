@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= auto
 
-.PHONY: demo test fuzz spire apiserver authorino expressions bench lint fmt docs clean
+.PHONY: demo test quick mutants fuzz spire apiserver authorino expressions bench lint fmt docs clean
 
 $(READY): pyproject.toml src/eastgate/_version.py
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -19,6 +19,9 @@ demo: $(READY)  ## a tour of a small shop through real Envoys: calls, verdicts, 
 test: lint  ## everything that CI runs
 	@$(BIN)/eastgate test conformance examples
 	@$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term:skip-covered
+
+quick: $(READY)  ## the inner loop: decision tables and the tests that start no process, with few examples each
+	@$(BIN)/python -m pytest --quick -n $(WORKERS)
 
 lint: $(READY)  ## style, types, layers
 	@$(BIN)/ruff check .

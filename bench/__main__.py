@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from bench import analysis, enforcement, folders, labels, load, memory, narrow, plot, tables
+from bench import analysis, enforcement, folders, labels, load, memory, narrow, plot, startup, tables
 from bench.change import Change
 from bench.growing import KINDS, SIZES, Growing, sizes
 from bench.lanes import MismatchError
@@ -33,6 +33,7 @@ NAMES = (
     "analysis",
     "load",
     "folder",
+    "startup",
     "change",
     "enforcement",
 )
@@ -143,6 +144,7 @@ def _between(peers: Sequence[Peer], *, quick: bool) -> list[tuple[str, Run]]:
         ("analysis", partial(analysis.run, quick=quick)),
         ("load", partial(load.run, quick=quick)),
         ("folder", partial(folders.run, quick=quick)),
+        ("startup", partial(startup.run, quick=quick)),
     ]
 
 

@@ -13,7 +13,8 @@ from eastgate.dialects import Policy
 from eastgate.engine import reference
 from eastgate.engine.engine import Engine
 from eastgate.policy import Request
-from eastgate.world import World
+from eastgate.world import GatewayNamed, World
+from eastgate.world.points import Point
 
 __all__ = ["Built", "check_reference"]
 
@@ -35,7 +36,7 @@ class Built:
         world, policies = world_of(plan), [policy_of(one) for one in plan.policies]
         engines: list[Engine[Policy]] = []
 
-        gateways = [f"Gateway {namespace}/{name}" for namespace, name in plan.gateways]
+        gateways = [GatewayNamed(namespace, name) for namespace, name in plan.gateways]
 
         def compile_all() -> None:
             engines.append(engine_of(world, policies))
@@ -47,14 +48,18 @@ class Built:
         return cls(plan, world, policies, engines[0], engines[0].compile_all() + len(gateways), seconds)
 
     @property
-    def points(self) -> list[str]:
+    def points(self) -> list[Point]:
         """Every point of enforcement."""
-        return [*self.world.workloads, *(f"Gateway {namespace}/{name}" for namespace, name in self.plan.gateways)]
+        return [*self.world.workloads, *(GatewayNamed(namespace, name) for namespace, name in self.plan.gateways)]
+
+    @cached_property
+    def _by_name(self) -> dict[str, Point]:
+        return {str(point): point for point in self.points}
 
     @cached_property
     def targeted(self) -> list[str]:
-        """The points that some policy targets."""
-        return [point for point in self.points if self.engine.attached(point)]
+        """The names of the points that some policy targets."""
+        return [str(point) for point in self.points if self.engine.attached(point)]
 
     @cached_property
     def plans(self) -> dict[tuple[str | None, str], PolicyPlan]:
@@ -62,16 +67,16 @@ class Built:
         return {(one.namespace, one.name): one for one in self.plan.policies}
 
     def plans_on(self, point: str) -> list[PolicyPlan]:
-        """The policies that target a point."""
-        refs = (one.policy.ref for one in self.engine.attached(point))
+        """The policies that target a point, by its name."""
+        refs = (one.policy.ref for one in self.engine.attached(self._by_name[point]))
         return [self.plans[ref.namespace, ref.name] for ref in refs]
 
-    def questions(self, asks: Iterable[Ask]) -> list[tuple[str, Request]]:
+    def questions(self, asks: Iterable[Ask]) -> list[tuple[Point, Request]]:
         """What the engine is asked, built before it is."""
-        return [(ask.workload, request_of(ask)) for ask in asks]
+        return [(self._by_name[ask.workload], request_of(ask)) for ask in asks]
 
 
-def check_reference(engine: Engine[Policy], questions: Iterable[tuple[str, Request]]) -> int:
+def check_reference(engine: Engine[Policy], questions: Iterable[tuple[Point, Request]]) -> int:
     """Ask the reference evaluator too, and fail where it says anything else; tells how many were asked."""
     asked = 0
     for workload, request in questions:

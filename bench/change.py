@@ -16,6 +16,7 @@ from eastgate.dialects import Policy
 from eastgate.engine.engine import Engine
 from eastgate.policy import Request
 from eastgate.world import Pod
+from eastgate.world.points import Point
 
 __all__ = ["Change"]
 
@@ -107,7 +108,7 @@ def _put_pod(engine: Engine[Policy], pod: Pod) -> Callable[[], None]:
     return change
 
 
-def _check_fresh(engine: Engine[Policy], questions: list[tuple[str, Request]]) -> None:
+def _check_fresh(engine: Engine[Policy], questions: list[tuple[Point, Request]]) -> None:
     """A changed engine decides as one that was built from what there is now."""
     fresh = engine_of(engine.world, engine.policies)
     for workload, request in questions:

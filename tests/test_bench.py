@@ -101,7 +101,7 @@ def test_manifests_of_a_plan_mean_what_its_objects_mean(name: str, built: Built,
     asks = asks_of(name, built)
     for ask, question in zip(asks, built.questions(asks), strict=True):
         decision = authority.decide(as_question(ask))
-        program = built.engine.program(ask.workload)
+        program = built.engine.program(question[0])
         assert decision.outcome.allowed == bool(built.engine.decide(*question) & 1)
         rule = program.outcome(program.decide(question[1])).rule
         assert decision.policy == (str(rule.origin.policy) if rule else None)

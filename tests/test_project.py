@@ -21,6 +21,7 @@ def tracked() -> list[Path]:
     return [ROOT / name for name in listed.split("\0") if name and (ROOT / name).is_file()]
 
 
+@pytest.mark.real
 def test_no_source_file_is_longer_than_600_lines() -> None:
     long = {
         path.relative_to(ROOT).as_posix(): length

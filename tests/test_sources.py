@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from eastgate import Authority, Question, QuestionError, dialects
 from eastgate.authority import sort_documents
 from eastgate.policy import AccountsOf
-from eastgate.policy.spiffe import account_of, spiffe_problem
+from eastgate.policy.service_accounts import account_of
+from eastgate.policy.spiffe import spiffe_problem
 from eastgate.settings import Settings
 from eastgate.sources.reader import read_text
 

@@ -17,14 +17,14 @@ from bench.enforcement.rules import SETTINGS, authority_of, classic_rules
 from eastgate.targets.envoy import Node, PortPlan, Requests, Verdict, plan_port
 from eastgate.targets.envoy.callers import Naming
 from eastgate.xds.clusters import Address
-from eastgate.xds.doors import Door
-from eastgate.xds.inbound import inbound
+from eastgate.xds.inbound_listener import inbound_listener
+from eastgate.xds.inbound_port import InboundPort
 from eastgate.xds.logs import request_log
 from eastgate.xds.matching import PEER_KEY
-from eastgate.xds.packing import packed, serialized
+from eastgate.xds.packing import pack, serialize
 from eastgate.xds.rbac import ATTRIBUTES, REQUESTS, filter_name
 from eastgate.xds.server.resources import EXTENSION, LISTENER, ROUTE, Resource
-from eastgate.xds.sidecar import deciding, inbound_resources
+from eastgate.xds.sidecar import inbound_resources, shared_resources
 from eastgate.xds.typed import filter_, message, typed
 
 __all__ = ["NODE", "bare", "connecting", "listed", "ours", "unruled"]
@@ -70,28 +70,30 @@ def bare(address: str, port: int, rules: int, *, anything: bool = False) -> list
     manager = answered_by_envoy(
         [filter_("rbac", typed(_RBAC, **ruled))], normalize_path=True, access_log=request_log(NODE, port)
     )
-    outer: listener_pb2.Listener = inbound(Door(NODE, address, port, port))
+    outer: listener_pb2.Listener = inbound_listener(InboundPort(NODE, address, port, port))
     plain = MessageToDict(outer, preserving_proto_field_name=True)
     [tls] = [chain for chain in plain["filter_chains"] if chain["name"] == "tls"]
     tls["filters"] = [filter_("http", manager)]
     plain["filter_chains"] = [tls]
     del plain["default_filter_chain"]
-    return [Resource(LISTENER, f"inbound/{port}", serialized(message(listener_pb2.Listener, plain)))]
+    return [Resource(LISTENER, f"inbound/{port}", serialize(message(listener_pb2.Listener, plain)))]
 
 
 def connecting(address: str, port: int, rules: int, app: Path) -> list[Resource]:
     """What Eastgate makes of policies on who may connect. Requests go to an application, unread."""
     program = authority_of(rules, http=False).engine.program(NODE)
-    door = Door(NODE, address, port, port)
+    door = InboundPort(NODE, address, port, port)
     plan = plan_port(program.layers, port, SETTINGS)
-    return list(inbound_resources(door, plan, Address(str(app)), deciding(plan)))
+    return list(inbound_resources(door, plan, Address(str(app)), shared_resources(plan)))
 
 
 def _chain(address: str, port: int, plan: PortPlan) -> list[Resource]:
     """Eastgate's listeners, and routes by which Envoy answers."""
-    resources = list(inbound_resources(Door(NODE, address, port, port), plan, Address("/nowhere"), deciding(plan)))
+    resources = list(
+        inbound_resources(InboundPort(NODE, address, port, port), plan, Address("/nowhere"), shared_resources(plan))
+    )
     name = f"requests/{port}"
-    return _with(resources, Resource(ROUTE, name, serialized(message(route_pb2.RouteConfiguration, answering(name)))))
+    return _with(resources, Resource(ROUTE, name, serialize(message(route_pb2.RouteConfiguration, answering(name)))))
 
 
 def _with(resources: list[Resource], *others: Resource) -> list[Resource]:
@@ -100,5 +102,5 @@ def _with(resources: list[Resource], *others: Resource) -> list[Resource]:
 
 
 def _extension(name: str, config: Message) -> Resource:
-    made = extension_pb2.TypedExtensionConfig(name=name, typed_config=packed(config))
-    return Resource(EXTENSION, name, serialized(made))
+    made = extension_pb2.TypedExtensionConfig(name=name, typed_config=pack(config))
+    return Resource(EXTENSION, name, serialize(made))

@@ -13,8 +13,8 @@ from bench.enforcement.envoys import Envoy
 from bench.enforcement.origin import Way, origin
 from bench.enforcement.rules import SERVER
 from bench.plans import TRUST_DOMAIN
-from eastgate.identity import EmbeddedAuthority, Svid, TrustBundles
-from eastgate.mesh.listening import until_listening
+from eastgate.identity import EmbeddedCa, Svid, TrustBundles
+from eastgate.mesh.listening import wait_until_listening
 from eastgate.mesh.local.addresses import Addresses
 from eastgate.mesh.sites import Site
 from eastgate.xds.bootstrap import bootstrap
@@ -39,7 +39,7 @@ class Plane:
         self.tokens = Tokens()
         self.server = AdsServer(self.store, self.tokens)
         self.envoys: dict[str, Envoy] = {}
-        self._authority = EmbeddedAuthority(TRUST_DOMAIN)
+        self._authority = EmbeddedCa(TRUST_DOMAIN)
         self._svids: dict[str, Svid] = {}
         self._stack = contextlib.AsyncExitStack()
 
@@ -105,7 +105,7 @@ class Plane:
     async def settled(self, nodes: Iterable[str]) -> None:
         """Wait until these proxies run what they are to run; fail where one has rejected something."""
         names = list(nodes)
-        await asyncio.gather(*(self.server.settled(node, _PATIENCE) for node in names))
+        await asyncio.gather(*(self.server.wait_settled(node, _PATIENCE) for node in names))
         for node in names:
             status = self.server.status(node)
             assert status is not None
@@ -113,4 +113,4 @@ class Plane:
 
     async def listening(self, wanted: Iterable[tuple[str, int]]) -> None:
         """Wait until these ports are open."""
-        await until_listening(set(wanted), _PATIENCE)
+        await wait_until_listening(set(wanted), _PATIENCE)

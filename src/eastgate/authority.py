@@ -14,9 +14,8 @@ from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.dialects import Policy
 from eastgate.dialects import rejected as rejection
 from eastgate.dialects.base import Condition
-from eastgate.engine.compiled import compile_layers
 from eastgate.engine.engine import Engine
-from eastgate.policy import OPEN, AskAll, Attachment, Known, Layer, PolicyRef, Request, Stances
+from eastgate.policy import UNOPPOSED, AskAll, Attachment, Known, Layer, PolicyRef, Request, Stances
 from eastgate.policy.attributes import Attribute
 from eastgate.questions import (
     LABELS_UNKNOWN,
@@ -32,6 +31,7 @@ from eastgate.settings import Settings, SettingsError
 from eastgate.sources import Bounds, Document, Reading, read
 from eastgate.unconsidered import Handling, Standing, Unconsidered, UnreadObjects, could_change, standing, told, unread
 from eastgate.world import Manifest, Workload, World, WorldObject, interpret
+from eastgate.world.points import Point
 
 if TYPE_CHECKING:
     from eastgate.tokens import KeySource
@@ -317,7 +317,7 @@ class Authority:
             raise _undecidable(next(iter(closed.values())))
         for one in decisions:
             for point in one.arrival.points:
-                if isinstance(point, str) and (uncertain := self.engine.uncertain(point)):
+                if uncertain := self.engine.uncertain(point):
                     raise _unlabelled(point, uncertain[0])
         decision = self._answer(question, decisions, sure)
         if standing(decision.unconsidered, self.unread, allowed=decision.allowed) is Standing.UNDECIDED:
@@ -344,10 +344,10 @@ class Authority:
             where = decision.arrival.where
             ways[where] = decision.allowed and ways.get(where, True)
         deciding = sure or next((decision for decision in decisions if not decision.allowed), decisions[0])
-        points = {point for one in decisions for point in one.arrival.points if isinstance(point, str)}
-        return replace(deciding, ways=tuple(ways.items()), unconsidered=self._unconsidered(question, sorted(points)))
+        points = {point for one in decisions for point in one.arrival.points}
+        return replace(deciding, ways=tuple(ways.items()), unconsidered=self._unconsidered(question, points))
 
-    def _unconsidered(self, question: Question, points: Sequence[str]) -> Unconsidered:
+    def _unconsidered(self, question: Question, points: Iterable[Point]) -> Unconsidered:
         rejected = self.engine.count(rejection.Policy)
         if not self.unread_objects.found:
             return Unconsidered(rejected=rejected)
@@ -359,17 +359,14 @@ class Authority:
         """The policies that cannot be read, each of which closes what it targets."""
         return [policy for policy in self.policies if isinstance(policy, rejection.Policy)]
 
-    def rejected_at(self, points: Iterable[str | Layer]) -> list[rejection.Policy]:
+    def rejected_at(self, points: Iterable[Point]) -> list[rejection.Policy]:
         """The policies that cannot be read and that are about some of these points."""
-        found = (one.policy for point in points if isinstance(point, str) for one in self.engine.attached(point))
+        found = (one.policy for point in points for one in self.engine.attached(point))
         return list({one.ref: one for one in found if isinstance(one, rejection.Policy)}.values())
 
     def _arrive(self, question: Question, arrival: Arrival) -> Decision:
         """ALL points on the way must allow; the first denial decides, or the last point that accepted."""
-        programs = [
-            compile_layers([point]) if isinstance(point, Layer) else self.engine.program(point)
-            for point in arrival.points
-        ]
+        programs = [self.engine.program(point) for point in arrival.points]
         layers = tuple(layer for program in programs for layer in program.layers)
         request = _without_others(arrival.request, question, layers)
         if _asks_schemes(layers):
@@ -377,7 +374,7 @@ class Authority:
 
             request = with_answers(request, question, layers, self.world, self.settings, self.keys)
         arrival = replace(arrival, request=request)
-        accepted = OPEN
+        accepted = UNOPPOSED
         for program in programs:
             outcome = program.outcome(program.decide(arrival.request))
             if outcome.rule is not None or not outcome.allowed:
@@ -388,9 +385,7 @@ class Authority:
 
     def _conditions(self, arrival: Arrival) -> tuple[tuple[str, Condition], ...]:
         """What the policies on the way would show in their status."""
-        attached = (
-            one.policy for point in arrival.points if isinstance(point, str) for one in self.engine.attached(point)
-        )
+        attached = (one.policy for point in arrival.points for one in self.engine.attached(point))
         beside = self.policies
         return tuple(
             (str(policy.ref), condition)
@@ -409,7 +404,7 @@ def _undecidable(policies: Sequence[rejection.Policy]) -> QuestionError:
     )
 
 
-def _unlabelled(point: str, policy: Policy) -> QuestionError:
+def _unlabelled(point: Point, policy: Policy) -> QuestionError:
     message = f"{policy.ref} selects by a label that a cluster adds to pods, and {point} is derived from a template"
     return QuestionError(LABELS_UNKNOWN, message, f"give real Pods, or mend it ({policy.span.place})")
 

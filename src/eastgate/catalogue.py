@@ -8,13 +8,14 @@ from eastgate import questions, settings, spelling
 from eastgate.cli import options
 from eastgate.convert import codes as convert_codes
 from eastgate.diagnostics import Code
+from eastgate.dialects import DIALECTS
 from eastgate.dialects import codes as dialect_codes
 from eastgate.dialects.accesspolicy import codes as accesspolicy_codes
 from eastgate.dialects.gep3779 import codes as gep3779_codes
 from eastgate.dialects.kuadrant import codes as kuadrant_codes
 from eastgate.dialects.kuadrant.schemes import codes as scheme_codes
 from eastgate.dialects.linkerd import codes as linkerd_codes
-from eastgate.lint import codes as lint_codes
+from eastgate.dialects.linting import codes as lint_codes
 from eastgate.mesh import codes as mesh_codes
 from eastgate.schema import codes as schema_codes
 from eastgate.sources import codes as source_codes
@@ -34,7 +35,7 @@ CHAPTERS: dict[str, tuple[ModuleType, ...]] = {
     "AccessPolicy": (accesspolicy_codes,),
     "Linkerd": (linkerd_codes,),
     "Kuadrant": (kuadrant_codes, scheme_codes),
-    "Lint": (lint_codes,),
+    "Lint": (lint_codes, *(module for dialect in DIALECTS for module in dialect.lint().codes)),
     "Convert": (convert_codes,),
     "Enforcement": (envoy_codes, mesh_codes),
 }

@@ -9,7 +9,7 @@ from eastgate.dialects.base import Condition
 from eastgate.engine.completions import OTHER
 from eastgate.engine.trace import LayerTrace, StageTrace, Trace, trace
 from eastgate.places import Span
-from eastgate.policy import REFUSED_HOST, REFUSED_SPELLING, Answer, Layer, Origin, Outcome, Ruling
+from eastgate.policy import REFUSED_HOST, REFUSED_SPELLING, Answer, Layer, Origin, Outcome, Ruling, Unroutable
 from eastgate.questions import Arrival, Question
 from eastgate.unconsidered import Handling, Plane, Standing, Unconsidered, could_change, standing
 
@@ -121,15 +121,17 @@ class Decision:
         }
 
 
-DEAD_ENDS = {
-    "no-route": "no route of the gateway matches",
-    "no-inbound-route": "no route of the Server matches",
-    "no-backend": "the route leads to no backend",
-    "reference-not-granted": "the route refers to a backend of another namespace, and no ReferenceGrant there lets it",
-    "backend-not-declared": "the route refers to a backend that no manifest declares",
+DEAD_ENDS: dict[str | None, str] = {
+    Unroutable.NO_ROUTE: "no route of the gateway matches",
+    Unroutable.NO_INBOUND_ROUTE: "no route of the Server matches",
+    Unroutable.NO_BACKEND: "the route leads to no backend",
+    Unroutable.REFERENCE_NOT_GRANTED: (
+        "the route refers to a backend of another namespace, and no ReferenceGrant there lets it"
+    ),
+    Unroutable.BACKEND_NOT_DECLARED: "the route refers to a backend that no manifest declares",
 }
 
-UNASKED = {
+UNASKED: dict[str | None, str] = {
     None: "its path has an encoded slash or backslash, and a policy looks at paths",
     REFUSED_HOST: "what it names as its host is no host with a port up to 65535, and the port is read as HTTP",
     REFUSED_SPELLING: "its path has characters as %XX that need not be, and a policy compares it with a pattern",
@@ -179,8 +181,8 @@ def _layer_to_json(layer: LayerTrace) -> dict[str, object]:
     return {
         "layer": layer.layer,
         "verdict": "allow" if layer.outcome.allowed else "deny",
-        "scope": layer.scope or None,
-        "readings": list(layer.readings),
+        "scope": None if layer.scope is None else str(layer.scope),
+        "readings": [str(reading) for reading in layer.readings],
         "assumed": {str(attribute): shown(value) for attribute, value in layer.assumed},
         "stages": [_stage_to_json(stage) for stage in layer.stages],
         "nearest": [

@@ -7,8 +7,9 @@ its own; a question is allowed only if every way is.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from eastgate.policy import AllowAny, Chain, Layer, Refusal, Request
+from eastgate.policy import Request, Unroutable
 from eastgate.policy.attributes import HOST, PORT, UNKNOWN
 from eastgate.routing import BackendRef, Routed, possible_routes
 from eastgate.routing.hostnames import comparable, hostnames_of
@@ -23,11 +24,31 @@ from eastgate.world import (
     World,
 )
 from eastgate.world.gateways import BACKEND_KINDS
+from eastgate.world.points import DeadEnd, NamedPoint, Point
 from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
 
 __all__ = ["Way", "through_gateway", "through_route"]
 
-Way = tuple[str, tuple[str | Layer, ...], str | None]  # how to call it, its points in order, and the backend's key
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way: `start` is what it begins with and `leads_to` what it ends at, if that is known, both in words.
+
+    `points` are those that it passes, in order; `backend` is the key of the backend that it leads to.
+    """
+
+    start: str
+    points: tuple[Point, ...]
+    backend: str | None = None
+    leads_to: str | None = None
+
+    @property
+    def where(self) -> str:
+        """The whole way, in words."""
+        return self.start if self.leads_to is None else f"{self.start} -> {self.leads_to}"
+
+
+_Beyond = tuple[str | None, NamedPoint | DeadEnd | None, str | None]
 
 
 def through_gateway(
@@ -38,20 +59,20 @@ def through_gateway(
     `any_host`: the question is about whichever hosts there are, so that others lead nowhere is not held against it.
     `route`: it is about the requests that take this route; where it cannot be taken, there is no way.
     """
-    entrance = str(GatewayNamed(gateway.namespace, gateway.name))
-    seen: set[tuple[str | Layer, ...]] = set()
+    entrance = GatewayNamed(gateway.namespace, gateway.name)
+    seen: set[tuple[tuple[Point, ...], str | None]] = set()
     routes = possible_routes(world, gateway, request)
     if any_host and any(routed is not None for routed in routes):
         routes = tuple(routed for routed in routes if routed is not None)
     if route is not None:
         routes = tuple(routed for routed in routes if routed is not None and routed.route == route) or (None,)
     for routed in routes:
-        taken = () if routed is None else (str(RouteNamed(routed.route.namespace, routed.route.name)),)
-        for where, point, backend in _beyond(routed, world):
+        taken = () if routed is None else (RouteNamed(routed.route.namespace, routed.route.name),)
+        for leads_to, point, backend in _beyond(routed, world):
             points = (entrance, *taken, *(() if point is None else (point,)))
-            if (*points, backend or "") not in seen:
-                seen.add((*points, backend or ""))
-                yield f"gateway {gateway.key}{where}", points, backend
+            if (points, backend) not in seen:
+                seen.add((points, backend))
+                yield Way(f"gateway {gateway.key}", points, backend, leads_to)
 
 
 def through_route(route: Route, request: Request, world: World) -> Iterator[Way]:
@@ -65,8 +86,9 @@ def through_route(route: Route, request: Request, world: World) -> Iterator[Way]
         gateway = world.gateways.get(f"{parent.namespace}/{parent.name}") or _assumed(parent, request)
         yield from through_gateway(gateway, request, world, route=route)
     if not parents:
-        guarded = str(RouteNamed(route.namespace, route.name)) if _means(route, request) else _dead_end("no-route")
-        yield f"route {route.namespace}/{route.name}", (guarded,), None
+        named = RouteNamed(route.namespace, route.name)
+        guarded = named if _means(route, request) else DeadEnd(Unroutable.NO_ROUTE)
+        yield Way(f"route {route.namespace}/{route.name}", (guarded,))
 
 
 def _means(route: Route, request: Request) -> bool:
@@ -86,29 +108,27 @@ def _assumed(parent: ParentRef, request: Request) -> Gateway:
     return Gateway(parent.namespace, parent.name, (listener,))
 
 
-def _beyond(routed: Routed | None, world: World) -> Iterator[tuple[str, str | Layer | None, str | None]]:
+def _beyond(
+    routed: Routed | None, world: World
+) -> Iterator[tuple[str | None, NamedPoint | DeadEnd | None, str | None]]:
+    """Yield what is behind a route: in words, as a point where policies may be, and as the key of a backend."""
     if routed is None:
-        yield "", _dead_end("no-route"), None
+        yield None, DeadEnd(Unroutable.NO_ROUTE), None
     elif routed.answered:
-        yield "", None, None
+        yield None, None, None
     elif not routed.backends:
-        yield "", _dead_end("no-backend"), None
+        yield None, DeadEnd(Unroutable.NO_BACKEND), None
     else:
         for ref in routed.backends:
             key = f"{ref.namespace}/{ref.name}"
-            yield f" -> {ref.kind} {key}", _point(ref, world), key if ref.kind in BACKEND_KINDS else None
+            yield f"{ref.kind} {key}", _point(ref, world), key if ref.kind in BACKEND_KINDS else None
 
 
-def _point(ref: BackendRef, world: World) -> str | Layer | None:
+def _point(ref: BackendRef, world: World) -> NamedPoint | DeadEnd | None:
     if not ref.granted:
-        return _dead_end("reference-not-granted")
+        return DeadEnd(Unroutable.REFERENCE_NOT_GRANTED)
     if ref.kind not in BACKEND_KINDS:
         return None  # a Service: what guards its pods is a question about them
     if f"{ref.namespace}/{ref.name}" not in world.backends:
-        return _dead_end("backend-not-declared")
-    return str(BackendNamed(ref.namespace, ref.name))
-
-
-def _dead_end(why: str) -> Layer:
-    """Where the way ends: whatever arrives here is refused."""
-    return Layer("gateway/route", Chain((AllowAny(why, (), Refusal.NOT_FOUND),)))
+        return DeadEnd(Unroutable.BACKEND_NOT_DECLARED)
+    return BackendNamed(ref.namespace, ref.name)

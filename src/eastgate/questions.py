@@ -13,8 +13,7 @@ from ipaddress import ip_address
 from typing import TypeVar
 
 from eastgate.diagnostics import Code, Diagnostic, did_you_mean
-from eastgate.journey import through_gateway, through_route
-from eastgate.policy import Known, Layer, Request, known
+from eastgate.policy import Known, Request, known
 from eastgate.policy.attributes import (
     ADDRESS,
     AUTHORITY,
@@ -58,6 +57,7 @@ from eastgate.world import (
     service_account_id,
     spiffe_problem,
 )
+from eastgate.world.points import Point
 from eastgate.world.targets import BackendNamed
 
 __all__ = ["Arrival", "Question", "QuestionError", "arrivals", "callers_of"]
@@ -183,16 +183,16 @@ def _claim(value: object) -> str:
 class Arrival:
     """One request, and where it arrives: the points of enforcement that it passes, in path order.
 
-    A point is a key of the engine, or a layer that stands for what is in the way by itself: no route, say.
+    The way may end before it leads anywhere, in a `DeadEnd`.
     """
 
     where: str
-    points: tuple[str | Layer, ...]
+    points: tuple[Point, ...]
     request: Request
 
 
 Values = dict[Attribute, Known]
-Destination = tuple[str, tuple[str | Layer, ...], Values]
+Destination = tuple[str, tuple[Point, ...], Values]
 
 
 def arrivals(question: Question, world: World, settings: Settings) -> list[Arrival]:
@@ -327,17 +327,21 @@ def _destinations(question: Question, asked: Request, world: World, settings: Se
             for workload, values in _behind(service, question.port, world):
                 yield workload.key, (workload.key,), values
         case "gateway":
+            from eastgate.journey import through_gateway  # most questions need no routes
+
             gateway = _declared("Gateway", question.to, world.gateways, settings)
-            for where, points, routed_to in through_gateway(gateway, asked, world, any_host=question.is_bare_message):
-                yield where, points, {**port, **_handshake(question), BACKEND: routed_to}
+            for way in through_gateway(gateway, asked, world, any_host=question.is_bare_message):
+                yield way.where, way.points, {**port, **_handshake(question), BACKEND: way.backend}
         case "backend":
             backend = _declared("Backend", question.to, world.backends, settings)
-            point = str(BackendNamed(backend.namespace, backend.name))
+            point = BackendNamed(backend.namespace, backend.name)
             yield f"backend {backend.key}", (point,), {**port, BACKEND: backend.key}
         case "route":
+            from eastgate.journey import through_route
+
             route = _route(question.to, world, settings)
-            for where, points, routed_to in through_route(route, asked, world):
-                yield where, points, {**port, **_handshake(question), BACKEND: routed_to}
+            for way in through_route(route, asked, world):
+                yield way.where, way.points, {**port, **_handshake(question), BACKEND: way.backend}
         case _:
             raise QuestionError(
                 BAD_DESTINATION,

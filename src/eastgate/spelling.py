@@ -15,12 +15,12 @@ from functools import cached_property
 from eastgate.authority import Authority
 from eastgate.diagnostics import Code, Diagnostic, Severity, mistyped
 from eastgate.places import Span
-from eastgate.policy import AccountsOf, AskAll, Computed, Is, Layer, OneOf, Suffix, atoms, rules_of
+from eastgate.policy import AccountsOf, AskAll, Computed, Is, Layer, OneOf, Suffix
 from eastgate.policy.attributes import HOST, IDENTITY, MCP_METHOD, MCP_TOOL, MESH_NAME, METHOD, SNI, Attribute
 from eastgate.policy.hosts import comparable_host, is_host
-from eastgate.policy.spiffe import account_of
+from eastgate.policy.service_accounts import account_of, service_account_id
 from eastgate.questions import Question
-from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
+from eastgate.world.points import NamedPoint, Point
 
 __all__ = ["Doubt", "Spelling"]
 
@@ -116,7 +116,7 @@ class Spelling:
         elif source.startswith("spiffe://"):
             account = account_of(source)
             if account is not None and account[0] == settings.trust_domain:
-                yield from self._account(source, account[1], account[2], f"spiffe://{account[0]}/ns/{{}}/sa/{{}}")
+                yield from self._account(source, account[1], account[2], service_account_id(account[0], "{}", "{}"))
             else:
                 yield from self._of("source", "SPIFFE ID", source, self._values[IDENTITY])
         elif source.startswith("id:"):
@@ -252,21 +252,14 @@ class Spelling:
     def _layers(self) -> list[Layer]:
         """Every layer of every policy that targets something."""
         engine, world = self._authority.engine, self._authority.world
-        named = (GatewayNamed, RouteNamed, BackendNamed)
-        points = {str(one) for policy in self._authority.policies for one in policy.targets if isinstance(one, named)}
-        programs = {id(program): program for program in map(engine.program, [*world.workloads, *sorted(points)])}
+        targets = (target for policy in self._authority.policies for target in policy.targets)
+        points: list[Point] = [*world.workloads, *(target for target in targets if isinstance(target, NamedPoint))]
+        programs = {id(program): program for program in map(engine.program, points)}
         return [layer for program in programs.values() for layer in program.layers]
 
     @cached_property
     def _atoms(self) -> list[Is | Computed]:
-        found: dict[Is | Computed, None] = {}
-        for layer in self._layers:
-            for case in layer.cases:
-                found.update(dict.fromkeys(atoms(case.when)))
-            for chain in layer.chains:
-                for stage in chain.stages:
-                    found.update(dict.fromkeys(atom for rule in rules_of(stage) for atom in atoms(rule.when)))
-        return list(found)
+        return list(dict.fromkeys(atom for layer in self._layers for atom in layer.atoms(observed=True)))
 
     @cached_property
     def _values(self) -> defaultdict[Attribute, frozenset[str]]:

@@ -18,6 +18,7 @@ from eastgate.policy.attributes import BACKEND, IDENTITY, MESH_NAME, METHOD, PAT
 from eastgate.policy.paths import is_refused
 from eastgate.questions import arrivals
 from eastgate.settings import DataPlane
+from eastgate.world import BackendNamed, GatewayNamed
 from tests.analysis.finding import branch_of, row_of
 from tests.worlds import access_generate, generate, kuadrant_generate, linkerd_generate
 from tests.worlds.kuadrant_oracle import Call as HttpCall
@@ -132,7 +133,8 @@ def test_rows_of_gateways_and_backends_agree_with_the_engine(
     chosen = Settings.of({"trustDomain": "td", "unlistedCaller": unlisted})
     authority = authority_of([*access_generate.FIXED, *policies], chosen)
     for backend in access_generate.BACKENDS:
-        for points in ([f"Backend n/{backend}"], ["Gateway n/g", f"Backend n/{backend}"]):
+        behind = BackendNamed("n", backend)
+        for points in ((behind,), (GatewayNamed("n", "g"), behind)):
             layers = tuple(layer for point in points for layer in authority.engine.program(point).layers)
             facts = Facts({BACKEND: f"n/{backend}"})
             table = effective([Destination("", (Place((backend,), layers, facts),))], chosen)

@@ -16,6 +16,7 @@ from pathlib import Path
 import yaml
 
 from tests.mesh.running import EASTGATE, SHOP
+from tests.patience import PATIENCE
 
 __all__ = ["HOSTILE", "LOG", "World", "in_pipes", "on_a_terminal", "world", "wrong"]
 
@@ -189,7 +190,7 @@ def on_a_terminal(words: list[str], folder: Path, stdin: str = "") -> bytes:
     return bytes(shown).replace(b"\r\n", b"\n")  # the terminal's own
 
 
-def read_until(terminal: int, shown: bytes, text: bytes, timeout: float = 60) -> bytes:
+def read_until(terminal: int, shown: bytes, text: bytes, timeout: float = PATIENCE) -> bytes:
     """What a terminal shows, until it shows this."""
     ends = time.monotonic() + timeout
     while text not in shown and time.monotonic() < ends:

@@ -15,7 +15,7 @@ import eastgate
 from eastgate.authority import read_manifests
 from eastgate.cli import main
 from eastgate.diagnostics import Reporter
-from eastgate.mesh.local.watching import _look
+from eastgate.mesh.local.watching import _take_snapshot
 from eastgate.rego import Budget, NoAnswer, Problem, Program, evaluate, program
 from eastgate.sources import Bounds, around, limits, read_nodes
 from eastgate.sources.files import load
@@ -110,8 +110,8 @@ def test_watching_does_not_leave_the_folder_either(folder: Path) -> None:
     (folder / "m" / "all").symlink_to("/")
     (folder / "m" / "link.yaml").symlink_to("../secret.yaml")
     root = str(folder / "m")
-    seen = _look([root], Bounds.of([root]))
-    assert seen.marks.keys() == {f"{root}/all", f"{root}/link.yaml", f"{root}/good.yaml"}
+    seen = _take_snapshot([root], Bounds.of([root]))
+    assert seen.stamps.keys() == {f"{root}/all", f"{root}/link.yaml", f"{root}/good.yaml"}
     assert all(one.startswith(str(folder)) for one in seen.folders)
 
 

@@ -76,7 +76,7 @@ def test_who_is_revoked_is_cut_off_at_once() -> None:
             p.store.put("n", [])
             await proxy.say(LISTENER)
             await proxy.take()
-            await p.server.settled("n")
+            await p.server.wait_settled("n")
             p.tokens.revoke("n")
             p.store.put("n", [resource(LISTENER, "a", "1")])
             assert await proxy.code() is grpc.StatusCode.UNAUTHENTICATED

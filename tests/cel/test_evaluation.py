@@ -109,6 +109,7 @@ def test_the_variable_of_a_loop_hides_one_of_the_dialect() -> None:
     assert expression.evaluate({}) is True
 
 
+@pytest.mark.real
 def test_nothing_is_loaded_before_the_first_expression() -> None:
     program = (
         "import sys, eastgate.cel\n"

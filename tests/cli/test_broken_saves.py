@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import queue
 from collections.abc import Iterator
 
 import pytest
@@ -138,14 +137,14 @@ def test_saves_in_order(cli: Cli, mesh: Up, name: str) -> None:
             else:
                 path.write_text(text)
             if _next(mesh)["event"] == "broken":
-                _until_quiet(mesh)
+                mesh.settle()
             assert _denied(cli) == denied, text
     finally:
         path.unlink(missing_ok=True)
         for _ in range(60):
             if not _denied(cli):
                 break
-        _until_quiet(mesh)
+        mesh.settle()
 
 
 def _next(mesh: Up) -> Event:
@@ -153,12 +152,3 @@ def _next(mesh: Up) -> Event:
         found: Event = json.loads(mesh.line())
         if found["event"] in ("broken", "enforced", "partlyEnforced"):
             return found
-
-
-def _until_quiet(mesh: Up) -> None:
-    """Until nothing was told for a moment, which only makes what comes after it easier to read."""
-    while True:
-        try:
-            mesh.line(1.0)
-        except queue.Empty:
-            return

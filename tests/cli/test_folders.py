@@ -90,6 +90,7 @@ def test_what_is_left_out_is_counted(cli: Cli, folder: Path) -> None:
     assert "left out 1 file" in cli("lint", "-f", "m").stdout
 
 
+@pytest.mark.real
 def test_a_kustomization_is_rendered(cli: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "m/kustomization.yaml").write_text("resources: [all.yaml]\n")
     program = folder / "bin/kustomize"

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from eastgate import Settings
 from eastgate.cli import main
 from eastgate.cli.identities import Identities
-from eastgate.identity import EmbeddedAuthority, WorkloadApi
+from eastgate.identity import EmbeddedCa, WorkloadApi
 
 SETTINGS = Settings()
 ISSUER = "https://i.example"
@@ -41,15 +41,15 @@ def test_without_options_the_authority_ends_with_the_mesh() -> None:
 def test_an_authority_in_a_folder_has_the_same_root_after_a_restart(tmp_path: Path) -> None:
     kept = identities(ca=str(tmp_path / "ca"))
     first, second = kept.source(SETTINGS, "text"), kept.source(SETTINGS, "text")
-    assert isinstance(first, EmbeddedAuthority)
-    assert isinstance(second, EmbeddedAuthority)
+    assert isinstance(first, EmbeddedCa)
+    assert isinstance(second, EmbeddedCa)
     assert first.bundles.pem("cluster.local") == second.bundles.pem("cluster.local")
     [kept_file] = (tmp_path / "ca").iterdir()
     assert stat.S_IMODE(kept_file.stat().st_mode) == 0o600
 
 
 def test_a_bundle_is_trusted_as_it_is(tmp_path: Path) -> None:
-    partner = EmbeddedAuthority("partner.example")
+    partner = EmbeddedCa("partner.example")
     bundle = tmp_path / "partner.pem"
     bundle.write_text(partner.bundles.pem("partner.example"))
     source = identities(federate=(f"partner.example={bundle}",)).source(SETTINGS, "text")

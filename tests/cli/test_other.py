@@ -35,6 +35,7 @@ def complete(words: str) -> list[str]:
     return [line.partition(",")[2] for line in done.stdout.splitlines()]
 
 
+@pytest.mark.real
 def test_sources_and_destinations_are_completed_from_the_manifests(shop: str) -> None:
     assert "sa:shop/web" in complete(f"eastgate check -f {shop} --from sa:shop/w")
     assert complete(f"eastgate check -f {shop} --to service:") == ["service:", "service:shop/cart"]

@@ -20,7 +20,8 @@ import pytest
 
 from eastgate.mesh.local.control import ControlClient
 from tests.cli.conftest import SHOP, Cli
-from tests.mesh.running import EASTGATE, PATIENCE, Event, Up, remains, runtime_folder, up
+from tests.mesh.running import EASTGATE, Event, Up, remains, runtime_folder, up
+from tests.patience import PATIENCE
 
 WEB_TO_CART = ("--from", "sa:shop/web", "--to", "pod:shop/cart", "--port", "8080")
 ON_A_SERVICE = """
@@ -181,13 +182,13 @@ def test_every_decision_is_an_event(cli: Cli, mesh: Up) -> None:
 
 def test_metrics_are_served(cli: Cli, mesh: Up, metrics_port: int) -> None:
     called(cli, *WEB_TO_CART)
-    with urllib.request.urlopen(f"http://127.0.0.1:{metrics_port}/metrics", timeout=5) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{metrics_port}/metrics", timeout=PATIENCE) as answer:
         text = answer.read().decode()
     assert 'eastgate_decisions_total{level="connection",policy="AuthorizationPolicy' in text
     assert "eastgate_broken_saves_total" in text
     assert ask(mesh, "metrics")["text"].splitlines()[0] == text.splitlines()[0]
     with pytest.raises(urllib.error.HTTPError, match="404"):
-        urllib.request.urlopen(f"http://127.0.0.1:{metrics_port}/", timeout=5)
+        urllib.request.urlopen(f"http://127.0.0.1:{metrics_port}/", timeout=PATIENCE)
 
 
 def test_its_state_and_its_events_can_be_asked_for(cli: Cli, mesh: Up) -> None:
@@ -280,7 +281,7 @@ def test_nothing_remains(number: signal.Signals, tmp_path: Path) -> None:
         assert running.folder.exists()
         running.process.send_signal(number)
         said = running.end()
-        ends = time.monotonic() + 5
+        ends = time.monotonic() + PATIENCE
         while (left := remains(pids, running.folder)) and time.monotonic() < ends:
             time.sleep(0.02)
         assert left == []

@@ -186,6 +186,7 @@ def test_of_a_connection_only_what_was_decided_before_any_request_counts(cli: Cl
     assert "workload/application" not in done.stdout
 
 
+@pytest.mark.real
 def test_a_running_mesh_explains_its_own_events(cli: Cli, tmp_path: Path) -> None:
     with up(tmp_path, name="why") as mesh:
         cli("call", "--name", "why", "--from", "sa:shop/web", "--to", "pod:shop/cart", "--port", "8080")
@@ -197,6 +198,7 @@ def test_a_running_mesh_explains_its_own_events(cli: Cli, tmp_path: Path) -> Non
     assert "error[EG0110]" in cli("why", "--name", "why", ALLOWED).stderr
 
 
+@pytest.mark.real
 def test_a_running_mesh_knows_its_decisions_by_number(cli: Cli, tmp_path: Path) -> None:
     with up(tmp_path, name="number") as mesh:
         nothing = cli("why", "--name", "number", "--last")

@@ -16,11 +16,11 @@ from eastgate import Authority, Settings
 from eastgate.authority import sort_documents
 from eastgate.dialects import reads
 from eastgate.identity import SvidSource
-from eastgate.mesh.events import Decided, Event, NotEnforced
+from eastgate.mesh.access_log import Observation
+from eastgate.mesh.events import Decided, MeshEvent, NotEnforced
 from eastgate.mesh.local.connection import Connection, HttpRequest, Target
 from eastgate.mesh.local.http1 import Malformed
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
-from eastgate.mesh.records import Observed
 from eastgate.sources import read_text
 from eastgate.xds.clusters import Address
 from eastgate.xds.tokens import TokenIdentity
@@ -28,6 +28,7 @@ from tests.attacks.application import Application
 from tests.attacks.conversing import converse
 from tests.differential.asking import HTTP_2, Ask, Caller, Http
 from tests.differential.world import FEDERATED, SETTINGS, WORLD, Manifest
+from tests.patience import PATIENCE
 
 __all__ = ["Answer", "Bench", "authority_of"]
 
@@ -43,8 +44,8 @@ class Answer:
     """What came of it: on the wire (0: closed), and in the words of the proxy's log."""
 
     status: int
-    connection: Observed | None
-    request: Observed | None
+    connection: Observation | None
+    request: Observation | None
 
     @property
     def refused_by_proxy(self) -> bool:
@@ -84,7 +85,7 @@ class Bench:
         self._options = MeshOptions(name=name, federate=FEDERATED, source=source, tokens=tokens)
         self.world = world
         self.rejected: list[NotEnforced] = []
-        self._seen: dict[str, list[Observed]] = defaultdict(list)
+        self._seen: dict[str, list[Observation]] = defaultdict(list)
         self._used: set[tuple[str, int]] = set()
         self._contexts: dict[str, Any] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="eg-")
@@ -111,11 +112,11 @@ class Bench:
             self._end()
 
     def run(self, task: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(task, self._loop).result(120)
+        return asyncio.run_coroutine_threadsafe(task, self._loop).result(PATIENCE)
 
     def _end(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(PATIENCE)
         self._loop.close()
         self._folder.cleanup()
 
@@ -146,9 +147,9 @@ class Bench:
         self.mesh = LocalMesh(read, SETTINGS, replace(self._options, apps=apps), on_event=self._heard)
         await self.mesh.__aenter__()
 
-    def _heard(self, event: Event) -> None:
-        if isinstance(event, Decided) and event.seen.source is not None:
-            self._seen[event.seen.source].append(event.seen)
+    def _heard(self, event: MeshEvent) -> None:
+        if isinstance(event, Decided) and event.observation.source is not None:
+            self._seen[event.observation.source].append(event.observation)
         elif isinstance(event, NotEnforced):
             self.rejected.append(event)
 
@@ -240,7 +241,7 @@ class Bench:
             if time.monotonic() > until:  # closed, and nobody says why
                 break
             await asyncio.sleep(0.01)
-        padded: list[Observed | None] = [*requests, *(None for _ in statuses)]
+        padded: list[Observation | None] = [*requests, *(None for _ in statuses)]
         return [Answer(status, connection, padded[place]) for place, status in enumerate(statuses)]
 
     def target(self, ask: Ask) -> Target:

@@ -1,6 +1,7 @@
 """A terminal in which the commands of one page are run, one after the other, as a reader would.
 
-It begins in an empty folder; a page that speaks of `examples/` finds a copy of them there. `eastgate up` goes on behind
+It begins in an empty folder; a page that speaks of `examples/` finds a copy of them there, and a page with a folder of
+its own name beside it what is in that. `eastgate up` goes on behind
 the commands that follow, until the page ends or starts another one. Its addresses are the page's: documents have a mesh
 at 127.64.0.0/16, and where that network is taken, commands get the mesh's own addresses and outputs those of the page.
 """
@@ -132,8 +133,10 @@ class Terminal:
 
 
 @contextlib.contextmanager
-def terminal(folder: Path, *, examples: bool) -> Iterator[Terminal]:
-    """A terminal in a folder, which is empty, or has the examples in it."""
+def terminal(folder: Path, *, examples: bool, files: Path | None = None) -> Iterator[Terminal]:
+    """Open a terminal in a folder, which is empty, or has the examples or the files of a page in it."""
+    if files is not None and files.is_dir():
+        shutil.copytree(files, folder, dirs_exist_ok=True)
     if examples:
         shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("__pycache__"))
     runtime = Path(tempfile.mkdtemp(prefix="egd-"))  # sockets have short names

@@ -17,7 +17,8 @@ def test_every_command_of_a_page_prints_what_the_page_says(page: Path, tmp_path:
     text = page.read_text(encoding="utf-8")
     found = list(steps(text))
     others: dict[Step, str] = {}
-    with terminal(tmp_path, examples=any("examples/" in (step.command or "") for step in found)) as opened:
+    examples = any("examples/" in (step.command or "") for step in found)
+    with terminal(tmp_path, examples=examples, files=page.with_suffix("")) as opened:
         for step in found:
             printed = _printed(step, opened, update)
             if not is_same(step.output, printed, anywhere=step.command is None):

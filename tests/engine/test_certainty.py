@@ -16,6 +16,7 @@ from eastgate.policy import (
     Layer,
     OneOf,
     Origin,
+    Placement,
     PolicyRef,
     Predicate,
     Refusal,
@@ -58,14 +59,14 @@ def _routes(number: int, chain: Chain) -> tuple[Case, ...]:
 
 def test_many_routes_are_decided_where_each_allows() -> None:
     """Whichever of them a request takes that nobody has read, its caller may."""
-    layer = Layer("inbound", _allowing("a", "b"), _routes(80, _allowing("a")))
+    layer = Layer(Placement(None, "inbound"), _allowing("a", "b"), _routes(80, _allowing("a")))
     assert complete(layer, Request({IDENTITY: "a", PORT: 80})).outcome.allowed
     assert not complete(layer, Request({IDENTITY: "b", PORT: 80})).outcome.allowed
 
 
 def test_a_case_that_nothing_can_meet_does_not_refuse_an_encoded_slash() -> None:
     empty = And((Is(IDENTITY, OneOf(frozenset())), Is(PATH, OneOf(frozenset()))))
-    layer = Layer("inbound", Chain(()), (Case(empty, Chain(())),))
+    layer = Layer(Placement(None, "inbound"), Chain(()), (Case(empty, Chain(())),))
     request = Request({PATH: "/a%2fb"})
     assert complete(layer, request).outcome.allowed
     assert reference.decide([layer], request).allowed

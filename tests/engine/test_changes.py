@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate.engine.engine import Engine
-from eastgate.policy import Attachment, Chain, Deny, Is, Layer, OneOf, Origin, PolicyRef, Request, Rule
+from eastgate.policy import Attachment, Chain, Deny, Is, Layer, OneOf, Origin, Placement, PolicyRef, Request, Rule
 from eastgate.policy.attributes import IDENTITY, PORT
 from eastgate.world import (
     Namespace,
@@ -86,7 +86,7 @@ changes: st.SearchStrategy[Doing] = (
 
 def by_name(attached: Sequence[Attachment[Policy]], _stances: object) -> list[Layer]:
     """Layers that deny each caller who bears the name of an attached policy, so that every decision tells who is."""
-    return [Layer("workload", Chain((Deny("deny", tuple(map(_denial, attached))),)))]
+    return [Layer(Placement(None, "workload"), Chain((Deny("deny", tuple(map(_denial, attached))),)))]
 
 
 def _denial(one: Attachment[Policy]) -> Rule:

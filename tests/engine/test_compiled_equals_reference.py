@@ -8,7 +8,7 @@ from eastgate.engine import reference
 from eastgate.engine.compiled import compile_layers
 from eastgate.engine.completions import complete
 from eastgate.engine.partial import truth
-from eastgate.policy import Chain, Deny, Layer, Request, Rule
+from eastgate.policy import Chain, Deny, Layer, Placement, Request, Rule
 from tests.engine import strategies
 
 
@@ -43,7 +43,7 @@ def test_the_rule_that_decided_really_matches(layer: Layer, request: Request) ->
 @settings(max_examples=800, deadline=None)
 @given(strategies.rule())
 def test_a_rule_that_some_request_matches_denies_the_wholly_unknown_request(rule: Rule) -> None:
-    layer = Layer("network", Chain((Deny("deny", (rule,)),)))
+    layer = Layer(Placement(None, "network"), Chain((Deny("deny", (rule,)),)))
     nothing_known = Request({})
     program = compile_layers([layer])
     outcome = program.outcome(program.decide(nothing_known))

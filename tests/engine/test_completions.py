@@ -18,6 +18,7 @@ from eastgate.policy import (
     Not,
     OneOf,
     Origin,
+    Placement,
     PolicyRef,
     Prefix,
     Request,
@@ -34,7 +35,9 @@ def rule(number: int, *parts: Is | Not) -> Rule:
 
 
 def layer(*denied: Rule) -> Layer:
-    return Layer("l", Chain((Deny("deny", denied), AllowAny("allow", (Rule(ALWAYS, denied[0].origin),)))))
+    return Layer(
+        Placement(None, "l"), Chain((Deny("deny", denied), AllowAny("allow", (Rule(ALWAYS, denied[0].origin),))))
+    )
 
 
 def never_both(number: int, attribute: Attribute) -> tuple[Is, Not]:
@@ -51,6 +54,7 @@ def test_a_thousand_prefixes_and_suffixes_do_not_hang(many: int) -> None:
     assert not completion.outcome.allowed
 
 
+@pytest.mark.slow
 def test_many_unknown_attributes_do_not_hang() -> None:
     rules = [rule(n, *never_both(n, a)) for n in range(60) for a in (PATH, HOST, METHOD)]
     completion = complete(layer(*rules), Request({}))
@@ -93,6 +97,7 @@ def test_an_expression_sees_one_text() -> None:
     assert complete(layer(rule(0, red)), Request({TEAM: ("red", "blue")})).outcome.allowed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("many", [60, 1000])
 def test_many_tests_of_an_unknown_header_do_not_hang(many: int) -> None:
     rules = [rule(n, *never_both(n, TEAM)) for n in range(many)]
@@ -105,5 +110,5 @@ def test_a_header_that_chooses_among_many_rules_is_answered() -> None:
     """One case for each value, and all of them allow."""
     allowing = Chain((AllowAny("allow", (rule(0),)),))
     cases = tuple(Case(Is(TEAM, OneOf(frozenset({str(n)}))), allowing) for n in range(500))
-    completion = complete(Layer("l", allowing, cases), Request({}))
+    completion = complete(Layer(Placement(None, "l"), allowing, cases), Request({}))
     assert completion.outcome.allowed

@@ -22,6 +22,7 @@ from eastgate.policy import (
     Layer,
     Or,
     Origin,
+    Placement,
     PolicyRef,
     Predicate,
     Prefix,
@@ -58,7 +59,9 @@ def workload_layer(draw: st.DrawFn, predicate: st.SearchStrategy[And], effects: 
     steps = tuple(Step(rule, draw(st.sampled_from(effects))) for rule in draw(rules(predicate)))
     denials, permissions = Deny("deny", draw(rules(predicate))), AllowAny("allow", draw(rules(predicate)))
     first = draw(st.booleans())
-    return Layer("workload", Chain((*((FirstMatch("admin", steps),) if first else ()), denials, permissions)))
+    return Layer(
+        Placement(None, "workload"), Chain((*((FirstMatch("admin", steps),) if first else ()), denials, permissions))
+    )
 
 
 def check(layer: Layer, *, http: bool) -> None:

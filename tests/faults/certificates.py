@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from eastgate.identity import AuthorityState, EmbeddedAuthority, Lifetimes, TrustBundles
+from eastgate.identity import CaState, EmbeddedCa, Lifetimes, TrustBundles
 from eastgate.identity.certificates import key_pem
 from eastgate.mesh.local.calling import Target
 from tests.faults.worlds import DOMAIN
@@ -27,13 +27,13 @@ __all__ = ["Forge", "served_certificate", "tls_context"]
 class Forge:
     """An authority, and what it keeps secret."""
 
-    authority: EmbeddedAuthority
-    state: AuthorityState
+    authority: EmbeddedCa
+    state: CaState
 
     @classmethod
     def of(cls, domain: str = DOMAIN, lifetimes: Lifetimes | None = None) -> Forge:
-        saved: list[AuthorityState] = []
-        authority = EmbeddedAuthority(domain, lifetimes=lifetimes, saved=saved.append)
+        saved: list[CaState] = []
+        authority = EmbeddedCa(domain, lifetimes=lifetimes, save=saved.append)
         return cls(authority, saved[0])
 
     def forged(

@@ -55,7 +55,7 @@ async def main(lines: asyncio.StreamReader) -> None:
     await server.start(f"unix:{told['socket']}")
     print(json.dumps({"listens": True}), flush=True)
     while True:
-        await server.settled(node, 30)
+        await server.wait_settled(node, 30)
         sent = server.metrics.registry.get_sample_value
         types = ("Cluster", "ClusterLoadAssignment", "Secret", "Listener", "RouteConfiguration", "TypedExtensionConfig")
         found = {one: sent("eastgate_xds_responses_total", {"type": one}) or 0 for one in types}

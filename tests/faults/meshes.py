@@ -11,15 +11,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from eastgate.mesh.events import Decided, Enforced, Event, PartlyEnforced
+from eastgate.mesh.access_log import Observation
+from eastgate.mesh.events import Decided, Enforced, MeshEvent, PartlyEnforced
 from eastgate.mesh.local.calling import Called, Connection, HttpRequest, Target, call
 from eastgate.mesh.local.echo import EchoOptions, EchoServer
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
-from eastgate.mesh.records import Observed
 from eastgate.settings import Settings
 from eastgate.xds.clusters import Address
 from tests.faults.recorder import Recorder
 from tests.faults.worlds import HTTP, Manifest, reading, sa
+from tests.patience import PATIENCE
 
 __all__ = ["SERVER", "Running", "running", "until"]
 
@@ -28,7 +29,7 @@ _numbers = itertools.count()
 E = TypeVar("E")
 
 
-async def until(true: Callable[[], bool], seconds: float = 20.0, what: str = "") -> None:
+async def until(true: Callable[[], bool], seconds: float = PATIENCE, what: str = "") -> None:
     """Waits until something holds that nobody tells of."""
     ends = time.monotonic() + seconds
     while not true():
@@ -41,7 +42,7 @@ class Running:
     """A mesh that runs."""
 
     mesh: LocalMesh
-    events: list[Event] = field(default_factory=list)
+    events: list[MeshEvent] = field(default_factory=list)
     apps: Mapping[int, EchoServer | Recorder] = field(default_factory=dict)
 
     def target(self, port: int = HTTP, workload: str = SERVER) -> Target:
@@ -88,15 +89,15 @@ class Running:
         """The events of a kind."""
         return [event for event in self.events if isinstance(event, kind)]
 
-    def seen(self) -> list[Observed]:
+    def seen(self) -> list[Observation]:
         """What the proxies decided."""
-        return [event.seen for event in self.told(Decided)]
+        return [event.observation for event in self.told(Decided)]
 
-    async def logged(self, connection: Connection, number: int = 1, level: str = "request") -> list[Observed]:
+    async def logged(self, connection: Connection, number: int = 1, level: str = "request") -> list[Observation]:
         """The first so many things that the proxy logged about a connection that is open here, in their order."""
         source = "{}:{}".format(*connection.local_address)
 
-        def found() -> list[Observed]:
+        def found() -> list[Observation]:
             return [one for one in self.seen() if one.source == source and one.level == level]
 
         await until(lambda: len(found()) >= number, what=f"only {len(found())} lines about {source}")

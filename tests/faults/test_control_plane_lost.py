@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eastgate.identity import EmbeddedAuthority, client_context
+from eastgate.identity import EmbeddedCa, client_context
 from eastgate.mesh.enforcement import Enforcement
-from eastgate.mesh.listening import until_listening
+from eastgate.mesh.listening import wait_until_listening
 from eastgate.mesh.local.addresses import Addresses
 from eastgate.mesh.local.calling import HttpRequest, Target, call
 from eastgate.mesh.local.echo import EchoServer
@@ -25,7 +25,7 @@ from eastgate.mesh.sites import Site
 from eastgate.settings import Settings
 from eastgate.xds.bootstrap import bootstrap
 from eastgate.xds.clusters import Address
-from eastgate.xds.server.events import Acked, Connected, Event
+from eastgate.xds.server.events import Acked, Connected, ServerEvent
 from eastgate.xds.server.resources import EXTENSION
 from eastgate.xds.server.store import Store
 from tests.faults.hammering import hammering
@@ -51,14 +51,14 @@ async def test_a_control_plane_that_goes_and_comes_back_is_not_noticed_by_traffi
             await answers.more("kept out")
             back, sent = asyncio.Event(), mesh.sent()
 
-            def heard(event: Event) -> None:
+            def heard(event: ServerEvent) -> None:
                 if isinstance(event, Connected):
                     back.set()
 
             mesh.mesh.server.listen(heard)
             await mesh.mesh.server.start(address)
             await asyncio.wait_for(back.wait(), _RECONNECTS)
-            await mesh.mesh.server.settled(SERVER)
+            await mesh.mesh.server.wait_settled(SERVER)
             await answers.more("kept out")
             assert mesh.sent() == sent, "it has everything already"
         assert answers.only("allowed", 200)
@@ -77,7 +77,7 @@ async def test_a_change_that_was_made_while_it_was_away_is_enforced_when_it_is_b
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/secret")) == (200, 403)
         accepted = asyncio.Event()
 
-        def heard(event: Event) -> None:
+        def heard(event: ServerEvent) -> None:
             if isinstance(event, Acked) and event.type_url == EXTENSION:
                 accepted.set()
 
@@ -126,7 +126,7 @@ async def control_plane(told: dict[str, Any]) -> AsyncIterator[ControlPlane]:
 
 
 async def test_a_control_plane_that_is_killed_and_started_again_is_not_noticed_by_traffic(runtime: Path) -> None:
-    authority = EmbeddedAuthority(DOMAIN)
+    authority = EmbeddedCa(DOMAIN)
     svid = authority.issue(sa("server"))
     tls = {who: client_context(authority.issue(sa(who)), authority.bundles) for who in ("alice", "bob")}
     socket, token = str(runtime / "ads.sock"), secrets.token_hex()
@@ -163,7 +163,7 @@ async def test_a_control_plane_that_is_killed_and_started_again_is_not_noticed_b
             assert await get("alice", "/api/x") == 0  # nobody has told it anything
             async with control_plane(told) as first:
                 assert len(await first.hear()) == 6  # something of every type
-                await until_listening([(address, HTTP)], 5)
+                await wait_until_listening([(address, HTTP)], 5)
                 async with hammering(calls) as answers:
                     await answers.more("kept out")
                     os.kill(first.process.pid, signal.SIGKILL)

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from eastgate.mesh.events import Noted
-from eastgate.mesh.listening import until_listening
+from eastgate.mesh.listening import wait_until_listening
 from eastgate.mesh.local.envoy import EnvoyProcess
 from eastgate.xds.bootstrap import bootstrap
 from eastgate.xds.server.resources import EXTENSION
@@ -49,7 +49,7 @@ async def _killed_and_back(mesh: Running) -> None:
     await process.wait()
     await until(lambda: mesh.mesh.proxies.process(SERVER) is not process)
     site = mesh.mesh.sites[SERVER]
-    await until_listening([(site.address, port) for port in site.ports.values()], 10)
+    await wait_until_listening([(site.address, port) for port in site.ports.values()], 10)
 
 
 async def test_a_proxy_that_finds_no_control_plane_opens_no_port() -> None:
@@ -65,8 +65,8 @@ async def test_a_proxy_that_finds_no_control_plane_opens_no_port() -> None:
         assert answers.only("alice", 0)
         assert (await mesh.call("alice")).error == "refused"
         await mesh.mesh.server.start(f"unix:{mesh.mesh.rundir.socket('control-plane')}")
-        await mesh.mesh.server.settled(SERVER, 20)
-        await until_listening([(mesh.target().address, mesh.target().port)], 5)
+        await mesh.mesh.server.wait_settled(SERVER, 20)
+        await wait_until_listening([(mesh.target().address, mesh.target().port)], 5)
         assert (await mesh.get("alice", "/api/x"), await mesh.get("alice", "/secret")) == (200, 403)
 
 
@@ -76,7 +76,7 @@ async def test_a_layer_that_is_missing_lets_nothing_through(layer: str) -> None:
     async with running(*_BASE, _API) as mesh:
         assert await mesh.get("alice", "/api/x") == 200
         mesh.mesh.store.update(SERVER, remove=[(EXTENSION, f"{HTTP}/{layer}")])
-        await mesh.mesh.server.settled(SERVER)
+        await mesh.mesh.server.wait_settled(SERVER)
         assert await mesh.get("alice", "/api/x") in (500, 0)
         await mesh.mesh.proxies.run({})
         control_plane, token = mesh.mesh.rundir.socket("control-plane"), mesh.mesh.tokens.issue(SERVER)
@@ -85,7 +85,7 @@ async def test_a_layer_that_is_missing_lets_nothing_through(layer: str) -> None:
         )
         try:
             async with hammering({"alice": lambda: mesh.get("alice", "/api/x")}) as answers:
-                await mesh.mesh.server.settled(SERVER)
+                await mesh.mesh.server.wait_settled(SERVER)
                 await answers.more("alice", 20)
             assert answers.only("alice", 500, 0)
         finally:

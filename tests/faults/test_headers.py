@@ -188,7 +188,7 @@ async def test_values_are_noted_for_as_long_as_any_rule_looks_at_them() -> None:
             for manifests, status in ((by_header, 403), (by_path, 200)):
                 await mesh.change(*manifests)
                 seen = len(statuses) + 2  # one may have been on its way
-                await until(lambda wanted=seen: len(statuses) > wanted, 20)  # type: ignore[misc]
+                await until(lambda wanted=seen: len(statuses) > wanted)  # type: ignore[misc]
                 assert statuses[-1] == status
         ended.set()
         await task

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from eastgate.mesh.local import procfs
 from tests.faults.meshes import until
+from tests.patience import PATIENCE
 
 
 async def test_a_mesh_that_is_killed_leaves_no_process_and_no_folder() -> None:
@@ -18,7 +19,7 @@ async def test_a_mesh_that_is_killed_leaves_no_process_and_no_folder() -> None:
     mesh = await asyncio.create_subprocess_exec(sys.executable, program, stdout=asyncio.subprocess.PIPE)
     try:
         assert mesh.stdout is not None
-        told = json.loads(await asyncio.wait_for(mesh.stdout.readline(), 30))
+        told = json.loads(await asyncio.wait_for(mesh.stdout.readline(), PATIENCE))
         folder, processes = Path(told["folder"]), told["processes"]
 
         def remains() -> list[str]:
@@ -27,7 +28,7 @@ async def test_a_mesh_that_is_killed_leaves_no_process_and_no_folder() -> None:
 
         assert len(remains()) == 5  # three Envoys, the reaper, the folder
         os.kill(mesh.pid, signal.SIGKILL)
-        await until(lambda: not remains(), 3, "something remains")
+        await until(lambda: not remains(), what="something remains")
     finally:
         if mesh.returncode is None:
             mesh.kill()

@@ -22,17 +22,20 @@ from eastgate.policy import (
     Not,
     OneOf,
     Origin,
+    Placement,
     PolicyRef,
     Predicate,
     Prefix,
     Refusal,
     Rule,
+    Site,
 )
 from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, header, query
 from eastgate.targets.envoy import plan_port
 from tests.faults.linkerd import from_networks, header_routes, server
 from tests.faults.meshes import Running, running
 from tests.faults.worlds import allow, deny, sa, world
+from tests.patience import PATIENCE
 
 _HERE = "127.0.0.0/8"
 _MANY = 10_000
@@ -46,7 +49,7 @@ def _networks(number: int) -> list[str]:
 async def _status(mesh: Running, request: HttpRequest | bytes | None = None, source: str = "127.0.0.2") -> int:
     """The status for a caller without an identity, who is not on the workload's own address."""
     asked = HttpRequest() if request is None else request
-    return (await call(mesh.target(), source_address=source, request=asked, timeout=30, enough=1)).status
+    return (await call(mesh.target(), source_address=source, request=asked, timeout=PATIENCE, enough=1)).status
 
 
 @pytest.mark.parametrize(("protocol", "number"), [("unknown", 30), ("opaque", 80), ("unknown", 300), ("opaque", 300)])
@@ -131,11 +134,11 @@ async def _statuses(mesh: Running, number: int) -> dict[str, int]:
 def _layer(rules: tuple[Rule, ...], shape: str) -> Layer:
     """All rules in one stage; or each behind a case of its own, as routes are."""
     if shape == "rules":
-        return Layer("workload/application", Chain((AllowAny("allow", rules, Refusal.FORBIDDEN),)))
+        return Layer(Placement(Site.WORKLOAD, "application"), Chain((AllowAny("allow", rules, Refusal.FORBIDDEN),)))
     nothing = Chain((AllowAny("none", (), Refusal.NOT_FOUND),))
     here = Rule(Is(ADDRESS, InNetwork((ip_network(_HERE),))), Origin(PolicyRef("Kind", "n", "here"), 0))
     chain = Chain((AllowAny("allow", (here,), Refusal.FORBIDDEN),))
-    return Layer("workload/inbound", nothing, tuple(Case(rule.when, chain) for rule in rules))
+    return Layer(Placement(Site.WORKLOAD, "inbound"), nothing, tuple(Case(rule.when, chain) for rule in rules))
 
 
 def _enforce(monkeypatch: pytest.MonkeyPatch, tests: list[Predicate], shape: str) -> None:
@@ -162,5 +165,5 @@ async def test_ten_thousand_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
     _enforce(monkeypatch, [Is(IDENTITY, OneOf(frozenset({sa(f"v{number}")}))) for number in range(_MANY)], "rules")
     async with running(*world()) as mesh:
         assert not mesh.told(NotEnforced)
-        assert (await mesh.call(f"v{_MANY - 1}", timeout=30)).status == 200
-        assert (await mesh.call(f"v{_MANY}", timeout=30)).status == 403
+        assert (await mesh.call(f"v{_MANY - 1}", timeout=PATIENCE)).status == 200
+        assert (await mesh.call(f"v{_MANY}", timeout=PATIENCE)).status == 403

@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 from eastgate.mesh import closures, enforcement
 from eastgate.mesh.events import Enforced, NotEnforced, PartlyEnforced
 from eastgate.xds import limits, listeners, secrets, sidecar
-from eastgate.xds.server.resources import EXTENSION, LISTENER, SECRET, Key, Resource, short
+from eastgate.xds.server.resources import EXTENSION, LISTENER, SECRET, Resource, ResourceKey, short_type
 from tests.faults.hammering import hammering
 from tests.faults.meshes import SERVER, Running, running
 from tests.faults.worlds import HTTP, RAW, Manifest, allow, deny, world
@@ -32,7 +32,7 @@ _AUDIT, _TRUST = (EXTENSION, f"{HTTP}/audit"), (SECRET, "trust")
 class Spoiler:
     """Makes some resources into what no proxy takes, from when they are named. `how` does it."""
 
-    keys: set[Key] = field(default_factory=set)
+    keys: set[ResourceKey] = field(default_factory=set)
     policy: str | None = None  # only where this policy is in it
     spoiled: int = 0
 
@@ -70,7 +70,7 @@ def bad(*accounts: str, **more: object) -> Manifest:
 
 
 def _rejections(mesh: Running, type_url: str) -> float:
-    return mesh.metric("eastgate_xds_rejections_total", type=short(type_url), policy=_BAD)
+    return mesh.metric("eastgate_xds_rejections_total", type=short_type(type_url), policy=_BAD)
 
 
 async def test_a_rejected_rule_for_requests_closes_its_port_until_it_is_mended(spoiler: Spoiler) -> None:
@@ -126,7 +126,7 @@ async def test_what_was_rejected_stays_closed_when_it_comes_again(spoiler: Spoil
 
 
 @pytest.mark.parametrize("key", [_REQUESTS, _CONNECTIONS, _INBOUND, _BEHIND], ids=["rules", "who", "outer", "http"])
-async def test_whatever_of_a_port_is_rejected_from_the_beginning_closes_it(spoiler: Spoiler, key: Key) -> None:
+async def test_whatever_of_a_port_is_rejected_from_the_beginning_closes_it(spoiler: Spoiler, key: ResourceKey) -> None:
     spoiler.keys = {key}
     async with running(*_BASE, _API) as mesh:
         assert await mesh.get("alice", "/api/x") == 0
@@ -193,10 +193,10 @@ async def test_a_rejected_audit_closes_nothing_and_is_not_called_enforced(spoile
 async def test_what_is_too_much_for_a_proxy_is_not_sent_and_closes_its_port(
     why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def obstacle(one: Resource) -> str | None:
-        return f"too {why}" if one.key == _REQUESTS and _BAD in one.policies else limits.obstacle(one)
+    def find_obstacle(one: Resource) -> str | None:
+        return f"too {why}" if one.key == _REQUESTS and _BAD in one.policies else limits.find_obstacle(one)
 
-    monkeypatch.setattr(closures, "obstacle", obstacle)
+    monkeypatch.setattr(closures, "find_obstacle", find_obstacle)
     async with running(*_BASE, _API) as mesh:
         told = await mesh.change(*_BASE, _API, bad(paths=["/new"]))
         assert isinstance(told, PartlyEnforced)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
 
-from eastgate.identity import EmbeddedAuthority, Lifetimes
+from eastgate.identity import EmbeddedCa, Lifetimes
 from eastgate.mesh.events import Noted
 from eastgate.mesh.local.calling import HttpRequest, call
 from tests.faults.certificates import Forge, served_certificate, tls_context
@@ -58,7 +58,7 @@ async def test_a_certificate_that_has_expired_is_refused() -> None:
 
 
 async def test_a_root_is_replaced_without_a_failed_call_and_then_the_old_one_counts_no_more() -> None:
-    authority = EmbeddedAuthority(DOMAIN)
+    authority = EmbeddedCa(DOMAIN)
     async with running(*_BASE, source=authority) as mesh:
         old_root = authority.bundles.of_domain(DOMAIN)[0]
         old = await mesh.mesh.certificates.context(sa("alice"))
@@ -69,7 +69,7 @@ async def test_a_root_is_replaced_without_a_failed_call_and_then_the_old_one_cou
         async with hammering({"alice": lambda: mesh.get("alice", "/"), "bob": lambda: mesh.get("bob", "/")}) as answers:
             await answers.more("alice")
             authority.prepare_root()
-            await mesh.mesh.server.settled(SERVER)
+            await mesh.mesh.server.wait_settled(SERVER)
             # A caller who has not heard of the new root yet goes on with the old one.
             assert await with_old() == 200
             await _activate(mesh, authority, None)
@@ -83,21 +83,21 @@ async def test_a_root_is_replaced_without_a_failed_call_and_then_the_old_one_cou
         assert (await call(mesh.target(), tls=tls, request=HttpRequest())).status == 0
         # The next one comes without mercy: what the roots before signed is worth nothing as soon as they are dropped.
         authority.prepare_root()
-        await mesh.mesh.server.settled(SERVER)
+        await mesh.mesh.server.wait_settled(SERVER)
         second = await mesh.mesh.certificates.context(sa("alice"))
         assert (await call(mesh.target(), tls=second, request=HttpRequest())).status == 200
         await _activate(mesh, authority, timedelta())
         authority.drop_retired()
-        await mesh.mesh.server.settled(SERVER)
+        await mesh.mesh.server.wait_settled(SERVER)
         assert (await call(mesh.target(), tls=second, request=HttpRequest())).status == 0
         assert await mesh.get("alice", "/") == 200
 
 
-async def _activate(mesh: Running, authority: EmbeddedAuthority, overlap: timedelta | None) -> None:
+async def _activate(mesh: Running, authority: EmbeddedCa, overlap: timedelta | None) -> None:
     def renewed() -> int:
         return sum("was renewed" in one.message for one in mesh.told(Noted))
 
     before = renewed()
     authority.activate_root(overlap)
     await until(lambda: renewed() > before)
-    await mesh.mesh.server.settled(SERVER)
+    await mesh.mesh.server.wait_settled(SERVER)

@@ -21,6 +21,7 @@ from eastgate.xds import sidecar
 from eastgate.xds.server.resources import LISTENER, Resource
 from tests.faults.meshes import Running, running
 from tests.faults.worlds import HTTP, allow, sa, world
+from tests.patience import PATIENCE
 
 _BASE = [*world(), allow("all", "alice"), allow("api", "alice", paths=["/api/*"])]
 
@@ -101,7 +102,7 @@ async def _until_closed(mesh: Running, data: bytes) -> None:
     try:
         writer.write(data)
         with contextlib.suppress(ConnectionError):
-            await asyncio.wait_for(reader.read(), 40)
+            await asyncio.wait_for(reader.read(), PATIENCE)
     finally:
         writer.transport.abort()
 
@@ -139,7 +140,7 @@ class _Slow:
             await self._writer.drain()
 
     async def _hear(self) -> None:
-        heard = await asyncio.wait_for(self._reader.read(65536), 30)
+        heard = await asyncio.wait_for(self._reader.read(65536), PATIENCE)
         assert heard, "closed"
         self._incoming.write(heard)
 

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from spiffe._proto import workload_pb2, workload_pb2_grpc
 
 from eastgate.identity import Svid, TrustBundles
+from tests.patience import PATIENCE
 
 REFUSE = "refuse"
 END = "end"
@@ -44,7 +45,7 @@ class FakeAgent(workload_pb2_grpc.SpiffeWorkloadAPIServicer):
         assert self._server is not None
         for stream in self._open:
             stream.put(END)
-        self._server.stop(grace=None).wait(10)
+        self._server.stop(grace=None).wait(PATIENCE)
 
     def push(self, answer: object) -> None:
         """Say this on every stream, and first of all on those to come."""

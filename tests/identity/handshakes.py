@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from eastgate.identity import PeerError, TrustBundles, verify_connection
+from tests.patience import PATIENCE
 
 Side = tuple[ssl.SSLContext, TrustBundles, str | None]
 
@@ -24,10 +25,10 @@ class Outcome:
 def connect(server: Side, client: Side) -> Outcome:
     """Connect, and let each end verify the other before it says a word."""
     with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as pool:
-        listener.settimeout(10)
+        listener.settimeout(PATIENCE)
         served = pool.submit(_attempt, lambda: _serve(listener, server))
         client_saw = _attempt(lambda: _call(listener.getsockname(), client))
-        return Outcome(served.result(timeout=15), client_saw)
+        return Outcome(served.result(timeout=PATIENCE), client_saw)
 
 
 def _attempt(step: Callable[[], str]) -> str | Exception:
@@ -41,7 +42,7 @@ def _serve(listener: socket.socket, side: Side) -> str:
     context, bundles, expected = side
     accepted, _ = listener.accept()
     with accepted:
-        accepted.settimeout(10)
+        accepted.settimeout(PATIENCE)
         with context.wrap_socket(accepted, server_side=True) as connection:
             seen = verify_connection(connection, bundles, expected)
             connection.sendall(b"!")
@@ -52,7 +53,7 @@ def _serve(listener: socket.socket, side: Side) -> str:
 def _call(address: tuple[str, int], side: Side) -> str:
     context, bundles, expected = side
     with (
-        socket.create_connection(address, timeout=10) as raw,
+        socket.create_connection(address, timeout=PATIENCE) as raw,
         context.wrap_socket(raw, server_hostname=None) as connection,
     ):
         seen = verify_connection(connection, bundles, expected)

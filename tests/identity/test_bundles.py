@@ -14,8 +14,8 @@ from eastgate.identity import (
     BadBundleError,
     BadIdentityError,
     BundlesChanged,
-    Change,
-    EmbeddedAuthority,
+    EmbeddedCa,
+    IdentityChange,
     TrustBundles,
     UnknownTrustDomainError,
     read_bundle,
@@ -23,7 +23,7 @@ from eastgate.identity import (
     roots_of_pem,
 )
 
-HERE, THERE = EmbeddedAuthority("cluster.local"), EmbeddedAuthority("partner.example")
+HERE, THERE = EmbeddedCa("cluster.local"), EmbeddedCa("partner.example")
 ROOTS = THERE.bundles.of_domain("partner.example")
 X5C = base64.b64encode(ROOTS[0].public_bytes(Encoding.DER)).decode()
 
@@ -101,7 +101,7 @@ def test_the_own_trust_domain_is_always_there_and_only_its_authority_changes_it(
 
 
 def test_federation_begins_and_ends() -> None:
-    authority, told = EmbeddedAuthority("cluster.local"), list[Change]()
+    authority, told = EmbeddedCa("cluster.local"), list[IdentityChange]()
     alone = authority.bundles
     authority.watch(told.append)
     authority.federate("partner.example", ROOTS)

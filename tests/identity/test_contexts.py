@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from eastgate.identity import (
-    EmbeddedAuthority,
+    EmbeddedCa,
     Lifetimes,
     NoMemoryFileError,
     PeerError,
@@ -25,23 +25,23 @@ from eastgate.identity import (
     server_context,
     verify_peer,
 )
-from eastgate.identity.certificates import Period, key_pem, leaf, new_key
+from eastgate.identity.certificates import Period, key_pem, new_key, new_leaf
 from eastgate.identity.peers import identity_of
 from tests.identity.handshakes import Side, connect
 
 WEB, DB = "spiffe://cluster.local/ns/shop/sa/web", "spiffe://cluster.local/ns/shop/sa/db"
-HERE, THERE = EmbeddedAuthority("cluster.local"), EmbeddedAuthority("partner.example")
+HERE, THERE = EmbeddedCa("cluster.local"), EmbeddedCa("partner.example")
 HERE.federate("partner.example", THERE.bundles.of_domain("partner.example"))
 THERE.federate("cluster.local", HERE.bundles.of_domain("cluster.local"))
 PARTNER = "spiffe://partner.example/ns/shop/sa/web"
 
 
-def serving(authority: EmbeddedAuthority = HERE, identity: str = DB, expected: str | None = None) -> Side:
+def serving(authority: EmbeddedCa = HERE, identity: str = DB, expected: str | None = None) -> Side:
     return server_context(authority.issue(identity), authority.bundles), authority.bundles, expected
 
 
 def calling(
-    authority: EmbeddedAuthority = HERE, identity: str = WEB, to: str = "cluster.local", expected: str | None = DB
+    authority: EmbeddedCa = HERE, identity: str = WEB, to: str = "cluster.local", expected: str | None = DB
 ) -> Side:
     return client_context(authority.issue(identity), authority.bundles, to), authority.bundles, expected
 
@@ -57,7 +57,7 @@ def test_trust_domains_that_federate_can_talk() -> None:
 
 
 def test_an_authority_with_the_same_name_is_not_the_same_authority() -> None:
-    impostor = EmbeddedAuthority("cluster.local")
+    impostor = EmbeddedCa("cluster.local")
     outcome = connect(serving(impostor), calling())
     assert isinstance(outcome.client_saw, ssl.SSLCertVerificationError)
     outcome = connect(serving(), (client_context(impostor.issue(WEB), HERE.bundles), HERE.bundles, DB))
@@ -75,7 +75,7 @@ def test_a_client_without_a_certificate_is_refused() -> None:
 
 
 def test_a_certificate_that_expires_before_it_is_shown_is_refused() -> None:
-    brief = EmbeddedAuthority("brief.example", lifetimes=Lifetimes(svid=timedelta(seconds=1)))
+    brief = EmbeddedCa("brief.example", lifetimes=Lifetimes(svid=timedelta(seconds=1)))
     server, client = brief.issue("spiffe://brief.example/a/server"), brief.issue("spiffe://brief.example/a/client")
     serving = (server_context(server, brief.bundles), brief.bundles, None)
     calling = (client_context(client, brief.bundles), brief.bundles, None)
@@ -100,7 +100,7 @@ def forged_by_the_partner() -> Svid:
     """One of OUR identities, signed by the authority of the partner."""
     signer, key = THERE._state.intermediate, new_key()
     start = signer.certificate.not_valid_before_utc
-    certificate = leaf(WEB, (), key.public_key(), signer, Period(start, start + timedelta(hours=1)))
+    certificate = new_leaf(WEB, (), key.public_key(), signer, Period(start, start + timedelta(hours=1)))
     chain = certificate.public_bytes(Encoding.PEM).decode() + signer.pem
     return replace(THERE.issue(PARTNER), identity=WEB, chain=chain, private_key=key_pem(key))
 
@@ -144,7 +144,7 @@ def a_leaf(*uris: str) -> bytes:
     state = HERE._state.intermediate
     names: list[x509.GeneralName] = [x509.DNSName("web.example"), *map(x509.UniformResourceIdentifier, uris)]
     start = state.certificate.not_valid_before_utc
-    plain = leaf(WEB, (), new_key().public_key(), state, Period(start, start + timedelta(hours=1)))
+    plain = new_leaf(WEB, (), new_key().public_key(), state, Period(start, start + timedelta(hours=1)))
     builder = x509.CertificateBuilder(
         issuer_name=plain.issuer,
         subject_name=plain.subject,

@@ -16,12 +16,13 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from eastgate.identity import EmbeddedAuthority, Svid, client_context, verify_connection, write_svid
-from eastgate.identity.certificates import Period, key_pem, leaf, new_key
+from eastgate.identity import EmbeddedCa, Svid, client_context, verify_connection, write_svid
+from eastgate.identity.certificates import Period, key_pem, new_key, new_leaf
+from tests.patience import PATIENCE
 
 WEB, DB = "spiffe://cluster.local/ns/shop/sa/web", "spiffe://cluster.local/ns/shop/sa/db"
 PARTNER = "spiffe://partner.example/ns/shop/sa/web"
-HERE, THERE = EmbeddedAuthority("cluster.local"), EmbeddedAuthority("partner.example")
+HERE, THERE = EmbeddedCa("cluster.local"), EmbeddedCa("partner.example")
 HERE.federate("partner.example", THERE.bundles.of_domain("partner.example"))
 TYPES = "type.googleapis.com/envoy.extensions"
 
@@ -73,7 +74,7 @@ def envoy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     with log.open("wb") as output:
         process = subprocess.Popen([*command, "-c", str(config)], stdout=output, stderr=output)
     try:
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE
         while True:
             assert process.poll() is None, log.read_text()[-2000:]
             assert time.monotonic() < end, "Envoy did not start"
@@ -85,13 +86,13 @@ def envoy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
         yield port
     finally:
         process.terminate()
-        process.wait(timeout=20)
+        process.wait(timeout=PATIENCE)
 
 
 def greeting(port: int, caller: Svid) -> tuple[str, bytes]:
     context = client_context(caller, HERE.bundles)
     with (
-        socket.create_connection(("127.0.0.1", port), timeout=10) as raw,
+        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as raw,
         context.wrap_socket(raw) as connection,
     ):
         server = verify_connection(connection, HERE.bundles)
@@ -101,7 +102,7 @@ def greeting(port: int, caller: Svid) -> tuple[str, bytes]:
 
 
 @pytest.mark.parametrize(("authority", "identity"), [(HERE, WEB), (THERE, PARTNER)])
-def test_envoy_and_our_svids_accept_each_other(envoy: int, authority: EmbeddedAuthority, identity: str) -> None:
+def test_envoy_and_our_svids_accept_each_other(envoy: int, authority: EmbeddedCa, identity: str) -> None:
     assert greeting(envoy, authority.issue(identity)) == (DB, b"hello")
 
 
@@ -109,13 +110,13 @@ def test_envoy_takes_the_new_intermediate_and_not_another_root(envoy: int) -> No
     HERE.roll_intermediate()
     assert greeting(envoy, HERE.issue(WEB)) == (DB, b"hello")
     with pytest.raises((ssl.SSLError, ConnectionError)):
-        greeting(envoy, EmbeddedAuthority("cluster.local").issue(WEB))
+        greeting(envoy, EmbeddedCa("cluster.local").issue(WEB))
 
 
 def test_envoy_does_not_let_a_partner_vouch_for_one_of_ours(envoy: int) -> None:
     signer, key = THERE._state.intermediate, new_key()
     start = signer.certificate.not_valid_before_utc
-    certificate = leaf(WEB, (), key.public_key(), signer, Period(start, start + timedelta(hours=1)))
+    certificate = new_leaf(WEB, (), key.public_key(), signer, Period(start, start + timedelta(hours=1)))
     chain = certificate.public_bytes(Encoding.PEM).decode() + signer.pem
     with pytest.raises((ssl.SSLError, ConnectionError)):
         greeting(envoy, replace(THERE.issue(PARTNER), chain=chain, private_key=key_pem(key)))

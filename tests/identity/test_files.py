@@ -12,10 +12,10 @@ import pytest
 
 from eastgate.identity import (
     BadIdentityError,
-    EmbeddedAuthority,
-    StoredAuthorityError,
+    EmbeddedCa,
+    StoredCaError,
     UnsafeFileError,
-    stored_authority,
+    stored_ca,
     write_svid,
 )
 from eastgate.identity.files import read_private, write_private
@@ -127,7 +127,7 @@ def test_what_is_not_there_is_none(folder: Path) -> None:
 
 
 def test_an_svid_is_written_with_its_key_in_one_file(folder: Path) -> None:
-    svid = EmbeddedAuthority("cluster.local").issue(ME)
+    svid = EmbeddedCa("cluster.local").issue(ME)
     path = write_svid(folder, svid)
     assert path.read_text() == svid.chain + svid.private_key
     assert mode(path) == 0o600
@@ -135,17 +135,17 @@ def test_an_svid_is_written_with_its_key_in_one_file(folder: Path) -> None:
 
 def test_an_authority_writes_nothing_unless_it_is_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    EmbeddedAuthority("cluster.local").issue(ME)
+    EmbeddedCa("cluster.local").issue(ME)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_restart_keeps_every_root(folder: Path) -> None:
-    first = stored_authority(folder, "cluster.local")
+    first = stored_ca(folder, "cluster.local")
     first.prepare_root()
     first.activate_root()
     first.prepare_root()
     assert len(first.bundles.of_domain("cluster.local")) == 3
-    again = stored_authority(folder, "cluster.local")
+    again = stored_ca(folder, "cluster.local")
     assert again.bundles == first.bundles
     assert again._state.retired == first._state.retired
     assert again.issue(ME).chain.endswith(first._state.intermediate.pem)
@@ -154,14 +154,14 @@ def test_a_restart_keeps_every_root(folder: Path) -> None:
 
 def test_a_new_intermediate_is_written_before_it_signs(folder: Path) -> None:
     time = datetime(2030, 1, 1, tzinfo=UTC)
-    first = stored_authority(folder, "cluster.local", clock=lambda: time)
+    first = stored_ca(folder, "cluster.local", clock=lambda: time)
     time += timedelta(days=7)
     svid = first.issue(ME)
-    assert svid.chain.endswith(stored_authority(folder, "cluster.local")._state.intermediate.pem)
+    assert svid.chain.endswith(stored_ca(folder, "cluster.local")._state.intermediate.pem)
 
 
 def test_a_state_that_cannot_be_written_is_not_used(folder: Path) -> None:
-    authority = stored_authority(folder, "cluster.local")
+    authority = stored_ca(folder, "cluster.local")
     before = authority.bundles
     folder.chmod(0o755)
     with pytest.raises(UnsafeFileError):
@@ -170,9 +170,9 @@ def test_a_state_that_cannot_be_written_is_not_used(folder: Path) -> None:
 
 
 def test_a_folder_is_of_one_trust_domain(folder: Path) -> None:
-    stored_authority(folder, "cluster.local")
+    stored_ca(folder, "cluster.local")
     with pytest.raises(BadIdentityError, match="start with an empty folder"):
-        stored_authority(folder, "other.example")
+        stored_ca(folder, "other.example")
 
 
 @pytest.mark.parametrize(
@@ -187,18 +187,18 @@ def test_a_folder_is_of_one_trust_domain(folder: Path) -> None:
     ],
 )
 def test_a_damaged_authority_is_not_replaced_by_a_new_one(folder: Path, old: str, new: str) -> None:
-    stored_authority(folder, "cluster.local")
+    stored_ca(folder, "cluster.local")
     content = (folder / "authority.json").read_text()
     assert old in content
     write_private(folder, "authority.json", content.replace(old, new).encode())
-    with pytest.raises(StoredAuthorityError, match="restore it from a backup") as caught:
-        stored_authority(folder, "cluster.local")
+    with pytest.raises(StoredCaError, match="restore it from a backup") as caught:
+        stored_ca(folder, "cluster.local")
     assert caught.value.__cause__ is None
 
 
 def test_keys_and_certificates_that_do_not_belong_together_are_noticed(folder: Path, tmp_path: Path) -> None:
-    stored_authority(folder, "cluster.local")
-    stored_authority(tmp_path / "other", "cluster.local")
+    stored_ca(folder, "cluster.local")
+    stored_ca(tmp_path / "other", "cluster.local")
     other = json.loads((tmp_path / "other" / "authority.json").read_text())
     for part, field in (("root", "key"), ("intermediate", "key"), ("intermediate", None), ("root", None)):
         mine = json.loads((folder / "authority.json").read_text())
@@ -207,5 +207,5 @@ def test_keys_and_certificates_that_do_not_belong_together_are_noticed(folder: P
         else:
             mine[part][field] = other[part][field]
         write_private(tmp_path / "mixed", "authority.json", json.dumps(mine).encode())
-        with pytest.raises(StoredAuthorityError):
-            stored_authority(tmp_path / "mixed", "cluster.local")
+        with pytest.raises(StoredCaError):
+            stored_ca(tmp_path / "mixed", "cluster.local")

@@ -12,13 +12,14 @@ import pytest
 
 from eastgate.identity import (
     BadIdentityError,
-    EmbeddedAuthority,
+    EmbeddedCa,
     Lifetimes,
     NotGivenError,
     Rotation,
     Svid,
     SvidExpiredError,
 )
+from tests.patience import PATIENCE
 
 ME = "spiffe://cluster.local/ns/shop/sa/web"
 HOUR = timedelta(hours=1)
@@ -56,7 +57,7 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-class Source(EmbeddedAuthority):
+class Source(EmbeddedCa):
     """An authority that can be told to fail, and counts how often it is asked."""
 
     def __init__(self, clock: FakeClock) -> None:
@@ -182,7 +183,7 @@ def test_a_valid_svid_is_there_at_once_while_its_renewal_takes_long() -> None:
         stage.source.slow = asyncio.Event()
         await stage.clock.pass_by(first.renew_at - stage.clock.time)
         assert len(stage.source.asked) == 2
-        assert await asyncio.wait_for(stage.rotation.hold(ME), 1) == first
+        assert await asyncio.wait_for(stage.rotation.hold(ME), PATIENCE) == first
         stage.source.slow.set()
         await settle()
         assert stage.rotation.current(ME) != first
@@ -264,7 +265,7 @@ def test_callbacks_that_fail_end_nothing(caplog: pytest.LogCaptureFixture) -> No
 
 def test_svids_of_two_seconds_are_always_valid() -> None:
     async def run() -> None:
-        authority = EmbeddedAuthority("cluster.local", lifetimes=Lifetimes(svid=timedelta(seconds=2)))
+        authority = EmbeddedCa("cluster.local", lifetimes=Lifetimes(svid=timedelta(seconds=2)))
         renewed: list[Svid] = []
         failed: list[Exception] = []
         async with Rotation(

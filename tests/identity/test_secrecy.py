@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.identity import EmbeddedAuthority, Svid, client_context, stored_authority
+from eastgate.identity import EmbeddedCa, Svid, client_context, stored_ca
 from eastgate.identity.certificates import key_pem
 from eastgate.identity.files import write_private
 
 ME = "spiffe://cluster.local/ns/shop/sa/web"
-AUTHORITY = EmbeddedAuthority("cluster.local")
+AUTHORITY = EmbeddedCa("cluster.local")
 SVID = AUTHORITY.issue(ME)
 
 
@@ -48,7 +48,7 @@ def failing(step: Callable[[], object]) -> str:
 
 def test_no_error_shows_a_key(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    stored_authority(tmp_path / "keys", "cluster.local")
+    stored_ca(tmp_path / "keys", "cluster.local")
     content = (tmp_path / "keys" / "authority.json").read_text()
     secrets = [part for part in content.replace("\\n", "\n").splitlines() if len(part) == 64]
     assert secrets
@@ -56,7 +56,7 @@ def test_no_error_shows_a_key(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
 
     def load_damaged() -> None:
         write_private(tmp_path / "keys", "authority.json", cut.encode())
-        stored_authority(tmp_path / "keys", "cluster.local")
+        stored_ca(tmp_path / "keys", "cluster.local")
 
     def use_damaged(svid: Svid) -> Callable[[], object]:
         return lambda: client_context(svid, AUTHORITY.bundles)

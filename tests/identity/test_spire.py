@@ -16,8 +16,8 @@ from cryptography import x509
 from eastgate import Authority, Question, dialects
 from eastgate.authority import sort_documents
 from eastgate.identity import (
-    Change,
-    EmbeddedAuthority,
+    EmbeddedCa,
+    IdentityChange,
     MissingNameError,
     NotGivenError,
     Rotation,
@@ -33,10 +33,11 @@ from eastgate.settings import Settings
 from eastgate.sources.reader import read_text
 from tests.identity.handshakes import connect
 from tests.identity.spire import Spire
+from tests.patience import PATIENCE
 
 WEB, DB = "spiffe://cluster.local/ns/shop/sa/web", "spiffe://cluster.local/ns/shop/sa/db"
 NAME = "web.shop.serviceaccount.identity.linkerd.cluster.local"
-PARTNER = EmbeddedAuthority("partner.example")
+PARTNER = EmbeddedCa("partner.example")
 
 pytestmark = pytest.mark.spire
 
@@ -113,7 +114,7 @@ def test_what_the_agent_does_not_give_is_an_error_that_says_so(spire: Spire) -> 
 
 def test_a_rotation_of_the_agent_reaches_those_who_hold_the_identity(spire: Spire) -> None:
     async def run() -> None:
-        told: list[Change] = []
+        told: list[IdentityChange] = []
         renewed: asyncio.Queue[Svid] = asyncio.Queue()
         failures: list[Exception] = []
         async with WorkloadApi(spire.socket, "cluster.local") as api:
@@ -123,7 +124,7 @@ def test_a_rotation_of_the_agent_reaches_those_who_hold_the_identity(spire: Spir
                 api, on_renewed=renewed.put_nowait, on_failure=lambda _, error: failures.append(error)
             ) as rotation:
                 first = await rotation.hold(WEB)
-                second = await asyncio.wait_for(renewed.get(), 40)
+                second = await asyncio.wait_for(renewed.get(), PATIENCE)
                 assert second.not_after > first.not_after
                 assert second.private_key != first.private_key
                 assert rotation.current(WEB) == second
@@ -143,7 +144,7 @@ def test_an_entry_that_is_deleted_takes_its_identity_along(spire: Spire) -> None
             entry = json.loads(spire.ask("entry", "show", "-spiffeID", brief, "-output", "json"))["entries"][0]["id"]
             spire.ask("entry", "delete", "-entryID", entry)
             with pytest.raises(NotGivenError, match=r"but spiffe://cluster\.local/ns/shop/sa/db, "):
-                await asyncio.wait_for(for_as_long_as_given(api, brief), 40)
+                await asyncio.wait_for(for_as_long_as_given(api, brief), PATIENCE)
 
     asyncio.run(run())
 

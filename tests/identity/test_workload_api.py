@@ -12,8 +12,8 @@ import pytest
 
 from eastgate.identity import (
     BundlesChanged,
-    Change,
-    EmbeddedAuthority,
+    EmbeddedCa,
+    IdentityChange,
     Lifetimes,
     NotGivenError,
     Svid,
@@ -23,6 +23,7 @@ from eastgate.identity import (
     WorkloadApi,
 )
 from tests.identity.fake_agent import END, REFUSE, FakeAgent, answer
+from tests.patience import PATIENCE
 
 WEB, DB = "spiffe://cluster.local/ns/shop/sa/web", "spiffe://cluster.local/ns/shop/sa/db"
 
@@ -48,11 +49,11 @@ async def until(true: Callable[[], bool]) -> None:
 
 
 def test_each_push_is_told_as_what_it_changes(agent: FakeAgent, socket: Path) -> None:
-    here, there = EmbeddedAuthority("cluster.local"), EmbeddedAuthority("partner.example")
+    here, there = EmbeddedCa("cluster.local"), EmbeddedCa("partner.example")
     web, newer, db = here.issue(WEB), here.issue(WEB), here.issue(DB)
 
     async def run() -> None:
-        told: list[Change] = []
+        told: list[IdentityChange] = []
         agent.push(answer([web, db], here.bundles))
         async with WorkloadApi(str(socket), "cluster.local") as api:
             api.watch(told.append)
@@ -73,8 +74,8 @@ def test_each_push_is_told_as_what_it_changes(agent: FakeAgent, socket: Path) ->
 
 
 def test_of_two_svids_for_one_identity_the_longer_lived_is_taken(agent: FakeAgent, socket: Path) -> None:
-    here = EmbeddedAuthority("cluster.local")
-    brief = EmbeddedAuthority("cluster.local", state=here._state, lifetimes=Lifetimes(svid=timedelta(minutes=1)))
+    here = EmbeddedCa("cluster.local")
+    brief = EmbeddedCa("cluster.local", state=here._state, lifetimes=Lifetimes(svid=timedelta(minutes=1)))
     long = here.issue(WEB)
 
     async def run() -> None:
@@ -86,7 +87,7 @@ def test_of_two_svids_for_one_identity_the_longer_lived_is_taken(agent: FakeAgen
 
 
 def test_svids_outlive_an_agent_that_goes_away_and_comes_back(socket: Path) -> None:
-    here = EmbeddedAuthority("cluster.local")
+    here = EmbeddedCa("cluster.local")
     first, second = here.issue(WEB), here.issue(WEB)
 
     async def run() -> None:
@@ -110,7 +111,7 @@ def test_svids_outlive_an_agent_that_goes_away_and_comes_back(socket: Path) -> N
                         seen.append(await api.svid(WEB))
                         await asyncio.sleep(0.02)
 
-                await asyncio.wait_for(renewed(), 15)
+                await asyncio.wait_for(renewed(), PATIENCE)
             finally:
                 await asyncio.to_thread(again.stop)
 
@@ -118,7 +119,7 @@ def test_svids_outlive_an_agent_that_goes_away_and_comes_back(socket: Path) -> N
 
 
 def test_a_stream_that_ends_is_opened_again(agent: FakeAgent, socket: Path) -> None:
-    here = EmbeddedAuthority("cluster.local")
+    here = EmbeddedCa("cluster.local")
 
     async def run() -> None:
         agent.push(answer([here.issue(WEB)], here.bundles))
@@ -132,10 +133,10 @@ def test_a_stream_that_ends_is_opened_again(agent: FakeAgent, socket: Path) -> N
 
 
 def test_an_identity_that_is_taken_away_is_used_no_more(agent: FakeAgent, socket: Path) -> None:
-    here = EmbeddedAuthority("cluster.local")
+    here = EmbeddedCa("cluster.local")
 
     async def run() -> None:
-        told: list[Change] = []
+        told: list[IdentityChange] = []
         agent.push(answer([here.issue(WEB)], here.bundles))
         async with WorkloadApi(str(socket), "cluster.local") as api:
             await api.svid(WEB)
@@ -151,7 +152,7 @@ def test_an_identity_that_is_taken_away_is_used_no_more(agent: FakeAgent, socket
 
 def test_an_agent_that_refuses_us_is_not_one_that_is_down(agent: FakeAgent, socket: Path) -> None:
     async def run() -> None:
-        async with WorkloadApi(str(socket), "cluster.local", patience=0.5) as api:
+        async with WorkloadApi(str(socket), "cluster.local", timeout=0.5) as api:
             with pytest.raises(NotGivenError, match=r"it gives no identity to this process.*has an entry"):
                 await api.svid(WEB)
 
@@ -160,7 +161,7 @@ def test_an_agent_that_refuses_us_is_not_one_that_is_down(agent: FakeAgent, sock
 
 def test_an_agent_that_is_down_says_which_socket(socket: Path) -> None:
     async def run() -> None:
-        async with WorkloadApi(f"unix:{socket}", "cluster.local", patience=0.3) as api:
+        async with WorkloadApi(f"unix:{socket}", "cluster.local", timeout=0.3) as api:
             with pytest.raises(UnreachableError, match=r"agent\.sock.*does not exist.*see that it runs"):
                 await api.svid(WEB)
             with pytest.raises(UnreachableError):
@@ -170,11 +171,11 @@ def test_an_agent_that_is_down_says_which_socket(socket: Path) -> None:
 
 
 def test_an_agent_of_another_trust_domain_is_refused(agent: FakeAgent, socket: Path) -> None:
-    there = EmbeddedAuthority("partner.example")
+    there = EmbeddedCa("partner.example")
 
     async def run() -> None:
         agent.push(answer([there.issue("spiffe://partner.example/a/b")], there.bundles))
-        async with WorkloadApi(str(socket), "cluster.local", patience=0.5) as api:
+        async with WorkloadApi(str(socket), "cluster.local", timeout=0.5) as api:
             with pytest.raises(UnreachableError, match=r"partner\.example and not 'cluster\.local': set trustDomain"):
                 await api.svid(WEB)
 
@@ -182,7 +183,7 @@ def test_an_agent_of_another_trust_domain_is_refused(agent: FakeAgent, socket: P
 
 
 def test_an_svid_that_the_agent_let_expire_is_not_handed_out(agent: FakeAgent, socket: Path) -> None:
-    brief = EmbeddedAuthority("cluster.local", lifetimes=Lifetimes(svid=timedelta(seconds=2)))
+    brief = EmbeddedCa("cluster.local", lifetimes=Lifetimes(svid=timedelta(seconds=2)))
 
     async def run() -> None:
         agent.push(answer([brief.issue(WEB)], brief.bundles))

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from eastgate import Authority, Settings
 from eastgate.dialects import Policy, assemble
 from eastgate.dialects.gep3779 import Policy as GepPolicy
+from eastgate.dialects.linting import codes
 from eastgate.engine import reference
-from eastgate.lint import Finding, codes, lint
+from eastgate.lint import Finding, lint
 from eastgate.policy import Attachment, Layer, Request
 from eastgate.policy.attributes import IDENTITY, METHOD, PATH, PORT, SERVICE
 from tests.worlds import generate

@@ -6,7 +6,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eastgate import Settings
-from eastgate.lint import codes, lint
+from eastgate.dialects.linkerd import lint_codes as codes
+from eastgate.lint import lint
 from eastgate.policy.attributes import METHOD
 from tests.lint.test_truth import NEVER_MATCH, NOT_NEEDED, rule_of
 from tests.worlds import access_generate, linkerd_generate

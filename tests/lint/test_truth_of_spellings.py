@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate import Settings
-from eastgate.lint import Finding, codes, lint
+from eastgate.dialects.linkerd import lint_codes as codes
+from eastgate.lint import Finding, lint
 from eastgate.policy.paths import comparable_path, is_refused
 from tests.worlds import linkerd_generate
 from tests.worlds.linkerd_oracle import Call, Manifest, Mesh, account_name

@@ -12,16 +12,16 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from eastgate.mesh.local import procfs
+from tests.patience import PATIENCE
 
 SHOP = Path(__file__).parents[2] / "examples" / "shop" / "manifests"
 EASTGATE = [sys.executable, "-c", "from eastgate.cli import main; main(prog_name='eastgate')"]
 Event = dict[str, Any]
-PATIENCE = 120.0  # seconds; longer than the mesh itself waits for its proxies
 
 
 class Up:
@@ -46,7 +46,7 @@ class Up:
     def end(self) -> str:
         """Wait for its end; gives what it said on standard error."""
         self.process.wait(PATIENCE)
-        self._reading.join(5)
+        self._reading.join(PATIENCE)
         assert self.process.stdout is not None
         assert self.process.stderr is not None
         if not self.process.stderr.closed:
@@ -62,6 +62,12 @@ class Up:
             raise AssertionError("\n".join([f"no line in {timeout:.0f} s, after:", *self.lines])) from None
         self.lines.append(found)
         return found
+
+    def settle(self, seconds: float = 1.0) -> None:
+        """Read on until nothing was printed for a moment."""
+        with suppress(queue.Empty):
+            while True:
+                self.lines.append(self._waiting.get(timeout=seconds))
 
     def until(self, event: str, timeout: float = PATIENCE) -> Event:
         """Return the next event of this kind."""

@@ -8,7 +8,7 @@ import pytest
 
 from eastgate.mesh import closures as closures_module
 from eastgate.mesh.closures import TRUST, Closing, Closures
-from eastgate.xds.server.resources import CLUSTER, EXTENSION, LISTENER, SECRET, Key, Resource
+from eastgate.xds.server.resources import CLUSTER, EXTENSION, LISTENER, SECRET, Resource, ResourceKey
 from eastgate.xds.server.status import Rejection, ResourceState, ResourceStatus
 
 NODE, PORT = "shop/cart", 80
@@ -20,7 +20,7 @@ POLICY = "Kind/shop/p"
 @pytest.fixture(autouse=True)
 def any_body(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bodies of these resources are no messages."""
-    monkeypatch.setattr(closures_module, "obstacle", lambda _: None)
+    monkeypatch.setattr(closures_module, "find_obstacle", lambda _: None)
 
 
 def _resources(version: str = "1") -> list[Resource]:
@@ -32,22 +32,22 @@ def _trust(version: str = "1") -> list[Resource]:
     return [Resource(SECRET, "trust", version.encode())]
 
 
-def _guard(closures: Closures, version: str = "1", trust: str = "1") -> dict[Key, bytes]:
+def _guard(closures: Closures, version: str = "1", trust: str = "1") -> dict[ResourceKey, bytes]:
     return {one.key: one.body for one in closures.guard(NODE, PORT, _resources(version), _trust(trust), CLOSING)}
 
 
-def _reject(closures: Closures, key: Key, version: str = "1") -> None:
+def _reject(closures: Closures, key: ResourceKey, version: str = "1") -> None:
     body = Resource(*key, version.encode()).version
     closures.reject(NODE, key, Rejection(body, "no", frozenset({POLICY}), datetime.now(UTC)))
 
 
-def _states(*but: Key) -> dict[Key, ResourceState]:
+def _states(*but: ResourceKey) -> dict[ResourceKey, ResourceState]:
     keys = [RULES, OUTER, CLOSING.audit, TRUST]
     return {key: ResourceState.WAITING if key in but else ResourceState.ACCEPTED for key in keys}
 
 
 @pytest.mark.parametrize("key", [WHO, RULES, OUTER, TRUST])
-def test_whatever_decides_closes_the_port_when_it_is_rejected(key: Key) -> None:
+def test_whatever_decides_closes_the_port_when_it_is_rejected(key: ResourceKey) -> None:
     closures = Closures()
     _reject(closures, key)
     assert _guard(closures)[WHO] == b"closed"
@@ -57,7 +57,7 @@ def test_whatever_decides_closes_the_port_when_it_is_rejected(key: Key) -> None:
 
 
 @pytest.mark.parametrize("key", [CLOSING.audit, (CLUSTER, "app/80")])
-def test_what_decides_nothing_closes_nothing(key: Key) -> None:
+def test_what_decides_nothing_closes_nothing(key: ResourceKey) -> None:
     closures = Closures()
     _reject(closures, key)
     assert _guard(closures)[WHO] == b"1"
@@ -82,7 +82,7 @@ def test_a_port_opens_when_everything_else_was_accepted_and_not_before() -> None
     assert closures.open(NODE, _states(CLOSING.audit))
     assert _guard(closures, "2")[WHO] == b"2"
     assert not closures.closed
-    assert not closures.is_shut(NODE)
+    assert not closures.has_closed_ports(NODE)
 
 
 def test_a_proxy_that_rejects_what_closes_loses_the_listener() -> None:
@@ -99,7 +99,7 @@ def test_a_port_that_is_gone_is_not_closed() -> None:
     _guard(closures)
     closures.keep(NODE, [81])
     assert not closures.closed
-    assert not closures.is_shut(NODE)
+    assert not closures.has_closed_ports(NODE)
 
 
 @pytest.mark.parametrize("confirmed", [True, False])
@@ -109,7 +109,7 @@ def test_what_a_proxy_accepts_after_all_is_not_held_against_it(confirmed: bool) 
     _reject(closures, OUTER)
     _guard(closures)
     version = Resource(*OUTER, b"1").version
-    assert closures.pardon(NODE, [ResourceStatus(*OUTER, version, version, None, confirmed)]) is confirmed
+    assert closures.forget_accepted(NODE, [ResourceStatus(*OUTER, version, version, None, confirmed)]) is confirmed
     _guard(closures)
     assert closures.open(NODE, _states()) is confirmed
     assert _guard(closures)[WHO] == (b"1" if confirmed else b"closed")

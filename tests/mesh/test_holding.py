@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eastgate.authority import Authority, read_manifests
-from eastgate.mesh.holding import Holding, only_lets_in
+from eastgate.mesh.holding import Holding, find_only_allowing
 from eastgate.mesh.local.rest import SETTLING, is_being_written
 
 _POD = """\
@@ -57,7 +57,7 @@ def test_only_what_lets_in_is_removed_at_once(
     path.write_text(_POD + "".join(after))
     second = read_manifests([path])
     gone = {one.ref for one in first.policies} - {one.ref for one in second.policies}
-    assert {one.name for one in only_lets_in(Authority(first), Authority(second), gone)} == at_once
+    assert {one.name for one in find_only_allowing(Authority(first), Authority(second), gone)} == at_once
 
 
 def test_what_is_gone_is_held_until_it_has_been_gone_for_a_while(tmp_path: Path) -> None:

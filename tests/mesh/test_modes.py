@@ -9,7 +9,7 @@ import pytest
 from eastgate.analysis.cluster import Cluster
 from eastgate.analysis.describing.modes import modes, summary
 from eastgate.authority import load
-from eastgate.mesh.modes import Mode, changed_modes, mode_of
+from eastgate.mesh.modes import PortMode, changed_modes, mode_of
 from tests.mesh.running import SHOP
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -30,10 +30,14 @@ def test_a_workload_without_policies_is_open(tmp_path: Path) -> None:
 
 
 def test_only_the_ports_that_changed_are_named() -> None:
-    was = {80: Mode.OPEN, 90: Mode.ALLOW_LIST}
+    was = {80: PortMode.OPEN, 90: PortMode.ALLOW_LIST}
     assert changed_modes("a/b", was, was) == {}
-    assert changed_modes("a/b", was, {80: Mode.OPEN, 90: Mode.OPEN}) == {"a/b:90": (Mode.ALLOW_LIST, Mode.OPEN)}
-    assert changed_modes("a/b", {80: Mode.OPEN}, {80: Mode.ALLOW_LIST}) == {"a/b": (Mode.OPEN, Mode.ALLOW_LIST)}
-    assert changed_modes("a/b", None, {80: Mode.OPEN, 90: Mode.OPEN}) == {"a/b": (None, Mode.OPEN)}
-    assert changed_modes("a/b", None, {80: Mode.ALLOW_LIST, 90: Mode.OPEN}) == {"a/b:90": (None, Mode.OPEN)}
-    assert changed_modes("a/b", None, {80: Mode.ALLOW_LIST}) == changed_modes("a/b", None, {}) == {}
+    assert changed_modes("a/b", was, {80: PortMode.OPEN, 90: PortMode.OPEN}) == {
+        "a/b:90": (PortMode.ALLOW_LIST, PortMode.OPEN)
+    }
+    assert changed_modes("a/b", {80: PortMode.OPEN}, {80: PortMode.ALLOW_LIST}) == {
+        "a/b": (PortMode.OPEN, PortMode.ALLOW_LIST)
+    }
+    assert changed_modes("a/b", None, {80: PortMode.OPEN, 90: PortMode.OPEN}) == {"a/b": (None, PortMode.OPEN)}
+    assert changed_modes("a/b", None, {80: PortMode.ALLOW_LIST, 90: PortMode.OPEN}) == {"a/b:90": (None, PortMode.OPEN)}
+    assert changed_modes("a/b", None, {80: PortMode.ALLOW_LIST}) == changed_modes("a/b", None, {}) == {}

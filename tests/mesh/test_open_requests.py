@@ -11,8 +11,8 @@ from envoy.config.listener.v3 import listener_pb2
 
 from eastgate.mesh import open_requests
 from eastgate.mesh.enforcement import Enforcement
-from eastgate.mesh.events import Enforced, Event
-from eastgate.mesh.open_requests import OpenRequests
+from eastgate.mesh.events import Enforced, MeshEvent
+from eastgate.mesh.open_requests import OpenRequestMonitor
 from eastgate.mesh.sites import Site
 from eastgate.settings import Settings
 from eastgate.xds.clusters import Address
@@ -30,18 +30,18 @@ _AFTER = reading(*_BASE, allow("api", "alice", paths=["/api/*"]))(Settings())
 class _Mesh:
     """A control plane without proxies, told of what proxies would log."""
 
-    events: list[Event] = field(default_factory=list)
+    events: list[MeshEvent] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.store = Store()
         self.enforcement = Enforcement(_BEFORE, self.store)
         self.sites = {_NODE: Site(_NODE, "127.0.0.2", {HTTP: HTTP}, {HTTP: Address("/app")}, calls_out=False)}
         self.enforcement.begin(_BEFORE, self.sites)
-        self.open = OpenRequests(self.enforcement, self.events.append)
+        self.open = OpenRequestMonitor(self.enforcement, self.events.append)
         self.settle()
 
     def settle(self) -> None:
-        self.open.heard(Enforced(1.0, (_NODE,)))
+        self.open.on_event(Enforced(1.0, (_NODE,)))
 
     def revoke(self) -> None:
         self.enforcement.begin(_AFTER, self.sites)
@@ -60,7 +60,7 @@ class _Mesh:
             "path": "/api/x",
             "decision": "200:open",
         }
-        self.open.record({**line, **more})
+        self.open.on_record({**line, **more})
 
     def chains(self) -> set[str]:
         """The names of the filter chains that lead to requests."""
@@ -111,8 +111,8 @@ def test_when_the_clock_was_set_everything_is_decided_again(monkeypatch: pytest.
     mesh = _Mesh()
     mesh.revoke()
     mesh.settle()
-    clock = open_requests._clock()
-    monkeypatch.setattr(open_requests, "_clock", lambda: clock - 3600)
+    clock = open_requests._clock_offset()
+    monkeypatch.setattr(open_requests, "_clock_offset", lambda: clock - 3600)
     mesh.log(began=30)
     assert len(mesh.events) == 1
 

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 from tests.mesh.running import EASTGATE, SHOP, Event, Up, up
+from tests.patience import PATIENCE
 
 BAD = """\
 apiVersion: gateway.networking.x-k8s.io/v1alpha2
@@ -68,14 +69,14 @@ def test_a_policy_that_never_was_good_closes_what_it_targets_until_it_is(tmp_pat
         assert [one["kind"] for one in paid["calls"][0]["engine"]["unconsidered"]] == ["NetworkPolicy"]
 
         mesh.edit("more.yaml", "ALOW", "ALLOW")
-        mesh.until("enforced", 60)
+        mesh.until("enforced")
         assert called(mesh, *WEB_TO_CART)["verdict"] == "allow"
 
         # now there is a good version: it stays, and what else is saved is enforced
         mesh.edit("more.yaml", "ALLOW", "DNY")
-        mesh.until("broken", 60)
+        mesh.until("broken")
         mesh.edit("policies.yaml", "ports: [8443]", "ports: [8444]")
-        mesh.until("enforced", 60)
+        mesh.until("enforced")
         assert called(mesh, *WEB_TO_CART)["verdict"] == "allow"
         assert called(mesh, *CART_TO_PAYMENTS)["verdict"] == "deny"
 
@@ -84,7 +85,7 @@ def started(folder: Path, more: str, *options: str) -> tuple[int, str]:
     """Start what cannot be started; gives the exit status and what was said."""
     (folder / "more.yaml").write_text(more)
     command = [*EASTGATE, "up", "-f", str(SHOP), "-f", str(folder / "more.yaml"), "--name", "none", *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     return done.returncode, done.stderr
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from eastgate.authority import Manifests, read_manifests
-from eastgate.sources import Bounds, Kustomized, inputs, kustomizations
+from eastgate.sources import Bounds, Kustomized, inputs, rendering
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: NAME}\n"
 PATCH = "apiVersion: v1\nkind: Pod\nmetadata: {name: base, labels: {tier: front}}\n"
@@ -195,8 +195,8 @@ def test_a_base_outside_of_the_repository_is_not_read(here: Path) -> None:
 )
 def test_a_program_that_fails_is_an_error(program: str, says: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _write(here / "m", {"kustomization.yaml": _kustomization("x"), "program": program, "rendered": ""})
-    monkeypatch.setattr(kustomizations, "_SECONDS", 1 if "sleep" in program else 60)
-    monkeypatch.setattr(kustomizations, "_MOST_BYTES", 1000 * 1000)
+    monkeypatch.setattr(rendering, "_SECONDS", 1 if "sleep" in program else 60)
+    monkeypatch.setattr(rendering, "_MOST_BYTES", 1000 * 1000)
     (finding,) = read_manifests(["m"]).reporter.errors
     assert finding.code.id == "EG1042"
     assert says in finding.message

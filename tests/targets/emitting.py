@@ -10,9 +10,9 @@ from eastgate import Authority, Question
 from eastgate.mesh.sites import known_identities
 from eastgate.targets.envoy import PortPlan, plan_port
 from eastgate.xds.clusters import Address
-from eastgate.xds.doors import Door
+from eastgate.xds.inbound_port import InboundPort
 from eastgate.xds.server.resources import Resource
-from eastgate.xds.sidecar import deciding, inbound_resources
+from eastgate.xds.sidecar import inbound_resources, shared_resources
 from tests.differential.asking import Ask
 from tests.differential.judging import expected_name, outcomes
 from tests.targets.interpreter import Interpreter, Said, Sent
@@ -29,8 +29,8 @@ def plan_of(authority: Authority, workload: str, port: int) -> PortPlan:
 
 
 def emitted(authority: Authority, workload: str, port: int) -> list[Resource]:
-    door, plan = Door(workload, "127.0.0.1", port, port), plan_of(authority, workload, port)
-    return list(inbound_resources(door, plan, Address("/app"), deciding(plan)))
+    door, plan = InboundPort(workload, "127.0.0.1", port, port), plan_of(authority, workload, port)
+    return list(inbound_resources(door, plan, Address("/app"), shared_resources(plan)))
 
 
 def sent_of(ask: Ask) -> Sent:

@@ -10,6 +10,7 @@ import pytest
 from envoy.config.listener.v3 import listener_pb2
 
 from eastgate import Settings
+from eastgate.dialects.linkerd.provenance import Localhost
 from eastgate.policy import (
     AllowAny,
     Ask,
@@ -21,11 +22,13 @@ from eastgate.policy import (
     Not,
     OneOf,
     Origin,
+    Placement,
     PolicyRef,
     Prefix,
     Present,
     Refusal,
     Rule,
+    Site,
     Stage,
 )
 from eastgate.policy.attributes import ADDRESS, METHOD, PATH, SERVICE, Attribute, header
@@ -46,7 +49,7 @@ HERE = Is(ADDRESS, Prefix("127."))
 
 
 def _plan(*stages: Stage) -> PortPlan:
-    return plan_port([Layer("workload/application", Chain(stages))], 80, SETTINGS)
+    return plan_port([Layer(Placement(Site.WORKLOAD, "application"), Chain(stages))], 80, SETTINGS)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +57,7 @@ def _plan(*stages: Stage) -> PortPlan:
     [
         (RULE, "Kind.g.io/n/p#3"),
         (Origin(PolicyRef("Kind", None, "p"), 0), "Kind/p#0"),
-        (Origin(None, 0, label="localhost, which it's,"), "default/localhost-which-it-s"),
+        (Origin(None, 0, derived=Localhost()), "default/localhost-which-Linkerd-s-proxy-always-lets-in"),
         (None, "none-of-2"),
     ],
 )

@@ -93,6 +93,7 @@ def test_claims_keep_their_values() -> None:
     assert outcome.claims == claims
 
 
+@pytest.mark.real
 def test_importing_tokens_loads_neither_the_library_nor_an_http_client() -> None:
     heavy = ("joserfc", "cryptography", "urllib.request")
     code = f"import sys, eastgate.tokens; print([name for name in {heavy} if name in sys.modules])"

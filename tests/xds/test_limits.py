@@ -10,8 +10,8 @@ from envoy.config.listener.v3 import listener_pb2
 from envoy.extensions.filters.http.rbac.v3 import rbac_pb2
 
 from eastgate.xds import limits
-from eastgate.xds.limits import obstacle
-from eastgate.xds.packing import packed
+from eastgate.xds.limits import find_obstacle
+from eastgate.xds.packing import pack
 from eastgate.xds.server.resources import EXTENSION, LISTENER, SECRET, Resource
 
 
@@ -30,17 +30,17 @@ def _listener(depth: int) -> Resource:
 def _rules(depth: int) -> Resource:
     rules = rbac_pb2.RBAC()
     _nested(rules.shadow_matcher, depth)
-    config = extension_pb2.TypedExtensionConfig(name="a", typed_config=packed(rules))
+    config = extension_pb2.TypedExtensionConfig(name="a", typed_config=pack(rules))
     return Resource(EXTENSION, "a", config.SerializeToString())
 
 
 @pytest.mark.parametrize("of", [_listener, _rules])
 def test_what_is_nested_too_deeply(of: Any) -> None:
-    assert obstacle(of(40)) is None
-    assert "nested too deeply" in (obstacle(of(60)) or "")
+    assert find_obstacle(of(40)) is None
+    assert "nested too deeply" in (find_obstacle(of(60)) or "")
 
 
 def test_what_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "LARGEST", 10)
-    assert obstacle(Resource(SECRET, "a", b"1" * 10)) is None
-    assert "has 11 bytes" in (obstacle(Resource(SECRET, "a", b"1" * 11)) or "")
+    assert find_obstacle(Resource(SECRET, "a", b"1" * 10)) is None
+    assert "has 11 bytes" in (find_obstacle(Resource(SECRET, "a", b"1" * 11)) or "")

@@ -10,53 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, TypeVar, cast
+from typing import TypeVar, cast
 
 from eastgate.authority import Authority, sort_documents
-from eastgate.diagnostics import Code, Diagnostic, Reporter
+from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.dialects import Policy, accesspolicy, gep3779
 from eastgate.dialects.accesspolicy.model import Action as AccessAction
 from eastgate.dialects.gep3779.model import Action, Tier
+from eastgate.dialects.linting import Finding
 from eastgate.policy import Layer, Observe, PolicyRef, rules_of
 from eastgate.settings import Settings
 from eastgate.sources import Document
 from eastgate.unconsidered import Callers, Handling, Unconsidered
 from eastgate.world import ObjectId
+from eastgate.world.points import NamedPoint, Point
 from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
 
-__all__ = ["Cluster", "Effects", "Finding", "effects_of"]
+__all__ = ["Cluster", "Effects", "effects_of"]
 
 T = TypeVar("T")
-
-_NAMED = (GatewayNamed, RouteNamed, BackendNamed)
-
-
-class Finding(Protocol):
-    """What there is to know of a finding of lint, which is a package above this one."""
-
-    @property
-    def code(self) -> Code:
-        """Its code."""
-        ...
-
-    @property
-    def message(self) -> str:
-        """What it says."""
-        ...
-
-    @property
-    def severity(self) -> str:
-        """How bad it is."""
-        ...
-
-    @property
-    def subjects(self) -> tuple[str, ...]:
-        """What it is about."""
-        ...
-
-    def to_json(self) -> dict[str, object]:
-        """As plain data."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,32 +97,32 @@ class Cluster:
             found = self._by_name.get((ref.group, ref.kind, None, ref.name))
         return found
 
-    def layers(self, point: str) -> tuple[Layer, ...]:
+    def layers(self, point: Point) -> tuple[Layer, ...]:
         """The layers of a workload, a Gateway, a route or a Backend."""
         return self.authority.engine.program(point).layers
 
-    def attached(self, point: str) -> list[Policy]:
+    def attached(self, point: Point) -> list[Policy]:
         """The policies that target a point, each once."""
         return list({one.policy.ref: one.policy for one in self.authority.engine.attached(point)}.values())
 
-    def unconsidered(self, points: Iterable[str]) -> Unconsidered:
+    def unconsidered(self, points: Iterable[Point]) -> Unconsidered:
         """What could not be considered of who may reach some points, whoever calls."""
         authority = self.authority
         elsewhere = len(authority.rejected) - len(authority.rejected_at(points))
         return authority.unread_objects.about(points, Callers(anybody=True), authority.world, rejected=elsewhere)
 
-    def effects(self, point: str) -> Effects:
+    def effects(self, point: Point) -> Effects:
         """The policies that really affect a point; workloads that decide alike share the answer."""
         return self.of_class("effects", point, lambda: self._with_silent(effects_of(self.layers(point)), point))
 
-    def of_class(self, what: str, point: str, compute: Callable[[], T]) -> T:
+    def of_class(self, what: str, point: Point, compute: Callable[[], T]) -> T:
         """What is the same for all points that decide alike, computed once: they have the same policies and stance."""
         key = what, id(self.authority.engine.program(point))
         if key not in self._known:
             self._known[key] = compute()
         return cast("T", self._known[key])
 
-    def _with_silent(self, found: Effects, point: str) -> Effects:
+    def _with_silent(self, found: Effects, point: Point) -> Effects:
         """With the policies that act without a rule: an ALLOW policy that lists nobody closes what it targets, and an
         authentication acts through whoever refers to it."""
         attached = self.attached(point)
@@ -164,35 +136,35 @@ class Cluster:
                 observed |= set(policy.references)
         return Effects(frozenset(enforced), frozenset(observed - enforced))
 
-    def points(self, policy: Policy) -> list[str]:
+    def points(self, policy: Policy) -> list[Point]:
         """What a policy targets, as points of enforcement that exist."""
         world = self.authority.world
-        found: set[str] = set()
+        found: set[Point] = set()
         for target in policy.targets:
             match target:
                 case GatewayNamed(namespace, name):
-                    found |= {str(target)} if f"{namespace}/{name}" in world.gateways else set()
+                    found |= {target} if f"{namespace}/{name}" in world.gateways else set()
                 case RouteNamed(namespace, name):
-                    found |= {str(target)} if f"HTTPRoute/{namespace}/{name}" in world.routes else set()
+                    found |= {target} if f"HTTPRoute/{namespace}/{name}" in world.routes else set()
                 case BackendNamed(namespace, name):
-                    found |= {str(target)} if f"{namespace}/{name}" in world.backends else set()
+                    found |= {target} if f"{namespace}/{name}" in world.backends else set()
                 case _:
                     found |= world.select(target)
-        return sorted(found)
+        return sorted(found, key=str)
 
-    def affected(self, policy: Policy) -> list[str]:
+    def affected(self, policy: Policy) -> list[Point]:
         """The points that a policy really affects, by deciding there or (in audit mode) by being observed."""
         return [point for point in self._candidates(policy) if self._affects(policy, point)]
 
-    def _affects(self, policy: Policy, point: str) -> bool:
+    def _affects(self, policy: Policy, point: Point) -> bool:
         effects = self.effects(point)
         return policy.ref in effects.enforced or policy.ref in effects.observed
 
-    def _candidates(self, policy: Policy) -> list[str]:
+    def _candidates(self, policy: Policy) -> list[Point]:
         if policy.targets:
             return self.points(policy)
         referring = self.referring(policy.ref)
-        return sorted({point for one in referring for point in self.points(one)})
+        return sorted({point for one in referring for point in self.points(one)}, key=str)
 
     def beside(self, policy: Policy) -> list[Policy]:
         """The policies that one may get on with, or not: those of its API and namespace, and those it refers to."""
@@ -233,11 +205,11 @@ class Cluster:
                     counts[ref] += 1
         return counts
 
-    def _every_point(self) -> Iterator[str]:
+    def _every_point(self) -> Iterator[Point]:
         yield from self.authority.world.workloads
-        targets = {str(t) for policy in self.policies for t in policy.targets if isinstance(t, _NAMED)}
-        declared = {point for policy in self.policies for point in self.points(policy)} if targets else set()
-        yield from sorted(targets & declared)
+        named = [one for one in self.policies if any(isinstance(target, NamedPoint) for target in one.targets)]
+        declared = {point for policy in named for point in self.points(policy) if isinstance(point, NamedPoint)}
+        yield from sorted(declared, key=str)
 
 
 def _closes(policy: Policy) -> bool:

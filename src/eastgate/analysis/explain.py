@@ -61,7 +61,7 @@ class _Explanation:
             yield "  no policy targets it, so it is open"
         for layer in self.trace.layers:
             yield f"  {printable(str(layer.layer))}: {self.verdict(layer.outcome.allowed)}"
-            if layer.scope:
+            if layer.scope is not None:
                 yield printable(f"    {layer.scope}")
             for attribute, value in layer.assumed:
                 yield printable(f"    unknown {attribute}: for example {_value(value)}")

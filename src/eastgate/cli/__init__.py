@@ -1,37 +1,46 @@
-"""The command `eastgate`: one file for each verb, which is read only when that verb is used."""
+"""The command `eastgate`: one file for each verb, which is imported only when that verb is used."""
 
 from __future__ import annotations
 
+import gc
 import logging
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from eastgate._version import __version__
+from eastgate.collection import no_collection
 from eastgate.diagnostics import did_you_mean
 from eastgate.printable import printable
 
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
 __all__ = ["main"]
 
+_MODULES = {"explain": "check"}  # the others have one of their own
+
 _VERBS = {
-    "call": "call",
-    "check": "check",
-    "completion": "completion",
-    "convert": "convert",
-    "crds": "crds",
-    "describe": "describe",
-    "explain": "check",
-    "get": "get",
-    "lint": "lint",
-    "test": "test",
-    "up": "up",
-    "version": "version",
-    "why": "why",
+    "call": "Make a real mTLS call through the running mesh; say what the proxy did, and why.",
+    "check": "May this source reach that destination?",
+    "completion": "Print the completion script of a shell.",
+    "convert": "Write policies as another API has them.",
+    "crds": "CustomResourceDefinitions of the policies, their admission policies, and JSON Schemas for editors.",
+    "describe": "What affects a thing, and who may reach it.",
+    "explain": "The same as check, with every layer and stage, and a caret under the YAML that decided.",
+    "get": "List policies, workloads, pods, services, gateways, routes, backends, namespaces, or any kind.",
+    "lint": "Find rules without effect, targets that select nothing, workloads that nothing can reach, and the like.",
+    "test": "Run decision tables: questions with the answers that they must get.",
+    "up": "Run the manifests as a mesh on this machine, and enforce every change that is saved.",
+    "version": "The version, and the policies that it reads.",
+    "why": "Explain lines of a proxy's log: by the manifests, or by the running mesh without -f.",
 }
-"""Each verb, and the file that it is in."""
+"""Each verb, and the first sentence of its help, so that listing them imports none."""
 
 
 class _OneLine(logging.Formatter):
@@ -57,6 +66,19 @@ def _printable_errors() -> Iterator[None]:
         raise click.ClickException(printable(error.format_message())) from None
 
 
+def _imported(name: str) -> ModuleType:
+    """Import a module, and keep the garbage collector off what comes with it, also when the process ends."""
+    if name not in sys.modules:
+        with no_collection():
+            import_module(name)
+        gc.freeze()
+    return sys.modules[name]
+
+
+def _shortened(verb: str, limit: int = 45) -> str:
+    return click.Command(verb, help=_VERBS[verb]).get_short_help_str(limit)
+
+
 class _Verbs(click.Group):
     def make_context(self, *args: Any, **extra: Any) -> click.Context:
         with _printable_errors():
@@ -74,8 +96,19 @@ class _Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _VERBS:
             return None
-        command: click.Command = getattr(import_module(f"eastgate.cli.{_VERBS[cmd_name]}"), cmd_name)
+        command: click.Command = getattr(_imported(f"eastgate.cli.{_MODULES.get(cmd_name, cmd_name)}"), cmd_name)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        limit = formatter.width - 6 - max(map(len, _VERBS))
+        with formatter.section("Commands"):
+            formatter.write_dl([(verb, _shortened(verb, limit)) for verb in _VERBS])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        verbs = [CompletionItem(verb, help=_shortened(verb)) for verb in _VERBS if verb.startswith(incomplete)]
+        return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

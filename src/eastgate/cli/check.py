@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import click
 
-from eastgate.analysis.explain import explain as explained
 from eastgate.cli.options import (
     keys_from,
     load_authority,
@@ -66,6 +65,8 @@ def check(output: str, **options: object) -> None:
 @output_option
 def explain(output: str, **options: object) -> None:
     """The same as check, with every layer and stage, and a caret under the YAML that decided."""
+    from eastgate.analysis.explain import explain as explained  # `check` does without
+
     decision, more = _decide(output, options)
     if output == "json":
         emit_json({**decision.to_json(), **more.to_json(), "explanation": explained(decision, unread=more.unread)})

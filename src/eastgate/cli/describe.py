@@ -19,6 +19,7 @@ from eastgate.collection import no_collection
 from eastgate.printable import printable
 from eastgate.questions import QuestionError
 from eastgate.unconsidered import Standing, standing
+from eastgate.world.points import Point
 
 __all__ = ["describe"]
 
@@ -62,7 +63,7 @@ def describe(
     sys.exit(_status(cluster, [point for one in found for point in one.points]))
 
 
-def _status(cluster: Cluster, points: Sequence[str]) -> int:
+def _status(cluster: Cluster, points: Sequence[Point]) -> int:
     """Whether what was said is all that there is to say."""
     authority = cluster.authority
     stands = standing(cluster.unconsidered(points), authority.unread, allowed=True)

@@ -14,7 +14,7 @@ from eastgate.cli.output import fail
 from eastgate.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
-    from eastgate.identity import EmbeddedAuthority, SvidSource
+    from eastgate.identity import EmbeddedCa, SvidSource
     from eastgate.settings import Settings
     from eastgate.xds.tokens import TokenIdentity
 
@@ -77,7 +77,7 @@ class Identities:
             if self.ca is not None or self.federate:
                 _bad("--spire has an authority and a federation of its own", "leave --ca and --federate out", output)
             return self._agent(settings)
-        from eastgate.identity import EmbeddedAuthority, IdentityError, read_bundle
+        from eastgate.identity import EmbeddedCa, IdentityError, read_bundle
 
         bundles = {domain: path for domain, equals, path in (one.partition("=") for one in self.federate) if equals}
         try:
@@ -85,7 +85,7 @@ class Identities:
             for domain, path in bundles.items():
                 source.federate(domain, read_bundle(path))
             for domain in self.stand_ins:
-                EmbeddedAuthority(domain)
+                EmbeddedCa(domain)
         except (IdentityError, OSError) as error:
             _bad(str(error), "write --federate partner.example=bundle.pem, and --ca with a folder of your own", output)
         return source if bundles or self.ca is not None else None
@@ -95,12 +95,12 @@ class Identities:
 
         return WorkloadApi(self.spire or "", settings.trust_domain)
 
-    def _authority(self, settings: Settings) -> EmbeddedAuthority:
-        from eastgate.identity import EmbeddedAuthority, stored_authority
+    def _authority(self, settings: Settings) -> EmbeddedCa:
+        from eastgate.identity import EmbeddedCa, stored_ca
 
         if self.ca is None:
-            return EmbeddedAuthority(settings.trust_domain)
-        return stored_authority(Path(self.ca).expanduser(), settings.trust_domain)
+            return EmbeddedCa(settings.trust_domain)
+        return stored_ca(Path(self.ca).expanduser(), settings.trust_domain)
 
     def tokens(self, settings: Settings, output: str) -> TokenIdentity | None:
         """Whose tokens are believed; None where nobody's are."""

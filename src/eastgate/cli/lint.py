@@ -109,7 +109,7 @@ def _prefixes(written: Sequence[str], option: str) -> tuple[str, ...]:
 
 def _read_only(manifests: Manifests) -> list[Finding]:
     """Manifests that cannot be understood are not looked at further: what is wrong with them comes first."""
-    return sorted((Finding.of(one) for one in manifests.reporter), key=lambda one: one.place)
+    return sorted((Finding.of(one) for one in manifests.reporter), key=lambda one: one.sort_key)
 
 
 def _emit(findings: Sequence[Finding], output: str, excluded: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterable
 from typing import NoReturn, TextIO
@@ -30,6 +29,8 @@ def colored(stream: TextIO | None = None) -> bool:
 
 def terminal_width() -> int | None:
     """The columns of the terminal that standard output is; None where it is none, and lines are as long as they are."""
+    import shutil  # it brings every compression along
+
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 

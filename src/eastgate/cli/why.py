@@ -20,13 +20,13 @@ from eastgate.sources import Bounds
 
 if TYPE_CHECKING:
     from eastgate.decisions import Decision
-    from eastgate.mesh.records import Observed
+    from eastgate.mesh.access_log import Observation
     from eastgate.settings import Settings
     from eastgate.unconsidered import Handling
 
 __all__ = ["why"]
 
-_Explain: TypeAlias = "Callable[[str, Observed], tuple[dict[str, Any], str]]"
+_Explain: TypeAlias = "Callable[[str, Observation], tuple[dict[str, Any], str]]"
 
 CHANGED = 1
 _NUMBER = re.compile(r"#?[0-9]{1,15}", re.ASCII)
@@ -112,24 +112,24 @@ def _by_number(line: str | None, last: bool, files: tuple[str, ...], name: str, 
     sys.exit(CHANGED if answer["why"]["holds"] is False else 0)
 
 
-def _lines(text: str, output: str) -> tuple[list[tuple[str, Observed]], int]:
+def _lines(text: str, output: str) -> tuple[list[tuple[str, Observation]], int]:
     """The lines that tell of decisions, and how many others there are. Without any of the first, exits."""
+    from eastgate.mesh.access_log import find_record, read_line
     from eastgate.mesh.codes import NOT_A_LOG_LINE
-    from eastgate.mesh.loglines import observed, record_in
-    from eastgate.mesh.telling import Repeats
+    from eastgate.mesh.history import Repeats
     from eastgate.questions import QuestionError
 
     written = [line for line in text.splitlines() if line.strip()]
-    found: list[tuple[str, Observed]] = []
+    found: list[tuple[str, Observation]] = []
     problems: list[Diagnostic] = []
     repeats = Repeats()
     for line in written:
         try:
-            seen = observed(record_in(line), line)
+            seen = read_line(find_record(line), line)
         except QuestionError as error:
             problems.append(error.diagnostic)
             continue
-        if not repeats.is_one(seen):
+        if not repeats.is_repeat(seen):
             found.append((line, seen))
     if not written:
         way_out = "give a line, or pipe a proxy's log into `eastgate why -`"
@@ -140,7 +140,7 @@ def _lines(text: str, output: str) -> tuple[list[tuple[str, Observed]], int]:
 
 
 def _by_mesh(name: str, output: str) -> _Explain:
-    def explain(line: str, _seen: Observed) -> tuple[dict[str, Any], str]:
+    def explain(line: str, _seen: Observation) -> tuple[dict[str, Any], str]:
         answer = ask(name, "why", output, line=line, color=colored())
         return answer["why"], answer["text"]
 
@@ -150,7 +150,7 @@ def _by_mesh(name: str, output: str) -> _Explain:
 def _by_files(
     files: tuple[str, ...],
     settings: Settings,
-    lines: Sequence[Observed],
+    lines: Sequence[Observation],
     bounds: Bounds,
     handling: Handling,
     output: str,
@@ -161,7 +161,7 @@ def _by_files(
     workload itself.
     """
     from eastgate.analysis.explain import explain as explained
-    from eastgate.mesh.why import why as reason
+    from eastgate.mesh.why import explain_observation
     from eastgate.questions import QuestionError
 
     local = any((seen.source or "").startswith("127.") for seen in lines)
@@ -176,9 +176,9 @@ def _by_files(
     def rendered(decision: Decision, color: bool) -> str:
         return explained(decision, color=color, unread=handling)
 
-    def explain(_line: str, seen: Observed) -> tuple[dict[str, Any], str]:
+    def explain(_line: str, seen: Observation) -> tuple[dict[str, Any], str]:
         try:
-            found = reason(seen, authority)
+            found = explain_observation(seen, authority)
         except QuestionError as error:
             fail([error.diagnostic], output)
         return found.to_json(rendered), found.text(rendered, color=colored())

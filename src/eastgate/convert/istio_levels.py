@@ -146,4 +146,4 @@ def _id(caller: Caller, job: Job) -> str:
         case Account(namespace, name):
             return service_account_id(job.settings.trust_domain, namespace, name)
         case WholeNamespace(namespace):
-            return AccountsOf(job.settings.trust_domain, namespace).stem
+            return AccountsOf(job.settings.trust_domain, namespace).path

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 __all__ = ["did_you_mean", "mistyped"]
 
@@ -19,6 +18,10 @@ def did_you_mean(written: str, allowed: Iterable[str]) -> str | None:
     exact = folded.get(written.casefold())
     if exact is not None:
         return exact
+    if not words:
+        return None
+    from difflib import get_close_matches  # needed only where something is wrong
+
     near = get_close_matches(written.casefold(), folded, n=1, cutoff=0.75)
     return folded[near[0]] if near else None
 

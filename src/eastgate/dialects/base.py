@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.policy import Attachment, Layer
@@ -18,6 +18,9 @@ from eastgate.settings import Settings
 from eastgate.sources import Document
 from eastgate.sources.node import Node
 from eastgate.world import Manifest, Workload, World, WorldObject
+
+if TYPE_CHECKING:
+    from eastgate.dialects.linting import Linting
 
 __all__ = ["Condition", "Dialect", "Kind", "Scene", "reader"]
 
@@ -72,14 +75,15 @@ class Dialect(Generic[P]):
     its annotations perhaps, `stance` tells all of it that matters, or None; workloads with the same policies and the
     same stance decide alike. `examine` says what can be said only beside everything else that was read: an error
     about a policy rejects it. `inspect` says what is wrong with an object of another API that refers to this one.
-    `status` are the conditions that a policy would show. `bystanders` are kinds of its groups that exist and are not
-    for us to read.
+    `status` are the conditions that a policy would show. `lint` gives what lint needs to know; nothing else imports it.
+    `bystanders` are kinds of its groups that exist and are not for us to read.
     """
 
     name: str
     model: type[P]
     kinds: tuple[Kind[P], ...]
     layers: Callable[[Sequence[Attachment[P]], Scene], list[Layer]]
+    lint: Callable[[], Linting[P]]
     stance: Callable[[Workload, Sequence[Attachment[P]], Scene], Hashable] | None = None
     examine: Callable[[Sequence[P], Settings, World], Iterable[tuple[P | None, Diagnostic]]] | None = None
     inspect: Callable[[Manifest, WorldObject, Reporter], None] | None = None

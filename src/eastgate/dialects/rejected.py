@@ -8,20 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from eastgate.diagnostics import Diagnostic
 from eastgate.dialects.base import Condition, Dialect, Scene
 from eastgate.dialects.linkerd import GROUP as LINKERD
 from eastgate.places import Span
-from eastgate.policy import And, Attachment, Chain, Deny, Layer, Origin, PolicyRef, Refusal, Rule
+from eastgate.policy import And, Attachment, Chain, Deny, Layer, Origin, Placement, PolicyRef, Refusal, Rule, RuleKind
 from eastgate.settings import Settings
 from eastgate.sources import Document
 from eastgate.sources.codes import DUPLICATE_OBJECT
 from eastgate.unconsidered.locating import content_of, located, selector_in
 from eastgate.world import CONTROLLER_KINDS, Everything, GatewayNamed, PodsMatching, Target, World, dns_label_problem
 
-__all__ = ["DIALECT", "Policy", "rejected", "stays_in_namespace"]
+if TYPE_CHECKING:
+    from eastgate.dialects.linting import Linting
+
+__all__ = ["DIALECT", "UNREADABLE", "Policy", "rejected", "stays_in_namespace"]
+
+UNREADABLE = Placement(None, "unreadable")
 
 _REFERRED_TO = ("MeshTLSAuthentication", "NetworkAuthentication")  # they apply where another policy refers to them
 _CLUSTER_SCOPED = "ClusterAuthorizationPolicy"
@@ -31,6 +36,16 @@ _KNATIVE = ("serving.knative.dev", "Service")
 _INSIDE = frozenset({("", "Pod"), ("", "Service"), ("", "ServiceAccount"), ("discovery.k8s.io", "EndpointSlice")})
 _PARENT = ("kind", "name", "namespace")
 _TARGETS = ("targetRefs", "targetRef", "podSelector", "externalWorkloadSelector", "server")
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """What stands for the rules of a policy that nobody can read."""
+
+    kind: ClassVar[RuleKind] = RuleKind.UNREADABLE
+
+    def __str__(self) -> str:
+        return "which cannot be read"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,9 +149,9 @@ def _in(document: Document, span: Span, *path: str) -> bool:
 def _layers(attached: Sequence[Attachment[Policy]], _scene: Scene) -> list[Layer]:
     policies = {one.policy.ref: one.policy for one in attached}
     rules = tuple(
-        Rule(And(()), Origin(policy.ref, 0, policy.span, label="which cannot be read")) for policy in policies.values()
+        Rule(And(()), Origin(policy.ref, 0, policy.span, derived=Unreadable())) for policy in policies.values()
     )
-    return [Layer("unreadable", Chain((Deny("unreadable", rules, Refusal.CLOSED),)))]
+    return [Layer(UNREADABLE, Chain((Deny("unreadable", rules, Refusal.CLOSED),)))]
 
 
 def _conditions(policy: Policy, _policies: Sequence[Policy], _settings: Settings, _world: World) -> Sequence[Condition]:
@@ -144,4 +159,12 @@ def _conditions(policy: Policy, _policies: Sequence[Policy], _settings: Settings
     return (Condition("Accepted", "False", "Invalid", message),)
 
 
-DIALECT: Dialect[Policy] = Dialect(name="Rejected", model=Policy, kinds=(), layers=_layers, status=_conditions)
+def _lint() -> Linting[Policy]:
+    from eastgate.dialects.rejected_lint import LINTING
+
+    return LINTING
+
+
+DIALECT: Dialect[Policy] = Dialect(
+    name="Rejected", model=Policy, kinds=(), layers=_layers, lint=_lint, status=_conditions
+)

@@ -24,7 +24,7 @@ from eastgate.world import (
     World,
     is_added_label,
 )
-from eastgate.world.targets import namespace_of
+from eastgate.world.points import NamedPoint, Point
 
 __all__ = ["Attachments", "Targeting"]
 
@@ -64,12 +64,12 @@ class Attachments(Generic[P]):
         for policy in policies:
             self._file(policy)
 
-    def put(self, policy: P) -> set[str]:
+    def put(self, policy: P) -> set[Point]:
         """Add or replace a policy; tells which workloads it touches."""
         touched = self._touched(self._file(policy))
         return touched | self._touched(policy)
 
-    def remove(self, ref: PolicyRef) -> set[str]:
+    def remove(self, ref: PolicyRef) -> set[Point]:
         """Remove a policy, if it is there; tells which workloads it touched."""
         return self._touched(self._unfile(ref))
 
@@ -83,25 +83,26 @@ class Attachments(Generic[P]):
             if any(_may_select(target, workload, self._world) for target in policy.targets)
         ]
 
-    def _touched(self, policy: P | None) -> set[str]:
+    def _touched(self, policy: P | None) -> set[Point]:
         if policy is None:
             return set()
         referring = (self.policies[ref] for ref in self._referring.get(policy.ref, ()))
         targets = (target for one in (policy, *referring) for target in one.targets)
         return {point for target in targets for point in self._points(target)}
 
-    def _points(self, target: Target) -> Iterable[str]:
+    def _points(self, target: Target) -> Iterable[Point]:
         if isinstance(target, Everything):
-            return self._world.select(target) | self._named_in(target.namespace)
-        return (str(target),) if isinstance(target, Named) else self._world.select(target)
+            return (*self._world.select(target), *self._named_in(target.namespace))
+        return (target,) if isinstance(target, NamedPoint) else self._world.select(target)
 
-    def _named_in(self, namespace: str | None) -> set[str]:
+    def _named_in(self, namespace: str | None) -> set[NamedPoint]:
         """The gateways, routes and backends of a namespace, or of all."""
         world = self._world
-        gateways = (str(GatewayNamed(one.namespace, one.name)) for one in world.gateways.values())
-        routes = (str(RouteNamed(one.namespace, one.name)) for one in world.routes.values())
-        backends = (str(BackendNamed(one.namespace, one.name)) for one in world.backends.values())
-        return {one for one in (*gateways, *routes, *backends) if namespace in (None, namespace_of(one))}
+        gateways = (GatewayNamed(gateway.namespace, gateway.name) for gateway in world.gateways.values())
+        routes = (RouteNamed(route.namespace, route.name) for route in world.routes.values())
+        backends = (BackendNamed(backend.namespace, backend.name) for backend in world.backends.values())
+        points: list[NamedPoint] = [*gateways, *routes, *backends]
+        return {point for point in points if namespace in (None, point.namespace)}
 
     def of(self, workload: Workload) -> tuple[Attachment[P], ...]:
         """What targets a workload, in the order of the policies' names; and then what those refer to."""
@@ -114,10 +115,10 @@ class Attachments(Generic[P]):
         }
         return self._with_references(tuple(found[order] for order in sorted(found)))
 
-    def at(self, point: str) -> tuple[Attachment[P], ...]:
+    def at(self, point: NamedPoint) -> tuple[Attachment[P], ...]:
         """What targets a Gateway, a route or a Backend, in the order of the policies' names."""
         found = {order: attachment for _, order, attachment in self._shelves.get(point, _EMPTY).values()}
-        for place in ((namespace_of(point), None), (None, None)):
+        for place in ((point.namespace, None), (None, None)):
             shelf = self._shelves.get(place, _EMPTY).values()
             found |= {order: attachment for target, order, attachment in shelf if isinstance(target, Everything)}
         return self._with_references(tuple(found[order] for order in sorted(found)))
@@ -168,11 +169,9 @@ class Attachments(Generic[P]):
         return policy
 
 
-Named = GatewayNamed | RouteNamed | BackendNamed  # each is a point of its own
-
 # A target is filed under its own name, under its Service, or under a label that all its pods have (None: they need
 # have none) in its namespace (None: it may mean pods of any).
-_Place: TypeAlias = str | tuple[str | None, tuple[str, str] | None]
+_Place: TypeAlias = str | NamedPoint | tuple[str | None, tuple[str, str] | None]
 _Order: TypeAlias = tuple[str, str, str, str, str]  # the name of a policy, and of a Service, as they are sorted
 _Shelf: TypeAlias = dict[tuple[PolicyRef, int], tuple[Target, _Order, Attachment[P]]]
 _EMPTY: Mapping[tuple[PolicyRef, int], tuple[Target, _Order, Attachment[Never]]] = {}
@@ -191,7 +190,7 @@ def _place(target: Target) -> _Place:
         case Everything(namespace):
             return namespace, None
         case GatewayNamed() | RouteNamed() | BackendNamed():
-            return str(target)  # no Service has such a key, so no workload is asked about it
+            return target
 
 
 def _labels(target: Target) -> Iterable[str]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from eastgate.engine.partial import truth
 from eastgate.policy import (
-    OPEN,
+    UNOPPOSED,
     AllowAny,
     AskAll,
     Chain,
@@ -34,7 +34,7 @@ def prove_allow(layer: Layer, request: Request) -> Outcome | None:
         return None
     outcome: Outcome | None = None
     for chain, certain in _chains(layer, request):
-        outcome = _from(chain.stages, request, layer.name, OPEN)
+        outcome = _from(chain.stages, request, layer.name, UNOPPOSED)
         if outcome is None or certain:
             return outcome
     return outcome

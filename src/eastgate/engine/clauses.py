@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from eastgate.policy import AccountsOf, And, Is, OneOf, Or, Predicate, Value
+from eastgate.policy import AccountsOf, Is, OneOf, Or, Predicate, Value, conjuncts
 from eastgate.policy.attributes import IDENTITY, PORT
 
 __all__ = ["Clause", "Filed"]
@@ -22,7 +22,7 @@ class Clause(NamedTuple):
 
 
 class Who(NamedTuple):
-    """ANY of these identities, or any service account under one of these stems, which end with `/sa`."""
+    """ANY of these identities, or any service account under one of these paths."""
 
     exact: Iterable[Value]
     stems: Sequence[str]
@@ -69,7 +69,7 @@ def _clauses(rank: int, predicate: Predicate) -> Iterator[Clause]:
     who: Who | None = None
     ports: frozenset[Value] | None = None
     rest: list[Predicate] = []
-    for part in _conjuncts(predicate):
+    for part in conjuncts(predicate):
         if who is None and (named := _who(part)) is not None:
             who = named
         elif ports is None and (numbers := _ports(part)) is not None:
@@ -77,14 +77,6 @@ def _clauses(rank: int, predicate: Predicate) -> Iterator[Clause]:
         else:
             rest.append(part)
     yield Clause(rank, who, ports, rest)
-
-
-def _conjuncts(predicate: Predicate) -> Sequence[Predicate]:
-    if not isinstance(predicate, And):
-        return (predicate,)
-    if not any(isinstance(part, And) for part in predicate.parts):
-        return predicate.parts
-    return [inner for part in predicate.parts for inner in _conjuncts(part)]
 
 
 # Attributes are compared by identity: one that is merely equal becomes a part of the rest, which is as right.
@@ -98,7 +90,7 @@ def _who(predicate: Predicate) -> Who | None:
             if isinstance(matcher, OneOf):
                 return Who(matcher.values, ())
             if isinstance(matcher, AccountsOf):
-                return Who((), (f"{matcher.stem}/sa",))
+                return Who((), (matcher.path,))
         return None
     if isinstance(predicate, Or):
         named = [_who(part) for part in predicate.parts]

@@ -33,6 +33,7 @@ from eastgate.policy import (
 )
 from eastgate.policy.attributes import ADDRESS, PATHS, PORT, Attribute
 from eastgate.policy.paths import is_refused
+from eastgate.policy.service_accounts import has_accounts_path
 
 __all__ = ["OTHER", "Completion", "complete"]
 
@@ -187,11 +188,11 @@ def _texts(matchers: list[Matcher]) -> Iterator[str]:
     accounts = [m for m in matchers if isinstance(m, AccountsOf)]
     if accounts:
         fresh = _account_name(matchers)
-        starts |= {f"{m.stem}/sa/": fresh for m in accounts}
+        starts |= {m.prefix: fresh for m in accounts}
     for start, other in starts.items():
         for end in ["", *ends]:
             yield start + other + end
-            if start and (end or "/sa/" in start):
+            if start and (end or has_accounts_path(start)):
                 yield start + end  # a service account whose whole name is the suffix
                 yield f"{start}{OTHER}/{OTHER}{end}"  # deeper than a service account
 

@@ -1,8 +1,8 @@
 """The engine: a world and policies in, decisions out.
 
-A point of enforcement is a workload, by its key, or a Gateway, a route or a Backend, by the text of its target. Points
-that the same policies target form a class and share one program. Programs are compiled when they are first needed, or
-all at once by `compile_all`; a change forgets only the programs of the points that it touches.
+A point of enforcement is a workload, a Gateway, a route, a Backend, or a dead end of the way to one. Workloads that the
+same policies target form a class and share one program. Programs are compiled when they are first needed, or all at
+once by `compile_all`; a change forgets only the programs of the points that it touches.
 """
 
 from __future__ import annotations
@@ -14,7 +14,19 @@ from weakref import WeakValueDictionary
 from eastgate.collection import no_collection
 from eastgate.engine.attachment import Attachments, Targeting
 from eastgate.engine.compiled import Finder, Program, Verdict, compile_layers
-from eastgate.policy import Attachment, Layer, PolicyRef, Request, Stances
+from eastgate.policy import (
+    AllowAny,
+    Attachment,
+    Chain,
+    Layer,
+    Placement,
+    PolicyRef,
+    Refusal,
+    Request,
+    Site,
+    Stances,
+    Unroutable,
+)
 from eastgate.world import (
     ROUTE_KINDS,
     Change,
@@ -26,12 +38,13 @@ from eastgate.world import (
     Workload,
     World,
 )
+from eastgate.world.points import DeadEnd, NamedPoint, Point
 
 __all__ = ["Engine"]
 
 P = TypeVar("P", bound=Targeting)
 
-_NAMED = ("Gateway ", "HTTPRoute ", "Backend ")  # how the points begin that are no workloads
+_AT_ROUTES = Placement(Site.GATEWAY, "route")
 
 
 class Engine(Generic[P]):
@@ -51,12 +64,12 @@ class Engine(Generic[P]):
         self._stances = stances
         with no_collection():
             self._attachments: Attachments[P] = Attachments(world, policies)
-        self._programs: dict[str, Program] = {}
-        self._finders: dict[str, Finder] = {}  # what a program decides with, one step nearer
+        self._programs: dict[Point, Program] = {}
+        self._finders: dict[Point, Finder] = {}  # what a program decides with, one step nearer
         self._classes: WeakValueDictionary[tuple[object, ...], Program] = WeakValueDictionary()
         world.watch(self.world_changed)
 
-    def decide(self, point: str, request: Request) -> Verdict:
+    def decide(self, point: Point, request: Request) -> Verdict:
         """Whether a request is allowed at a point: odd is yes. The point's program says why."""
         try:
             finder = self._finders[point]
@@ -64,15 +77,18 @@ class Engine(Generic[P]):
             finder = self.program(point).finder
         return finder.find(request)
 
-    def program(self, point: str) -> Program:
+    def program(self, point: Point) -> Program:
         """What decides at a point. Raises KeyError where there is no such workload."""
         program = self._programs.get(point)
         if program is None:
             attached = self.attached(point)
-            if point.startswith(_NAMED):
-                program = compile_layers(self._assemble(attached, ()))
-            else:
-                program = self._shared(self.world.workloads[point], attached)
+            match point:
+                case str():
+                    program = self._shared(self.world.workloads[point], attached)
+                case DeadEnd(why):
+                    program = compile_layers([_refusing(why)])
+                case _:
+                    program = compile_layers(self._assemble(attached, ()))
             self._programs[point] = program
             self._finders[point] = program.finder
         return program
@@ -102,48 +118,59 @@ class Engine(Generic[P]):
         """How many policies there are of a type."""
         return self._attachments.types[kind]
 
-    def uncertain(self, point: str) -> list[P]:
+    def uncertain(self, point: Point) -> list[P]:
         """The policies that may target a point, or may not: they select by labels that a cluster adds to pods."""
-        workload = self.world.workloads.get(point)
+        workload = self.world.workloads.get(point) if isinstance(point, str) else None
         return self._attachments.uncertain(workload) if workload is not None else []
 
-    def attached(self, point: str) -> tuple[Attachment[P], ...]:
+    def attached(self, point: Point) -> tuple[Attachment[P], ...]:
         """The policies that target a point, in the order of their names."""
-        if point.startswith(_NAMED):
-            return self._attachments.at(point)
-        return self._attachments.of(self.world.workloads[point])
+        match point:
+            case str():
+                return self._attachments.of(self.world.workloads[point])
+            case DeadEnd():
+                return ()
+            case _:
+                return self._attachments.at(point)
 
-    def put_policy(self, policy: P) -> frozenset[str]:
+    def put_policy(self, policy: P) -> frozenset[Point]:
         """Add or replace a policy; tells which points it touches."""
         anywhere = self._anywhere(policy.ref)
         return self._forget(self._attachments.put(policy) | anywhere | self._anywhere(policy.ref))
 
-    def remove_policy(self, ref: PolicyRef) -> frozenset[str]:
+    def remove_policy(self, ref: PolicyRef) -> frozenset[Point]:
         """Remove a policy, if it is there; tells which points it touched."""
         anywhere = self._anywhere(ref)
         return self._forget(self._attachments.remove(ref) | anywhere)
 
-    def _anywhere(self, ref: PolicyRef) -> set[str]:
+    def _anywhere(self, ref: PolicyRef) -> set[Point]:
         """The gateways, routes and backends, declared or not, that have been looked at, if a policy is about all."""
         policy = self._attachments.policies.get(ref)
         if policy is None or not any(isinstance(target, Everything) for target in policy.targets):
             return set()
-        return {point for point in self._programs if point.startswith(_NAMED)}
+        return self._named_points()
 
-    def world_changed(self, change: Change) -> frozenset[str]:
+    def _named_points(self) -> set[Point]:
+        return {point for point in self._programs if isinstance(point, NamedPoint)}
+
+    def world_changed(self, change: Change) -> frozenset[Point]:
         """The world has changed, which it tells by itself; the points that this touches are compiled anew."""
-        touched = set(change.workloads)
+        touched: set[Point] = set(change.workloads)
         for changed in change.objects:
             if changed.kind in ROUTE_KINDS:  # a workload may have a say in which routes lead to it
                 touched |= self.world.select(PodsMatching(changed.namespace, Selector.of()))
                 touched |= self.world.select(ExternalsMatching(changed.namespace, Selector.of()))
-                touched.add(str(RouteNamed(changed.namespace, changed.name)))
+                touched.add(RouteNamed(changed.namespace, changed.name))
         if any(changed.kind == "ReferenceGrant" for changed in change.objects):
-            touched |= {point for point in self._programs if point.startswith(_NAMED)}  # they may refer to authorizers
+            touched |= self._named_points()  # they may refer to authorizers
         return self._forget(touched)
 
-    def _forget(self, touched: set[str]) -> frozenset[str]:
+    def _forget(self, touched: set[Point]) -> frozenset[Point]:
         for point in touched:
             self._programs.pop(point, None)
             self._finders.pop(point, None)
         return frozenset(touched)
+
+
+def _refusing(why: Unroutable) -> Layer:
+    return Layer(_AT_ROUTES, Chain((AllowAny(why, (), Refusal.NOT_FOUND),)))

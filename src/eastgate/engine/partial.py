@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
 from eastgate.policy import (
-    OPEN,
     REFUSED_HOST,
     REFUSED_SPELLING,
+    UNOPPOSED,
     AllowAny,
     And,
     AskAll,
@@ -98,7 +98,7 @@ def judge(layer: Layer, request: Request) -> Outcome:
             return Outcome(False, layer.name, REFUSED_SPELLING, None, Refusal.BAD_REQUEST)
     else:
         chain = pick_chain(layer, request)
-    accepted = OPEN
+    accepted = UNOPPOSED
     for stage in chain.stages:
         outcome, ends = judge_stage(layer.name, stage, request)
         if not outcome.allowed:
@@ -149,7 +149,7 @@ def _is_about_path(atom: Is | Computed) -> bool:
 def _pick_blindly(layer: Layer, request: Request, asks: Callable[[Is | Computed], bool]) -> Chain | None:
     """Return the chain of a request at which such atoms may not look; None where the choice depends on them."""
     for case in layer.cases:
-        if case.forgiving:
+        if case.synthetic:
             possible = certain = _sure(case.when, request)
         else:
             possible, certain = (_sure(assume(case.when, asks, held=held), request) for held in (True, False))
@@ -164,10 +164,10 @@ def judge_stage(layer: str, stage: Stage, request: Request) -> tuple[Outcome, bo
     """What one stage says, and whether the chain ends with it."""
     match stage:
         case Observe():
-            return OPEN, False
+            return UNOPPOSED, False
         case Deny(name, rules, refusal):
             rule = _first(rules, request, lambda rule: rule)
-            return (Outcome(False, layer, name, rule, refusal), True) if rule else (OPEN, False)
+            return (Outcome(False, layer, name, rule, refusal), True) if rule else (UNOPPOSED, False)
         case AllowAny(name, rules, refusal):
             rule = _first(rules, request, lambda rule: rule)
             if rule is None:
@@ -179,14 +179,14 @@ def judge_stage(layer: str, stage: Stage, request: Request) -> tuple[Outcome, bo
             step = _first(steps, request, lambda step: step.rule)
             effect, rule = (step.effect, step.rule) if step else (otherwise, None)
             if effect is Effect.PASS:
-                return OPEN, False
+                return UNOPPOSED, False
             if effect is Effect.DENY:
                 return Outcome(False, layer, name, rule, refusal), True
-            return (Outcome(True, layer, name, rule) if rule else OPEN), True
+            return (Outcome(True, layer, name, rule) if rule else UNOPPOSED), True
 
 
 def _ask(layer: str, stage: AskAll, request: Request) -> tuple[Outcome, bool]:
-    accepted = OPEN
+    accepted = UNOPPOSED
     for ask in stage.asks:
         if _sure(ask.rule.when, request):
             answer = request.answers.get(ask.authorizer)

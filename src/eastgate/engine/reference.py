@@ -73,7 +73,7 @@ def _layer(layer: Layer, request: Request) -> Outcome:
     refused = Outcome(False, layer.name, None if ambiguous else "encoded-path", None, Refusal.BAD_REQUEST)
     chain = layer.otherwise
     for case in layer.cases:
-        anything = (ambiguous or respelled) and not case.forgiving
+        anything = (ambiguous or respelled) and not case.synthetic
         possible = _whatever_the_path(case.when, request, ambiguous) if anything else {holds(case.when, request)}
         if possible == {True, False}:
             return refused
@@ -236,7 +236,7 @@ def _in(matcher: Matcher, value: Value) -> bool:
 def _completions(layer: Layer, request: Request) -> Iterator[Request]:
     """The request with each unknown attribute that the layer looks at set to every value that could matter."""
     unknown = sorted(layer.looks_at - request.values.keys())
-    asked = [atom for atom in _deciding(layer) if isinstance(atom, Is)]
+    asked = [atom for atom in layer.atoms(observed=False) if isinstance(atom, Is)]
     several = {a for a in unknown if a.is_repeatable and any(atom.attribute == a and not atom.joined for atom in asked)}
     domains = []
     for attribute in unknown:
@@ -261,7 +261,7 @@ def _domain(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
         return [*([None] if attribute != ADDRESS else []), *addresses]
     exact = {str(v) for m in matchers if isinstance(m, OneOf) for v in m.values}
     starts = {m.text for m in matchers if isinstance(m, Prefix)} | {""}
-    starts |= {f"{m.stem}/sa/" for m in matchers if isinstance(m, AccountsOf)}
+    starts |= {m.prefix for m in matchers if isinstance(m, AccountsOf)}
     ends = {m.text for m in matchers if isinstance(m, Suffix)} | {""}
     account = "_" * (1 + max(map(len, exact), default=0))  # a name that is as good as any other, and nobody's
     middles = ("", "\x00", "\x00/\x00", account)
@@ -293,16 +293,5 @@ def _addresses(matchers: Iterable[InNetwork]) -> list[str]:
     return sorted(one for one in found if not one.startswith("127.") and one != "::1")
 
 
-def _deciding(layer: Layer) -> Iterator[Is | Computed]:
-    """Every atom that can change the outcome."""
-    deciding = [case.when for case in layer.cases]
-    for chain in layer.chains:
-        for stage in chain.stages:
-            if not isinstance(stage, Observe):
-                deciding.extend(rule.when for rule in rules_of(stage))
-    for predicate in deciding:
-        yield from atoms(predicate)
-
-
 def _tests(layer: Layer) -> Iterator[Computed]:
-    return (atom for atom in _deciding(layer) if isinstance(atom, Computed))
+    return (atom for atom in layer.atoms(observed=False) if isinstance(atom, Computed))

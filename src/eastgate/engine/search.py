@@ -19,7 +19,7 @@ from eastgate.engine.clauses import Clause, Filed
 from eastgate.engine.conditions import Condition, compile_condition
 from eastgate.policy import And, Is, OneOf, Or, Predicate, Prefix, Request, Suffix, Value, values_of
 from eastgate.policy.attributes import PORT, Attribute
-from eastgate.policy.spiffe import stem_of
+from eastgate.policy.service_accounts import accounts_path_of
 
 __all__ = ["build_search"]
 
@@ -43,7 +43,7 @@ def build_search(filed: Filed, says: Sequence[int]) -> Callable[[Request], int]:
         if named is not None:
             best = named(request, best)
         if stems and isinstance(identity, str):
-            named = stems.get(stem_of(identity) or "")
+            named = stems.get(accounts_path_of(identity) or "")
             if named is not None:
                 best = named(request, best)
         if anyone is not None:

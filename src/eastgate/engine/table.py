@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from eastgate.engine.clauses import Clause, Filed
 from eastgate.policy import Request
-from eastgate.policy.spiffe import stem_of
+from eastgate.policy.service_accounts import accounts_path_of
 
 __all__ = ["Table", "build_table"]
 
@@ -41,14 +41,14 @@ class Table(dict[object, _Entry]):
 
     def find(self, request: Request) -> int:
         """What the first rule that matches says."""
-        if request.open:
+        if request.incomplete:
             return self.unknown(request)
         identity = request.identity
         said = self.get(identity)
         if said is None:
             said = self.anyone
             if self.has_stems:
-                said = self.get((stem_of(identity),), said)  # type: ignore[arg-type]
+                said = self.get((accounts_path_of(identity),), said)  # type: ignore[arg-type]
         if isinstance(said, int):
             return said
         on_port = said.get(request.port)
@@ -72,7 +72,7 @@ def build_table(filed: Filed, says: Sequence[int], unknown: Callable[[Request], 
         for identity, clauses in filed.exact.items():
             wider = anyone
             if stems:
-                wider = stems.get(stem_of(str(identity)) or "", anyone)
+                wider = stems.get(accounts_path_of(str(identity)) or "", anyone)
             table[identity] = entries.narrowed(wider, clauses)[1]
     except _NoRoom:
         return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from eastgate.engine.completions import complete
 from eastgate.engine.partial import judge_stage, pick_chain, truth
 from eastgate.policy import (
-    OPEN,
+    UNOPPOSED,
     AllowAny,
     And,
     Answer,
@@ -22,8 +22,10 @@ from eastgate.policy import (
     Observe,
     Outcome,
     Predicate,
+    Reading,
     Request,
     Rule,
+    Scope,
     Stage,
     mentions,
     rules_of,
@@ -69,8 +71,8 @@ class LayerTrace:
     layer: str
     outcome: Outcome
     stages: tuple[StageTrace, ...]
-    readings: tuple[str, ...] = ()
-    scope: str = ""
+    readings: tuple[Reading, ...] = ()
+    scope: Scope | None = None
     assumed: tuple[tuple[Attribute, Known], ...] = ()
     exhausted: bool = False
     nearest: tuple[NearMiss, ...] = ()
@@ -91,7 +93,7 @@ class Trace:
 
 def trace(layers: Sequence[Layer], request: Request, *, nearest: int = 3) -> Trace:
     """Every layer up to the first denial."""
-    accepted = OPEN
+    accepted = UNOPPOSED
     seen: list[LayerTrace] = []
     for place, layer in enumerate(layers):
         one = _trace_layer(layer, request, nearest)

@@ -6,8 +6,8 @@
 - `client_context`, `server_context` and `verify_connection` use them with Python's `ssl`, without a key on disk.
 """
 
-from eastgate.identity.authority import AuthorityState, EmbeddedAuthority, Lifetimes
 from eastgate.identity.bundles import TrustBundles, read_bundle, roots_of_jwks, roots_of_pem
+from eastgate.identity.ca import CaState, EmbeddedCa, Lifetimes
 from eastgate.identity.contexts import client_context, server_context
 from eastgate.identity.files import write_svid
 from eastgate.identity.peers import verify_connection, verify_peer
@@ -19,25 +19,25 @@ from eastgate.identity.problems import (
     NoMemoryFileError,
     NotGivenError,
     PeerError,
-    StoredAuthorityError,
+    StoredCaError,
     SvidExpiredError,
     UnknownTrustDomainError,
     UnreachableError,
     UnsafeFileError,
 )
 from eastgate.identity.rotation import Clock, Rotation
-from eastgate.identity.storage import stored_authority
-from eastgate.identity.svid import BundlesChanged, Change, Svid, SvidSource, SvidsRenewed
+from eastgate.identity.storage import stored_ca
+from eastgate.identity.svid import BundlesChanged, IdentityChange, Svid, SvidSource, SvidsRenewed
 from eastgate.identity.workload_api import WorkloadApi
 
 __all__ = [
-    "AuthorityState",
     "BadBundleError",
     "BadIdentityError",
     "BundlesChanged",
-    "Change",
+    "CaState",
     "Clock",
-    "EmbeddedAuthority",
+    "EmbeddedCa",
+    "IdentityChange",
     "IdentityError",
     "Lifetimes",
     "MissingNameError",
@@ -45,7 +45,7 @@ __all__ = [
     "NotGivenError",
     "PeerError",
     "Rotation",
-    "StoredAuthorityError",
+    "StoredCaError",
     "Svid",
     "SvidExpiredError",
     "SvidSource",
@@ -60,7 +60,7 @@ __all__ = [
     "roots_of_jwks",
     "roots_of_pem",
     "server_context",
-    "stored_authority",
+    "stored_ca",
     "verify_connection",
     "verify_peer",
     "write_svid",

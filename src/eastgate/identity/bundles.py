@@ -1,4 +1,4 @@
-"""Which root certificates to trust, for each trust domain apart: whoever vouches for one says nothing about another."""
+"""Trust bundles: the root certificates to trust, for each trust domain apart."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TrustBundles:
 
     @classmethod
     def of(cls, own: str, roots: Iterable[x509.Certificate]) -> TrustBundles:
-        """The bundle of the own trust domain."""
+        """Create the bundle of the own trust domain."""
         return cls(own, {own: _checked(own, roots)})
 
     def __post_init__(self) -> None:
@@ -42,26 +42,26 @@ class TrustBundles:
 
     @property
     def trust_domains(self) -> tuple[str, ...]:
-        """Every trust domain with a bundle, the own one first."""
+        """Return every trust domain with a bundle, the own one first."""
         return (self.own, *sorted(name for name in self.roots if name != self.own))
 
     def of_domain(self, trust_domain: str) -> Roots:
-        """The roots of one trust domain, or an `UnknownTrustDomainError`."""
+        """Return the roots of one trust domain. Raises UnknownTrustDomainError."""
         roots = self.roots.get(trust_domain)
         if not roots:
             raise UnknownTrustDomainError(trust_domain, self.trust_domains)
         return roots
 
     def pem(self, trust_domain: str) -> str:
-        """The roots of one trust domain as PEM."""
+        """Return the roots of one trust domain as PEM."""
         return "".join(root.public_bytes(Encoding.PEM).decode() for root in self.of_domain(trust_domain))
 
     def with_own(self, roots: Iterable[x509.Certificate]) -> TrustBundles:
-        """The same, with other roots of the own trust domain."""
+        """Return a copy with other roots of the own trust domain."""
         return replace(self, roots={**self.roots, self.own: _checked(self.own, roots)})
 
     def federated(self, trust_domain: str, roots: Iterable[x509.Certificate]) -> TrustBundles:
-        """The same, and these roots for another trust domain, in place of those that it had."""
+        """Return a copy with these roots for another trust domain, replacing those that it had."""
         if trust_domain == self.own:
             raise BadBundleError(
                 f"{trust_domain!r} is the own trust domain; a bundle from elsewhere may not replace it"
@@ -69,12 +69,12 @@ class TrustBundles:
         return replace(self, roots={**self.roots, trust_domain: _checked(trust_domain, roots)})
 
     def without(self, trust_domain: str) -> TrustBundles:
-        """The same, not federated with this trust domain any more."""
+        """Return a copy that does not federate with this trust domain."""
         return replace(self, roots={name: roots for name, roots in self.roots.items() if name != trust_domain})
 
 
 def read_bundle(path: str | PathLike[str]) -> Roots:
-    """The roots in a file: PEM, or a SPIFFE bundle in JSON."""
+    """Read the roots in a file: PEM, or a SPIFFE bundle in JSON."""
     try:
         data = Path(path).read_bytes()
     except OSError as error:
@@ -86,7 +86,7 @@ def read_bundle(path: str | PathLike[str]) -> Roots:
 
 
 def roots_of_pem(pem: bytes | str) -> Roots:
-    """The certificates in a PEM text."""
+    """Read the certificates in a PEM text."""
     data = pem.encode() if isinstance(pem, str) else pem
     if b"PRIVATE KEY" in data:
         raise BadBundleError("the bundle contains a private key; a bundle is public, so make a new key")
@@ -97,7 +97,7 @@ def roots_of_pem(pem: bytes | str) -> Roots:
 
 
 def roots_of_jwks(jwks: bytes) -> Roots:
-    """The X.509 authorities in a SPIFFE bundle (SPIFFE Trust Domain and Bundle, section 4).
+    """Read the X.509 authorities in a SPIFFE bundle (SPIFFE Trust Domain and Bundle, section 4).
 
     Keys for other uses are left out, as the standard asks.
     """
@@ -108,7 +108,7 @@ def roots_of_jwks(jwks: bytes) -> Roots:
     if not isinstance(listed, list):
         raise BadBundleError("the bundle has no list of keys under 'keys'")
     roots = tuple(
-        _authority(f"keys[{index}]", key)
+        _read_authority(f"keys[{index}]", key)
         for index, key in enumerate(listed)
         if isinstance(key, dict) and key.get("use") == "x509-svid"
     )
@@ -117,14 +117,14 @@ def roots_of_jwks(jwks: bytes) -> Roots:
     return roots
 
 
-def _authority(place: str, key: Mapping[str, object]) -> x509.Certificate:
+def _read_authority(location: str, key: Mapping[str, object]) -> x509.Certificate:
     chain = key.get("x5c")
     if not isinstance(chain, Sequence) or len(chain) != 1 or not isinstance(chain[0], str):
-        raise BadBundleError(f"{place}.x5c must hold exactly one certificate")
+        raise BadBundleError(f"{location}.x5c must hold exactly one certificate")
     try:
         return x509.load_der_x509_certificate(base64.b64decode(chain[0], validate=True))
     except (ValueError, binascii.Error):
-        raise BadBundleError(f"{place}.x5c is not a certificate in base64") from None
+        raise BadBundleError(f"{location}.x5c is not a certificate in base64") from None
 
 
 def _checked(trust_domain: str, roots: Iterable[x509.Certificate]) -> Roots:

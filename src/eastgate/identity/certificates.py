@@ -1,4 +1,4 @@
-"""The certificates of the embedded authority, as the X.509-SVID standard wants them: root, intermediate and leaf.
+"""Creates the certificates of the embedded CA, as the X.509-SVID standard wants them: root, intermediate and leaf.
 
 No name constraints: the verifier of `cryptography` refuses every chain with one on URIs. Trust domains are kept apart
 by having a bundle each.
@@ -17,16 +17,16 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-__all__ = ["Period", "Signer", "key_pem", "leaf", "new_intermediate", "new_key", "new_root"]
+__all__ = ["Period", "Signer", "key_pem", "new_intermediate", "new_key", "new_leaf", "new_root"]
 
-Key = ec.EllipticCurvePrivateKey
+SigningKey = ec.EllipticCurvePrivateKey
 
 _ORGANIZATION = "Eastgate"
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """From when until when a certificate is valid."""
+    """The time in which a certificate is valid."""
 
     start: datetime
     end: datetime
@@ -37,56 +37,55 @@ class Signer:
     """A certificate that may sign others, and its key."""
 
     certificate: x509.Certificate
-    key: Key = field(repr=False)
+    key: SigningKey = field(repr=False)
 
     @property
     def end(self) -> datetime:
-        """When it stops being valid, and everything it signed with it."""
+        """Return when it expires, and everything it signed with it."""
         return self.certificate.not_valid_after_utc
 
     @property
     def pem(self) -> str:
-        """The certificate as PEM."""
         return self.certificate.public_bytes(Encoding.PEM).decode()
 
 
 @dataclass(frozen=True, slots=True)
 class _Issuer:
     name: x509.Name
-    key: Key = field(repr=False)
+    key: SigningKey = field(repr=False)
 
 
-def new_key() -> Key:
-    """A new key on P-256, which every TLS library takes."""
+def new_key() -> SigningKey:
+    """Create a key on P-256, which every TLS library supports."""
     return ec.generate_private_key(ec.SECP256R1())
 
 
-def key_pem(key: Key) -> str:
-    """The key as PEM, not encrypted."""
+def key_pem(key: SigningKey) -> str:
+    """Return the key as PEM, not encrypted."""
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
 
 
 def new_root(trust_domain: str, period: Period) -> Signer:
-    """A new root, which signs itself and intermediates."""
+    """Create a root, which signs itself and intermediates."""
     itself = _Issuer(_name("root"), new_key())
-    return _authority(trust_domain, itself, by=itself, path_length=1, period=period)
+    return _sign_ca(trust_domain, itself, by=itself, path_length=1, period=period)
 
 
 def new_intermediate(trust_domain: str, root: Signer, period: Period) -> Signer:
-    """A new intermediate, which signs leaves only."""
+    """Create an intermediate, which signs leaves only."""
     by = _Issuer(root.certificate.subject, root.key)
-    return _authority(trust_domain, _Issuer(_name("intermediate"), new_key()), by=by, path_length=0, period=period)
+    return _sign_ca(trust_domain, _Issuer(_name("intermediate"), new_key()), by=by, path_length=0, period=period)
 
 
-def leaf(
+def new_leaf(
     identity: str, dns_names: Sequence[str], key: ec.EllipticCurvePublicKey, by: Signer, period: Period
 ) -> x509.Certificate:
-    """The certificate of a workload: one SPIFFE ID, for both ends of a connection, and not to sign others with."""
+    """Sign the certificate of a workload: one SPIFFE ID, for clients and servers, and not to sign others with."""
     names = [x509.UniformResourceIdentifier(identity), *(x509.DNSName(name) for name in dns_names)]
     both_ends = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
     subject = x509.Name([x509.NameAttribute(NameOID.ORGANIZATION_NAME, _ORGANIZATION)])
     return (
-        _builder(subject, key, _Issuer(by.certificate.subject, by.key), period)
+        _start_builder(subject, key, _Issuer(by.certificate.subject, by.key), period)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(authority=False), critical=True)
         .add_extension(both_ends, critical=False)
@@ -95,10 +94,10 @@ def leaf(
     )
 
 
-def _authority(trust_domain: str, itself: _Issuer, by: _Issuer, path_length: int, period: Period) -> Signer:
+def _sign_ca(trust_domain: str, itself: _Issuer, by: _Issuer, path_length: int, period: Period) -> Signer:
     domain = x509.UniformResourceIdentifier(f"spiffe://{trust_domain}")
     certificate = (
-        _builder(itself.name, itself.key.public_key(), by, period)
+        _start_builder(itself.name, itself.key.public_key(), by, period)
         .add_extension(x509.BasicConstraints(ca=True, path_length=path_length), critical=True)
         .add_extension(_usage(authority=True), critical=True)
         .add_extension(x509.SubjectAlternativeName([domain]), critical=False)
@@ -107,7 +106,7 @@ def _authority(trust_domain: str, itself: _Issuer, by: _Issuer, path_length: int
     return Signer(certificate, itself.key)
 
 
-def _builder(
+def _start_builder(
     subject: x509.Name, key: ec.EllipticCurvePublicKey, by: _Issuer, period: Period
 ) -> x509.CertificateBuilder:
     return (
@@ -124,7 +123,7 @@ def _builder(
 
 
 def _name(kind: str) -> x509.Name:
-    """A name that no other authority has, so that nobody who builds a chain takes an old one for its successor."""
+    """Return a unique name, so that no verifier takes an old CA certificate for its successor."""
     return x509.Name(
         [
             x509.NameAttribute(NameOID.ORGANIZATION_NAME, _ORGANIZATION),

@@ -1,7 +1,7 @@
-"""TLS contexts of Python's `ssl` that use an SVID, whose key never touches a disk.
+"""Creates TLS contexts of Python's `ssl` for an SVID, whose key never touches a disk.
 
 Every connection proves its identity anew: TLS 1.3 without tickets, since a resumed session would outlive the SVID that
-began it. What a context cannot check is whose trust domain a chain belongs to where it trusts several, so ask
+began it. A context that trusts several trust domains cannot check to which of them a chain belongs, so call
 `verify_connection` after each handshake.
 """
 
@@ -19,14 +19,14 @@ __all__ = ["client_context", "server_context"]
 
 
 def client_context(svid: Svid, bundles: TrustBundles, trust_domain: str | None = None) -> ssl.SSLContext:
-    """For connections to a server of one trust domain, the own one where none is given."""
+    """Return a context for connections to a server of one trust domain, by default the own one."""
     context = _context(ssl.PROTOCOL_TLS_CLIENT, svid)
     context.load_verify_locations(cadata=bundles.pem(trust_domain or bundles.own))
     return context
 
 
 def server_context(svid: Svid, bundles: TrustBundles, trust_domains: Iterable[str] | None = None) -> ssl.SSLContext:
-    """For connections from clients with a certificate of any of these trust domains, of all where none is given."""
+    """Return a context for clients with a certificate of any of these trust domains, by default all."""
     context = _context(ssl.PROTOCOL_TLS_SERVER, svid)
     context.num_tickets = 0
     for trust_domain in bundles.trust_domains if trust_domains is None else trust_domains:
@@ -48,7 +48,7 @@ def _context(protocol: ssl._SSLMethod, svid: Svid) -> ssl.SSLContext:
 
 
 def _load(context: ssl.SSLContext, svid: Svid) -> None:
-    """Python takes certificates only from a path, so give it the path of a file that is nowhere but in memory."""
+    """Load an SVID through a file in memory: Python takes certificates only from a path."""
     if not hasattr(os, "memfd_create") or not os.path.isdir("/proc/self/fd"):
         raise NoMemoryFileError(
             "this system has no files in memory (memfd and /proc), which keep keys off the disk; run this on Linux"

@@ -1,6 +1,6 @@
-"""Keys on a disk, where somebody asks for that: nobody else can read them, not even for a moment.
+"""Writes keys to disk, where that is asked for, so that no other user can ever read them.
 
-A file gets its mode when it is made, under a name that nothing has yet, and then takes the place of the old one.
+A file gets its mode when it is created, under a new name, and then replaces the old one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _OTHERS = 0o077
 
 
 def write_private(directory: Path, name: str, content: bytes) -> Path:
-    """Write a file that only its owner can read, and make its folder where there is none."""
+    """Write a file that only its owner can read; create its folder if needed."""
     with suppress(FileExistsError):
         directory.mkdir(mode=0o700, parents=True)
     temporary = f".{name}.{token_hex(8)}"
@@ -39,7 +39,7 @@ def write_private(directory: Path, name: str, content: bytes) -> Path:
 
 
 def write_svid(directory: Path, svid: Svid) -> Path:
-    """Write an SVID and its key into ONE file, so that no reader meets the key of one with the certificate of another.
+    """Write an SVID and its key into ONE file, so that no reader gets the key of one with the certificate of another.
 
     Envoy and OpenSSL take the same file for both.
     """
@@ -47,7 +47,7 @@ def write_svid(directory: Path, svid: Svid) -> Path:
 
 
 def read_private(directory: Path, name: str) -> bytes | None:
-    """What is in a private file, None where there is none, or an `UnsafeFileError` where others can get at it."""
+    """Read a private file; None where there is none. Raises UnsafeFileError where other users have access to it."""
     path = directory / name
     try:
         with _folder(directory) as folder:
@@ -58,16 +58,16 @@ def read_private(directory: Path, name: str) -> bytes | None:
     except OSError as error:
         raise UnsafeFileError(f"the key file {str(path)!r} cannot be opened: {error.strerror}") from error
     with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise UnsafeFileError(f"the key file {str(path)!r} is not a regular file")
-        _check_private(path, found, "600")
+        _check_private(path, status, "600")
         return file.read()
 
 
 @contextmanager
 def _folder(directory: Path) -> Iterator[int]:
-    """The folder, held open so that nobody can put another in its place."""
+    """Open a folder, so that nobody can replace it meanwhile."""
     try:
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -89,11 +89,11 @@ def _create(folder: int, name: str, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def _check_private(path: Path, found: os.stat_result, wanted: str) -> None:
-    if found.st_uid != os.geteuid():
+def _check_private(path: Path, status: os.stat_result, wanted: str) -> None:
+    if status.st_uid != os.geteuid():
         raise UnsafeFileError(f"{str(path)!r} belongs to another user; keys must be in files of the user who runs this")
-    if found.st_mode & _OTHERS:
+    if status.st_mode & _OTHERS:
         raise UnsafeFileError(
-            f"others can get at {str(path)!r} (mode {stat.S_IMODE(found.st_mode):o}): run `chmod {wanted} {path}`, "
+            f"others can get at {str(path)!r} (mode {stat.S_IMODE(status.st_mode):o}): run `chmod {wanted} {path}`, "
             f"and make new keys if anybody may have read it"
         )

@@ -1,7 +1,7 @@
-"""Who is at the other end of a connection, from the certificates that it showed.
+"""Verifies the peer of a connection by the certificates that it showed.
 
-Each trust domain is checked against its own roots and no others. A TLS library that trusts several trust domains takes
-a chain to any of them for any name; without this check, an authority of one domain could vouch for another.
+Each trust domain is checked against its own roots and no others. A TLS library that trusts several trust domains
+accepts a chain to any of them for any name; without this check, the CA of one domain could vouch for another.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["identity_of", "peer_chain", "verify_connection", "verify_peer"]
 def verify_connection(
     connection: ssl.SSLSocket | ssl.SSLObject, bundles: TrustBundles, expected: str | None = None
 ) -> str:
-    """The identity of the peer of a connection whose handshake is done, or a `PeerError`."""
+    """Return the identity of the peer of a connection whose handshake is done. Raises PeerError."""
     chain = peer_chain(connection)
     if not chain:
         raise PeerError("the peer showed no certificate")
@@ -40,14 +40,14 @@ def verify_peer(
     intermediates: Sequence[bytes] = (),
     at: datetime | None = None,
 ) -> str:
-    """The identity that a certificate proves, or a `PeerError`.
+    """Return the identity that a certificate proves. Raises PeerError.
 
     It has exactly one URI, which is a SPIFFE ID, and it chains to a root of the trust domain of THAT id. Where an
     identity is expected it must be that one.
     """
     try:
         leaf = x509.load_der_x509_certificate(der)
-        between = [x509.load_der_x509_certificate(one) for one in intermediates]
+        between = [x509.load_der_x509_certificate(certificate) for certificate in intermediates]
     except ValueError:
         raise PeerError("the peer showed something that is not a certificate") from None
     identity = identity_of(leaf)
@@ -68,7 +68,7 @@ def verify_peer(
 
 
 def identity_of(leaf: x509.Certificate) -> str:
-    """The SPIFFE ID that a certificate claims, without any proof of it; a `PeerError` where it is no X.509-SVID."""
+    """Return the SPIFFE ID that a certificate claims, unverified. Raises PeerError where it is no X.509-SVID."""
     try:
         extensions = leaf.extensions
         names = extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -89,7 +89,7 @@ def identity_of(leaf: x509.Certificate) -> str:
 
 
 def peer_chain(connection: ssl.SSLSocket | ssl.SSLObject) -> list[bytes]:
-    """The certificates that the peer showed, the leaf first. They are only claims."""
+    """Return the certificates that the peer showed, the leaf first, unverified."""
     public = getattr(connection, "get_unverified_chain", None)
     if public is not None:  # from Python 3.13 on
         return list(public() or ())
@@ -97,4 +97,7 @@ def peer_chain(connection: ssl.SSLSocket | ssl.SSLObject) -> list[bytes]:
     if inner is None:
         return []
     listed = inner.get_unverified_chain() or ()
-    return [x509.load_pem_x509_certificate(one.public_bytes().encode()).public_bytes(Encoding.DER) for one in listed]
+    return [
+        x509.load_pem_x509_certificate(certificate.public_bytes().encode()).public_bytes(Encoding.DER)
+        for certificate in listed
+    ]

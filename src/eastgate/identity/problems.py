@@ -1,4 +1,4 @@
-"""What can go wrong with identities: one type for each kind, and a message that says what to do."""
+"""The errors of identities: one type for each kind, and a message that says what to do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = [
     "NoMemoryFileError",
     "NotGivenError",
     "PeerError",
-    "StoredAuthorityError",
+    "StoredCaError",
     "SvidExpiredError",
     "UnknownTrustDomainError",
     "UnreachableError",
@@ -19,11 +19,11 @@ __all__ = [
 
 
 class IdentityError(Exception):
-    """Something is wrong with an identity, a certificate or a key. No message repeats any part of a key."""
+    """An error with an identity, a certificate or a key. No message repeats any part of a key."""
 
 
 class BadIdentityError(IdentityError):
-    """An identity was asked for that this authority cannot vouch for."""
+    """An identity was requested that this CA cannot vouch for."""
 
 
 class BadBundleError(IdentityError):
@@ -33,8 +33,8 @@ class BadBundleError(IdentityError):
 class UnknownTrustDomainError(IdentityError):
     """There is no bundle for this trust domain, so nobody in it can be verified."""
 
-    def __init__(self, trust_domain: str, known: tuple[str, ...]) -> None:
-        listed = ", ".join(known)
+    def __init__(self, trust_domain: str, trust_domains: tuple[str, ...]) -> None:
+        listed = ", ".join(trust_domains)
         super().__init__(
             f"there are no root certificates for the trust domain {trust_domain!r}, only for {listed}; "
             f"federate with it by adding its bundle"
@@ -62,12 +62,12 @@ class UnsafeFileError(IdentityError):
     """A file or folder with keys in it that others can read or change."""
 
 
-class StoredAuthorityError(IdentityError):
-    """A stored authority that cannot be read back."""
+class StoredCaError(IdentityError):
+    """A stored CA cannot be read back."""
 
 
 class NoMemoryFileError(IdentityError):
-    """This system has no files that are only in memory, so a key cannot be used without being written to a disk."""
+    """This system has no files that are only in memory, so a key would have to be written to a disk."""
 
 
 class PeerError(IdentityError):

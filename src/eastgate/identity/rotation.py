@@ -1,4 +1,4 @@
-"""Keeps the SVIDs of some identities fresh: renewed half-way, tried again where that fails, never used once expired."""
+"""Rotates the SVIDs of some identities: renews them half-way, retries with backoff, never uses an expired one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Protocol
 
 from eastgate.identity.problems import BadIdentityError, SvidExpiredError
-from eastgate.identity.svid import Change, Svid, SvidSource, SvidsRenewed, utc_now
+from eastgate.identity.svid import IdentityChange, Svid, SvidSource, SvidsRenewed, utc_now
 
 __all__ = ["Clock", "Rotation", "SystemClock"]
 
@@ -25,31 +25,27 @@ _log = logging.getLogger(__name__)
 
 
 class Clock(Protocol):
-    """The time, and a way to let it pass. Tests bring their own."""
+    """A clock that tests can replace."""
 
     def now(self) -> datetime:
-        """The time, with its zone."""
+        """Return the time, with its zone."""
         ...
 
-    async def sleep(self, seconds: float) -> None:
-        """Let this much time pass."""
-        ...
+    async def sleep(self, seconds: float) -> None: ...
 
 
 class SystemClock:
     """The clock of the machine."""
 
     def now(self) -> datetime:
-        """The time, with its zone."""
         return utc_now()
 
     async def sleep(self, seconds: float) -> None:
-        """Let this much time pass."""
         await asyncio.sleep(seconds)
 
 
 @dataclass(eq=False, slots=True)
-class _Held:
+class _HeldIdentity:
     identity: str
     dns_names: tuple[str, ...] = ()
     svid: Svid | None = None
@@ -64,7 +60,7 @@ class _Held:
 class Rotation:
     """Holds identities and renews their SVIDs in the background. Use it with `async with`.
 
-    `on_renewed` gets each new SVID after the first, `on_failure` each error, with the identity that it is about.
+    `on_renewed` gets each new SVID after the first, `on_failure` each error, with its identity.
     """
 
     def __init__(
@@ -79,8 +75,8 @@ class Rotation:
         self._on_renewed = on_renewed
         self._on_failure = on_failure
         self._clock = clock or SystemClock()
-        self._held: dict[str, _Held] = {}
-        self._unwatch = source.watch(self._changed)
+        self._held: dict[str, _HeldIdentity] = {}
+        self._unwatch = source.watch(self._on_change)
 
     async def __aenter__(self) -> Rotation:
         return self
@@ -91,13 +87,13 @@ class Rotation:
         await self.close()
 
     async def hold(self, identity: str, dns_names: Sequence[str] = ()) -> Svid:
-        """The SVID of this identity, which is kept fresh from now on. Raises what the source raises.
+        """Return the SVID of this identity, and renew it from now on. Raises what the source raises.
 
         Held once more with other names it is issued anew, with those.
         """
         names = tuple(dns_names)
         while True:
-            held = self._held.setdefault(identity, _Held(identity, names))
+            held = self._held.setdefault(identity, _HeldIdentity(identity, names))
             if held.task is not None and held.svid is not None and held.serves(names, self._clock.now()):
                 return held.svid  # also while it is being renewed
             async with held.lock:
@@ -105,67 +101,67 @@ class Rotation:
                     continue
                 svid = held.svid
                 if svid is None or not held.serves(names, self._clock.now()):
-                    svid = await self._take(held, names)
+                    svid = await self._fetch(held, names)
                 if held.task is None and self._held.get(identity) is held:
-                    held.task = asyncio.create_task(self._keep_fresh(held), name=f"renew {identity}")
+                    held.task = asyncio.create_task(self._renew_forever(held), name=f"renew {identity}")
                     held.task.add_done_callback(_report_death)
                 return svid
 
     def current(self, identity: str) -> Svid:
-        """The SVID of an identity that is held, without waiting; an error where there is none that is valid."""
+        """Return the SVID of a held identity without waiting. Raises where there is none that is valid."""
         held = self._held.get(identity)
         if held is None or held.svid is None:
             raise BadIdentityError(f"the identity {identity!r} is not held; call hold first")
-        return _valid(held.svid, self._clock.now())
+        return _check_valid(held.svid, self._clock.now())
 
     async def release(self, identity: str) -> None:
-        """Renew this identity no more."""
+        """Stop renewing this identity."""
         held = self._held.pop(identity, None)
         if held is not None and held.task is not None:
             held.task.cancel()
             await asyncio.wait([held.task])
 
     async def close(self) -> None:
-        """Renew nothing any more."""
+        """Stop renewing all identities."""
         self._unwatch()
         for identity in tuple(self._held):
             await self.release(identity)
 
-    async def _take(self, held: _Held, names: tuple[str, ...]) -> Svid:
-        """Fetch an SVID; its lock is held. Whoever used the one before is told."""
-        fresh = _valid(await self._source.svid(held.identity, names), self._clock.now())
+    async def _fetch(self, held: _HeldIdentity, names: tuple[str, ...]) -> Svid:
+        """Fetch an SVID while its lock is held; report it if it replaces another."""
+        fresh = _check_valid(await self._source.svid(held.identity, names), self._clock.now())
         before, held.svid, held.dns_names = held.svid, fresh, names
         if before is not None and before != fresh and self._on_renewed is not None:
             try:
                 self._on_renewed(fresh)
             except Exception as error:
-                self._failed(held.identity, error)
+                self._report_failure(held.identity, error)
         return fresh
 
-    async def _keep_fresh(self, held: _Held) -> None:
+    async def _renew_forever(self, held: _HeldIdentity) -> None:
         tries = 0
         while True:
-            await self._wait(held, tries)
+            await self._wait_until_due(held, tries)
             async with held.lock:
                 before = held.svid
                 try:
-                    await self._take(held, held.dns_names)
+                    await self._fetch(held, held.dns_names)
                 except Exception as error:
-                    self._failed(held.identity, error)
+                    self._report_failure(held.identity, error)
             # An agent may have nothing newer yet. That is no failure while the SVID is valid, only a reason to wait.
             tries = 0 if held.svid != before else tries + 1
 
-    async def _wait(self, held: _Held, tries: int) -> None:
-        """Until it is time to renew, or somebody says that there is something new."""
+    async def _wait_until_due(self, held: _HeldIdentity, tries: int) -> None:
+        """Wait until it is time to renew, or until the source has something new."""
         svid = held.svid
         if svid is None:
             raise AssertionError("renewed before it was held")
-        due = svid.renew_at if tries == 0 else self._clock.now() + _pause(svid, tries)
+        due = svid.renew_at if tries == 0 else self._clock.now() + _backoff(svid, tries)
         while (left := (due - self._clock.now()).total_seconds()) > 0 and not held.nudge.is_set():
             await self._sleep_or_nudge(held, min(left, LONGEST_SLEEP))
         held.nudge.clear()
 
-    async def _sleep_or_nudge(self, held: _Held, seconds: float) -> None:
+    async def _sleep_or_nudge(self, held: _HeldIdentity, seconds: float) -> None:
         waiting = [
             asyncio.ensure_future(self._clock.sleep(seconds)),
             asyncio.ensure_future(held.nudge.wait()),
@@ -173,17 +169,17 @@ class Rotation:
         try:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for one in waiting:
-                one.cancel()
+            for task in waiting:
+                task.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
 
-    def _changed(self, change: Change) -> None:
+    def _on_change(self, change: IdentityChange) -> None:
         if isinstance(change, SvidsRenewed):
             for held in self._held.values():
                 if change.concerns(held.identity):
                     held.nudge.set()
 
-    def _failed(self, identity: str, error: Exception) -> None:
+    def _report_failure(self, identity: str, error: Exception) -> None:
         _log.warning("the SVID of %s could not be renewed: %s", identity, error)
         if self._on_failure is not None:
             try:
@@ -192,7 +188,7 @@ class Rotation:
                 _log.exception("the callback for failed renewals failed")
 
 
-def _valid(svid: Svid, now: datetime) -> Svid:
+def _check_valid(svid: Svid, now: datetime) -> Svid:
     if svid.expired(now):
         raise SvidExpiredError(
             f"the SVID of {svid.identity!r} expired at {svid.not_after:%Y-%m-%d %H:%M:%S} UTC and has not been renewed"
@@ -200,8 +196,8 @@ def _valid(svid: Svid, now: datetime) -> Svid:
     return svid
 
 
-def _pause(svid: Svid, tries: int) -> timedelta:
-    """Longer after each try, and short beside a short life."""
+def _backoff(svid: Svid, tries: int) -> timedelta:
+    """Return an exponential backoff, capped by a fraction of the SVID's lifetime."""
     lifetime = (svid.not_after - svid.obtained).total_seconds()
     first, last = min(_FIRST_RETRY, lifetime / 20), min(_LAST_RETRY, lifetime / 4)
     return timedelta(seconds=min(last, first * 2 ** min(tries - 1, 10)))

@@ -1,7 +1,7 @@
-"""An X.509-SVID, and the two places it can come from, seen from the side of those who need one.
+"""An X.509-SVID, and the interface of its sources.
 
-A source hands out SVIDs and trust bundles and says when either has changed. Whether it is the authority inside this
-process or a SPIRE agent beside it makes no difference to anybody else.
+A source issues SVIDs and trust bundles and reports when either has changed. Its users need not know whether it is the
+embedded CA or a SPIRE agent.
 """
 
 from __future__ import annotations
@@ -15,24 +15,23 @@ from zlib import crc32
 
 from eastgate.identity.bundles import TrustBundles
 
-__all__ = ["BundlesChanged", "Change", "Svid", "SvidSource", "SvidsRenewed", "Watchers", "utc_now"]
+__all__ = ["BundlesChanged", "IdentityChange", "Svid", "SvidSource", "SvidsRenewed", "Watchers", "utc_now"]
 
 _JITTER = 0.1
-"""The part of a lifetime over which renewals are spread, so that what was issued together is not renewed together."""
+"""The share of a lifetime over which renewals are spread, so that SVIDs issued together are not renewed together."""
 
 _log = logging.getLogger(__name__)
 
 
 def utc_now() -> datetime:
-    """The time, with its zone."""
     return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Svid:
-    """A proof of an identity: the leaf and its intermediates as PEM, and the private key that goes with the leaf.
+    """The proof of an identity: the leaf and its intermediates as PEM, and the private key of the leaf.
 
-    `obtained` is when it came into our hands: a certificate is backdated, so that its own start says little.
+    `obtained` is when we got it: a certificate is backdated, so that its own start says little.
     """
 
     identity: str
@@ -44,13 +43,12 @@ class Svid:
 
     @property
     def renew_at(self) -> datetime:
-        """When to replace it: about half-way, so that there is as much time again for what may go wrong."""
+        """Return when to renew it: about half-way, which leaves as much time again for retries."""
         lifetime = self.not_after - self.obtained
         spread = crc32(self.chain.encode()) / 2**32 - 0.5
         return self.obtained + lifetime * (0.5 + _JITTER * spread)
 
     def expired(self, now: datetime) -> bool:
-        """Whether nobody would accept it any more."""
         return now >= self.not_after
 
 
@@ -68,38 +66,38 @@ class SvidsRenewed:
     identities: frozenset[str] | None
 
     def concerns(self, identity: str) -> bool:
-        """Whether the SVID of this identity is to be fetched anew."""
+        """Return whether the SVID of this identity is to be fetched anew."""
         return self.identities is None or identity in self.identities
 
 
-Change: TypeAlias = BundlesChanged | SvidsRenewed
+IdentityChange: TypeAlias = BundlesChanged | SvidsRenewed
 
 
 class SvidSource(Protocol):
-    """Where SVIDs and bundles come from."""
+    """A source of SVIDs and trust bundles."""
 
     @property
     def bundles(self) -> TrustBundles:
-        """The root certificates to trust now."""
+        """Return the root certificates to trust now."""
         ...
 
     async def svid(self, identity: str, dns_names: Sequence[str] = ()) -> Svid:
-        """A valid SVID of this identity that carries these DNS names, or an `IdentityError`."""
+        """Return a valid SVID of this identity that carries these DNS names. Raises IdentityError."""
         ...
 
-    def watch(self, changed: Callable[[Change], None]) -> Callable[[], None]:
-        """Be told of each change, in the thread of the event loop. Call what is returned to be told no more."""
+    def watch(self, changed: Callable[[IdentityChange], None]) -> Callable[[], None]:
+        """Call `changed` with each change, in the thread of the event loop, until the returned function is called."""
         ...
 
 
 class Watchers:
-    """Those who want to be told of changes. One that fails does not keep the others from hearing."""
+    """The callbacks of a source. One that fails does not keep the others from being called."""
 
     def __init__(self) -> None:
-        self._watching: dict[object, Callable[[Change], None]] = {}
+        self._watching: dict[object, Callable[[IdentityChange], None]] = {}
 
-    def add(self, changed: Callable[[Change], None]) -> Callable[[], None]:
-        """Tell this one too, until what is returned is called."""
+    def add(self, changed: Callable[[IdentityChange], None]) -> Callable[[], None]:
+        """Add a callback, until the returned function is called."""
         token = object()
         self._watching[token] = changed
 
@@ -108,8 +106,7 @@ class Watchers:
 
         return stop
 
-    def tell(self, change: Change) -> None:
-        """Tell everyone."""
+    def notify(self, change: IdentityChange) -> None:
         for changed in tuple(self._watching.values()):
             try:
                 changed(change)

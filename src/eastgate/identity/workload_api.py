@@ -1,8 +1,8 @@
-"""SVIDs from a SPIRE agent, or whoever else serves the SPIFFE Workload API on a Unix socket.
+"""Gets SVIDs from a SPIRE agent, or another server of the SPIFFE Workload API on a Unix socket.
 
 The agent decides which identities this process gets, and pushes new SVIDs and bundles when it likes. The library
-`spiffe` reads that stream in a thread of its own. It is not asked to reconnect: it does so without a word, and then
-nobody could tell an agent that is down from one that refuses us.
+`spiffe` reads that stream in a thread of its own. Its own reconnecting is not used: it does not report failures, so
+that an agent that is down could not be told from one that refuses us.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from eastgate.identity.problems import (
     SvidExpiredError,
     UnreachableError,
 )
-from eastgate.identity.svid import BundlesChanged, Change, Svid, SvidsRenewed, Watchers, utc_now
+from eastgate.identity.svid import BundlesChanged, IdentityChange, Svid, SvidsRenewed, Watchers, utc_now
 
 if TYPE_CHECKING:
     from spiffe import X509Bundle, X509Svid
@@ -42,8 +42,8 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
-    """What the agent gave last."""
+class _Received:
+    """The last update of the agent."""
 
     svids: dict[str, Svid] = field(repr=False)
     bundles: TrustBundles
@@ -52,14 +52,14 @@ class _Given:
 class WorkloadApi:
     """The identities that an agent gives to this process. An `SvidSource`. Use it with `async with`.
 
-    `patience` is how many seconds an answer may take before the agent counts as unreachable.
+    `timeout` is how many seconds an answer may take before the agent counts as unreachable.
     """
 
-    def __init__(self, socket: str, trust_domain: str, *, patience: float = 10.0) -> None:
+    def __init__(self, socket: str, trust_domain: str, *, timeout: float = 10.0) -> None:
         self._socket = socket if socket.startswith("unix:") else f"unix:{socket}"
         self._trust_domain = trust_domain
-        self._patience = patience
-        self._given: _Given | None = None
+        self._timeout = timeout
+        self._received: _Received | None = None
         self._answered = asyncio.Event()
         self._problem: IdentityError | None = None
         self._watchers = Watchers()
@@ -78,21 +78,21 @@ class WorkloadApi:
 
     @property
     def bundles(self) -> TrustBundles:
-        """The roots that the agent gave last; an `UnreachableError` where it has given none yet."""
-        if self._given is None:
+        """Return the roots of the last update. Raises UnreachableError where there was none yet."""
+        if self._received is None:
             raise self._unreachable()
-        return self._given.bundles
+        return self._received.bundles
 
-    def watch(self, changed: Callable[[Change], None]) -> Callable[[], None]:
-        """Be told of what the agent pushes. Call what is returned to be told no more."""
+    def watch(self, changed: Callable[[IdentityChange], None]) -> Callable[[], None]:
+        """Call `changed` with each change, until the returned function is called."""
         return self._watchers.add(changed)
 
     async def svid(self, identity: str, dns_names: Sequence[str] = ()) -> Svid:
-        """The SVID that the agent gave last for this identity. It stays in use while the agent cannot be reached."""
-        given = await self._first_answer()
-        svid = given.svids.get(identity)
+        """Return the last SVID of this identity. It stays in use while the agent cannot be reached."""
+        received = await self._first_answer()
+        svid = received.svids.get(identity)
         if svid is None:
-            others = ", ".join(sorted(given.svids)) or "no identity at all"
+            others = ", ".join(sorted(received.svids)) or "no identity at all"
             raise NotGivenError(
                 f"the agent at {self._socket} does not give {identity!r} to this process, but {others}; "
                 f"register an entry for it whose selectors match this process"
@@ -109,13 +109,13 @@ class WorkloadApi:
             )
         return svid
 
-    async def _first_answer(self) -> _Given:
+    async def _first_answer(self) -> _Received:
         if not self._answered.is_set():
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._answered.wait(), self._patience)
-        if self._given is None:
+                await asyncio.wait_for(self._answered.wait(), self._timeout)
+        if self._received is None:
             raise self._unreachable()
-        return self._given
+        return self._received
 
     def _unreachable(self) -> IdentityError:
         waited = "it has not answered" if self._problem is None else str(self._problem)
@@ -128,16 +128,16 @@ class WorkloadApi:
     async def _stay_connected(self) -> None:
         failures = 0
         while True:
-            before = self._given
+            before = self._received
             try:
                 await self._follow()
             except Exception as error:
-                self._lost(error)
-            failures = 0 if self._given is not before else failures + 1
+                self._on_lost(error)
+            failures = 0 if self._received is not before else failures + 1
             await asyncio.sleep(min(_LAST_RETRY, _FIRST_RETRY * 2 ** min(failures, 10)))
 
     async def _follow(self) -> None:
-        """Take what the agent pushes until the stream ends, which is always an error."""
+        """Receive updates until the stream ends, which is always an error."""
         from spiffe import WorkloadApiClient
 
         client = await asyncio.to_thread(WorkloadApiClient, self._socket)
@@ -154,71 +154,72 @@ class WorkloadApi:
                 item = await pushed.get()
                 if isinstance(item, Exception):
                     raise item
-                self._take(item)
+                self._receive(item)
         finally:
             stream.cancel()
             client.close()
 
-    def _take(self, context: X509Context) -> None:
-        before = self._given
-        given = _Given(_svids(context), _bundles(self._trust_domain, context))
-        self._given, self._problem = given, None
+    def _receive(self, context: X509Context) -> None:
+        before = self._received
+        received = _Received(_svids(context), _bundles(self._trust_domain, context))
+        self._received, self._problem = received, None
         self._answered.set()
-        if before is None or before.bundles != given.bundles:
-            self._watchers.tell(BundlesChanged(given.bundles))
-        known = {} if before is None else before.svids
-        changed = frozenset(name for name in {*known, *given.svids} if known.get(name) != given.svids.get(name))
+        if before is None or before.bundles != received.bundles:
+            self._watchers.notify(BundlesChanged(received.bundles))
+        svids_before = {} if before is None else before.svids
+        changed = frozenset(
+            name for name in {*svids_before, *received.svids} if svids_before.get(name) != received.svids.get(name)
+        )
         if changed:
-            self._watchers.tell(SvidsRenewed(changed))
+            self._watchers.notify(SvidsRenewed(changed))
 
-    def _lost(self, error: Exception) -> None:
-        """The agent went away, which our SVIDs survive; or it gives us nothing any more, which they do not."""
+    def _on_lost(self, error: Exception) -> None:
+        """Note the loss of the agent: SVIDs survive its absence, but not its refusal."""
         refused = "PERMISSION_DENIED" in str(error)
         kind = NotGivenError if refused else UnreachableError
         self._problem = kind("it gives no identity to this process" if refused else str(error))
         _log.warning("lost the Workload API at %s: %s", self._socket, self._problem)
-        if refused and self._given is not None and self._given.svids:
-            gone = frozenset(self._given.svids)
-            self._given = _Given({}, self._given.bundles)
-            self._watchers.tell(SvidsRenewed(gone))
+        if refused and self._received is not None and self._received.svids:
+            gone = frozenset(self._received.svids)
+            self._received = _Received({}, self._received.bundles)
+            self._watchers.notify(SvidsRenewed(gone))
 
 
 def _svids(context: X509Context) -> dict[str, Svid]:
-    """By identity. Of two for the same the one that lives longer."""
-    found: dict[str, Svid] = {}
-    for given in context.x509_svids:
-        svid = _svid(given)
-        known = found.get(svid.identity)
-        if known is None or known.not_after < svid.not_after:
-            found[svid.identity] = svid
-    return found
+    """Return the SVIDs by identity. Of two for the same, the one that lives longer."""
+    svids: dict[str, Svid] = {}
+    for x509_svid in context.x509_svids:
+        svid = _svid(x509_svid)
+        other = svids.get(svid.identity)
+        if other is None or other.not_after < svid.not_after:
+            svids[svid.identity] = svid
+    return svids
 
 
-def _svid(given: X509Svid) -> Svid:
+def _svid(x509_svid: X509Svid) -> Svid:
     return Svid(
-        identity=str(given.spiffe_id),
-        chain="".join(one.public_bytes(Encoding.PEM).decode() for one in given.cert_chain),
-        private_key=given.private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode(),
-        not_before=given.leaf.not_valid_before_utc,
-        not_after=given.leaf.not_valid_after_utc,
+        identity=str(x509_svid.spiffe_id),
+        chain="".join(certificate.public_bytes(Encoding.PEM).decode() for certificate in x509_svid.cert_chain),
+        private_key=x509_svid.private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode(),
+        not_before=x509_svid.leaf.not_valid_before_utc,
+        not_after=x509_svid.leaf.not_valid_after_utc,
         obtained=utc_now(),
     )
 
 
 def _bundles(own: str, context: X509Context) -> TrustBundles:
-    given = {bundle.trust_domain.name: _roots(bundle) for bundle in context.x509_bundle_set.bundles}
-    if own not in given:
-        raise NotGivenError(
-            f"it serves the trust domain {', '.join(sorted(given))} and not {own!r}: set trustDomain to that of SPIRE"
-        )
-    bundles = TrustBundles.of(own, given.pop(own))
-    for trust_domain, roots in given.items():
+    roots_by_domain = {bundle.trust_domain.name: _roots(bundle) for bundle in context.x509_bundle_set.bundles}
+    if own not in roots_by_domain:
+        served = ", ".join(sorted(roots_by_domain))
+        raise NotGivenError(f"it serves the trust domain {served} and not {own!r}: set trustDomain to that of SPIRE")
+    bundles = TrustBundles.of(own, roots_by_domain.pop(own))
+    for trust_domain, roots in roots_by_domain.items():
         bundles = bundles.federated(trust_domain, roots)
     return bundles
 
 
 def _roots(bundle: X509Bundle) -> list[x509.Certificate]:
-    """In an order of their own, so that the same roots are the same bundle each time."""
+    """Return the roots in a stable order, so that the same roots are the same bundle each time."""
     return sorted(bundle.x509_authorities, key=lambda root: root.fingerprint(hashes.SHA256()))
 
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eastgate.lint import codes, locating
+from eastgate.dialects.linting import Finding, codes, locating
+from eastgate.dialects.linting.nearest import misspelt, near, some
 from eastgate.lint.ground import Ground, Policy
-from eastgate.lint.model import Finding
-from eastgate.lint.nearest import misspelt, near, some
 from eastgate.lint.statements import Caller, callers
 
 __all__ = ["named_callers"]
 
 
 def named_callers(ground: Ground) -> Iterator[Finding]:
-    """Every client that a policy names and that does not exist here."""
+    """Tell of every client that a policy names and that does not exist here."""
     known: dict[tuple[str | None, ...], bool] = {}
     for policy in ground.policies:
         for caller in callers(policy, ground.settings):
@@ -22,7 +21,7 @@ def named_callers(ground: Ground) -> Iterator[Finding]:
             if key not in known:
                 known[key] = _is_known(caller, ground)
             if not known[key]:
-                finding = _told(caller, policy, ground)
+                finding = _finding(caller, policy, ground)
                 if finding is not None:
                     yield finding
 
@@ -38,7 +37,7 @@ def _is_known(caller: Caller, ground: Ground) -> bool:
     return caller.account in ("*", "default") or caller.account in ground.accounts.get(caller.namespace, ())
 
 
-def _told(caller: Caller, policy: Policy, ground: Ground) -> Finding | None:
+def _finding(caller: Caller, policy: Policy, ground: Ground) -> Finding | None:
     if caller.trust_domain not in (None, ground.settings.trust_domain):
         return _foreign(caller, policy, ground)
     if caller.namespace is not None and caller.namespace not in ground.namespaces:
@@ -49,7 +48,7 @@ def _told(caller: Caller, policy: Policy, ground: Ground) -> Finding | None:
 def _foreign(caller: Caller, policy: Policy, ground: Ground) -> Finding:
     own = ground.settings.trust_domain
     close = misspelt(caller.trust_domain or "", [own])
-    span = locating.scalar(policy.span, caller.span, caller.written)
+    span = locating.scalar(policy.span, caller.span, caller.spellings)
     if close is not None:
         message = f"the trust domain of {caller.identity} is almost, but not quite, {own}"
         return Finding(codes.TYPO, message, span, f"did you mean {own}?", (str(policy.ref),))
@@ -61,7 +60,7 @@ def _foreign(caller: Caller, policy: Policy, ground: Ground) -> Finding:
 def _no_namespace(caller: Caller, policy: Policy, ground: Ground) -> Finding | None:
     name = caller.namespace or ""
     close = misspelt(name, ground.namespaces)
-    exact, *others = caller.written
+    exact, *others = caller.spellings
     span = locating.scalar(policy.span, caller.span, (exact, name, *others))
     if close is not None:
         message = f"there is no namespace {name}, from which {policy.ref} names clients"
@@ -79,5 +78,5 @@ def _no_account(caller: Caller, policy: Policy, ground: Ground) -> Finding | Non
     close = near(name, ground.accounts.get(namespace, ()))
     message = f"there is no service account {namespace}/{name}"
     help_ = f"did you mean {close}?" if close else f"declare it, or name one of {some(ground.accounts[namespace])}"
-    span = locating.scalar(policy.span, caller.span, caller.written)
+    span = locating.scalar(policy.span, caller.span, caller.spellings)
     return Finding(codes.NO_SUCH_ACCOUNT, message, span, help_, (str(policy.ref),))

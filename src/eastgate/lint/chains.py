@@ -20,6 +20,7 @@ from eastgate.policy import (
     Layer,
     Observe,
     OneOf,
+    Placement,
     Request,
     Rule,
     Stage,
@@ -134,7 +135,7 @@ class Analysis:
                 FirstMatch("last", (last,), Effect.ACCEPT),
             )
         )
-        found = complete(Layer("lint", chain), Request({}))
+        found = complete(Layer(Placement(None, "lint"), chain), Request({}))
         if found.exhausted:
             raise GaveUp
         return None if found.outcome.allowed else found.of(Request({}))
@@ -177,4 +178,4 @@ def _only(stage: Stage, kept: set[int] | None) -> list[Step]:
 
 def _compiled(stages: Sequence[Sequence[Step]]) -> Program:
     chain = Chain(tuple(FirstMatch("lint", tuple(steps), Effect.PASS) for steps in stages))
-    return compile_layers([Layer("lint", chain)])
+    return compile_layers([Layer(Placement(None, "lint"), chain)])

@@ -7,70 +7,25 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
+from eastgate import dialects
 from eastgate.authority import Authority
 from eastgate.dialects import Policy
-from eastgate.dialects.accesspolicy import Policy as AccessPolicy
-from eastgate.dialects.gep3779 import Policy as GepPolicy
-from eastgate.dialects.kuadrant import Policy as KuadrantPolicy
-from eastgate.dialects.linkerd.model import Resource
-from eastgate.engine.compiled import Program
+from eastgate.dialects.linting import Group
+from eastgate.engine.compiled import Program, compile_layers
 from eastgate.places import Span
-from eastgate.policy import Attachment, PolicyRef, Rule
+from eastgate.policy import Attachment, PolicyRef, Rule, Stances
 from eastgate.settings import Settings
 from eastgate.world import GATEWAY_GROUP, Workload, World
+from eastgate.world.points import NamedPoint
 from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
 
-__all__ = [
-    "AccessPolicy",
-    "GepPolicy",
-    "Ground",
-    "Group",
-    "KuadrantPolicy",
-    "Labels",
-    "Policy",
-    "Resource",
-    "collected",
-    "enumerated",
-    "subject_of",
-]
+__all__ = ["Ground", "Group", "Labels", "Policy", "collected"]
 
 Labels = dict[str, set[str]]  # the values of each key
 
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Points that decide alike: workloads of one class, or one Gateway, route or Backend."""
-
-    program: Program
-    members: tuple[str, ...]
-    attached: tuple[Attachment[Policy], ...]
-    is_workload: bool = True
-
-    @property
-    def first(self) -> str:
-        """The one to speak of."""
-        return self.members[0]
-
-    @property
-    def subjects(self) -> tuple[str, ...]:
-        """All of them, as a finding knows them."""
-        return self.members if self.is_workload else tuple(subject_of(point) for point in self.members)
-
-    @property
-    def named(self) -> str:
-        """All of them, in a few words."""
-        return enumerated(self.members)
-
-    @property
-    def destination(self) -> str:
-        """The first, as the destination of a question."""
-        if self.is_workload:
-            return f"pod:{self.first.partition(' ')[0]}"
-        kind, _, key = self.first.partition(" ")
-        return f"{'route' if kind == 'HTTPRoute' else kind.lower()}:{key}"
+_DESTINATIONS = {GatewayNamed: "gateway", RouteNamed: "route", BackendNamed: "backend"}  # how questions name them
 
 
 class Ground:
@@ -122,61 +77,84 @@ class Ground:
         for number, program in programs.items():
             if program.layers:
                 keys = tuple(members[number])
-                yield Group(program, keys, engine.attached(keys[0]))
+                first = self.workload(keys[0])
+                destination = f"pod:{first.namespace}/{first.name}"
+                yield Group(program.layers, engine.attached(first.key), keys, destination)
 
     def _named_groups(self) -> Iterator[Group]:
         engine = self.authority.engine
-        named = (GatewayNamed, RouteNamed, BackendNamed)
-        points = {str(target) for policy in self.policies for target in policy.targets if isinstance(target, named)}
-        for point in sorted(points):
-            attached = engine.attached(point)
-            yield Group(engine.program(point), (point,), attached, is_workload=False)
+        points = {target for policy in self.policies for target in policy.targets if isinstance(target, NamedPoint)}
+        for point in sorted(points, key=str):
+            destination = f"{_DESTINATIONS[type(point)]}:{point.namespace}/{point.name}"
+            yield Group(engine.program(point).layers, engine.attached(point), (str(point),), destination, point)
+
+    # What would be decided
+
+    def program(self, group: Group) -> Program:
+        """Return what decides at a group."""
+        return self.authority.engine.program(group.point or group.first)
+
+    def assembled(self, group: Group, attached: Sequence[Attachment[Policy]], settings: Settings) -> Program:
+        """Assemble the program of a group as other settings or other policies would make it."""
+        stances = self.stances(group, attached, settings)
+        return compile_layers(dialects.assemble(attached, settings, self.world, stances))
+
+    def stances(self, group: Group, attached: Sequence[Attachment[Policy]], settings: Settings) -> Stances:
+        """Return what the layers of a group depend on beside its policies."""
+        if not group.is_workload:
+            return ()
+        return dialects.stances(self.workload(group.first), attached, settings, self.world)
+
+    # Documents
 
     def subjects_at(self, span: Span | None) -> tuple[str, ...]:
-        """The policy or object in whose document something stands."""
+        """Return the policy or object in whose document a span is."""
         if span is None:
             return ()
         documents = self._documents.get(id(span.source), [])
-        place = bisect_right(documents, (span.line, 1 << 60, "")) - 1
-        return (documents[place][2],) if place >= 0 and span.line <= documents[place][1] else ()
+        index = bisect_right(documents, (span.line, 1 << 60, "")) - 1
+        return (documents[index][2],) if index >= 0 and span.line <= documents[index][1] else ()
 
     @cached_property
     def _documents(self) -> dict[int, list[tuple[int, int, str]]]:
         """Of each source, by its identity, the lines of its documents."""
-        found: dict[int, list[tuple[int, int, str]]] = {}
+        by_source: dict[int, list[tuple[int, int, str]]] = {}
         spans = [(policy.span, str(policy.ref)) for policy in self.policies]
-        spans += [(one.span, str(identity)) for identity, one in self.world.objects.items() if one.span is not None]
+        objects = self.world.objects.items()
+        spans += [(declared.span, str(identity)) for identity, declared in objects if declared.span is not None]
         for span, key in spans:
-            found.setdefault(id(span.source), []).append((span.line, span.end_line, key))
-        return {source: sorted(documents) for source, documents in found.items()}
+            by_source.setdefault(id(span.source), []).append((span.line, span.end_line, key))
+        return {source: sorted(documents) for source, documents in by_source.items()}
+
+    # What there is
 
     @cached_property
     def workloads_of(self) -> dict[PolicyRef, list[str]]:
         """The workloads that a policy is attached to, by its name."""
-        found: dict[PolicyRef, list[str]] = {}
+        keys: dict[PolicyRef, list[str]] = {}
         for group in self.workload_groups:
-            for ref in {one.policy.ref for one in group.attached}:
-                found.setdefault(ref, []).extend(group.members)
-        return found
+            for ref in {attachment.policy.ref for attachment in group.attached}:
+                keys.setdefault(ref, []).extend(group.members)
+        return keys
 
     def workload(self, key: str) -> Workload:
-        """A workload by its key."""
+        """Return a workload by its key."""
         return self.world.workloads[key]
 
     def policy_of(self, rule: Rule) -> Policy | None:
-        """The policy that a rule was written in."""
+        """Return the policy that a rule was written in."""
         return self.by_ref.get(rule.origin.policy) if rule.origin.policy is not None else None
 
     @cached_property
     def accounts(self) -> dict[str, set[str]]:
         """The service accounts that are declared or in use, by namespace."""
-        found: dict[str, set[str]] = {}
+        names: dict[str, set[str]] = {}
         for account in self.world.service_accounts.values():
-            found.setdefault(account.namespace, set()).add(account.name)
+            names.setdefault(account.namespace, set()).add(account.name)
         for workload in self.world.workloads.values():
             if workload.is_pod:
-                found.setdefault(workload.namespace, set()).add(workload.service_account)
-        return found
+                names.setdefault(workload.namespace, set()).add(workload.service_account)
+        return names
 
     @cached_property
     def declaring_accounts(self) -> frozenset[str]:
@@ -186,53 +164,42 @@ class Ground:
     @cached_property
     def workloads_in(self) -> dict[str, list[Workload]]:
         """The pods of each namespace."""
-        found: dict[str, list[Workload]] = {}
+        pods: dict[str, list[Workload]] = {}
         for workload in self.world.workloads.values():
             if workload.is_pod:
-                found.setdefault(workload.namespace, []).append(workload)
-        return found
+                pods.setdefault(workload.namespace, []).append(workload)
+        return pods
 
     def labels_in(self, namespace: str) -> Labels:
-        """The labels of a namespace's pods."""
+        """Return the labels of a namespace's pods."""
         if namespace not in self._labels:
-            self._labels[namespace] = collected(one.labels for one in self.workloads_in.get(namespace, ()))
+            self._labels[namespace] = collected(pod.labels for pod in self.workloads_in.get(namespace, ()))
         return self._labels[namespace]
 
     @cached_property
     def names(self) -> dict[tuple[str, str, str], set[str]]:
         """The names of policies and routes by group, kind and namespace."""
-        found: dict[tuple[str, str, str], set[str]] = {}
+        names: dict[tuple[str, str, str], set[str]] = {}
         for policy in self.policies:
             ref = policy.ref
-            found.setdefault((ref.group, ref.kind, ref.namespace or ""), set()).add(ref.name)
+            names.setdefault((ref.group, ref.kind, ref.namespace or ""), set()).add(ref.name)
         for route in self.world.routes.values():
-            found.setdefault((GATEWAY_GROUP, route.kind, route.namespace), set()).add(route.name)
-        return found
+            names.setdefault((GATEWAY_GROUP, route.kind, route.namespace), set()).add(route.name)
+        return names
 
     @cached_property
     def namespaces(self) -> frozenset[str]:
         """Every namespace in which there is anything, or that is declared."""
-        found = set(self.world.namespaces_in_use())
-        found |= {identity.namespace for identity in self.world.objects if identity.namespace}
-        found |= {policy.ref.namespace for policy in self.policies if policy.ref.namespace}
-        return frozenset(found)
-
-
-def subject_of(point: object) -> str:
-    """A Gateway, a route or a Backend as the subject of a finding: `Kind/namespace/name`."""
-    return str(point).replace(" ", "/", 1)
-
-
-def enumerated(names: Sequence[str], most: int = 3) -> str:
-    """The first few names, and how many more there are."""
-    shown = ", ".join(names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+        names = set(self.world.namespaces_in_use())
+        names |= {identity.namespace for identity in self.world.objects if identity.namespace}
+        names |= {policy.ref.namespace for policy in self.policies if policy.ref.namespace}
+        return frozenset(names)
 
 
 def collected(labels: Iterable[Mapping[str, str]]) -> Labels:
-    """Every key, and the values that it has somewhere."""
-    found: Labels = {}
-    for one in labels:
-        for key, value in one.items():
-            found.setdefault(key, set()).add(value)
-    return found
+    """Collect every key, and the values that it has somewhere."""
+    collection: Labels = {}
+    for mapping in labels:
+        for key, value in mapping.items():
+            collection.setdefault(key, set()).add(value)
+    return collection

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from eastgate.lint import codes, locating
+from eastgate.dialects.linting import Finding, codes, locating
+from eastgate.dialects.linting.nearest import misspelt as misspelling
+from eastgate.dialects.linting.nearest import near, some
 from eastgate.lint.ground import Ground, Labels, Policy, collected
-from eastgate.lint.model import Finding
-from eastgate.lint.nearest import misspelt as misspelling
-from eastgate.lint.nearest import near, some
 from eastgate.world import (
     ExternalsMatching,
     Operator,

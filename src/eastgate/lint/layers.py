@@ -1,15 +1,17 @@
-"""Workloads on which policies of two kinds apply: a client that the one names and the other always refuses."""
+"""Workloads on which policies of two dialects apply: a client that the one names and the other always refuses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 
+from eastgate.dialects.linting import Finding, codes, enumerated
 from eastgate.engine.partial import truth
-from eastgate.lint import codes
-from eastgate.lint.ground import Ground, Group, enumerated
-from eastgate.lint.model import Finding, command
+from eastgate.lint.context import command
+from eastgate.lint.ground import Ground, Group
+from eastgate.lint.hooks import dialects_by_layer
 from eastgate.lint.possible import can_allow, chains_for
-from eastgate.lint.statements import Caller, named
+from eastgate.lint.statements import Caller, callers_in
 from eastgate.policy import AllowAny, Layer, Request, Rule
 from eastgate.policy.attributes import IDENTITY, MESH_NAME, PORT
 from eastgate.questions import Question
@@ -18,28 +20,28 @@ from eastgate.world import service_account_id
 __all__ = ["disagreeing_layers"]
 
 _MOST_RULES = 200  # of one layer
-_GEP = ("workload/network", "workload/application")
 
 
 def disagreeing_layers(ground: Ground) -> Iterator[Finding]:
-    """One example for each rule whose clients another layer refuses."""
+    """Give one example for each rule whose clients a layer of another dialect refuses."""
     for group in ground.workload_groups:
-        linkerd = [layer for layer in group.program.layers if layer.name not in _GEP]
-        gep = [layer for layer in group.program.layers if layer.name in _GEP]
-        for one in gep:
-            for other in linkerd:
-                yield from _refused(group, one, other, ground)
-                yield from _refused(group, other, one, ground)
+        if len(group.layers) < 2:
+            continue
+        layers = zip(group.layers, dialects_by_layer(group, ground), strict=True)
+        for (layer, dialect), (other, other_dialect) in combinations(layers, 2):
+            if dialect is not other_dialect:
+                yield from _refused(group, layer, other, ground)
+                yield from _refused(group, other, layer, ground)
 
 
-def _refused(group: Group, one: Layer, other: Layer, ground: Ground) -> Iterator[Finding]:
+def _refused(group: Group, layer: Layer, other: Layer, ground: Ground) -> Iterator[Finding]:
     ports = [port.number for port in ground.workload(group.first).ports]
-    for rule in _allowing(one)[:_MOST_RULES]:
+    for rule in _allowing(layer)[:_MOST_RULES]:
         for caller in _accounts(rule, ground):
             for port in ports:
                 request = _request(caller, port, ground)
-                if can_allow(one, request) and _matches(rule, one, request) and not can_allow(other, request):
-                    yield _told(_exposing(group, port, ground), rule, other, caller, port)
+                if can_allow(layer, request) and _matches(rule, layer, request) and not can_allow(other, request):
+                    yield _finding(_exposing(group, port, ground), rule, other, caller, port)
                     break
             else:
                 continue
@@ -47,20 +49,20 @@ def _refused(group: Group, one: Layer, other: Layer, ground: Ground) -> Iterator
 
 
 def _allowing(layer: Layer) -> list[Rule]:
-    found = [
+    rules = [
         rule
         for chain in layer.chains
         for stage in chain.stages
         if isinstance(stage, AllowAny)
         for rule in stage.rules
-        if rule.origin.policy is not None and not rule.origin.label
+        if rule.origin.policy is not None and rule.origin.derived is None
     ]
-    return list({str(rule.origin): rule for rule in found}.values())
+    return list({str(rule.origin): rule for rule in rules}.values())
 
 
 def _accounts(rule: Rule, ground: Ground) -> list[Caller]:
-    found = [caller for caller in named(rule.when, None, ground.settings) if caller.account not in (None, "*")]
-    return [caller for caller in found if caller.trust_domain == ground.settings.trust_domain][:3]
+    accounts = [caller for caller in callers_in(rule.when, None, ground.settings) if caller.account not in (None, "*")]
+    return [caller for caller in accounts if caller.trust_domain == ground.settings.trust_domain][:3]
 
 
 def _request(caller: Caller, port: int, ground: Ground) -> Request:
@@ -82,10 +84,10 @@ def _matches(rule: Rule, layer: Layer, request: Request) -> bool:
 
 def _exposing(group: Group, port: int, ground: Ground) -> list[str]:
     """The workloads of a class that declare a port; what else they declare may differ."""
-    return [key for key in group.members if any(one.number == port for one in ground.workload(key).ports)]
+    return [key for key in group.members if any(declared.number == port for declared in ground.workload(key).ports)]
 
 
-def _told(members: list[str], rule: Rule, other: Layer, caller: Caller, port: int) -> Finding:
+def _finding(members: list[str], rule: Rule, other: Layer, caller: Caller, port: int) -> Finding:
     source = f"sa:{caller.namespace}/{caller.account}"
     question = Question(source, f"pod:{members[0]}", port)
     message = f"{rule.origin} allows {source} on port {port} of {enumerated(members)}, and {other.name} denies it"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eastgate.lint import codes, locating
+from eastgate.dialects.linting import Finding, codes, locating
 from eastgate.lint.chains import Analysis, places
+from eastgate.lint.context import command
 from eastgate.lint.ground import Ground, Group, Policy
-from eastgate.lint.model import Finding, command
+from eastgate.lint.hooks import governing
 from eastgate.lint.possible import chains_for, is_written
 from eastgate.lint.solving import GaveUp, witness
 from eastgate.policy import AllowAny, Chain, Effect, Layer, Request
@@ -18,12 +19,11 @@ __all__ = ["locked_out"]
 
 
 def locked_out(ground: Ground) -> Iterator[Finding]:
-    """Every class of workloads with a layer that allows nothing at all."""
+    """Tell of every class of workloads with a layer that allows nothing at all."""
     for group in ground.groups:
-        for layer in group.program.layers:
-            if _is_closed(layer, group, ground):
-                yield _told(layer, group, ground)
-                break
+        closed = next((i for i, layer in enumerate(group.layers) if _is_closed(layer, group, ground)), None)
+        if closed is not None:
+            yield _finding(governing(group, closed, ground), group, ground)
 
 
 def _is_closed(layer: Layer, group: Group, ground: Ground) -> bool:
@@ -49,11 +49,10 @@ def _allows_nothing(layer: Layer, chain: Chain) -> bool:
         return False
 
 
-def _told(layer: Layer, group: Group, ground: Ground) -> Finding:
-    policies = _responsible(layer, group)
+def _finding(policies: list[Policy], group: Group, ground: Ground) -> Finding:
     names = ", ".join(str(policy.ref) for policy in policies) or "the default policy"
     message = (
-        f"nothing can reach {group.named}: {names} {'applies' if len(policies) < 2 else 'apply'}, and nothing allows"
+        f"nothing can reach {group.text}: {names} {'applies' if len(policies) < 2 else 'apply'}, and nothing allows"
     )
     port = next((port.number for port in ground.workload(group.first).ports), None) if group.is_workload else None
     span = locating.name_of(policies[0].span) if policies else None
@@ -67,21 +66,3 @@ def _told(layer: Layer, group: Group, ground: Ground) -> Finding:
         (*(str(policy.ref) for policy in policies), *group.subjects),
         command(Question("anonymous", group.destination, port)),
     )
-
-
-def _responsible(layer: Layer, group: Group) -> list[Policy]:
-    """The policies of this layer that are enforced on it, those that allow first."""
-    wanted = {"workload/network": "network", "workload/application": "application"}.get(layer.name)
-    found = [
-        one.policy
-        for one in group.attached
-        if not one.policy.audit and getattr(one.policy, "level", None) == wanted and _speaks(one.policy, layer)
-    ]
-    return sorted(
-        dict.fromkeys(found), key=lambda policy: (str(getattr(policy, "action", "")) != "ALLOW", str(policy.ref))
-    )
-
-
-def _speaks(policy: Policy, layer: Layer) -> bool:
-    """Linkerd attaches all of a namespace's policies to each of its pods; a Server is what closes a port."""
-    return layer.name != "workload/inbound" or policy.ref.kind == "Server"

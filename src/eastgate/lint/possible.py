@@ -3,7 +3,20 @@
 from __future__ import annotations
 
 from eastgate.engine.partial import truth
-from eastgate.policy import AllowAny, AskAll, Chain, Deny, Effect, FirstMatch, Layer, Observe, Request, Rule, Stage
+from eastgate.policy import (
+    AllowAny,
+    AskAll,
+    Chain,
+    Deny,
+    Effect,
+    FirstMatch,
+    Layer,
+    Observe,
+    Request,
+    Rule,
+    RuleKind,
+    Stage,
+)
 
 __all__ = ["can_allow", "chains_for", "is_written"]
 
@@ -54,7 +67,8 @@ def _passes(stage: Stage, request: Request) -> bool:
         case Deny(rules=rules):
             return not any(truth(rule.when, request) is True for rule in rules)
         case AllowAny(rules=rules):
-            return any(truth(rule.when, request) is not False for rule in rules if not _is_localhost(rule))
+            others = (rule for rule in rules if rule.origin.kind is not RuleKind.ITSELF)
+            return any(truth(rule.when, request) is not False for rule in others)
         case FirstMatch(steps=steps, otherwise=otherwise):
             for step in steps:
                 held = truth(step.rule.when, request)
@@ -67,8 +81,4 @@ def _passes(stage: Stage, request: Request) -> bool:
 
 def is_written(rule: Rule) -> bool:
     """Whether a rule lets in anybody whom somebody chose: not just the workload itself, or the kubelet."""
-    return not _is_localhost(rule) and "for probes" not in rule.origin.label
-
-
-def _is_localhost(rule: Rule) -> bool:
-    return rule.origin.policy is None and rule.origin.label.startswith("localhost")
+    return rule.origin.kind not in (RuleKind.ITSELF, RuleKind.PROBE)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from eastgate.diagnostics import Severity
-from eastgate.lint.model import Finding
+from eastgate.dialects.linting import Finding
 from eastgate.printable import printable
 
 __all__ = ["counted", "github", "to_json"]
@@ -37,13 +37,13 @@ def github(findings: Sequence[Finding]) -> Iterator[str]:
     """One workflow command for each finding; what would end a command early is escaped."""
     for finding in findings:
         span = finding.span
-        place = {}
+        fields = {}
         if span is not None:
-            place = {"file": span.file, "line": str(span.line), "col": str(span.column)}
+            fields = {"file": span.file, "line": str(span.line), "col": str(span.column)}
             if span.end_line == span.line:
-                place["endColumn"] = str(span.end_column)
-        place["title"] = f"{finding.code.id} {finding.code.title}"
-        properties = ",".join(f"{name}={_property(value)}" for name, value in place.items())
+                fields["endColumn"] = str(span.end_column)
+        fields["title"] = f"{finding.code.id} {finding.code.title}"
+        properties = ",".join(f"{name}={_property(value)}" for name, value in fields.items())
         lines = [finding.message, finding.help, finding.example]
         data = "%0A".join(_data(line) for line in lines if line)
         yield f"::{_LEVELS[finding.severity]} {properties}::{data}"

@@ -30,7 +30,7 @@ def sampled(group: Group, ground: Ground) -> Iterator[tuple[Question, Arrival]]:
         question = Question(source, to, port, **more)  # type: ignore[arg-type]
         try:
             for arrival in arrivals(question, ground.world, ground.settings):
-                if group.first in arrival.points:
+                if (group.point or group.first) in arrival.points:
                     yield question, arrival
         except QuestionError:
             continue
@@ -85,7 +85,7 @@ def _values(group: Group) -> dict[Attribute, list[object]]:
 
 
 def _rules(group: Group) -> Iterator[Rule]:
-    for layer in group.program.layers:
+    for layer in group.layers:
         for chain in layer.chains:
             for stage in chain.stages:
                 yield from rules_of(stage)

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from eastgate._version import __version__
 from eastgate.diagnostics import Code, Severity
-from eastgate.lint.model import Finding
-from eastgate.lint.suppression import LINT_CODES
+from eastgate.dialects.linting import Finding
+from eastgate.lint.hooks import lint_codes
 from eastgate.places import Span
 
 __all__ = ["anchor", "sarif"]
@@ -25,7 +25,7 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: 
 
 def sarif(findings: Sequence[Finding]) -> dict[str, object]:
     """One run: the rules are the codes of lint, and those that were met while reading."""
-    rules = {**LINT_CODES, **{finding.code.id: finding.code for finding in findings}}
+    rules = {**lint_codes(), **{finding.code.id: finding.code for finding in findings}}
     ordered = sorted(rules)
     driver = {
         "name": "eastgate",
@@ -95,5 +95,5 @@ def _uri(file: str) -> str:
 
 def _fingerprint(finding: Finding) -> str:
     """The same for the same finding after lines were added above it."""
-    told = "\n".join((finding.code.id, finding.message, *finding.subjects[:1]))
-    return hashlib.sha256(told.encode()).hexdigest()[:32]
+    text = "\n".join((finding.code.id, finding.message, *finding.subjects[:1]))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

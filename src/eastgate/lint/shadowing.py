@@ -11,16 +11,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from eastgate.lint import codes
+from eastgate.dialects.linting import Fallback, Finding, codes
 from eastgate.lint.chains import Analysis, Place, places
 from eastgate.lint.ground import Ground, Group
-from eastgate.lint.model import Finding
+from eastgate.lint.hooks import linting_of
 from eastgate.lint.solving import GaveUp, witness
-from eastgate.policy import PolicyRef, Rule
+from eastgate.policy import Derived, PolicyRef, Rule, RuleKind
 
 __all__ = ["shadowed_rules"]
 
-RuleKey: TypeAlias = tuple[PolicyRef, int, str]
+RuleKey: TypeAlias = tuple[PolicyRef, int, Derived | None]
 
 _MOST_SUSPECTS = 8
 
@@ -41,12 +41,12 @@ def shadowed_rules(ground: Ground) -> Iterator[Finding]:
     needed: set[RuleKey] = set()
     idle: dict[RuleKey, list[_Verdict]] = {}
     for group in ground.groups:
-        for layer in group.program.layers:
+        for layer in group.layers:
             for chain in layer.chains:
                 _chain(group, Analysis(layer, chain), needed, idle)
     for key, verdicts in idle.items():
         if key not in needed:
-            yield from _told(verdicts)
+            yield from _findings(verdicts, ground)
 
 
 def _chain(group: Group, analysis: Analysis, needed: set[RuleKey], idle: dict[RuleKey, list[_Verdict]]) -> None:
@@ -65,9 +65,9 @@ def _chain(group: Group, analysis: Analysis, needed: set[RuleKey], idle: dict[Ru
 def key_of(rule: Rule) -> RuleKey | None:
     """What tells a rule apart; None of one that nobody wrote as a rule."""
     origin = rule.origin
-    if origin.policy is None or origin.label.startswith(("accessPolicy", "without an auth scheme")):
+    if origin.policy is None or origin.kind in (RuleKind.FALLBACK, RuleKind.UNCOVERED):
         return None
-    return origin.policy, origin.index, origin.label
+    return origin.policy, origin.index, origin.derived
 
 
 def _judged(place: Place, analysis: Analysis, group: Group) -> _Verdict | None:
@@ -108,7 +108,7 @@ def _least(place: Place, rules: Sequence[Rule], analysis: Analysis) -> tuple[Rul
     return tuple(kept)
 
 
-def _told(verdicts: list[_Verdict]) -> Iterator[Finding]:
+def _findings(verdicts: list[_Verdict], ground: Ground) -> Iterator[Finding]:
     """Tell of a rule that is needed nowhere. It never matches only if others come first wherever it is."""
     never = all(verdict.before for verdict in verdicts)
     verdicts = [verdict for verdict in verdicts if verdict.before == never]
@@ -123,10 +123,10 @@ def _told(verdicts: list[_Verdict]) -> Iterator[Finding]:
         come = "comes" if len(others) == 1 else "come"
         message = f"{rule.origin} can never match: {names} {come} first for every request that it matches"
         yield Finding(codes.SHADOWED, message, rule.origin.span, f"{where}; remove it, or narrow the other", subjects)
-    elif all(one.origin.label.startswith("accessPolicy") for one in others):
-        message = f"{names} of the Server already lets in everybody whom {rule.origin.policy} names"
-        help_ = f"{where}; write accessPolicy: deny on the Server, or remove the policy"
-        yield Finding(codes.ACCESS_POLICY_WINS, message, rule.origin.span, help_, subjects)
+    elif all(one.origin.kind is RuleKind.FALLBACK for one in others):
+        fallback = _fallback(others[0], ground)
+        message = fallback.message(names, rule.origin.policy)
+        yield Finding(fallback.code, message, rule.origin.span, f"{where}; {fallback.help}", subjects)
     elif any(verdict.mutual for verdict in verdicts):
         if _is_later(rule, others):
             message = f"{rule.origin} says the same as {names}"
@@ -134,6 +134,15 @@ def _told(verdicts: list[_Verdict]) -> Iterator[Finding]:
     else:
         message = f"{rule.origin} is not needed: {names} {'covers' if len(others) == 1 else 'cover'} it"
         yield Finding(codes.REDUNDANT, message, rule.origin.span, f"{where}; remove it, or narrow the other", subjects)
+
+
+def _fallback(rule: Rule, ground: Ground) -> Fallback:
+    """Return how its dialect speaks of what an object lets in by itself."""
+    policy = ground.policy_of(rule)
+    fallback = linting_of(policy).fallback if policy is not None else None
+    if fallback is None:
+        raise TypeError(f"{rule.origin} is of a dialect that does not know such rules")
+    return fallback
 
 
 def _is_later(rule: Rule, others: Sequence[Rule]) -> bool:

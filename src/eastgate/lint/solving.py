@@ -25,6 +25,7 @@ from eastgate.policy import (
     OneOf,
     Or,
     Origin,
+    Placement,
     Predicate,
     Prefix,
     Present,
@@ -58,7 +59,7 @@ def witness(wanted: Predicate, avoided: Sequence[Predicate] = ()) -> Request | N
             return quick
     steps = [Step(Rule(predicate, _NOWHERE), Effect.ACCEPT) for predicate in avoided]
     steps.append(Step(Rule(wanted, _NOWHERE), Effect.DENY))
-    layer = Layer("lint", Chain((FirstMatch("lint", tuple(steps), Effect.ACCEPT),)))
+    layer = Layer(Placement(None, "lint"), Chain((FirstMatch("lint", tuple(steps), Effect.ACCEPT),)))
     found = complete(layer, Request({}))
     if found.exhausted:
         raise GaveUp
@@ -126,7 +127,7 @@ def _value(attribute: Attribute, matcher: Matcher) -> Known:
         case Suffix(text):
             found = f"{_STRANGER}{text}"
         case AccountsOf():
-            found = f"{matcher.stem}/sa/{_STRANGER}"
+            found = f"{matcher.prefix}{_STRANGER}"
         case InNetwork(networks):
             found = str(networks[0].network_address) if networks else None
         case Present():

@@ -1,19 +1,20 @@
-"""What policies say, one condition at a time, with the place where it stands: the same for every dialect."""
+"""The callers that policies name, one at a time, with the text that names them: the same for every dialect."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from eastgate.dialects.linkerd.model import AuthorizationPolicy, MeshTLSAuthentication, ServerAuthorization
-from eastgate.lint.ground import AccessPolicy, GepPolicy, Policy
+from eastgate.lint.ground import Policy
+from eastgate.lint.hooks import statements_of
 from eastgate.places import Span
-from eastgate.policy import AccountsOf, Is, OneOf, PolicyRef, Predicate, Rule, Suffix, atoms
+from eastgate.policy import AccountsOf, Is, OneOf, Predicate, Suffix, atoms
 from eastgate.policy.attributes import IDENTITY, MESH_NAME
-from eastgate.policy.spiffe import account_of, trust_domain_of
+from eastgate.policy.service_accounts import account_of
+from eastgate.policy.spiffe import trust_domain_of
 from eastgate.settings import Settings
 
-__all__ = ["Caller", "callers", "named", "rules"]
+__all__ = ["Caller", "callers", "callers_in"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Caller:
     trust_domain: str | None = None
 
     @property
-    def written(self) -> tuple[str, ...]:
+    def spellings(self) -> tuple[str, ...]:
         """The ways to write it, the most exact first."""
         if self.namespace is None or self.account is None:
             return (self.identity,)
@@ -36,47 +37,17 @@ class Caller:
         return self.identity, f"{self.namespace}/{self.account}", self.account
 
 
-def rules(policy: Policy) -> tuple[Rule, ...]:
-    """The rules of a policy that the IR has before it is known where they apply."""
-    match policy:
-        case GepPolicy(rules=found):
-            return found
-        case AccessPolicy():
-            return policy.rules
-        case ServerAuthorization(rule=rule):
-            return (rule,)
-        case _:
-            return ()
-
-
 def callers(policy: Policy, settings: Settings) -> Iterator[Caller]:
-    """Every client that a policy names."""
-    for predicate, span in _said(policy):
-        yield from named(predicate, span, settings)
+    """List every client that a policy names."""
+    for naming in statements_of(policy).naming:
+        yield from callers_in(naming.when, naming.span, settings)
 
 
-def named(predicate: Predicate, span: Span | None, settings: Settings) -> Iterator[Caller]:
-    """Every client that a predicate names."""
+def callers_in(predicate: Predicate, span: Span | None, settings: Settings) -> Iterator[Caller]:
+    """List every client that a predicate names."""
     for atom in atoms(predicate):
         if isinstance(atom, Is):
             yield from _named(atom, span, settings)
-
-
-def _said(policy: Policy) -> Iterator[tuple[Predicate, Span | None]]:
-    match policy:
-        case MeshTLSAuthentication():
-            yield policy.who, policy.who_span
-        case AuthorizationPolicy():
-            for requirement in policy.requirements:
-                if not isinstance(requirement.when, PolicyRef):
-                    yield requirement.when, requirement.span
-        case _:
-            for rule in rules(policy):
-                yield rule.when, rule.origin.part(IDENTITY if IDENTITY in _parts(rule) else MESH_NAME)
-
-
-def _parts(rule: Rule) -> set[object]:
-    return {attribute for attribute, _ in rule.origin.parts}
 
 
 def _named(atom: Is, span: Span | None, settings: Settings) -> Iterator[Caller]:
@@ -103,9 +74,9 @@ def _mesh(name: str, span: Span | None, settings: Settings) -> Caller:
     """A name in Linkerd's form, `account.namespace.serviceaccount.identity.<control plane>.<domain>`."""
     if name.startswith("spiffe://"):
         return _spiffe(name, span)
-    head, found, tail = name.partition(".serviceaccount.identity.")
+    head, separator, tail = name.partition(".serviceaccount.identity.")
     account, dot, namespace = head.partition(".")
-    if not found or not dot or "." in namespace:
+    if not separator or not dot or "." in namespace:
         return Caller(name, span)
     own = settings.mesh_name(namespace, account).partition(".serviceaccount.identity.")[2]
     domain = settings.trust_domain if tail == own else tail.partition(".")[2]

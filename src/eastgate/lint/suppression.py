@@ -12,17 +12,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from eastgate.diagnostics import Code, did_you_mean
-from eastgate.lint import codes, locating
+from eastgate.diagnostics import did_you_mean
+from eastgate.dialects.linting import Finding, codes, locating
 from eastgate.lint.ground import Ground
-from eastgate.lint.model import Finding
+from eastgate.lint.hooks import lint_codes
 from eastgate.places import SourceText, Span
 from eastgate.world.gateways import BACKEND_KINDS
 
-__all__ = ["ANNOTATION", "LINT_CODES", "without_suppressed"]
+__all__ = ["ANNOTATION", "without_suppressed"]
 
 ANNOTATION = "eastgate.dev/lint-ignore"
-LINT_CODES = {value.id: value for value in vars(codes).values() if isinstance(value, Code)}
 
 _ENTRY = re.compile(r"\s*(EG\d{4})\s*:\s*(\S.*?)\s*", re.DOTALL)
 
@@ -37,39 +36,39 @@ class _Suppression:
 
 
 @dataclass(slots=True)
-class _Written:
-    """What the annotations say: suppressions, and what is wrong with them."""
+class _Annotations:
+    """What was read from the annotations: suppressions, and what is wrong with them."""
 
     suppressions: list[_Suppression] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
 
-def without_suppressed(found: Iterable[Finding], ground: Ground) -> Iterator[Finding]:
-    """The findings that nobody suppressed, and what is wrong with suppressions."""
-    written = _Written()
+def without_suppressed(findings: Iterable[Finding], ground: Ground) -> Iterator[Finding]:
+    """Leave out the findings that somebody suppressed, and add what is wrong with suppressions."""
+    annotations = _Annotations()
     for document, keys in _documents(ground):
-        _read(document, keys, written)
-    for finding in found:
-        if not _is_suppressed(finding, written.suppressions, ground):
+        _read(document, keys, annotations)
+    for finding in findings:
+        if not _is_suppressed(finding, annotations.suppressions, ground):
             yield finding
-    yield from written.findings
-    for one in written.suppressions:
-        if not one.used:
-            yield _unused(one)
+    yield from annotations.findings
+    for suppression in annotations.suppressions:
+        if not suppression.used:
+            yield _unused(suppression)
 
 
 def _is_suppressed(finding: Finding, suppressions: list[_Suppression], ground: Ground) -> bool:
-    """A policy or an object suppresses by itself; of several workloads, all must."""
-    mine = [one for one in suppressions if one.code == finding.code.id and _is_about(finding, one)]
-    if not mine:
+    """Tell whether a finding is suppressed: by a policy or an object alone, or by all of its workloads."""
+    matching = [item for item in suppressions if item.code == finding.code.id and _is_about(finding, item)]
+    if not matching:
         return False
     workloads = {subject for subject in finding.subjects if subject in ground.world.workloads}
-    alone = [one for one in mine if not one.keys & workloads]
-    together = frozenset[str]().union(*(one.keys for one in mine))
+    alone = [suppression for suppression in matching if not suppression.keys & workloads]
+    together = frozenset[str]().union(*(suppression.keys for suppression in matching))
     if not alone and not workloads <= together:
         return False
-    for one in alone or mine:
-        one.used = True
+    for suppression in alone or matching:
+        suppression.used = True
     return True
 
 
@@ -81,7 +80,7 @@ def _is_about(finding: Finding, suppression: _Suppression) -> bool:
 
 
 def _documents(ground: Ground) -> Iterator[tuple[Span, frozenset[str]]]:
-    """The policies and objects whose file mentions the annotation, and the keys that they go by."""
+    """List the policies and objects whose file mentions the annotation, and the keys that they go by."""
     for policy in ground.policies:
         if _is_mentioned(policy.span.source):
             yield policy.span, frozenset({str(policy.ref)})
@@ -96,7 +95,7 @@ def _documents(ground: Ground) -> Iterator[tuple[Span, frozenset[str]]]:
 
 @lru_cache(maxsize=4096)
 def _is_mentioned(source: SourceText) -> bool:
-    """Whether the annotation is anywhere in a file, of which there are far fewer than objects."""
+    """Tell whether the annotation is anywhere in a file; there are far fewer files than objects."""
     return ANNOTATION in source.text
 
 
@@ -105,7 +104,7 @@ def _backend(kind: str, key: str) -> tuple[str, ...]:
     return (f"Backend/{key}",) if kind in BACKEND_KINDS else ()
 
 
-def _read(document: Span, keys: frozenset[str], into: _Written) -> None:
+def _read(document: Span, keys: frozenset[str], into: _Annotations) -> None:
     metadata = locating.root_of(document).nearest("metadata")
     annotations = metadata.get("annotations")
     node = annotations.get(ANNOTATION) if annotations is not None else None
@@ -123,8 +122,9 @@ def _read(document: Span, keys: frozenset[str], into: _Written) -> None:
             into.suppressions.append(_Suppression(match[1], document, node.span, keys))
 
 
-def _unused(one: _Suppression) -> Finding:
-    near = did_you_mean(one.code, LINT_CODES) if one.code not in LINT_CODES else None
-    message = f"there is no finding {one.code} here to suppress"
+def _unused(suppression: _Suppression) -> Finding:
+    known = lint_codes()
+    near = did_you_mean(suppression.code, known) if suppression.code not in known else None
+    message = f"there is no finding {suppression.code} here to suppress"
     help_ = f"did you mean {near}?" if near else "remove it"
-    return Finding(codes.SUPPRESSES_NOTHING, message, one.span, help_, tuple(sorted(one.keys)))
+    return Finding(codes.SUPPRESSES_NOTHING, message, suppression.span, help_, tuple(sorted(suppression.keys)))

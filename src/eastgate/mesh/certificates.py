@@ -1,4 +1,4 @@
-"""Certificates for everyone in a mesh, and for those outside whom it believes."""
+"""Holds the certificates of a mesh: SVIDs of its workloads, and of callers of other trust domains."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ssl
 from collections.abc import Callable, Iterable
 from types import TracebackType
 
-from eastgate.identity import EmbeddedAuthority, Rotation, Svid, SvidSource, TrustBundles, client_context
+from eastgate.identity import EmbeddedCa, Rotation, Svid, SvidSource, TrustBundles, client_context
 from eastgate.mesh.events import Noted, OnEvent
 from eastgate.mesh.metrics import MeshMetrics
 from eastgate.policy.spiffe import trust_domain_of
@@ -18,9 +18,9 @@ __all__ = ["Certificates"]
 
 
 class Certificates:
-    """The authority of the mesh, and stand-ins for those of other trust domains, so that their callers can be tried.
+    """The CA of the mesh, and stand-in CAs for other trust domains, so that calls from there can be tried.
 
-    Only a mesh with an authority of its own has stand-ins: nobody can speak for SPIRE's federated domains.
+    Only a mesh with an embedded CA has stand-ins: nothing here can sign for SPIRE's federated domains.
     """
 
     def __init__(
@@ -35,8 +35,8 @@ class Certificates:
         self._naming = Naming(settings)
         self._metrics = metrics
         self._on_event = on_event
-        self._stand_ins: dict[str, EmbeddedAuthority] = {}
-        self._rotation = Rotation(source, on_renewed=on_renewed, on_failure=self._failed)
+        self._stand_ins: dict[str, EmbeddedCa] = {}
+        self._rotation = Rotation(source, on_renewed=on_renewed, on_failure=self._on_failure)
 
     async def __aenter__(self) -> Certificates:
         return self
@@ -48,41 +48,43 @@ class Certificates:
 
     @property
     def bundles(self) -> TrustBundles:
-        """Whose certificates are believed."""
+        """Return the trust bundles that peers are verified with."""
         return self.source.bundles
 
     def federate(self, domains: Iterable[str]) -> list[str]:
-        """Stand in for the authorities of these trust domains; tells for which that is new."""
-        if not isinstance(self.source, EmbeddedAuthority):
+        """Create stand-in CAs for these trust domains and trust them; return those that are new."""
+        if not isinstance(self.source, EmbeddedCa):
             return []
         new = sorted({domain for domain in domains if domain not in self.bundles.trust_domains})
         for domain in new:
-            stand_in = self._stand_ins[domain] = EmbeddedAuthority(domain)
+            stand_in = self._stand_ins[domain] = EmbeddedCa(domain)
             self.source.federate(domain, stand_in.bundles.of_domain(domain))
         return new
 
     async def hold(self, identity: str) -> Svid:
-        """The certificate of a workload, kept fresh from now on."""
+        """Return the SVID of a workload, and renew it from now on."""
         return await self._rotation.hold(identity, self._names(identity))
 
     async def release(self, identity: str) -> None:
-        """Nobody needs it any more."""
+        """Stop renewing the SVID of an identity."""
         await self._rotation.release(identity)
 
     async def context(self, identity: str) -> ssl.SSLContext:
-        """How a caller of this identity shakes hands. Of a domain that nobody believes, it has a certificate too."""
+        """Return a TLS client context for an identity. Untrusted domains get a throwaway CA, so that rejection can be
+        tested.
+        """
         domain = trust_domain_of(identity)
         if domain == self.bundles.own:
             svid = await self.source.svid(identity, self._names(identity))
         else:
-            svid = await self._stand_ins.setdefault(domain, EmbeddedAuthority(domain)).svid(identity)
+            svid = await self._stand_ins.setdefault(domain, EmbeddedCa(domain)).svid(identity)
         return client_context(svid, self.bundles, self.bundles.own)
 
     def _names(self, identity: str) -> tuple[str, ...]:
-        """An account's name in Linkerd, as a name of its certificate. What SPIRE puts into one is SPIRE's to say."""
+        """Return the DNS names of an identity's SVID: its Linkerd name. SPIRE decides itself what to put there."""
         name = self._naming.mesh_name(identity)
-        return () if name == identity or not isinstance(self.source, EmbeddedAuthority) else (name,)
+        return () if name == identity or not isinstance(self.source, EmbeddedCa) else (name,)
 
-    def _failed(self, identity: str, error: Exception) -> None:
+    def _on_failure(self, identity: str, error: Exception) -> None:
         self._metrics.renewal_failures.inc()
         self._on_event(Noted(printable(f"the certificate of {identity} could not be renewed: {error}"), trouble=True))

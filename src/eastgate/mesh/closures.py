@@ -11,23 +11,24 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from eastgate.xds.doors import Door
-from eastgate.xds.limits import obstacle
+from eastgate.xds.inbound_port import InboundPort
+from eastgate.xds.limits import find_obstacle
 from eastgate.xds.listeners import closing_listener
 from eastgate.xds.rbac import AUDIT, filter_name
-from eastgate.xds.server.resources import EXTENSION, LISTENER, SECRET, Key, Resource, short
+from eastgate.xds.server.resources import EXTENSION, LISTENER, SECRET, Resource, ResourceKey, short_type
 from eastgate.xds.server.status import Rejection, ResourceState, ResourceStatus
 
 __all__ = ["TRUST", "Closing", "Closure", "Closures", "closing_of"]
 
-TRUST: Final[Key] = (SECRET, "trust")  # whose certificates are believed, at all ports of a proxy
-_DECIDING: Final = frozenset({LISTENER, EXTENSION, SECRET})  # what is rejected of these may leave something wider
-Place: TypeAlias = tuple[str, int]  # a proxy and a port
+TRUST: Final[ResourceKey] = (SECRET, "trust")  # the trust bundles, for all ports of a proxy
+# A proxy that rejects one of these may allow more than it should.
+_DECIDING: Final = frozenset({LISTENER, EXTENSION, SECRET})
+PortKey: TypeAlias = tuple[str, int]  # a proxy and a port
 
 
 @dataclass(frozen=True, slots=True)
 class Closure:
-    """Why a port is closed, and the policies at fault."""
+    """A closed port: why it is closed, and the policies at fault."""
 
     workload: str
     port: int
@@ -36,116 +37,128 @@ class Closure:
 
     @property
     def where(self) -> str:
-        """The port, in words."""
         return f"{self.workload} port {self.port}"
 
     def __str__(self) -> str:
-        named = f" ({', '.join(self.policies)})" if self.policies else ""
-        return f"{self.where} is closed: {self.reason}{named}"
+        at_fault = f" ({', '.join(self.policies)})" if self.policies else ""
+        return f"{self.where} is closed: {self.reason}{at_fault}"
 
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """How a port is closed: `listener` stands in for the one that decides connections.
+    """The way to close a port: `listener` replaces the one that decides connections.
 
-    `outer` is the listener before it. Should a proxy reject even `listener`, it is taken away, which none can reject.
-    `audit` decides nothing, so that a proxy which rejects it is no reason to close.
+    `outer` is the listener before it. Should a proxy reject even `listener`, it is removed, which no proxy can reject.
+    `audit` decides nothing, so a proxy that rejects it is no reason to close.
     """
 
     listener: Resource
-    outer: Key
-    audit: Key
+    outer: ResourceKey
+    audit: ResourceKey
 
 
-def closing_of(door: Door) -> Closing:
-    """Return how a port is closed."""
-    audit = EXTENSION, filter_name(door.port, AUDIT)
-    return Closing(closing_listener(door), (LISTENER, f"inbound/{door.port}"), audit)
+def closing_of(inbound: InboundPort) -> Closing:
+    """Return the resources that close a port."""
+    audit = EXTENSION, filter_name(inbound.port, AUDIT)
+    return Closing(closing_listener(inbound), (LISTENER, f"inbound/{inbound.port}"), audit)
 
 
 class Closures:
     """The closed ports of all proxies, and what their proxies have rejected."""
 
     def __init__(self) -> None:
-        self.closed: dict[Place, Closure] = {}
-        self._rejected: dict[str, dict[tuple[Key, str], Rejection]] = {}  # by version: it is never tried again
-        self._shut: dict[str, dict[int, frozenset[Key] | None]] = {}  # what opens a port once it is accepted, if any
+        self.closed: dict[PortKey, Closure] = {}
+        self._rejected: dict[str, dict[tuple[ResourceKey, str], Rejection]] = {}  # by version: it is never tried again
+        # By node and port: the resources whose acceptance opens the port, if any do.
+        self._awaited: dict[str, dict[int, frozenset[ResourceKey] | None]] = {}
 
-    def reject(self, node: str, key: Key, rejection: Rejection) -> None:
-        """Remember what a proxy has rejected."""
+    def reject(self, node: str, key: ResourceKey, rejection: Rejection) -> None:
+        """Remember that a proxy has rejected a resource."""
         self._rejected.setdefault(node, {})[key, rejection.version] = rejection
 
     def forget(self, node: str) -> None:
-        """Forget a proxy that is gone."""
+        """Forget a proxy that was removed."""
         self._rejected.pop(node, None)
         self.keep(node, ())
 
     def keep(self, node: str, ports: Collection[int]) -> None:
         """Forget the ports that a proxy does not have any more."""
-        shut = {port: awaited for port, awaited in self._shut.pop(node, {}).items() if port in ports}
-        if shut:
-            self._shut[node] = shut
-        self.closed = {place: one for place, one in self.closed.items() if place[0] != node or place[1] in ports}
+        kept = {port: awaited for port, awaited in self._awaited.pop(node, {}).items() if port in ports}
+        if kept:
+            self._awaited[node] = kept
+        self.closed = {
+            port_key: closure
+            for port_key, closure in self.closed.items()
+            if port_key[0] != node or port_key[1] in ports
+        }
 
-    def pardon(self, node: str, found: Iterable[ResourceStatus]) -> bool:
-        """Forget the rejection of what the proxy has accepted since: it is another one, or an address is free again."""
+    def forget_accepted(self, node: str, statuses: Iterable[ResourceStatus]) -> bool:
+        """Forget the rejections of resources that the proxy has accepted since. Return whether there were any."""
         rejected = self._rejected.get(node, {})
-        mended = [
+        accepted = [
             key
-            for one in found
-            if one.state is ResourceState.ACCEPTED
-            and one.confirmed
-            and (key := ((one.type_url, one.name), one.wanted or "")) in rejected
+            for status in statuses
+            if status.state is ResourceState.ACCEPTED
+            and status.confirmed
+            and (key := ((status.type_url, status.name), status.wanted or "")) in rejected
         ]
-        for key in mended:
+        for key in accepted:
             del rejected[key]
-        return bool(mended)
+        return bool(accepted)
 
     def guard(
         self, node: str, port: int, resources: Sequence[Resource], trust: Iterable[Resource], closing: Closing
     ) -> list[Resource]:
-        """Return what a proxy is to have of a port: these resources, or what closes it in their place."""
-        deciding = [one for one in (*resources, *trust) if one.type_url in _DECIDING and one.key != closing.audit]
+        """Return the resources that a proxy gets for a port: these, or those that close it."""
+        deciding = [
+            resource
+            for resource in (*resources, *trust)
+            if resource.type_url in _DECIDING and resource.key != closing.audit
+        ]
         fault = self._fault(node, port, deciding)
         removed = (closing.listener.key, closing.listener.version) in self._rejected.get(node, {})
-        if fault is None and (removed or port not in self._shut.get(node, {})):
-            self._shut.get(node, {}).pop(port, None)
+        if fault is None and (removed or port not in self._awaited.get(node, {})):
+            self._awaited.get(node, {}).pop(port, None)
             self.closed.pop((node, port), None)
             return list(resources)
         self.closed[node, port] = fault or Closure(node, port, (), "its proxy has not accepted everything yet")
-        awaited = frozenset(one.key for one in deciding) - {closing.listener.key}
-        self._shut.setdefault(node, {})[port] = awaited if fault is None else None
+        awaited = frozenset(resource.key for resource in deciding) - {closing.listener.key}
+        self._awaited.setdefault(node, {})[port] = awaited if fault is None else None
         if removed:
-            return [one for one in resources if one.key not in (closing.listener.key, closing.outer)]
-        sendable = [one for one in resources if one.key != closing.listener.key and obstacle(one) is None]
+            return [resource for resource in resources if resource.key not in (closing.listener.key, closing.outer)]
+        sendable = [
+            resource
+            for resource in resources
+            if resource.key != closing.listener.key and find_obstacle(resource) is None
+        ]
         return [*sendable, closing.listener]
 
     def _fault(self, node: str, port: int, resources: Iterable[Resource]) -> Closure | None:
         rejected = self._rejected.get(node, {})
-        for one in resources:
-            rejection = rejected.get((one.key, one.version))
+        for resource in resources:
+            rejection = rejected.get((resource.key, resource.version))
             if rejection is not None:
-                reason = f"its proxy rejected the {short(one.type_url)} {one.name}: {rejection.message}"
+                reason = f"its proxy rejected the {short_type(resource.type_url)} {resource.name}: {rejection.message}"
                 return Closure(node, port, tuple(sorted(rejection.policies)), reason)
-            problem = obstacle(one) if one.policies else None
+            problem = find_obstacle(resource) if resource.policies else None
             if problem is not None:
-                return Closure(node, port, tuple(sorted(one.policies)), problem)
+                return Closure(node, port, tuple(sorted(resource.policies)), problem)
         return None
 
-    def is_shut(self, node: str) -> bool:
-        """Whether a listener that closes stands at a port of this proxy."""
-        return node in self._shut
+    def has_closed_ports(self, node: str) -> bool:
+        """Return whether a closing listener stands at some port of this proxy."""
+        return node in self._awaited
 
-    def open(self, node: str, states: Mapping[Key, ResourceState]) -> bool:
-        """Open the ports of which the proxy has accepted everything else; tells whether there are any."""
-        shut = self._shut.get(node, {})
+    def open(self, node: str, states: Mapping[ResourceKey, ResourceState]) -> bool:
+        """Open the ports of which the proxy has accepted everything else; return whether there are any."""
+        waiting = self._awaited.get(node, {})
         ready = [
             port
-            for port, awaited in shut.items()
+            for port, awaited in waiting.items()
             if awaited is not None and all(states.get(key) is ResourceState.ACCEPTED for key in awaited)
         ]
         for port in ready:
-            del shut[port]
-        if not shut:
-            self._shut.pop(node, None)
+            del waiting[port]
+        if not waiting:
+            self._awaited.pop(node, None)
         return bool(ready)

@@ -1,4 +1,4 @@
-"""What can be wrong with what somebody asks of a mesh."""
+"""The diagnostics of commands that talk to a mesh."""
 
 from __future__ import annotations
 

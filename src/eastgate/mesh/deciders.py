@@ -1,4 +1,4 @@
-"""Who decided, from the name that a proxy gives to its verdict: the rule and its line, or the reason in words."""
+"""Finds what decided, from the name that a proxy gives to its verdict: a rule and its line, or a reason in words."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from weakref import WeakKeyDictionary
 
 from eastgate.authority import Authority
 from eastgate.engine.compiled import Program
-from eastgate.mesh.records import UNREACHABLE, Observed
+from eastgate.mesh.access_log import UNREACHABLE, Observation
 from eastgate.policy import REFUSED_HOST, REFUSED_SPELLING, Origin, rules_of
 from eastgate.settings import Settings
 from eastgate.targets.envoy.callers import Naming
 from eastgate.targets.envoy.decisions import name_of
 from eastgate.targets.envoy.fields import UNCLEAR
 
-__all__ = ["Decider", "Deciders", "caller_name", "handshake_problem"]
+__all__ = ["Decider", "Deciders", "caller_name", "describe_handshake"]
 
 _HANDSHAKES = (
     ("no_trust_bundle", "its certificate is of a trust domain that the mesh does not trust"),
@@ -36,7 +36,7 @@ _HANDSHAKES = (
 
 @dataclass(frozen=True, slots=True)
 class Decider:
-    """Who decided: a rule of a policy, or no rule, and then `text` says why so. `place` is file:line, where known."""
+    """The rule that decided; without a policy it was none, and `text` says why. `position` is file:line, if known."""
 
     text: str
     policy: str | None = None
@@ -45,24 +45,24 @@ class Decider:
     line: int | None = None
 
     @property
-    def place(self) -> str:
-        """Where it is written; empty where nobody knows."""
+    def position(self) -> str:
+        """Return file:line; empty where it is not known."""
         return f"{self.file}:{self.line}" if self.file is not None else ""
 
 
 class Deciders:
-    """Knows the rules of an authority by the names that proxies have for them."""
+    """Finds the rules of an authority by the names that proxies have for them."""
 
     def __init__(self) -> None:
         self._rules: WeakKeyDictionary[Program, dict[str, Origin]] = WeakKeyDictionary()
 
-    def of(self, seen: Observed, authority: Authority) -> Decider:
-        """Who decided what was observed. The rule may have gone since, and then only its name is known."""
-        return self.named(seen.workload, seen.who, authority, seen.detail)
+    def decider_of(self, observation: Observation, authority: Authority) -> Decider:
+        """Return what decided. The rule may have been removed since, and then only its name is known."""
+        return self.find(observation.workload, observation.who, authority, observation.detail)
 
-    def named(self, workload: str, who: str, authority: Authority, detail: str | None = None) -> Decider:
-        """The same, for the name of a verdict at a workload."""
-        origin = self._known(workload, authority).get(who)
+    def find(self, workload: str, who: str, authority: Authority, detail: str | None = None) -> Decider:
+        """Return what a verdict at a workload is named after."""
+        origin = self._rules_at(workload, authority).get(who)
         if origin is not None:
             span = origin.span
             return Decider(
@@ -72,21 +72,21 @@ class Deciders:
                 span.file if span else None,
                 span.line if span else None,
             )
-        policy, found, index = who.rpartition("#")
-        if found and index.isdigit():
+        policy, separator, index = who.rpartition("#")
+        if separator and index.isdigit():
             kind, _, rest = policy.partition("/")
             policy = f"{kind.partition('.')[0]}/{rest}"
             return Decider(f"{policy} rule {index}", policy, int(index))
-        return Decider(_words(who, detail))
+        return Decider(_describe_decider(who, detail))
 
-    def _known(self, workload: str, authority: Authority) -> dict[str, Origin]:
+    def _rules_at(self, workload: str, authority: Authority) -> dict[str, Origin]:
         if workload not in authority.world.workloads:
             return {}
         program = authority.engine.program(workload)
-        known = self._rules.get(program)
-        if known is None:
-            known = self._rules[program] = {name_of(origin, 0): origin for origin in _origins(program)}
-        return known
+        rules = self._rules.get(program)
+        if rules is None:
+            rules = self._rules[program] = {name_of(origin, 0): origin for origin in _origins(program)}
+        return rules
 
 
 def _origins(program: Program) -> Iterator[Origin]:
@@ -96,13 +96,13 @@ def _origins(program: Program) -> Iterator[Origin]:
                 yield from (rule.origin for rule in rules_of(stage))
 
 
-def _words(who: str, detail: str | None) -> str:
+def _describe_decider(who: str, detail: str | None) -> str:
     if who == "open":
         return "nothing is in the way"
     if who == UNREACHABLE:
         return "it was let in, and the application cannot be reached"
     if who == "handshake":
-        return f"TLS handshake: {handshake_problem(detail)}"
+        return f"TLS handshake: {describe_handshake(detail)}"
     if who == "encoded-slash":
         return "the path has an encoded slash or backslash"
     if who == "unfit-certificate":
@@ -115,8 +115,8 @@ def _words(who: str, detail: str | None) -> str:
         return "the path has characters as %XX that need not be, where it is compared with a pattern"
     if who == "cannot-be-enforced":
         return "closed: a policy here cannot be enforced"
-    if found := re.fullmatch(r"none-of-(\d+)", who):
-        number = int(found[1])
+    if unmatched := re.fullmatch(r"none-of-(\d+)", who):
+        number = int(unmatched[1])
         return (
             "no rule allows it"
             if number == 0
@@ -127,17 +127,17 @@ def _words(who: str, detail: str | None) -> str:
     return who.removeprefix("default/")
 
 
-def handshake_problem(reason: str | None) -> str:
-    """Why a handshake failed, in words. Envoy writes the names that its TLS library has for errors."""
-    written = reason or ""
+def describe_handshake(reason: str | None) -> str:
+    """Describe why a handshake failed. Envoy logs the names that its TLS library has for errors."""
+    error = reason or ""
     for mark, words in _HANDSHAKES:
-        if mark in written:
+        if mark in error:
             return words
-    return f"it failed ({written})" if written else "it failed"
+    return f"it failed ({error})" if error else "it failed"
 
 
 def caller_name(peer: str | None, settings: Settings) -> str:
-    """A caller as `--from` names it, by the identity that a proxy logged."""
+    """Return a caller as `--from` names it, by the identity that a proxy logged."""
     if peer is None or peer == "none":
         return "anonymous"
     account = Naming(settings).account(peer)

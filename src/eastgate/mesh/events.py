@@ -1,4 +1,4 @@
-"""What happens in a mesh, for whoever watches: a live view, a log, a test."""
+"""The events of a mesh, for those who watch it: a live view, a log, a test."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from eastgate.diagnostics import Diagnostic
-from eastgate.mesh.modes import Mode
-from eastgate.mesh.records import Observed
+from eastgate.mesh.access_log import Observation
+from eastgate.mesh.modes import PortMode
 
 __all__ = [
     "Broken",
     "Changes",
     "Decided",
     "Enforced",
-    "Event",
+    "MeshEvent",
     "NotEnforced",
     "Noted",
     "OnEvent",
@@ -26,7 +26,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """Every proxy has answered for what it was sent. Ports that are closed are told of before, by NotEnforced."""
+    """Every proxy has acknowledged what it was sent. Closed ports are reported before, by NotEnforced."""
 
     workloads: int
     policies: int
@@ -35,15 +35,17 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A proxy has decided. `number` is what `why` knows the decision by."""
+    """A proxy has decided. `why` finds the decision by its `number`."""
 
-    seen: Observed
+    observation: Observation
     number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What differs in the manifests, by name: policies, and what exists. What only moved to other lines is not here."""
+    """The names of policies and objects that differ in the manifests. Those that only moved to other lines are not
+    here.
+    """
 
     added: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
@@ -51,29 +53,27 @@ class Changes:
 
     @property
     def every(self) -> tuple[str, ...]:
-        """All of it, in order."""
         return tuple(sorted((*self.added, *self.changed, *self.removed)))
 
 
 @dataclass(frozen=True, slots=True)
 class Enforced:
-    """A change is in force everywhere. `touched` are the workloads whose proxies were told something new.
+    """A change is in force everywhere. `touched` are the workloads whose proxies got something new.
 
-    `modes` are the workloads that somebody gets in to now, or does not any more, though no rule is about them: the mode
-    before, None where the workload is new, and the mode now.
+    `modes` are the workloads whose mode changed, as (before, now); the former is None where the workload is new.
     """
 
     milliseconds: float
     touched: tuple[str, ...]
     changes: Changes = Changes()
-    modes: Mapping[str, tuple[Mode | None, Mode]] = field(default_factory=dict)
+    modes: Mapping[str, tuple[PortMode | None, PortMode]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class PartlyEnforced:
-    """A change is in force, but not all of it: ports in `closed` cannot enforce what they should, and let nobody in.
+    """A change is in force in part: ports in `closed` cannot enforce what they should, and refuse everybody.
 
-    `missing` names what a proxy has not accepted.
+    `missing` names the resources that a proxy has not accepted.
     """
 
     milliseconds: float
@@ -81,7 +81,7 @@ class PartlyEnforced:
     changes: Changes
     closed: tuple[str, ...]
     missing: tuple[str, ...]
-    modes: Mapping[str, tuple[Mode | None, Mode]] = field(default_factory=dict)
+    modes: Mapping[str, tuple[PortMode | None, PortMode]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class NotEnforced:
-    """A port is closed, because a policy cannot be enforced there or its proxy rejected it. `policies` are at fault."""
+    """A port was closed: a policy cannot be enforced there, or its proxy rejected it. `policies` are at fault."""
 
     workload: str
     port: int
@@ -103,11 +103,11 @@ class NotEnforced:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """Something that somebody may want to know."""
+    """Something else worth a line; `trouble` where somebody should do something about it."""
 
     message: str
     trouble: bool = False
 
 
-Event: TypeAlias = Ready | Decided | Enforced | PartlyEnforced | Broken | NotEnforced | Noted
-OnEvent: TypeAlias = Callable[[Event], None]
+MeshEvent: TypeAlias = Ready | Decided | Enforced | PartlyEnforced | Broken | NotEnforced | Noted
+OnEvent: TypeAlias = Callable[[MeshEvent], None]

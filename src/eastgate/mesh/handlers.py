@@ -1,4 +1,4 @@
-"""What commands can ask of a running mesh, over its control socket."""
+"""Answers what commands ask of a running mesh, over its control socket."""
 
 from __future__ import annotations
 
@@ -8,36 +8,40 @@ import binascii
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import asdict, fields
 
-from eastgate.mesh.calls import Call, make_calls
+from eastgate.mesh.access_log import Observation, find_record, read_line
+from eastgate.mesh.calls import CallResult, make_calls
 from eastgate.mesh.codes import NO_NUMBER
-from eastgate.mesh.events import Event
+from eastgate.mesh.event_text import EventText
+from eastgate.mesh.events import MeshEvent
 from eastgate.mesh.local.control import ControlFailed, Handler, Message
-from eastgate.mesh.loglines import observed, record_in
 from eastgate.mesh.mesh import LocalMesh
-from eastgate.mesh.records import Observed
 from eastgate.mesh.sites import Site, identity_of
-from eastgate.mesh.telling import Teller
-from eastgate.mesh.why import Explain, why
+from eastgate.mesh.why import Explain, explain_observation
 from eastgate.questions import Question, QuestionError
 
 __all__ = ["Handlers", "application_of", "status_of", "workload_to_json"]
 
-_QUEUED = 10_000
+_MOST_QUEUED = 10_000
 _LONGEST_CALL = 60.0
-_ASKED = frozenset(field.name for field in fields(Question)) - {"token", "certificate", "external_auth", "claims"}
+_QUESTION_FIELDS = frozenset(field.name for field in fields(Question)) - {
+    "token",
+    "certificate",
+    "external_auth",
+    "claims",
+}
 
 
 class Handlers:
-    """The answers of one mesh."""
+    """The handlers of one mesh."""
 
-    def __init__(self, mesh: LocalMesh, teller: Teller, explain: Explain, stop: Callable[[], None]) -> None:
+    def __init__(self, mesh: LocalMesh, event_text: EventText, explain: Explain, stop: Callable[[], None]) -> None:
         self._mesh = mesh
-        self._teller = teller
+        self._event_text = event_text
         self._explain = explain
         self._stop = stop
 
     def all(self) -> Mapping[str, Handler]:
-        """The handlers by the names under which they are asked for."""
+        """Return the handlers by the names under which they are asked for."""
         return {
             "call": self.call,
             "why": self.why,
@@ -48,20 +52,20 @@ class Handlers:
         }
 
     async def call(self, arguments: Message) -> Message:
-        """Make a call. What is wrong with the question is an answer too."""
+        """Make calls. An error in the question is an answer too."""
         question, body, timeout = _question(arguments), _body(arguments), _timeout(arguments)
         raw, explained, color = (bool(arguments.get(name)) for name in ("raw", "explain", "color"))
         try:
             made = await make_calls(self._mesh, question, body=body, raw=raw, timeout=timeout)
         except QuestionError as error:
             return {"failed": error.diagnostic.to_json()}
-        return {"calls": [self._told(one, explained, color) for one in made]}
+        return {"calls": [self._call_to_json(call, explained, color) for call in made]}
 
-    def _told(self, call: Call, explained: bool, color: bool) -> Message:
-        decision, called, seen = call.decision, call.called, call.seen
-        handshake = seen is not None and seen.level == "handshake"
-        made = seen is not None or called.status != 0  # else it is not known whether it was let in
-        told: Message = {
+    def _call_to_json(self, call: CallResult, explained: bool, color: bool) -> Message:
+        decision, called, observation = call.decision, call.called, call.observation
+        handshake = observation is not None and observation.level == "handshake"
+        made = observation is not None or called.status != 0  # else it is not known whether it was let in
+        message: Message = {
             "question": str(call.question),
             "at": call.at,
             "made": made,
@@ -70,27 +74,27 @@ class Handlers:
             "status": called.status,
             "error": called.error,
             "milliseconds": round(called.elapsed_ms, 3),
-            "proxy": self._teller.seen_to_json(seen) if seen is not None else None,
+            "proxy": self._event_text.observation_to_json(observation) if observation is not None else None,
             "engine": decision.to_json(),
             "agrees": call.agrees or handshake or not made,
-            "note": self._note(call, seen),
+            "note": self._describe_oddity(call, observation),
             "body": called.body.decode("utf-8", "replace"),
         }
         if explained:
-            told["explanation"] = None if handshake else self._explain(decision, color)
-        return told
+            message["explanation"] = None if handshake else self._explain(decision, color)
+        return message
 
-    def _note(self, call: Call, seen: Observed | None) -> str | None:
-        """What the verdicts alone do not tell."""
-        if seen is not None and seen.level == "handshake":
+    def _describe_oddity(self, call: CallResult, observation: Observation | None) -> str | None:
+        """Describe what the verdicts alone do not tell."""
+        if observation is not None and observation.level == "handshake":
             return "the handshake failed, so that no policy was asked"
-        if seen is None and call.called.status == 0:
+        if observation is None and call.called.status == 0:
             return f"the proxy logged no decision, so that nobody knows whether it was let in: {call.called.error}"
         workload, _, port = call.at.rpartition(":")
         closure = self._mesh.enforcement.closed.get((workload, int(port)))
         if closure is not None:
             return str(closure)
-        if seen is not None and seen.allowed and not call.answered:
+        if observation is not None and observation.allowed and not call.answered:
             came = call.called.error or f"the proxy answered {call.called.status} in its place"
             return f"the proxy let it through, and the application did not answer: {came}"
         return None
@@ -98,47 +102,48 @@ class Handlers:
     async def why(self, arguments: Message) -> Message:
         """Explain a line of a proxy's log, or the decision of a number; the last one where neither is given."""
         try:
-            found = why(self._asked_about(arguments.get("line"), arguments.get("number")), self._mesh.authority)
+            explanation = explain_observation(
+                self._find_observation(arguments.get("line"), arguments.get("number")), self._mesh.authority
+            )
         except QuestionError as error:
             return {"failed": error.diagnostic.to_json()}
         color = bool(arguments.get("color"))
-        return {"why": found.to_json(self._explain), "text": found.text(self._explain, color=color)}
+        return {"why": explanation.to_json(self._explain), "text": explanation.text(self._explain, color=color)}
 
-    def _asked_about(self, line: object, number: object) -> Observed:
+    def _find_observation(self, line: object, number: object) -> Observation:
         if isinstance(line, str):
-            return observed(record_in(line), line)
+            return read_line(find_record(line), line)
         history = self._mesh.history
-        found = history.find(number if isinstance(number, int) else None)
-        if found is None:
+        observation = history.find(number if isinstance(number, int) else None)
+        if observation is None:
             kept = history.kept
             way_out = f"there are {kept[0]} to {kept[1]}" if kept else "make a call first"
             what = f"no decision has the number {number}" if isinstance(number, int) else "nothing was decided yet"
             raise QuestionError(NO_NUMBER, what, way_out)
-        return found
+        return observation
 
     async def status(self, _arguments: Message) -> Message:
-        """Who is there, and what each proxy has."""
         return status_of(self._mesh)
 
     async def events(self, _arguments: Message) -> AsyncIterator[Message]:
-        """Everything that happens from now on. Who does not keep up misses some, and is told how many."""
-        waiting: asyncio.Queue[Event] = asyncio.Queue(_QUEUED)
+        """Yield every event from now on. A client that does not keep up misses some, and is told how many."""
+        waiting: asyncio.Queue[MeshEvent] = asyncio.Queue(_MOST_QUEUED)
         missed = 0
 
-        def heard(event: Event) -> None:
+        def enqueue(event: MeshEvent) -> None:
             nonlocal missed
             try:
                 waiting.put_nowait(event)
             except asyncio.QueueFull:
                 missed += 1
 
-        stop = self._mesh.listen(heard)
+        stop = self._mesh.listen(enqueue)
 
         async def items() -> AsyncIterator[Message]:
             nonlocal missed
             try:
                 while True:
-                    yield self._teller.to_json(await waiting.get())
+                    yield self._event_text.to_json(await waiting.get())
                     if missed:
                         yield {"event": "missed", "events": missed}
                         missed = 0
@@ -148,7 +153,7 @@ class Handlers:
         return items()
 
     async def metrics(self, _arguments: Message) -> Message:
-        """The metrics as Prometheus reads them."""
+        """Return the metrics in Prometheus' text format."""
         return {"text": self._mesh.metrics.text().decode()}
 
     async def stop(self, _arguments: Message) -> Message:
@@ -158,23 +163,27 @@ class Handlers:
 
 
 def status_of(mesh: LocalMesh) -> Message:
-    """The mesh as plain data."""
+    """Return the state of the mesh as plain data."""
     proxies = {proxy.node: proxy for proxy in mesh.server.proxies()}
     workloads = []
     for key in sorted(mesh.sites):
         proxy = proxies.get(key)
         connected = proxy.connected_since if proxy is not None else None
-        told = workload_to_json(mesh, mesh.sites[key])
-        told["proxy"] = {
+        workload = workload_to_json(mesh, mesh.sites[key])
+        workload["proxy"] = {
             "connected": connected.isoformat() if connected is not None else None,
             "accepted": proxy is not None and proxy.settled and not proxy.rejected,
             "rejected": [
-                {"name": one.name, "message": one.rejection.message, "policies": sorted(one.rejection.policies)}
-                for one in (proxy.rejected if proxy is not None else ())
-                if one.rejection is not None
+                {
+                    "name": resource.name,
+                    "message": resource.rejection.message,
+                    "policies": sorted(resource.rejection.policies),
+                }
+                for resource in (proxy.rejected if proxy is not None else ())
+                if resource.rejection is not None
             ],
         }
-        workloads.append(told)
+        workloads.append(workload)
     return {
         "name": mesh.options.name,
         "policies": len(mesh.authority.policies),
@@ -185,7 +194,6 @@ def status_of(mesh: LocalMesh) -> Message:
 
 
 def workload_to_json(mesh: LocalMesh, site: Site) -> Message:
-    """A workload and where it is."""
     workload = mesh.authority.world.workloads[site.workload]
     return {
         "workload": site.workload,
@@ -193,18 +201,18 @@ def workload_to_json(mesh: LocalMesh, site: Site) -> Message:
         "ports": {str(port): bound for port, bound in sorted(site.ports.items())},
         "applications": {str(port): application_of(site, port) for port in sorted(site.apps)},
         "identity": identity_of(workload, mesh.settings),
-        "policies": sorted(str(one.policy.ref) for one in mesh.authority.engine.attached(site.workload)),
+        "policies": sorted(str(attachment.policy.ref) for attachment in mesh.authority.engine.attached(site.workload)),
     }
 
 
 def application_of(site: Site, port: int) -> str:
-    """What answers at a port: an address of the user's, or the built-in application."""
+    """Return what answers at a port: an address of the user's, or `built-in`."""
     app = site.apps[port]
     return "built-in" if app.host.startswith("/") else f"{app.host}:{app.port}"
 
 
 def _question(arguments: Message) -> Question:
-    given = {name: value for name, value in arguments.items() if name in _ASKED and value is not None}
+    given = {name: value for name, value in arguments.items() if name in _QUESTION_FIELDS and value is not None}
     for name in ("source", "to"):
         if not isinstance(given.get(name), str):
             raise ControlFailed(f"a call has a `{name}`")

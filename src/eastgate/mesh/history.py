@@ -1,40 +1,64 @@
-"""The latest decisions of a mesh by number, for whoever saw one go by and wants to know why."""
+"""Keeps the latest decisions of a mesh by number, for `why`."""
 
 from __future__ import annotations
 
-from eastgate.mesh.records import Observed
-from eastgate.mesh.telling import Repeats
+from collections import OrderedDict
 
-__all__ = ["History"]
+from eastgate.mesh.access_log import Observation
+
+__all__ = ["History", "Repeats"]
 
 _KEPT = 10_000
+_KEPT_SOURCES = 10_000
 
 
 class History:
     """Numbers decisions from 1, and keeps the latest of them."""
 
     def __init__(self) -> None:
-        self._seen: dict[int, Observed] = {}
+        self._decisions: dict[int, Observation] = {}
         self._repeats = Repeats()
         self._count = 0
         self._last: int | None = None
 
-    def add(self, seen: Observed) -> int:
-        """Keep a decision; gives its number."""
+    def add(self, observation: Observation) -> int:
+        """Keep a decision; return its number."""
         self._count += 1
-        self._seen[self._count] = seen
-        if len(self._seen) > _KEPT:
-            del self._seen[next(iter(self._seen))]
-        if not self._repeats.is_one(seen):
+        self._decisions[self._count] = observation
+        if len(self._decisions) > _KEPT:
+            del self._decisions[next(iter(self._decisions))]
+        if not self._repeats.is_repeat(observation):
             self._last = self._count
         return self._count
 
-    def find(self, number: int | None) -> Observed | None:
-        """The decision of this number, or with None the last one; None where there is none such, or not any more."""
-        found = self._last if number is None else number
-        return self._seen.get(found) if found is not None else None
+    def find(self, number: int | None) -> Observation | None:
+        """Return the decision of this number, or with None the last one; None where there is none, or not any more."""
+        key = self._last if number is None else number
+        return self._decisions.get(key) if key is not None else None
 
     @property
     def kept(self) -> tuple[int, int] | None:
-        """The first and the last number that there is; None where there is none."""
-        return (next(iter(self._seen)), self._count) if self._seen else None
+        """Return the first and the last number that is kept; None where there is none."""
+        return (next(iter(self._decisions)), self._count) if self._decisions else None
+
+
+class Repeats:
+    """Recognizes records of connections whose requests were reported, so that each call is reported once."""
+
+    def __init__(self) -> None:
+        self._sources: OrderedDict[str, None] = OrderedDict()
+
+    def is_repeat(self, observation: Observation) -> bool:
+        """Return whether this is the connection record of a call whose requests were already reported."""
+        if observation.source is None:
+            return False
+        if observation.level == "request":
+            self._sources[observation.source] = None
+            while len(self._sources) > _KEPT_SOURCES:
+                self._sources.popitem(last=False)
+            return False
+        return (
+            observation.level == "connection"
+            and observation.allowed
+            and self._sources.pop(observation.source, 0) is None
+        )

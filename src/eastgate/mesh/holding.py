@@ -1,8 +1,8 @@
-"""What stays in force though it is not written any more: it may be that a file is just being saved.
+"""Keeps in force what vanished from the manifests for a moment: a file may just be being saved.
 
-Who saves a file in place empties it first, and who replaces one may remove it first. Read at that moment, its policies
-would seem to be removed, and what they close would be open. So what is in a file that is being written stays as it was,
-and what is gone counts as removed when it has been gone for a while. What is removed and can only have let somebody in
+Saving in place empties a file first, and replacing one may remove it first. Read at that moment, its policies would
+seem to be removed, and what they close would be open. So what is in a file that is being written stays as it was, and
+what is gone counts as removed once it has been gone for a while. A removed policy that can only have allowed something
 counts at once.
 """
 
@@ -22,14 +22,14 @@ from eastgate.policy import AllowAny, Layer, PolicyRef, rules_of
 from eastgate.sources import Document
 from eastgate.world import WorldObject
 
-__all__ = ["Holding", "file_of", "only_lets_in"]
+__all__ = ["Holding", "file_of", "find_only_allowing"]
 
-_Rejected = tuple[Document, list[Diagnostic]]
+_RejectedDocument = tuple[Document, list[Diagnostic]]
 _T = TypeVar("_T")
 
 
 class Holding:
-    """Remembers since when what is in force is gone from the files."""
+    """Remembers since when something that is in force is gone from the files."""
 
     def __init__(self) -> None:
         self._gone: dict[Hashable, float] = {}
@@ -38,94 +38,99 @@ class Holding:
         self,
         before: Manifests,
         after: Manifests,
-        written: Collection[str],
+        unfinished: Collection[str],
         now: float,
-        lets_in: Callable[[Manifests, Collection[PolicyRef]], Collection[PolicyRef]],
+        only_allowing: Callable[[Manifests, Collection[PolicyRef]], Collection[PolicyRef]],
     ) -> float | None:
-        """Put back into `after` what of `before` stays; tells how long to wait before looking again, if at all.
+        """Put back into `after` what of `before` stays in force; return the seconds until the next read, if one is due.
 
-        `written` are the files that are being written. `lets_in` tells which of the policies that are gone can only
-        have let somebody in.
+        `unfinished` are the files that are being written. `only_allowing` returns those of the removed policies that
+        can only have allowed something.
         """
-        after.policies = _as_before(before.policies, after.policies, written, _of_policy)
-        after.rejected = _as_before(before.rejected, after.rejected, written, _of_rejected)
-        after.objects = _as_before(before.objects, after.objects, written, _of_object)
-        there = {*_keys(after)}
-        gone = _keys(before) - there
+        after.policies = _restore(before.policies, after.policies, unfinished, _key_of_policy)
+        after.rejected = _restore(before.rejected, after.rejected, unfinished, _key_of_rejected)
+        after.objects = _restore(before.objects, after.objects, unfinished, _key_of_object)
+        present = {*_keys(after)}
+        gone = _keys(before) - present
         refs = [key for key in gone if isinstance(key, PolicyRef)]
-        gone -= {*lets_in(after, refs)} if refs else set()
+        gone -= {*only_allowing(after, refs)} if refs else set()
         self._gone = {key: self._gone.get(key, now) for key in gone}
         held = {key for key, since in self._gone.items() if now - since < SETTLING}
         if not held:
             return None
-        after.policies = [*after.policies, *(one for one in before.policies if one.ref in held)]
-        after.rejected = [*after.rejected, *(one for one in before.rejected if _of_rejected(one)[0] in held)]
-        after.objects = _in_order(before.objects, after.objects, held)
+        after.policies = [*after.policies, *(policy for policy in before.policies if policy.ref in held)]
+        after.rejected = [
+            *after.rejected,
+            *(rejected for rejected in before.rejected if _key_of_rejected(rejected)[0] in held),
+        ]
+        after.objects = _restore_objects(before.objects, after.objects, held)
         return SETTLING - (now - min(self._gone[key] for key in held))
 
 
 def _keys(manifests: Manifests) -> set[Hashable]:
-    refs = {one.ref for one in manifests.demanded}
-    return {*refs, *(one.id for one in manifests.objects)}
+    refs = {policy.ref for policy in manifests.demanded}
+    return {*refs, *(obj.id for obj in manifests.objects)}
 
 
-def _of_policy(policy: Policy) -> tuple[Hashable, Span | None]:
+def _key_of_policy(policy: Policy) -> tuple[Hashable, Span | None]:
     return policy.ref, policy.span
 
 
-def _of_rejected(one: _Rejected) -> tuple[Hashable, Span | None]:
-    return dialects.reject(*one).ref, one[0].span
+def _key_of_rejected(rejected: _RejectedDocument) -> tuple[Hashable, Span | None]:
+    return dialects.reject(*rejected).ref, rejected[0].span
 
 
-def _of_object(one: WorldObject) -> tuple[Hashable, Span | None]:
-    return one.id, one.span
+def _key_of_object(obj: WorldObject) -> tuple[Hashable, Span | None]:
+    return obj.id, obj.span
 
 
-def _as_before(
-    before: list[_T], after: list[_T], written: Collection[str], of: Callable[[_T], tuple[Hashable, Span | None]]
+def _restore(
+    before: list[_T], after: list[_T], unfinished: Collection[str], of: Callable[[_T], tuple[Hashable, Span | None]]
 ) -> list[_T]:
-    """Return what is there now, with what was in these files before in the place of what is in them now."""
-    if not written:
+    """Replace what was read from unfinished files by what was read from them before."""
+    if not unfinished:
         return after
-    rest = [one for one in after if file_of(of(one)[1]) not in written]
-    there = {of(one)[0] for one in rest}
-    return [*rest, *(one for one in before if file_of(of(one)[1]) in written and of(one)[0] not in there)]
+    rest = [entry for entry in after if file_of(of(entry)[1]) not in unfinished]
+    present = {of(entry)[0] for entry in rest}
+    return [*rest, *(entry for entry in before if file_of(of(entry)[1]) in unfinished and of(entry)[0] not in present)]
 
 
-def _in_order(before: list[WorldObject], after: list[WorldObject], held: Collection[Hashable]) -> list[WorldObject]:
-    """Return the objects in the order that they had: then nothing differs where nothing but the held ones is gone."""
-    now = {one.id: one for one in after}
-    kept = [now.pop(one.id, one) for one in before if one.id in now or one.id in held]
+def _restore_objects(
+    before: list[WorldObject], after: list[WorldObject], held: Collection[Hashable]
+) -> list[WorldObject]:
+    """Put held objects back in their former order, so that nothing differs where nothing but them is gone."""
+    now = {obj.id: obj for obj in after}
+    kept = [now.pop(obj.id, obj) for obj in before if obj.id in now or obj.id in held]
     return [*kept, *now.values()]
 
 
 def file_of(span: Span | None) -> str | None:
-    """The file that something was read from, as files are watched."""
+    """Return the absolute path of the file that something was read from."""
     return os.path.abspath(span.file) if span is not None else None
 
 
-def only_lets_in(before: Authority, after: Authority, refs: Iterable[PolicyRef]) -> set[PolicyRef]:
-    """Those of some policies, gone in `after`, without which less is allowed wherever they applied.
+def find_only_allowing(before: Authority, after: Authority, refs: Iterable[PolicyRef]) -> set[PolicyRef]:
+    """Return those of the policies removed in `after` without which less is allowed wherever they applied.
 
-    That is so where all that they had was rules that allow, in a place that has others that do.
+    That is so where all of their rules allow, in stages that have other rules that do.
     """
     wanted = {*refs}
-    found: set[PolicyRef] = set()
+    narrowing: set[PolicyRef] = set()
     for workload in before.world.workloads:
-        here = {one.policy.ref for one in before.engine.attached(workload)} & wanted
+        here = {attachment.policy.ref for attachment in before.engine.attached(workload)} & wanted
         if here and workload in after.world.workloads:
             layers, left = before.engine.program(workload).layers, after.engine.program(workload).layers
-            narrower = _places(layers) <= _places(left)
+            narrower = _stage_keys(layers) <= _stage_keys(left)
             sure = {ref for ref in here if narrower and _only_allows(layers, ref)}
-            found |= sure
+            narrowing |= sure
             wanted -= here - sure
-    return found & wanted
+    return narrowing & wanted
 
 
-def _places(layers: Iterable[Layer]) -> set[Hashable]:
-    """The kinds of stages that requests pass."""
+def _stage_keys(layers: Iterable[Layer]) -> set[Hashable]:
+    """Return what identifies each stage that requests pass."""
     return {
-        (layer.name, number, chain.scope, type(stage), stage.name)
+        (layer.at, number, chain.scope, type(stage), stage.name)
         for layer in layers
         for number, chain in enumerate(layer.chains)
         for stage in chain.stages
@@ -133,7 +138,7 @@ def _places(layers: Iterable[Layer]) -> set[Hashable]:
 
 
 def _only_allows(layers: Iterable[Layer], ref: PolicyRef) -> bool:
-    """Whether it has rules, and all of them are of lists of which any one allows."""
+    """Return whether a policy has rules, and all of them are in stages of which any rule allows."""
     stages = [stage for layer in layers for chain in layer.chains for stage in chain.stages]
     chosen = any(ref in chain.chosen_by for layer in layers for chain in layer.chains)
     theirs = [stage for stage in stages if any(rule.origin.policy == ref for rule in rules_of(stage))]

@@ -1,4 +1,4 @@
-"""Decisions and their policies as metrics, beside those of the control plane."""
+"""Counts decisions and closed ports for Prometheus, beside the metrics of the control plane."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Collection
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from eastgate.mesh.access_log import Observation, rule_of
 from eastgate.mesh.closures import Closure
-from eastgate.mesh.records import Observed, rule_of
 
 __all__ = ["MeshMetrics"]
 
 
 class MeshMetrics:
-    """What the proxies decided, what the control plane did, in Prometheus' words."""
+    """The metrics of a mesh."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
@@ -52,17 +52,16 @@ class MeshMetrics:
             "eastgate_svid_renewal_failures", "Certificates that could not be renewed.", registry=registry
         )
 
-    def count(self, seen: Observed) -> None:
-        """One more decision."""
-        policy, rule = rule_of(seen.decision)
-        verdict = "allow" if seen.allowed else "deny"
-        labels = (seen.workload, str(seen.port), seen.level, verdict, policy or seen.who)
+    def count(self, observation: Observation) -> None:
+        policy, rule = rule_of(observation.decision)
+        verdict = "allow" if observation.allowed else "deny"
+        labels = (observation.workload, str(observation.port), observation.level, verdict, policy or observation.who)
         self._decisions.labels(*labels, "" if rule is None else str(rule)).inc()
-        for audit in seen.audit:
+        for audit in observation.audit:
             policy, rule = rule_of(audit)
             if policy is not None:
                 would = "allow" if audit.startswith("200:") else "deny"
-                self._audits.labels(seen.workload, str(seen.port), would, policy, str(rule)).inc()
+                self._audits.labels(observation.workload, str(observation.port), would, policy, str(rule)).inc()
 
     def not_enforced(self, closures: Collection[Closure]) -> None:
         """Set which ports are closed now, and because of which policies."""
@@ -73,5 +72,5 @@ class MeshMetrics:
                 self._not_enforced.labels(closure.workload, str(closure.port), policy).set(1)
 
     def text(self) -> bytes:
-        """All of it, to be scraped."""
+        """Return all metrics in Prometheus' text format."""
         return generate_latest(self._registry)

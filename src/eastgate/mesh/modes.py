@@ -1,4 +1,4 @@
-"""Who gets in where no rule is about them: the mode of a workload, by the names that `get` has for it."""
+"""Computes the mode of a port: what happens to callers that no rule is about, by the names that `get` has for it."""
 
 from __future__ import annotations
 
@@ -7,57 +7,57 @@ from collections.abc import Iterable, Mapping
 
 from eastgate.policy import ALWAYS, NEVER, AllowAny, AskAll, Deny, Effect, FirstMatch, Layer, Observe, Stage
 
-__all__ = ["Mode", "changed_modes", "mode_of"]
+__all__ = ["PortMode", "changed_modes", "mode_of"]
 
 
-class Mode(enum.StrEnum):
-    """From the widest to the narrowest."""
+class PortMode(enum.StrEnum):
+    """The modes from the widest to the narrowest."""
 
     OPEN = "open"  # nothing can deny anybody anything
     OPEN_EXCEPT = "open-except"  # what no rule denies is allowed
     ALLOW_LIST = "allow-list"  # what no rule allows is denied
 
 
-_ORDER = list(Mode)
+_ORDER = list(PortMode)
 
 
-def mode_of(layers: Iterable[Layer]) -> Mode:
-    """The narrowest mode of some layers: ALL of them must allow."""
+def mode_of(layers: Iterable[Layer]) -> PortMode:
+    """Return the narrowest mode of some layers: ALL of them must allow."""
     stages = (stage for layer in layers for chain in layer.chains for stage in chain.stages)
-    return max(map(_mode, stages), key=_ORDER.index, default=Mode.OPEN)
+    return max(map(_mode, stages), key=_ORDER.index, default=PortMode.OPEN)
 
 
 def changed_modes(
-    workload: str, before: Mapping[int, Mode] | None, now: Mapping[int, Mode]
-) -> dict[str, tuple[Mode | None, Mode]]:
-    """The modes of a workload's ports that are others than before: by its name where all ports have changed alike.
+    workload: str, before: Mapping[int, PortMode] | None, now: Mapping[int, PortMode]
+) -> dict[str, tuple[PortMode | None, PortMode]]:
+    """Return the modes of a workload's ports that changed, as (before, now): by its name where all ports changed alike.
 
-    Of a new workload it is told what is not closed to whom no rule lets in.
+    Of a new workload only ports that are not allow-lists are reported.
     """
     was = before or {}
-    found = {
+    changed = {
         port: (was.get(port), mode)
         for port, mode in now.items()
-        if mode is not was.get(port) and (port in was or mode is not Mode.ALLOW_LIST)
+        if mode is not was.get(port) and (port in was or mode is not PortMode.ALLOW_LIST)
     }
-    if len(found) == len(now) and len(set(found.values())) == 1:
-        return {workload: next(iter(found.values()))}
-    return {f"{workload}:{port}": modes for port, modes in found.items()}
+    if len(changed) == len(now) and len(set(changed.values())) == 1:
+        return {workload: next(iter(changed.values()))}
+    return {f"{workload}:{port}": modes for port, modes in changed.items()}
 
 
-def _mode(stage: Stage) -> Mode:
+def _mode(stage: Stage) -> PortMode:
     match stage:
         case Observe() | Deny(rules=()) | AskAll(asks=()):
-            return Mode.OPEN
+            return PortMode.OPEN
         case AllowAny(rules=rules):
-            return Mode.OPEN if any(rule.when == ALWAYS for rule in rules) else Mode.ALLOW_LIST
+            return PortMode.OPEN if any(rule.when == ALWAYS for rule in rules) else PortMode.ALLOW_LIST
         case Deny(rules=rules):
             if all(rule.when == NEVER for rule in rules):
-                return Mode.OPEN
-            return Mode.ALLOW_LIST if any(rule.when == ALWAYS for rule in rules) else Mode.OPEN_EXCEPT
+                return PortMode.OPEN
+            return PortMode.ALLOW_LIST if any(rule.when == ALWAYS for rule in rules) else PortMode.OPEN_EXCEPT
         case AskAll():
-            return Mode.OPEN_EXCEPT
+            return PortMode.OPEN_EXCEPT
         case FirstMatch(otherwise=Effect.DENY):
-            return Mode.ALLOW_LIST
+            return PortMode.ALLOW_LIST
         case FirstMatch(steps=steps):
-            return Mode.OPEN_EXCEPT if any(step.effect is Effect.DENY for step in steps) else Mode.OPEN
+            return PortMode.OPEN_EXCEPT if any(step.effect is Effect.DENY for step in steps) else PortMode.OPEN

@@ -16,27 +16,27 @@ from typing import Any
 
 from eastgate.mesh.deciders import caller_name
 from eastgate.mesh.enforcement import Enforcement
-from eastgate.mesh.events import Enforced, Event, Noted, OnEvent, PartlyEnforced, Ready
+from eastgate.mesh.events import Enforced, MeshEvent, Noted, OnEvent, PartlyEnforced, Ready
 from eastgate.policy import Request
 from eastgate.policy.spiffe import spiffe_problem, trust_domain_of
 from eastgate.questions import Question, QuestionError, arrivals
 from eastgate.targets.envoy import Caller
 from eastgate.xds.values import noted_values
 
-__all__ = ["OpenRequests"]
+__all__ = ["OpenRequestMonitor"]
 
-_UPTAKE = 1.0  # seconds from a proxy's word that it took a change until all of its threads decide by it, at most
-_CLOSING = 3.0  # seconds that a proxy is given to close connections, before it is told once more
+_UPTAKE = 1.0  # seconds after its ACK until all threads of a proxy decide by a change, at most
+_CLOSING = 3.0  # seconds for a proxy to close connections, before it is asked again
 _REMEMBERED = 100_000
-_DECIDED_BY = ("peer", "source", "token", "method", "host", "path", "asked")
-_CLOCK_SET = 0.5  # seconds; more, and somebody has set the clock: what began when is not known any more
+_FIELDS = ("peer", "source", "token", "method", "host", "path", "asked")
+_CLOCK_JUMP = 0.5  # seconds; more, and somebody has set the clock: what began when is not known any more
 
 
 @dataclass(frozen=True, slots=True)
 class _Settled:
-    """Since when a proxy has decided by what is in force, and the number of the change that brought it.
+    """When a proxy began to decide by the policies in force, and the number of the change that brought them.
 
-    `clock` is how far the clock of the day, by which requests begin, was ahead of one that nobody sets.
+    `clock` is the offset of the wall clock, by which requests begin, from the monotonic one.
     """
 
     change: int
@@ -44,8 +44,8 @@ class _Settled:
     clock: float
 
 
-class OpenRequests:
-    """Knows which requests a proxy has decided by older policies than those in force, and decides them again."""
+class OpenRequestMonitor:
+    """Finds requests that a proxy decided by older policies than those in force, and decides them again."""
 
     def __init__(self, enforcement: Enforcement, on_event: OnEvent) -> None:
         self._enforcement = enforcement
@@ -54,8 +54,8 @@ class OpenRequests:
         self._ended: dict[tuple[str, int, Caller], float] = {}
         self._still_allowed: set[int] = set()
 
-    def heard(self, event: Event) -> None:
-        """Note that proxies have settled."""
+    def on_event(self, event: MeshEvent) -> None:
+        """Note which proxies have settled."""
         match event:
             case Ready():
                 nodes = tuple(self._enforcement.sites)
@@ -63,26 +63,26 @@ class OpenRequests:
                 nodes = touched
             case _:
                 return
-        changes, now, clock = self._enforcement.changes, time.time(), _clock()
+        changes, now, clock = self._enforcement.changes, time.time(), _clock_offset()
         self._settled.update({node: _Settled(changes[node], now, clock) for node in nodes})
 
-    def record(self, record: Mapping[str, Any]) -> None:
-        """Take a line of a proxy's log; those that are not about an open request are none of ours."""
-        if record.get("eastgate") != "open" or not str(record.get("decision") or "").startswith("200:"):
+    def on_record(self, on_record: Mapping[str, Any]) -> None:
+        """Take a record of a proxy's log, and end the request if it is open and no longer allowed."""
+        if on_record.get("eastgate") != "open" or not str(on_record.get("decision") or "").startswith("200:"):
             return
-        node, port, began = str(record["workload"]), int(record["port"]), float(record["began"])
-        if node not in self._enforcement.sites or self._decided_by_what_is_in_force(node, began):
+        node, port, began = str(on_record["workload"]), int(on_record["port"]), float(on_record["began"])
+        if node not in self._enforcement.sites or self._is_current(node, began):
             return
         plan = self._enforcement.plan(node, port)
-        said = (node, port, self._enforcement.changes[node], *(record.get(one) for one in _DECIDED_BY))
-        if plan.requests is None or hash(said) in self._still_allowed:
+        fingerprint = (node, port, self._enforcement.changes[node], *(on_record.get(field) for field in _FIELDS))
+        if plan.requests is None or hash(fingerprint) in self._still_allowed:
             return
-        if self._allowed(record, node, port):
+        if self._allowed(on_record, node, port):
             if len(self._still_allowed) >= _REMEMBERED:
                 self._still_allowed.clear()
-            self._still_allowed.add(hash(said))
+            self._still_allowed.add(hash(fingerprint))
             return
-        peer = _peer(record)
+        peer = _peer(on_record)
         caller = plan.connect.cell(peer)
         ended = self._ended.get((node, port, caller))
         now = time.time()
@@ -98,45 +98,45 @@ class OpenRequests:
             )
         )
 
-    def _decided_by_what_is_in_force(self, node: str, began: float) -> bool:
+    def _is_current(self, node: str, began: float) -> bool:
         settled = self._settled.get(node)
         if settled is None or settled.change != self._enforcement.changes[node]:
             return False
-        return began > settled.at + _UPTAKE and abs(_clock() - settled.clock) < _CLOCK_SET
+        return began > settled.at + _UPTAKE and abs(_clock_offset() - settled.clock) < _CLOCK_JUMP
 
-    def _allowed(self, record: Mapping[str, Any], node: str, port: int) -> bool:
+    def _allowed(self, on_record: Mapping[str, Any], node: str, port: int) -> bool:
         """Decide by the policies in force. What the proxy did not note when the request began is unknown."""
         authority = self._enforcement.authority
         workload = authority.world.workloads[node]
-        source = str(record.get("source") or "")
+        source = str(on_record.get("source") or "")
         question = Question(
-            source=caller_name(_peer(record) or self._claimed(record), authority.settings),
+            source=caller_name(_peer(on_record) or self._claimed(on_record), authority.settings),
             to=f"pod:{workload.namespace}/{workload.name}",
             port=port,
-            method=record.get("method"),
-            path=record.get("path"),
-            host=record.get("host"),
+            method=on_record.get("method"),
+            path=on_record.get("path"),
+            host=on_record.get("host"),
             source_ip=source.rpartition(":")[0].strip("[]") or None,
         )
         try:
             request = arrivals(question, authority.world, authority.settings)[0].request
         except QuestionError:
             return False
-        request = Request({**request.values, **noted_values(str(record.get("asked") or ""))}, request.answers)
+        request = Request({**request.values, **noted_values(str(on_record.get("asked") or ""))}, request.answers)
         return bool(authority.engine.decide(node, request) & 1)
 
-    def _claimed(self, record: Mapping[str, Any]) -> str | None:
-        """Whom a token names, of callers without a certificate."""
-        tokens, claimed = self._enforcement.tokens, str(record.get("token") or "")
+    def _claimed(self, on_record: Mapping[str, Any]) -> str | None:
+        """Return the identity that a token names, for callers without a certificate."""
+        tokens, claimed = self._enforcement.tokens, str(on_record.get("token") or "")
         if tokens is None or spiffe_problem(claimed) is not None:
             return None
         return claimed if trust_domain_of(claimed) == tokens.trust_domain else None
 
 
-def _clock() -> float:
+def _clock_offset() -> float:
     return time.time() - time.monotonic()
 
 
-def _peer(record: Mapping[str, Any]) -> str | None:
-    peer = record.get("peer")
+def _peer(on_record: Mapping[str, Any]) -> str | None:
+    peer = on_record.get("peer")
     return None if peer in (None, "none") else str(peer)

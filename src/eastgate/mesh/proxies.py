@@ -1,4 +1,4 @@
-"""The processes of a mesh: an Envoy beside each workload, and the built-in application where the user names none."""
+"""Runs the processes of a mesh: an Envoy beside each workload, and a built-in application by default."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AT_ONCE = 4  # Envoys that are started together
 
 
 class Proxies:
-    """Starts and stops what a mesh consists of."""
+    """Starts and stops the Envoys and the built-in applications of a mesh."""
 
     def __init__(
         self,
@@ -44,8 +44,8 @@ class Proxies:
         self._supervisors: dict[str, Supervisor] = {}
         self._echoes: dict[tuple[str, int], EchoServer] = {}
 
-    async def app(self, workload: str, port: int) -> Address:
-        """The built-in application of a port, started where it does not run yet."""
+    async def start_app(self, workload: str, port: int) -> Address:
+        """Return the address of the built-in application of a port; start it where it does not run yet."""
         path = self._rundir.socket(f"app {workload} {port}")
         if (workload, port) not in self._echoes:
             echo = self._echoes[workload, port] = EchoServer(path, workload, port)
@@ -53,16 +53,16 @@ class Proxies:
         return Address(path)
 
     async def run(self, nodes: Mapping[str, object]) -> None:
-        """Have an Envoy for each of these workloads, and for no other."""
+        """Run an Envoy for each of these workloads, and for no other."""
         await asyncio.gather(*(self._stop(node) for node in set(self._supervisors) - set(nodes)))
-        for unused in [one for one in self._echoes if one[0] not in nodes]:
+        for unused in [key for key in self._echoes if key[0] not in nodes]:
             await self._echoes.pop(unused).stop()
         slots = asyncio.Semaphore(_AT_ONCE)
 
         async def start(node: str) -> None:
             async with slots:
                 supervisor = Supervisor(
-                    lambda: self._launch(node), on_restart=self._restarted, on_give_up=self._gave_up
+                    lambda: self._launch(node), on_restart=self._on_restart, on_give_up=self._on_give_up
                 )
                 self._supervisors[node] = supervisor
                 await supervisor.start()
@@ -70,12 +70,11 @@ class Proxies:
         await asyncio.gather(*(start(node) for node in nodes if node not in self._supervisors))
 
     def process(self, node: str) -> EnvoyProcess | None:
-        """The Envoy of a workload."""
+        """Return the running Envoy of a workload."""
         supervisor = self._supervisors.get(node)
         return supervisor.process if supervisor is not None else None
 
     async def stop(self) -> None:
-        """Stop everything."""
         await asyncio.gather(*(self._stop(node) for node in list(self._supervisors)))
         await asyncio.gather(*(echo.stop() for echo in self._echoes.values()))
 
@@ -84,7 +83,7 @@ class Proxies:
         await self._supervisors.pop(node).stop()
 
     async def _launch(self, node: str) -> EnvoyProcess:
-        """A new Envoy gets a new token; the old one is worth nothing any more."""
+        """Start an Envoy with a new token, which revokes the old one."""
         start = bootstrap(
             node,
             self._rundir.socket("control-plane"),
@@ -99,11 +98,11 @@ class Proxies:
             guard=self._guard,
         )
 
-    def _restarted(self, restart: Restart) -> None:
+    def _on_restart(self, restart: Restart) -> None:
         self._metrics.restarts.inc()
         self._on_event(
             Noted(f"the Envoy of {restart.node} ended (code {restart.exit_code}) and is started again", True)
         )
 
-    def _gave_up(self, failure: EnvoyGaveUp) -> None:
+    def _on_give_up(self, failure: EnvoyGaveUp) -> None:
         self._on_event(Noted(printable(str(failure)), trouble=True))

@@ -19,9 +19,9 @@ from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.dialects import Policy
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.events import Broken, Changes, Noted
-from eastgate.mesh.holding import Holding, file_of, only_lets_in
+from eastgate.mesh.holding import Holding, file_of, find_only_allowing
 from eastgate.mesh.local.rest import is_being_written
-from eastgate.mesh.local.watching import Mark, changes, marks
+from eastgate.mesh.local.watching import FileStamp, stamps, watch_changes
 from eastgate.mesh.mesh import LocalMesh, unread_at_workloads
 from eastgate.policy import PolicyRef
 from eastgate.printable import printable
@@ -34,14 +34,15 @@ from eastgate.world import ObjectId, World
 
 __all__ = ["Difference", "ManifestFiles", "Reloading", "difference"]
 
-_LOOKING = 0.05  # seconds, after which the files are being watched
-_AGAIN, _LATER = 0.05, 1.0  # seconds between looks at a file that is being written
-_LONG = 2.0  # seconds, after which people want to know what is waited for
-_OLDEST = 5.0  # seconds; a file that was changed longer ago was put there by a rename, or the clock was set
+_WATCH_DELAY = 0.05  # seconds, after which the files are being watched
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0  # seconds between looks at a file that is being written
+_LONGEST_RETRY = 30.0  # seconds, at most, between tries to enforce a change that failed
+_LONG_WAIT = 2.0  # seconds, after which people want to know what is waited for
+_OLDEST_SAVE = 5.0  # seconds; a file that was changed longer ago was put there by a rename, or the clock was set
 
 
 class ManifestFiles:
-    """Files and folders of manifests, and what of them is in force."""
+    """Files and folders of manifests, and the manifests of them that are in force."""
 
     def __init__(
         self,
@@ -58,108 +59,111 @@ class ManifestFiles:
         self._strict = strict
         self._unread = unread
         self.in_force = Manifests()
-        self._rested: dict[str, Mark] = {}
+        self._rested: dict[str, FileStamp] = {}
 
     def read(self, settings: Settings) -> Authority:
-        """The authority on what is written now, to be enforced; policies with errors close what they target.
+        """Load the manifests as they are now, to be enforced; policies with errors close what they target.
 
         Raises ManifestError where something else has errors, and with `strict` where anything has.
         """
-        rested = marks(self.watched, self.bounds)
-        manifests = self.look(settings)
+        rested = stamps(self.watched, self.bounds)
+        manifests = self.read_now(settings)
         authority = self.authority(manifests)
         self.in_force, self._rested = manifests, rested
         return authority
 
     def authority(self, manifests: Manifests) -> Authority:
-        """The authority on some manifests. Raises ManifestError where `unread` says so of what is not read."""
+        """Build an authority. Raises ManifestError where objects that are not read forbid it (`unread`)."""
         authority = Authority(manifests, strict=self._strict or bool(manifests.unsure), unread=self._unread)
         self.check_unread(authority.world, manifests)
         return authority
 
     def check_unread(self, world: World, manifests: Manifests) -> None:
         """Raises ManifestError where nothing is to be enforced because of what is not read."""
-        found = unread_at_workloads(world, manifests.unread)
-        if standing(found, self._unread, allowed=True) is Standing.UNDECIDED:
-            message = f"what would be enforced may be too wide: {'; '.join(told(found))}"
+        unconsidered = unread_at_workloads(world, manifests.unread)
+        if standing(unconsidered, self._unread, allowed=True) is Standing.UNDECIDED:
+            message = f"what would be enforced may be too wide: {'; '.join(told(unconsidered))}"
             raise ManifestError([Diagnostic(NOT_CONSIDERED, message, None, "--unread warn enforces what is read")])
 
     def is_usable(self, manifests: Manifests) -> bool:
-        """Whether something of what is written can be enforced."""
+        """Return whether anything of these manifests can be enforced."""
         return not (manifests.reporter.errors if self._strict or manifests.unsure else manifests.strays)
 
-    def look(self, settings: Settings) -> Manifests:
-        """What is written now, good or not."""
+    def read_now(self, settings: Settings) -> Manifests:
+        """Read the manifests as they are now, valid or not."""
         return read_manifests(self.paths, settings, bounds=self.bounds)
 
-    def look_at_rest(self, settings: Settings) -> Look:
-        """What is written now, and what of that is not to be relied on."""
-        before = marks(self.watched, self.bounds)
-        written = {path for path, mark in before.items() if self._rested.get(path) != mark and is_being_written(path)}
-        manifests = self.look(settings)
-        after = marks(self.watched, self.bounds)
-        written |= {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
-        said = {*_files(self.in_force)}
-        emptied = {path for path, (_, _, size, _, _) in after.items() if size == 0 and path in said}
-        known = before.keys() | after.keys() | self._rested.keys()
-        self._rested = {path: mark for path, mark in after.items() if path not in written}
-        rendered = bool(written) and any(file not in known for file in (*said, *_files(manifests)))
-        return Look(manifests, frozenset(written), frozenset(emptied - written), rendered)
+    def read_at_rest(self, settings: Settings) -> ManifestReading:
+        """Read the manifests as they are now, and note which files are unreliable: being written, or emptied."""
+        before = stamps(self.watched, self.bounds)
+        unfinished = {
+            path for path, stamp in before.items() if self._rested.get(path) != stamp and is_being_written(path)
+        }
+        manifests = self.read_now(settings)
+        after = stamps(self.watched, self.bounds)
+        unfinished |= {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+        files_in_force = {*_files(self.in_force)}
+        emptied = {path for path, (_, _, size, _, _) in after.items() if size == 0 and path in files_in_force}
+        stamped = before.keys() | after.keys() | self._rested.keys()
+        self._rested = {path: stamp for path, stamp in after.items() if path not in unfinished}
+        rendered = bool(unfinished) and any(file not in stamped for file in (*files_in_force, *_files(manifests)))
+        return ManifestReading(manifests, frozenset(unfinished), frozenset(emptied - unfinished), rendered)
 
     @property
     def watched(self) -> tuple[str | os.PathLike[str], ...]:
-        """What to watch: the paths, and the folders that their kustomizations take in from elsewhere."""
+        """Return what to watch: the paths, and the folders that their kustomizations include from elsewhere."""
         taken = (folder for path in self.paths for folder in parts(os.fspath(path), self._follow, Reporter()) or ())
         return tuple(dict.fromkeys((*self.paths, *taken)))
 
     @property
     def bounds(self) -> Bounds:
-        """What reading stays in now: a path that is a link may lead elsewhere later."""
+        """Return the bounds of reading now: a path that is a link may lead elsewhere later."""
         return Bounds.of(self.paths, follow=self._follow, exclude=self._exclude)
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What was read, the files that are being written, those that were emptied, and whether some others were rendered.
+class ManifestReading:
+    """The manifests that were read, the files that are being written, those that were emptied, and whether others were
+    rendered.
 
-    What is rendered is of all files: if one of them is being written, nothing of it can be relied on.
+    A rendered manifest depends on all files: if one of them is being written, none of it can be relied on.
     """
 
     manifests: Manifests
-    written: frozenset[str] = frozenset()
+    unfinished: frozenset[str] = frozenset()
     emptied: frozenset[str] = frozenset()
     rendered: bool = False
 
     @property
     def is_half(self) -> bool:
-        """Whether errors may be there only because a file has not been written to its end."""
-        errors = self.manifests.reporter.errors if self.written else ()
-        return self.rendered or any(one.span is None or file_of(one.span) in self.written for one in errors)
+        """Return whether errors may be there only because a file is half written."""
+        errors = self.manifests.reporter.errors if self.unfinished else ()
+        return self.rendered or any(error.span is None or file_of(error.span) in self.unfinished for error in errors)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What becomes of the policies. `changes` are those that say something else, and not just on another line."""
+    """The policies to put and to remove. `changes` are those with another meaning, and not just on another line."""
 
     put: tuple[Policy, ...]
     removed: tuple[PolicyRef, ...]
     changes: Changes
 
     def apply(self, enforcement: Enforcement) -> frozenset[str]:
-        """Enforce it; tells whose proxies that concerns."""
+        """Enforce the difference; return the workloads whose proxies it concerns."""
         return enforcement.change(put=self.put, remove=self.removed)
 
 
 def difference(before: Manifests, after: Manifests) -> Difference | None:
-    """What differs, where only policies do; None where something else does."""
+    """Return the difference, where only policies differ; None where something else does."""
     if before.objects != after.objects:
         return None
     old = {policy.ref: policy for policy in before.demanded}
     new = {policy.ref: policy for policy in after.demanded}
     removed = tuple(sorted(old.keys() - new.keys(), key=str))
-    put = tuple(one for ref, one in new.items() if ref not in old or not _same(old[ref], one))
-    added = (one.ref for one in put if one.ref not in old)
-    changed = (one.ref for one in put if one.ref in old and not _says_the_same(old[one.ref], one))
+    put = tuple(policy for ref, policy in new.items() if ref not in old or not _same(old[ref], policy))
+    added = (policy.ref for policy in put if policy.ref not in old)
+    changed = (policy.ref for policy in put if policy.ref in old and not _has_same_text(old[policy.ref], policy))
     return Difference(put, removed, Changes(_names(added), _names(changed), _names(removed)))
 
 
@@ -167,15 +171,15 @@ def _names(refs: Iterable[PolicyRef | ObjectId]) -> tuple[str, ...]:
     return tuple(sorted(map(str, refs)))
 
 
-def _same(one: Policy, other: Policy) -> bool:
-    """Whether they say the same on the same lines. Policies that moved are put again: explanations name lines."""
-    a, b = one.span, other.span
-    return (a.file, a.line, a.column) == (b.file, b.line, b.column) and _says_the_same(one, other)
+def _same(policy: Policy, other: Policy) -> bool:
+    """Return whether two policies have the same text on the same lines: explanations name lines."""
+    a, b = policy.span, other.span
+    return (a.file, a.line, a.column) == (b.file, b.line, b.column) and _has_same_text(policy, other)
 
 
-def _says_the_same(one: Policy, other: Policy) -> bool:
-    """Whether they have the same text, and are read in the same way: what else there is may be an error in one."""
-    return type(one) is type(other) and _text(one) == _text(other)
+def _has_same_text(policy: Policy, other: Policy) -> bool:
+    """Return whether two policies have the same text and type: one may be a policy with errors."""
+    return type(policy) is type(other) and _text(policy) == _text(other)
 
 
 def _text(policy: Policy) -> list[str]:
@@ -184,102 +188,122 @@ def _text(policy: Policy) -> list[str]:
 
 
 class Reloading:
-    """Follows the files for as long as it runs."""
+    """Watches the manifests of a mesh and enforces what is saved."""
 
     def __init__(self, mesh: LocalMesh, files: ManifestFiles) -> None:
         self._mesh = mesh
         self._files = files
-        self._behind = False  # what is written is not in force
+        self._behind = False  # what is saved is not in force
         self._unsure = False  # a change failed half way
-        self._wrong = _places(files.in_force)  # what has been said to be wrong
+        self._reported_errors = _error_keys(files.in_force)  # errors that were reported
         self._holding = Holding()
-        self._waiting = Waiting()
-        self._again: float | None = None  # seconds, after which to look without being told
+        self._pending = PendingFiles()
+        self._next_read: float | None = None  # seconds until the next read, without an event
+        self._failure: _Failure | None = None  # of the last reload
 
     async def run(self) -> None:
-        """Never ends by itself. What changed while the mesh was starting is noticed too."""
-        told: asyncio.Queue[frozenset[str]] = asyncio.Queue()
-        watching = asyncio.create_task(self._watch(told))
+        """Follow the files until cancelled. What changed while the mesh was starting is noticed too."""
+        saved: asyncio.Queue[frozenset[str]] = asyncio.Queue()
+        watching = asyncio.create_task(self._watch(saved))
         try:
-            await asyncio.sleep(_LOOKING)
+            await asyncio.sleep(_WATCH_DELAY)
             await self.reload(began := time.monotonic())
             while True:
                 changed: frozenset[str] = frozenset()
                 with contextlib.suppress(TimeoutError):
-                    changed = await asyncio.wait_for(told.get(), self._again)
-                while not told.empty():  # what was saved meanwhile is read at once
-                    changed |= told.get_nowait()
+                    changed = await asyncio.wait_for(saved.get(), self._next_read)
+                while not saved.empty():  # what was saved meanwhile is read at once
+                    changed |= saved.get_nowait()
                 began = _changed_at(changed) if changed else began
                 await self.reload(began)
         finally:
             watching.cancel()
             await asyncio.wait([watching])
 
-    async def _watch(self, told: asyncio.Queue[frozenset[str]]) -> None:
-        def on_poll(why: str) -> None:
-            self._mesh.tell(
-                Noted(f"files are looked at every now and then, since they cannot be watched: {printable(why)}")
+    async def _watch(self, saved: asyncio.Queue[frozenset[str]]) -> None:
+        """Queue the changed files. A watcher that fails starts again: files that nobody watches are never enforced."""
+        while True:
+            try:
+                await self._watch_once(saved)
+            except Exception as error:
+                reason = printable(str(error)) or type(error).__name__
+                self._mesh.emit(Noted(f"watching the files failed, and begins again: {reason}", trouble=True))
+                await asyncio.sleep(_LONGEST_PAUSE)
+                saved.put_nowait(frozenset())  # what changed meanwhile
+
+    async def _watch_once(self, saved: asyncio.Queue[frozenset[str]]) -> None:
+        def on_poll(reason: str) -> None:
+            self._mesh.emit(
+                Noted(f"files are looked at every now and then, since they cannot be watched: {printable(reason)}")
             )
 
         async with contextlib.aclosing(
-            changes(self._files.watched, on_poll=on_poll, bounds=lambda: self._files.bounds)
-        ) as telling:
-            async for changed in telling:
-                told.put_nowait(changed)
+            watch_changes(self._files.watched, on_poll=on_poll, bounds=lambda: self._files.bounds)
+        ) as batches:
+            async for changed in batches:
+                saved.put_nowait(changed)
 
     async def reload(self, began: float) -> None:
-        """Enforce what is written now, or say what is wrong with it. Nothing that is wrong ends the mesh."""
+        """Enforce what is saved now, or report its errors. No error ends the mesh."""
         try:
-            look = await asyncio.to_thread(self._files.look_at_rest, self._mesh.settings)
-            manifests = look.manifests
-            self._again = self._wait(look)
-            if look.is_half:
+            reading = await asyncio.to_thread(self._files.read_at_rest, self._mesh.settings)
+            manifests = reading.manifests
+            self._next_read = self._report_waiting(reading)
+            if reading.is_half:
                 return
             manifests.keep({policy.ref: policy for policy in self._files.in_force.policies})
             held = self._holding.hold(
-                self._files.in_force, manifests, look.written | look.emptied, time.monotonic(), self._only_let_in
+                self._files.in_force,
+                manifests,
+                reading.unfinished | reading.emptied,
+                time.monotonic(),
+                self._find_only_allowing,
             )
-            self._again = min((one for one in (self._again, held) if one is not None), default=None)
-            if manifests.reporter.errors and _places(manifests) != self._wrong:
+            self._next_read = min((seconds for seconds in (self._next_read, held) if seconds is not None), default=None)
+            if manifests.reporter.errors and _error_keys(manifests) != self._reported_errors:
                 self._mesh.metrics.broken_saves.inc()
-                self._mesh.tell(Broken(tuple(manifests.reporter.errors)))
-            self._wrong = _places(manifests)
+                self._mesh.emit(Broken(tuple(manifests.reporter.errors)))
+            self._reported_errors = _error_keys(manifests)
             if self._files.is_usable(manifests):
                 await self._enforce(manifests, began, mended=not manifests.reporter.errors and held is None)
             self._behind = bool(manifests.reporter.errors) or (self._behind and held is not None)
+            self._failure = None
         except Exception as error:
             self._behind = True
-            said = printable(str(error)) or type(error).__name__
-            self._mesh.tell(Noted(f"a change could not be enforced: {said}", trouble=True))
+            reason = printable(str(error)) or type(error).__name__
+            if self._failure is None or self._failure.reason != reason:
+                self._failure = _Failure(reason, _LONGEST_PAUSE)
+                self._mesh.emit(Noted(f"a change could not be enforced: {reason}", trouble=True))
+            self._next_read = self._failure.next_pause()
 
-    def _wait(self, look: Look) -> float | None:
-        """Say what has been waited for long; tells when to look again."""
-        for path in self._waiting.long(look.written | look.emptied, time.monotonic()):
+    def _report_waiting(self, reading: ManifestReading) -> float | None:
+        """Report files that were waited for long; return the seconds until the next read."""
+        for path in self._pending.take_overdue(reading.unfinished | reading.emptied, time.monotonic()):
             why = "is empty: remove it to remove what it said"
-            if path in look.written:
+            if path in reading.unfinished:
                 why = "is open for writing: what it says now counts when it is closed"
-            said = f"{os.path.relpath(path)} {why}. Until then all that was in it stays in force"
-            self._mesh.tell(Noted(printable(said), trouble=True))
-        return self._waiting.pause(look.written | (look.emptied - self._waiting.told))
+            message = f"{os.path.relpath(path)} {why}. Until then all that was in it stays in force"
+            self._mesh.emit(Noted(printable(message), trouble=True))
+        return self._pending.next_pause(reading.unfinished | (reading.emptied - self._pending.reported))
 
-    def _only_let_in(self, manifests: Manifests, gone: Collection[PolicyRef]) -> Collection[PolicyRef]:
+    def _find_only_allowing(self, manifests: Manifests, gone: Collection[PolicyRef]) -> Collection[PolicyRef]:
         if not self._files.is_usable(manifests):
             return ()
-        return only_lets_in(self._mesh.authority, self._files.authority(manifests), gone)
+        return find_only_allowing(self._mesh.authority, self._files.authority(manifests), gone)
 
     async def _enforce(self, manifests: Manifests, began: float, *, mended: bool) -> None:
         before = self._files.in_force
         self._files.check_unread(self._mesh.authority.world, manifests)
-        found = None if self._unsure else difference(before, manifests)
-        if found is not None and not found.put and not found.removed and not (self._behind and mended):
-            self._mesh.tell_unconsidered(manifests.unread)
+        change = None if self._unsure else difference(before, manifests)
+        if change is not None and not change.put and not change.removed and not (self._behind and mended):
+            self._mesh.report_unconsidered(manifests.unread)
             return  # nothing that anybody decides by
         self._warn(before, manifests)
         was_unsure, self._unsure = self._unsure, True
-        if found is not None:
-            await self._mesh.change(found.apply, began, found.changes)
+        if change is not None:
+            await self._mesh.change(change.apply, began, change.changes)
             self._mesh.authority.warnings = _warnings(manifests)
-            self._mesh.tell_unconsidered(manifests.unread)
+            self._mesh.report_unconsidered(manifests.unread)
         else:
             authority = await asyncio.to_thread(self._files.authority, manifests)
             changes = Changes() if was_unsure else _changes(before, manifests)
@@ -287,58 +311,73 @@ class Reloading:
         self._files.in_force, self._unsure = manifests, False
 
     def _warn(self, before: Manifests, after: Manifests) -> None:
-        known = {(one.code.id, one.message) for one in _warnings(before)}
-        news = [one for one in _warnings(after) if (one.code.id, one.message) not in known]
-        if news:
-            self._mesh.tell(Noted(render_all(news), trouble=True))
+        reported = {(warning.code.id, warning.message) for warning in _warnings(before)}
+        new = [warning for warning in _warnings(after) if (warning.code.id, warning.message) not in reported]
+        if new:
+            self._mesh.emit(Noted(render_all(new), trouble=True))
 
 
 @dataclass(slots=True)
-class Waiting:
-    """Since when files are waited for."""
+class _Failure:
+    """Why the last change was not enforced, and how long to wait before it is tried again."""
+
+    reason: str
+    pause: float
+
+    def next_pause(self) -> float:
+        """Return the pause, and double the next one."""
+        pause, self.pause = self.pause, min(2 * self.pause, _LONGEST_RETRY)
+        return pause
+
+
+@dataclass(slots=True)
+class PendingFiles:
+    """The files that are unfinished, and since when."""
 
     since: dict[str, float] = field(default_factory=dict)
-    told: set[str] = field(default_factory=set)
-    _pause: float = _AGAIN
+    reported: set[str] = field(default_factory=set)
+    _pause: float = _FIRST_PAUSE
 
-    def long(self, files: Collection[str], now: float) -> list[str]:
-        """Those that were not told of, and have been waited for long."""
+    def take_overdue(self, files: Collection[str], now: float) -> list[str]:
+        """Return the files that have been unfinished for long and were not reported yet."""
         self.since = {path: self.since.get(path, now) for path in files}
-        self.told &= {*files}
-        found = sorted(path for path, since in self.since.items() if now - since >= _LONG and path not in self.told)
-        self.told.update(found)
-        return found
+        self.reported &= {*files}
+        overdue = sorted(
+            path for path, since in self.since.items() if now - since >= _LONG_WAIT and path not in self.reported
+        )
+        self.reported.update(overdue)
+        return overdue
 
-    def pause(self, files: Collection[str]) -> float | None:
-        """How long to wait before looking again: ever longer."""
-        self._pause = min(2 * self._pause, _LATER) if files else _AGAIN
+    def next_pause(self, files: Collection[str]) -> float | None:
+        """Return the seconds until the next read, with backoff; None where no file is unfinished."""
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE) if files else _FIRST_PAUSE
         return self._pause if files else None
 
 
 def _files(manifests: Manifests) -> Iterable[str]:
-    """Where something that counts was read from."""
-    spans = (one.span for one in (*manifests.objects, *manifests.demanded))
+    """Return the files from which something in these manifests was read."""
+    spans = (entry.span for entry in (*manifests.objects, *manifests.demanded))
     names = {span.file for span in spans if span is not None}
     return map(os.path.abspath, names)
 
 
-def _places(manifests: Manifests) -> list[tuple[str, str, str]]:
-    """What is wrong, and where."""
-    return [(one.code.id, one.message, str(one.span)) for one in manifests.reporter.errors]
+def _error_keys(manifests: Manifests) -> list[tuple[str, str, str]]:
+    """Return the code, message and position of each error."""
+    return [(error.code.id, error.message, str(error.span)) for error in manifests.reporter.errors]
 
 
 def _warnings(manifests: Manifests) -> list[Diagnostic]:
-    return [one for one in manifests.reporter if not one.is_error]
+    return [diagnostic for diagnostic in manifests.reporter if not diagnostic.is_error]
 
 
 def _changes(before: Manifests, after: Manifests) -> Changes:
-    """The policies and the objects that a change is about."""
-    old, new = {one.id: one for one in before.objects}, {one.id: one for one in after.objects}
-    found = difference(
+    """Return the policies and objects that differ."""
+    old, new = {obj.id: obj for obj in before.objects}, {obj.id: obj for obj in after.objects}
+    of_policies = difference(
         Manifests(policies=before.policies, rejected=before.rejected),
         Manifests(policies=after.policies, rejected=after.rejected),
     )
-    policies = found.changes if found is not None else Changes()
+    policies = of_policies.changes if of_policies is not None else Changes()
     return Changes(
         (*policies.added, *_names(new.keys() - old.keys())),
         (*policies.changed, *_names(key for key in old.keys() & new.keys() if old[key] != new[key])),
@@ -347,7 +386,7 @@ def _changes(before: Manifests, after: Manifests) -> Changes:
 
 
 def _changed_at(paths: Iterable[str]) -> float:
-    """When the last of these files was saved, on the monotonic clock: what people wait for begins there."""
+    """Return when the last of these files was saved, on the monotonic clock. Latency is measured from there."""
     now, clock = time.monotonic(), time.time()
     ages = []
     for path in paths:
@@ -355,4 +394,4 @@ def _changed_at(paths: Iterable[str]) -> float:
             there = path if os.path.exists(path) else os.path.dirname(path)
             ages.append(clock - os.stat(there).st_ctime)
     age = min(ages, default=0.0)
-    return now - age if 0 <= age <= _OLDEST else now
+    return now - age if 0 <= age <= _OLDEST_SAVE else now

@@ -1,4 +1,4 @@
-"""Where the events of a mesh go: to a person at a terminal, to a log, to a program."""
+"""Shows the events of a mesh: on a terminal, in a log, as JSON."""
 
 from __future__ import annotations
 
@@ -8,143 +8,145 @@ from typing import IO, Protocol
 
 from rich.console import Console
 
-from eastgate.mesh.events import Decided, Event, Noted
+from eastgate.mesh.event_text import EventText
+from eastgate.mesh.events import Decided, MeshEvent, Noted
 from eastgate.mesh.handlers import application_of, status_of
+from eastgate.mesh.history import Repeats
+from eastgate.mesh.live_view import LiveView, workload_table
 from eastgate.mesh.local.rundir import DEFAULT_NAME
 from eastgate.mesh.mesh import LocalMesh
 from eastgate.mesh.sites import Site, identity_of
-from eastgate.mesh.telling import Repeats, Teller
-from eastgate.mesh.view import LiveView, workload_table
 from eastgate.printable import composed, json_text, printable
 from eastgate.questions import Question, QuestionError
 
-__all__ = ["JsonScreen", "Screen", "TextScreen", "example"]
+__all__ = ["JsonScreen", "Screen", "TextScreen", "example_call"]
 
-_WIDE = 140
-_TRIED = 200
+_LOG_WIDTH = 140
+_MOST_TRIES = 200
 
 
 class Screen(Protocol):
-    """Shows what happens in a mesh that has started."""
+    """Shows the events of a mesh that has started."""
 
-    def open(self, mesh: LocalMesh, teller: Teller) -> AbstractContextManager[object]:
-        """Say who is there; what is shown ends with the block."""
+    def open(self, mesh: LocalMesh, event_text: EventText) -> AbstractContextManager[object]:
+        """Show the workloads, and the events for as long as the block lasts."""
         ...
 
-    def tell(self, event: Event) -> None:
-        """Show one more event."""
-        ...
+    def show(self, event: MeshEvent) -> None: ...
 
 
 class JsonScreen:
-    """One object on one line for each event."""
+    """Writes one JSON object on one line for each event."""
 
-    def __init__(self, out: IO[str], gone: Callable[[], None], *, verbose: bool = False) -> None:
-        self._out = _Out(out, gone)
+    def __init__(self, out: IO[str], on_lost: Callable[[], None], *, verbose: bool = False) -> None:
+        self._out = _Output(out, on_lost)
         self._verbose = verbose
 
-    def open(self, mesh: LocalMesh, teller: Teller) -> AbstractContextManager[object]:
-        """The first line is about the workloads."""
-        self._teller = teller
+    def open(self, mesh: LocalMesh, event_text: EventText) -> AbstractContextManager[object]:
+        """Write the line about the workloads."""
+        self._event_text = event_text
         self._out.line(json_text({"event": "started", **status_of(mesh)}))
         return nullcontext()
 
-    def tell(self, event: Event) -> None:
-        """One more line."""
-        if _is_worth(event, self._verbose):
-            self._out.line(json_text(self._teller.to_json(event)))
+    def show(self, event: MeshEvent) -> None:
+        if _is_shown(event, self._verbose):
+            self._out.line(json_text(self._event_text.to_json(event)))
 
 
 class TextScreen:
-    """Lines for people; on a terminal a display that stays in place."""
+    """Writes lines for people; on a terminal a live display."""
 
-    def __init__(self, console: Console, gone: Callable[[], None], *, verbose: bool = False) -> None:
+    def __init__(self, console: Console, on_lost: Callable[[], None], *, verbose: bool = False) -> None:
         self._console = console
         self._verbose = verbose
-        self._out = _Out(console.file, gone)
+        self._out = _Output(console.file, on_lost)
         self._repeats = Repeats()
         self._live: LiveView | None = None
 
-    def open(self, mesh: LocalMesh, teller: Teller) -> AbstractContextManager[object]:
-        """The table of workloads, and how to call them."""
-        self._teller = teller
+    def open(self, mesh: LocalMesh, event_text: EventText) -> AbstractContextManager[object]:
+        """Write the table of workloads, and an example of a call."""
+        self._event_text = event_text
         if not self._console.is_terminal:
-            self._console.width = max(self._console.width, _WIDE)
+            self._console.width = max(self._console.width, _LOG_WIDTH)
         try:
             rows = [_row(mesh, mesh.sites[key]) for key in sorted(mesh.sites)]
             self._console.print(workload_table(rows, self._console.width))
         except BrokenPipeError:
-            self._out.lost()
-        words = example(mesh)
+            self._out.report_lost()
+        words = example_call(mesh)
         if words is not None:
             self._out.line(f"\ncall it: {printable(words)}\n")
         if not self._console.is_terminal or self._console.is_dumb_terminal:
             return nullcontext()
-        self._live = LiveView(mesh, teller, self._console, verbose=self._verbose)
+        self._live = LiveView(mesh, event_text, self._console, verbose=self._verbose)
         return self._live
 
-    def tell(self, event: Event) -> None:
-        """One more line, or a change of what is displayed."""
+    def show(self, event: MeshEvent) -> None:
+        """Write a line, or update the live display."""
         if self._live is not None:
-            self._live.tell(event)
-        elif _is_worth(event, self._verbose) and not (isinstance(event, Decided) and self._repeats.is_one(event.seen)):
-            self._out.line(composed(self._teller.line(event)))
+            self._live.show(event)
+        elif _is_shown(event, self._verbose) and not (
+            isinstance(event, Decided) and self._repeats.is_repeat(event.observation)
+        ):
+            self._out.line(composed(self._event_text.line(event)))
 
 
-class _Out:
-    """A stream whose reader may leave: then there is nobody to run the mesh for."""
+class _Output:
+    """A stream whose reader may go away; `on_lost` is called then, to stop the mesh."""
 
-    def __init__(self, out: IO[str], gone: Callable[[], None]) -> None:
+    def __init__(self, out: IO[str], on_lost: Callable[[], None]) -> None:
         self._out = out
-        self._gone = gone
+        self._on_lost = on_lost
 
     def line(self, text: str) -> None:
         try:
             self._out.write(text + "\n")
             self._out.flush()
         except (BrokenPipeError, ValueError):
-            self.lost()
+            self.report_lost()
 
-    def lost(self) -> None:
-        self._gone()
+    def report_lost(self) -> None:
+        self._on_lost()
 
 
-def _is_worth(event: Event, verbose: bool) -> bool:
-    """Whether to show it: what is merely noted, such as the Envoys' own lines, only to those who want it."""
+def _is_shown(event: MeshEvent, verbose: bool) -> bool:
+    """Return whether to show an event. Plain notes, such as the Envoys' own lines, are shown only if `verbose`."""
     return verbose or not isinstance(event, Noted) or event.trouble
 
 
 def _row(mesh: LocalMesh, site: Site) -> tuple[str, str, str, str, str]:
     ports = [f"{bound}" if bound == port else f"{bound} (for {port})" for port, bound in sorted(site.ports.items())]
-    address = ", ".join(f"{site.address}:{port}" if not place else f":{port}" for place, port in enumerate(ports))
+    address = ", ".join(f"{site.address}:{port}" if not index else f":{port}" for index, port in enumerate(ports))
     apps = list(dict.fromkeys(application_of(site, port) for port in sorted(site.apps)))
     policies = len(mesh.authority.engine.attached(site.workload))
     identity = identity_of(mesh.authority.world.workloads[site.workload], mesh.settings)
     return site.workload, address or site.address, ", ".join(apps) or "none", identity or "none", str(policies)
 
 
-def example(mesh: LocalMesh) -> str | None:
-    """A call that somebody can make, one that a policy allows if there is such a one soon; None without any port."""
-    world, found, tried = mesh.authority.world, None, 0
-    accounts = sorted({f"sa:{one.namespace}/{one.service_account}" for one in world.workloads.values() if one.is_pod})
+def example_call(mesh: LocalMesh) -> str | None:
+    """Return a command that makes a call, one that a policy allows if there is one soon; None without any port."""
+    world, first, tried = mesh.authority.world, None, 0
+    pods = (workload for workload in world.workloads.values() if workload.is_pod)
+    accounts = sorted({f"sa:{pod.namespace}/{pod.service_account}" for pod in pods})
     for key, site in sorted(mesh.sites.items()):
         workload = world.workloads[key]
+        own = f"sa:{workload.namespace}/{workload.service_account}"
         for port in sorted(site.ports):
-            for account in (one for one in accounts if one != f"sa:{workload.namespace}/{workload.service_account}"):
+            for account in (other for other in accounts if other != own):
                 question = Question(account, f"pod:{workload.namespace}/{workload.name}", port, "GET", "/", headers={})
                 tried += 1
-                found = found or question
-                if tried > _TRIED:
-                    return _words(found, mesh)
+                first = first or question
+                if tried > _MOST_TRIES:
+                    return _command(first, mesh)
                 try:
                     decision = mesh.authority.enforced(question)
                 except QuestionError:
                     continue
                 if decision.allowed and decision.policy is not None:
-                    return _words(question, mesh)
-    return _words(found, mesh) if found is not None else None
+                    return _command(question, mesh)
+    return _command(first, mesh) if first is not None else None
 
 
-def _words(question: Question, mesh: LocalMesh) -> str:
+def _command(question: Question, mesh: LocalMesh) -> str:
     name = "" if mesh.options.name == DEFAULT_NAME else f" --name {mesh.options.name}"
     return f"eastgate call{name} --from {question.source} --to {question.to} --port {question.port} /"

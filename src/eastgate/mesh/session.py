@@ -1,4 +1,4 @@
-"""A mesh that somebody runs: started, shown, reloaded as its files change, asked by other commands, and stopped."""
+"""Runs a mesh for somebody: starts and shows it, reloads it as its files change, answers commands, and stops it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from eastgate.authority import Authority
 from eastgate.diagnostics import did_you_mean
 from eastgate.identity import IdentityError
-from eastgate.mesh.events import Event, Noted, OnEvent
+from eastgate.mesh.event_text import EventText
+from eastgate.mesh.events import MeshEvent, Noted, OnEvent
 from eastgate.mesh.handlers import Handlers
 from eastgate.mesh.local.control import ControlServer
 from eastgate.mesh.local.errors import LocalMeshError
@@ -20,7 +21,6 @@ from eastgate.mesh.reloading import ManifestFiles, Reloading
 from eastgate.mesh.scraping import serve_metrics
 from eastgate.mesh.screens import Screen
 from eastgate.mesh.sites import ports_of
-from eastgate.mesh.telling import Teller
 from eastgate.mesh.why import Explain
 from eastgate.settings import Settings
 
@@ -30,12 +30,12 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class NotStarted(LocalMeshError):  # noqa: N818 - says what happened
-    """The proxies did not come up."""
+    pass
 
 
 @dataclass(slots=True)
 class Session:
-    """One run of a mesh. `metrics` is where to serve them, if anywhere."""
+    """One run of a mesh. `metrics` is the address to serve them at, if any."""
 
     files: ManifestFiles
     settings: Settings
@@ -43,17 +43,17 @@ class Session:
     explain: Explain
     metrics: tuple[str, int] | None = None
     _task: asyncio.Task[object] | None = field(default=None, init=False)
-    _waiting: list[Event] = field(default_factory=list, init=False)
+    _early_events: list[MeshEvent] = field(default_factory=list, init=False)
     _show: OnEvent | None = field(default=None, init=False)
 
     def stop(self) -> None:
-        """Stop everything. Once: who is impatient must not interrupt the cleaning up."""
+        """Stop everything, once: a second signal must not interrupt the cleaning up."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
 
     async def run(self, screen: Screen, started: Callable[[LocalMesh], None] = lambda _: None) -> bool:
-        """Run until somebody stops it; tells whether it ever started. Raises ManifestError and LocalMeshError."""
+        """Run until stopped; return whether it ever started. Raises ManifestError and LocalMeshError."""
         self._task = asyncio.current_task()
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
@@ -74,19 +74,19 @@ class Session:
         return up
 
     async def _start(self, stack: contextlib.AsyncExitStack) -> LocalMesh:
-        mesh = LocalMesh(self._read, self.settings, self.options, on_event=self._heard)
+        mesh = LocalMesh(self._read, self.settings, self.options, on_event=self._on_event)
         try:
             return await stack.enter_async_context(mesh)
         except (TimeoutError, OSError, IdentityError) as error:
-            troubles = [one.message for one in self._waiting if isinstance(one, Noted) and one.trouble]
-            raise NotStarted("\n".join([str(error) or "the proxies are not ready in time", *troubles])) from error
+            notes = [event.message for event in self._early_events if isinstance(event, Noted) and event.trouble]
+            raise NotStarted("\n".join([str(error) or "the proxies are not ready in time", *notes])) from error
 
     def _read(self, settings: Settings) -> Authority:
-        """The manifests, which must have the workloads that applications are given for."""
+        """Load the manifests, which must declare the workloads that applications are given for."""
         authority = self.files.read(settings)
         world = authority.world
-        for named in self.options.apps:
-            key, _, port = named.partition(":")
+        for app in self.options.apps:
+            key, _, port = app.partition(":")
             workload = world.workloads.get(key)
             if workload is None:
                 near = did_you_mean(key, world.workloads)
@@ -96,32 +96,32 @@ class Session:
                 raise NotStarted(f"no manifest declares the workload {key} of --app", help=way_out)
             ports = ports_of(world, workload)
             if port and int(port) not in ports:
-                known = ", ".join(map(str, sorted(ports))) or "none"
-                raise NotStarted(f"{key} has no port {port}", help=f"it has {known}")
+                declared = ", ".join(map(str, sorted(ports))) or "none"
+                raise NotStarted(f"{key} has no port {port}", help=f"it has {declared}")
         return authority
 
     async def _follow(self, mesh: LocalMesh, screen: Screen, stack: contextlib.AsyncExitStack) -> None:
-        teller = Teller(lambda: mesh.authority)
-        handlers = Handlers(mesh, teller, self.explain, self.stop)
+        event_text = EventText(lambda: mesh.authority)
+        handlers = Handlers(mesh, event_text, self.explain, self.stop)
         control = ControlServer(mesh.rundir.socket("control"), handlers.all())
         await control.start()
         stack.push_async_callback(control.stop)
         if self.metrics is not None:
             await stack.enter_async_context(serve_metrics(*self.metrics, mesh.metrics.text))
-        stack.enter_context(screen.open(mesh, teller))
-        stack.callback(self._hide)
-        self._show = screen.tell
-        for event in self._waiting:
-            screen.tell(event)
-        self._waiting.clear()
+        stack.enter_context(screen.open(mesh, event_text))
+        stack.callback(self._mute)
+        self._show = screen.show
+        for event in self._early_events:
+            screen.show(event)
+        self._early_events.clear()
         await Reloading(mesh, self.files).run()
 
-    def _heard(self, event: Event) -> None:
+    def _on_event(self, event: MeshEvent) -> None:
         if self._show is not None:
             self._show(event)
         else:
-            self._waiting.append(event)
+            self._early_events.append(event)
 
-    def _hide(self) -> None:
-        """From now on nothing is shown: everything ends, and the Envoys say so."""
+    def _mute(self) -> None:
+        """Mute output during shutdown; Envoy logs noise then."""
         self._show = lambda _: None

@@ -3,7 +3,6 @@
 from eastgate.policy.attachments import Attachment, Stances
 from eastgate.policy.levels import at_port, is_network, needs_http
 from eastgate.policy.matchers import (
-    AccountsOf,
     InNetwork,
     Known,
     Matcher,
@@ -16,7 +15,8 @@ from eastgate.policy.matchers import (
     known,
     values_of,
 )
-from eastgate.policy.outcomes import OPEN, REFUSED_HOST, REFUSED_SPELLING, Outcome
+from eastgate.policy.outcomes import REFUSED_HOST, REFUSED_SPELLING, UNOPPOSED, Outcome, Refused, Unroutable
+from eastgate.policy.placement import Placement, Reading, Scope, ScopeKind, Site
 from eastgate.policy.predicates import (
     ALWAYS,
     NEVER,
@@ -30,9 +30,11 @@ from eastgate.policy.predicates import (
     any_of,
     assume,
     atoms,
+    conjuncts,
     mentions,
     rewrite,
 )
+from eastgate.policy.provenance import Derived, Origin, PolicyRef, RuleKind
 from eastgate.policy.requests import Answer, Request, Ruling, consents
 from eastgate.policy.rules import (
     AllowAny,
@@ -45,21 +47,20 @@ from eastgate.policy.rules import (
     FirstMatch,
     Layer,
     Observe,
-    Origin,
-    PolicyRef,
     Refusal,
     Rule,
     Stage,
     Step,
     rules_of,
 )
+from eastgate.policy.service_accounts import AccountsOf
 
 __all__ = [
     "ALWAYS",
     "NEVER",
-    "OPEN",
     "REFUSED_HOST",
     "REFUSED_SPELLING",
+    "UNOPPOSED",
     "AccountsOf",
     "AllowAny",
     "And",
@@ -71,6 +72,7 @@ __all__ = [
     "Chain",
     "Computed",
     "Deny",
+    "Derived",
     "Effect",
     "FirstMatch",
     "InNetwork",
@@ -84,24 +86,33 @@ __all__ = [
     "Or",
     "Origin",
     "Outcome",
+    "Placement",
     "PolicyRef",
     "Predicate",
     "Prefix",
     "Present",
+    "Reading",
     "Refusal",
+    "Refused",
     "Request",
     "Rule",
+    "RuleKind",
     "Ruling",
+    "Scope",
+    "ScopeKind",
+    "Site",
     "Stage",
     "Stances",
     "Step",
     "Suffix",
+    "Unroutable",
     "Value",
     "all_of",
     "any_of",
     "assume",
     "at_port",
     "atoms",
+    "conjuncts",
     "consents",
     "is_network",
     "joined",

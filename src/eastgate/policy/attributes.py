@@ -16,8 +16,6 @@ __all__ = [
     "AUTHORITY",
     "BACKEND",
     "BAD_HOST",
-    "FORWARDED_ADDRESS",
-    "GRPC_METHOD",
     "HANDED_PATH",
     "HOST",
     "IDENTITY",
@@ -96,10 +94,11 @@ _REPEATABLE = frozenset({"header", "query parameter"})
 
 
 IDENTITY: Final = Attribute("identity")  # the SPIFFE ID of the peer
-MESH_NAME: Final = Attribute("mesh name")  # the peer as Linkerd names it: a DNS name, or a SPIFFE ID of elsewhere
+# The peer as Linkerd names it: a DNS name, or a SPIFFE ID. It does not follow from the identity: a certificate with the
+# SPIFFE ID of an account is none with its DNS name, and one with a DNS name alone gives no identity.
+MESH_NAME: Final = Attribute("mesh name")
 SOURCE_WORKLOAD: Final = Attribute("source workload")  # "namespace/name" of the calling pod
 ADDRESS: Final = Attribute("source address")  # of the direct peer
-FORWARDED_ADDRESS: Final = Attribute("forwarded address")  # of the client, as trusted proxies tell it
 PORT: Final = Attribute("port")  # of the destination workload
 SERVICE: Final = Attribute("service")  # "namespace/name" that the traffic is addressed to; absent: the pod itself
 BACKEND: Final = Attribute("backend")  # "namespace/name" that a gateway routes to; absent: it answers itself
@@ -116,7 +115,6 @@ TARGET: Final = Attribute("path with its query", needs_http=True)
 URL_PATH: Final = Attribute("path without its query", needs_http=True)
 PATHS: Final = frozenset({PATH, TARGET, URL_PATH})
 TIME: Final = Attribute("time")  # of the request, as RFC 3339
-GRPC_METHOD: Final = Attribute("gRPC method", needs_http=True)
 MCP_METHOD: Final = Attribute("MCP method", needs_http=True)
 MCP_TOOL: Final = Attribute("MCP tool", needs_http=True)
 

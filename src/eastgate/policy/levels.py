@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from eastgate.policy.attributes import PORT
 from eastgate.policy.predicates import ALWAYS, NEVER, Computed, Is, Predicate, mentions, rewrite
-from eastgate.policy.rules import Case, Layer, Observe, Refusal, rules_of
+from eastgate.policy.rules import Case, Layer, Observe, Refusal
 
 __all__ = ["at_port", "is_network", "needs_http"]
 
@@ -15,10 +15,10 @@ def at_port(layer: Layer, port: int) -> Layer:
     for case in layer.cases:
         when = rewrite(case.when, lambda atom: _at(atom, port))
         if when == ALWAYS:
-            return Layer(layer.name, case.chain, tuple(cases))
+            return Layer(layer.at, case.chain, tuple(cases))
         if when != NEVER:
-            cases.append(Case(when, case.chain, case.forgiving))
-    return Layer(layer.name, layer.otherwise, tuple(cases))
+            cases.append(Case(when, case.chain, case.synthetic))
+    return Layer(layer.at, layer.otherwise, tuple(cases))
 
 
 def _at(atom: Is | Computed, port: int) -> Predicate:
@@ -31,8 +31,7 @@ def is_network(layer: Layer) -> bool:
     """Whether it is decided when a connection is made: it needs nothing of HTTP, and closes what it denies."""
     stages = [stage for chain in layer.chains for stage in chain.stages]
     closes = all(isinstance(stage, Observe) or stage.refusal is Refusal.CLOSED for stage in stages)
-    asked = [case.when for case in layer.cases] + [rule.when for stage in stages for rule in rules_of(stage)]
-    return closes and not any(map(needs_http, asked))
+    return closes and not any(map(needs_http, layer.atoms(observed=True)))
 
 
 def needs_http(predicate: Predicate) -> bool:

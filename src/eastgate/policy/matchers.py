@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_address
 
-from eastgate.policy.spiffe import account_of
+from eastgate.policy.service_accounts import AccountsOf
 
 __all__ = [
-    "AccountsOf",
     "InNetwork",
     "Known",
     "Matcher",
@@ -83,26 +82,6 @@ class Suffix:
 
     def __str__(self) -> str:
         return f"*{self.text}"
-
-
-@dataclass(frozen=True, slots=True)
-class AccountsOf:
-    """Every service account of one namespace in one trust domain, and no deeper path."""
-
-    trust_domain: str
-    namespace: str
-
-    @property
-    def stem(self) -> str:
-        """What stands before `/sa/<name>` in each of these identities."""
-        return f"spiffe://{self.trust_domain}/ns/{self.namespace}"
-
-    def contains(self, value: Value) -> bool:
-        """Whether the value is the identity of such an account."""
-        return isinstance(value, str) and (account_of(value) or ())[:2] == (self.trust_domain, self.namespace)
-
-    def __str__(self) -> str:
-        return f"any service account of namespace {self.namespace} in {self.trust_domain}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
+from typing import Final
 
 from eastgate.policy.rules import Rule
 
-__all__ = ["OPEN", "REFUSED_HOST", "REFUSED_SPELLING", "Outcome"]
+__all__ = ["REFUSED_HOST", "REFUSED_SPELLING", "UNOPPOSED", "Outcome", "Refused", "Unroutable"]
 
-REFUSED_HOST, REFUSED_SPELLING = "bad-host", "encoded-path"  # stand for a stage where no rule was asked
+
+class Refused(enum.StrEnum):
+    """Why no rule was asked. It stands in the place of a stage's name."""
+
+    HOST = "bad-host"
+    SPELLING = "encoded-path"
+
+
+class Unroutable(enum.StrEnum):
+    """Why a request leads nowhere. Stages that refuse such requests are named so."""
+
+    NO_ROUTE = "no-route"
+    NO_INBOUND_ROUTE = "no-inbound-route"
+    NO_BACKEND = "no-backend"
+    REFERENCE_NOT_GRANTED = "reference-not-granted"
+    BACKEND_NOT_DECLARED = "backend-not-declared"
+
+
+REFUSED_HOST: Final = Refused.HOST
+REFUSED_SPELLING: Final = Refused.SPELLING
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,4 +53,4 @@ class Outcome:
         return 200 if self.refusal is None else int(self.refusal)
 
 
-OPEN = Outcome(allowed=True)  # nothing was in the way: no policy, or none that says no
+UNOPPOSED: Final = Outcome(allowed=True)  # nothing was in the way: no policy, or none that says no

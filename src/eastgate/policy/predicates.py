@@ -6,7 +6,7 @@ without conditions or a list without entries.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -26,6 +26,7 @@ __all__ = [
     "any_of",
     "assume",
     "atoms",
+    "conjuncts",
     "mentions",
     "rewrite",
 ]
@@ -177,6 +178,15 @@ def atoms(predicate: Predicate) -> Iterator[Is | Computed]:
         case And(parts) | Or(parts):
             for part in parts:
                 yield from atoms(part)
+
+
+def conjuncts(predicate: Predicate) -> Sequence[Predicate]:
+    """Return the parts that must ALL hold, none of them a conjunction itself."""
+    if not isinstance(predicate, And):
+        return (predicate,)
+    if not any(isinstance(part, And) for part in predicate.parts):
+        return predicate.parts
+    return [inner for part in predicate.parts for inner in conjuncts(part)]
 
 
 def mentions(predicate: Predicate) -> frozenset[Attribute]:

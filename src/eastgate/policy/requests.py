@@ -40,8 +40,8 @@ class Request:
 
     `answers` are those of external authorizers; `assumed` says how tests over unknown attributes come out.
 
-    `open` says that an attribute which nearly every policy needs is unknown, or that the host is none, so the fast
-    path need not look. `respelled_path`: patterns may match the path otherwise where a proxy compares it.
+    `incomplete` says that an attribute which nearly every policy needs is unknown, or that the host is none: the fast
+    path does not apply. `respelled_path`: patterns may match the path otherwise where a proxy compares it.
     """
 
     values: Mapping[Attribute, Known]
@@ -49,7 +49,7 @@ class Request:
     assumed: Mapping[Is | Computed, bool | None] = field(default_factory=dict)
     identity: str | Unknown | None = field(init=False, compare=False, repr=False)
     port: int | Unknown | None = field(init=False, compare=False, repr=False)
-    open: bool = field(init=False, compare=False, repr=False)
+    incomplete: bool = field(init=False, compare=False, repr=False)
     refused_path: bool = field(init=False, compare=False, repr=False)
     respelled_path: bool = field(init=False, compare=False, repr=False)
     bad_host: bool = field(init=False, compare=False, repr=False)
@@ -62,7 +62,7 @@ class Request:
         set_(self, "identity", identity)
         set_(self, "port", port)
         bad_host = BAD_HOST in self.values
-        set_(self, "open", bad_host or identity is UNKNOWN or port is UNKNOWN)
+        set_(self, "incomplete", bad_host or identity is UNKNOWN or port is UNKNOWN)
         set_(self, "refused_path", isinstance(path, str) and is_refused(path))
         set_(self, "respelled_path", HANDED_PATH in self.values)
         set_(self, "bad_host", bad_host)

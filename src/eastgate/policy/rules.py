@@ -21,9 +21,10 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from eastgate.places import Span
 from eastgate.policy.attributes import Attribute
-from eastgate.policy.predicates import Predicate, mentions
+from eastgate.policy.placement import Placement, Reading, Scope
+from eastgate.policy.predicates import Computed, Is, Predicate, atoms, mentions
+from eastgate.policy.provenance import Origin, PolicyRef
 
 __all__ = [
     "AllowAny",
@@ -36,49 +37,12 @@ __all__ = [
     "FirstMatch",
     "Layer",
     "Observe",
-    "Origin",
-    "PolicyRef",
     "Refusal",
     "Rule",
     "Stage",
     "Step",
+    "rules_of",
 ]
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class PolicyRef:
-    """The name of a policy. Cluster-scoped policies have no namespace."""
-
-    kind: str
-    namespace: str | None
-    name: str
-    group: str = ""
-
-    def __str__(self) -> str:
-        return "/".join(part for part in (self.kind, self.namespace, self.name) if part is not None)
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a rule came from: policy, index, line; and for each attribute it looks at, the text that says so.
-
-    A default has no policy. `label` says in words what a rule is that is not one of a policy's list of rules.
-    """
-
-    policy: PolicyRef | None
-    index: int
-    span: Span | None = None
-    parts: tuple[tuple[Attribute, Span], ...] = ()
-    label: str = ""
-
-    def part(self, attribute: Attribute) -> Span | None:
-        """The text that constrains one attribute, or the whole rule where it is not known more exactly."""
-        return next((span for part, span in self.parts if part == attribute), self.span)
-
-    def __str__(self) -> str:
-        if self.policy is None:
-            return self.label
-        return f"{self.policy} {self.label}" if self.label else f"{self.policy} rule {self.index}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,18 +155,33 @@ def rules_of(stage: Stage) -> Iterator[Rule]:
 class Chain:
     """Stages in order; getting through all of them allows.
 
-    For the trace, `readings` says which reading of an unclear specification shaped this chain, and `scope` what it is
-    that the selector chose; `chosen_by` are the policies and routes without which it would choose another.
+    `readings` are those of an unclear specification that shaped this chain, and `scope` is what the selector chose it
+    for; None where the layer has nothing to choose by.
     """
 
     stages: tuple[Stage, ...]
-    readings: tuple[str, ...] = ()
-    scope: str = ""
-    chosen_by: tuple[PolicyRef, ...] = ()
+    readings: tuple[Reading, ...] = ()
+    scope: Scope | None = None
     looks_at: frozenset[Attribute] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "looks_at", _looked_at(self.stages))
+
+    @property
+    def chosen_by(self) -> tuple[PolicyRef, ...]:
+        """The policies and routes without which the selector would choose another chain."""
+        return () if self.scope is None else self.scope.refs
+
+    def rules(self, *, observed: bool) -> Iterator[Rule]:
+        """Every rule in order; with `observed`, also those that only are."""
+        for stage in self.stages:
+            if observed or not isinstance(stage, Observe):
+                yield from rules_of(stage)
+
+    def atoms(self, *, observed: bool) -> Iterator[Is | Computed]:
+        """Every atom of its rules, in order; with `observed`, also of rules that only are."""
+        for rule in self.rules(observed=observed):
+            yield from atoms(rule.when)
 
 
 def _looked_at(stages: tuple[Stage, ...]) -> frozenset[Attribute]:
@@ -213,24 +192,26 @@ def _looked_at(stages: tuple[Stage, ...]) -> frozenset[Attribute]:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One line of a layer's selector. `forgiving`: nobody wrote it, so that a path which is refused just misses it."""
+    """One line of a layer's selector. `synthetic`: nobody wrote it, so that a path which is refused just misses it."""
 
     when: Predicate
     chain: Chain
-    forgiving: bool = False
+    synthetic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
     """One enforcement point of one level. The FIRST case that matches gives the chain, else `otherwise` does."""
 
-    name: str
+    at: Placement
     otherwise: Chain
     cases: tuple[Case, ...] = ()
+    name: str = field(init=False, compare=False, repr=False)
     selects_by: frozenset[Attribute] = field(init=False, compare=False, repr=False)
     looks_at: frozenset[Attribute] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "name", str(self.at))
         selects_by: frozenset[Attribute] = frozenset().union(*(mentions(case.when) for case in self.cases))
         object.__setattr__(self, "selects_by", selects_by)
         object.__setattr__(self, "looks_at", selects_by.union(*(chain.looks_at for chain in self.chains)))
@@ -240,3 +221,10 @@ class Layer:
         """Every chain that the selector can pick."""
         yield from (case.chain for case in self.cases)
         yield self.otherwise
+
+    def atoms(self, *, observed: bool) -> Iterator[Is | Computed]:
+        """Every atom of the selector and of the rules, in order; with `observed`, also of rules that only are."""
+        for case in self.cases:
+            yield from atoms(case.when)
+        for chain in self.chains:
+            yield from chain.atoms(observed=observed)

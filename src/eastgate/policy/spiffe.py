@@ -11,53 +11,33 @@ import re
 
 __all__ = [
     "LONGEST",
+    "SCHEME",
     "SEGMENT",
     "SPIFFE_ID",
     "TRUST_DOMAIN",
-    "account_of",
     "is_segment",
     "is_trust_domain",
-    "service_account_id",
     "spiffe_problem",
-    "stem_of",
     "trust_domain_of",
     "trust_domain_problem",
 ]
 
-_SCHEME = "spiffe://"
+SCHEME = "spiffe://"
 LONGEST = 2048  # bytes
 
 # As expressions, they mean the same to RE2, to Python and to JavaScript.
 TRUST_DOMAIN = "[a-z0-9._-]+"
 SEGMENT = r"([A-Za-z0-9_-]|\.[A-Za-z0-9_-]|\.\.[A-Za-z0-9._-])[A-Za-z0-9._-]*"  # neither . nor ..
-SPIFFE_ID = f"{_SCHEME}{TRUST_DOMAIN}(/{SEGMENT})+"
+SPIFFE_ID = f"{SCHEME}{TRUST_DOMAIN}(/{SEGMENT})+"
 
 is_trust_domain = re.compile(TRUST_DOMAIN).fullmatch
 is_segment = re.compile(SEGMENT).fullmatch
-_ACCOUNT = re.compile(f"{_SCHEME}(?P<domain>{TRUST_DOMAIN})/ns/(?P<namespace>{SEGMENT})/sa/(?P<name>{SEGMENT})")
 _CHARACTERS = re.compile("[A-Za-z0-9._-]+")
-
-
-def service_account_id(trust_domain: str, namespace: str, name: str) -> str:
-    """The SPIFFE ID of a Kubernetes service account."""
-    return f"{_SCHEME}{trust_domain}/ns/{namespace}/sa/{name}"
-
-
-def account_of(identity: str) -> tuple[str, str, str] | None:
-    """Trust domain, namespace and name, where the identity is a SPIFFE ID with the form of a service account's."""
-    found = _ACCOUNT.fullmatch(identity) if len(identity) <= LONGEST else None
-    return (found["domain"], found["namespace"], found["name"]) if found is not None else None
-
-
-def stem_of(identity: str) -> str | None:
-    """What stands before the last segment of an identity, by which accounts are filed; None where that is none."""
-    stem, _, name = identity.rpartition("/")
-    return stem if is_segment(name) is not None and len(identity) <= LONGEST else None
 
 
 def trust_domain_of(identity: str) -> str:
     """The trust domain of a SPIFFE ID."""
-    return identity.removeprefix(_SCHEME).partition("/")[0]
+    return identity.removeprefix(SCHEME).partition("/")[0]
 
 
 def trust_domain_problem(text: str) -> str | None:
@@ -71,15 +51,15 @@ def trust_domain_problem(text: str) -> str | None:
 
 def spiffe_problem(text: str) -> str | None:
     """What keeps a text from being a full SPIFFE ID; None where nothing does."""
-    if not text.startswith(_SCHEME):
-        return f"it does not start with {_SCHEME}"
+    if not text.startswith(SCHEME):
+        return f"it does not start with {SCHEME}"
     if len(text.encode("utf-8", "surrogatepass")) > LONGEST:
         return f"it is longer than {LONGEST} bytes"
     if "?" in text:
         return "it has a query ('?')"
     if "#" in text:
         return "it has a fragment ('#')"
-    trust_domain, slash, path = text.removeprefix(_SCHEME).partition("/")
+    trust_domain, slash, path = text.removeprefix(SCHEME).partition("/")
     problem = trust_domain_problem(trust_domain)
     if problem:
         return problem

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-from eastgate.rego.compiling import Program, compiled
-from eastgate.rego.evaluating import Budget, NoAnswer, evaluated
+from eastgate.rego.compiling import Program, compile_module
+from eastgate.rego.evaluating import Budget, NoAnswer, evaluate_program
 from eastgate.rego.parser import parse
 from eastgate.rego.syntax import Problem, Rule, Scalar
 from eastgate.rego.values import from_json, to_json
@@ -21,15 +21,12 @@ __all__ = ["Budget", "NoAnswer", "Problem", "Program", "evaluate", "program"]
 
 @lru_cache(maxsize=256)
 def program(module: str, version: int = 0, default: str | None = None) -> Program | Problem:
-    """The program of a module without its `package` line, or what is wrong with it.
-
-    `version`: of Rego, 0 or 1. `default`: the name of a rule that is false unless the module makes it something else.
-    """
+    """Compile a module without its `package` line, or return what is wrong with it."""
     try:
         parsed = parse(module, version)
         if default is not None:
             parsed = replace(parsed, rules=(Rule(default, None, None, Scalar(False), (), default=True), *parsed.rules))
-        return compiled(parsed)
+        return compile_module(parsed)
     except Problem as problem:
         return problem
     except RecursionError:
@@ -37,9 +34,9 @@ def program(module: str, version: int = 0, default: str | None = None) -> Progra
 
 
 def evaluate(program: Program, input_: object, now: int, budget: Budget | None = None) -> dict[str, object]:
-    """The values of all rules that have one, as JSON. `now`: nanoseconds since 1970. Raises NoAnswer."""
+    """Return the values of all rules that have one, as JSON. `now`: nanoseconds since 1970. Raises NoAnswer."""
     try:
-        values = evaluated(program, from_json(input_), now, budget or Budget())
+        values = evaluate_program(program, from_json(input_), now, budget or Budget())
         return {name: to_json(value) for name, value in values.items()}
     except RecursionError:
         raise NoAnswer("it is too deep") from None

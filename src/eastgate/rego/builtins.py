@@ -1,4 +1,4 @@
-"""All built-in functions by name, with what is known of their types."""
+"""All built-in functions by name, with their types."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ACCEPTED", "ARITIES", "FUNCTIONS", "RESULTS", "Bounded", "Failed", "
 
 _DECLARED: Final = (collections, encodings, numbers, places, strings)  # importing them has filled the registry
 
-FUNCTIONS: Final[dict[str, Callable[..., Value]]] = {name: one.call for name, one in REGISTERED.items()}
-ACCEPTED: Final = {name: one.accepts for name, one in REGISTERED.items()}
-RESULTS: Final = {name: one.result for name, one in REGISTERED.items() if one.result is not None}
-ARITIES: Final = {name: len(one.accepts) for name, one in REGISTERED.items()} | {"walk": 1, "time.now_ns": 0}
+FUNCTIONS: Final[dict[str, Callable[..., Value]]] = {name: function.call for name, function in REGISTERED.items()}
+ACCEPTED: Final = {name: function.accepts for name, function in REGISTERED.items()}
+RESULTS: Final = {name: function.result for name, function in REGISTERED.items() if function.result is not None}
+ARITIES: Final = {name: len(function.accepts) for name, function in REGISTERED.items()} | {"walk": 1, "time.now_ns": 0}

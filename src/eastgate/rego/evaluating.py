@@ -1,4 +1,4 @@
-"""Running a program: all solutions of its bodies, by trying one condition after the other.
+"""Evaluates a program: finds all solutions of its bodies, one condition after the other.
 
 A condition gives the ways in which it holds, each with values for more variables. A function that errs gives nothing,
 as in OPA; but where that would make a `not` hold, there is no answer at all.
@@ -39,7 +39,7 @@ from eastgate.rego.syntax import (
 )
 from eastgate.rego.values import EMPTY_OBJECT, Object, Set, Value, compare, identity
 
-__all__ = ["Budget", "NoAnswer", "evaluated"]
+__all__ = ["Budget", "NoAnswer", "evaluate_program"]
 
 Bindings: TypeAlias = Mapping[str, Value]
 
@@ -53,25 +53,25 @@ class NoAnswer(Exception):  # noqa: N818 - an answer of sorts, which denies
 
 @dataclass(slots=True)
 class Budget:
-    """How much work an evaluation may still be."""
+    """The work that an evaluation may still do."""
 
     left: int = MAX_STEPS
     errors: int = 0
     """How many calls have erred and given nothing."""
 
     def spend(self, steps: int = 1) -> None:
-        """Go so many steps. Raises NoAnswer where they are too many."""
+        """Spend this many steps. Raises NoAnswer where they are too many."""
         self.left -= steps
         if self.left < 0:
             raise NoAnswer("it takes too long")
 
 
-def evaluated(program: Program, input_: Value, now: int, budget: Budget) -> dict[str, Value]:
-    """The values of all rules that have one. `now`: nanoseconds since 1970. Raises NoAnswer."""
+def evaluate_program(program: Program, input_: Value, now: int, budget: Budget) -> dict[str, Value]:
+    """Return the values of all rules that have one. `now`: nanoseconds since 1970. Raises NoAnswer."""
     run = _Run(program, input_, budget, now)
     try:
-        found = ((name, run.document(name)) for name in program.documents)
-        return {name: value[0] for name, value in found if value is not None}
+        documents = ((name, run.document(name)) for name in program.documents)
+        return {name: value[0] for name, value in documents if value is not None}
     except Bounded as error:
         raise NoAnswer(str(error)) from None
     except RecursionError:
@@ -84,30 +84,30 @@ class _Run:
     input: Value
     budget: Budget
     now: int
-    _known: dict[str, tuple[tuple[Value] | None, int]] = field(default_factory=dict)
+    _documents: dict[str, tuple[tuple[Value] | None, int]] = field(default_factory=dict)
 
     # Rules
 
     def document(self, name: str) -> tuple[Value] | None:
-        """The value of a rule, alone in a tuple; None where it has none."""
-        if name not in self._known:
+        """Return the value of a rule, alone in a tuple; None where it has none."""
+        if name not in self._documents:
             before = self.budget.errors
             value = self._document(self.program.rules[name])
-            self._known[name] = value, self.budget.errors - before
+            self._documents[name] = value, self.budget.errors - before
         else:
-            self.budget.errors += self._known[name][1]
-        return self._known[name][0]
+            self.budget.errors += self._documents[name][1]
+        return self._documents[name][0]
 
     def _document(self, rules: tuple[Rule, ...]) -> tuple[Value] | None:
         if rules[0].is_set:
-            return (self._made(Set(key for rule in rules for key, _ in self._partial(rule))),)
+            return (self._charge(Set(key for rule in rules for key, _ in self._partial(rule))),)
         if rules[0].key is not None:
-            return (self._made(self._object(pair for rule in rules for pair in self._partial(rule))),)
-        found = self._one_value((rule, {}) for rule in rules if not rule.default)
+            return (self._charge(self._object(pair for rule in rules for pair in self._partial(rule))),)
+        value = self._one_value((rule, {}) for rule in rules if not rule.default)
         default = next((rule for rule in rules if rule.default), None)
-        if found is None and default is not None:
-            found = self._one_value(iter([(default, {})]))
-        return found
+        if value is None and default is not None:
+            value = self._one_value(iter([(default, {})]))
+        return value
 
     def _partial(self, rule: Rule) -> Iterator[tuple[Value, Value]]:
         for bindings in self._solutions(rule.body, {}):
@@ -119,22 +119,22 @@ class _Run:
                         yield key, value
 
     def _object(self, pairs: Iterator[tuple[Value, Value]]) -> Object:
-        found: dict[object, tuple[Value, Value]] = {}
+        pairs_by_key: dict[object, tuple[Value, Value]] = {}
         for key, value in pairs:
-            known = found.setdefault(identity(key), (key, value))
-            if compare(known[1], value):
+            first = pairs_by_key.setdefault(identity(key), (key, value))
+            if compare(first[1], value):
                 raise NoAnswer("an object has two values for one key")
-        return Object(found.values())
+        return Object(pairs_by_key.values())
 
     def _one_value(self, tried: Iterator[tuple[Rule, Bindings]]) -> tuple[Value] | None:
-        """The one value that all rules which hold give."""
-        found: tuple[Value] | None = None
+        """Return the one value that all rules give which hold."""
+        result: tuple[Value] | None = None
         for rule, bindings in tried:
             for value in self._rule_values(rule, bindings):
-                if found is not None and compare(found[0], value):
+                if result is not None and compare(result[0], value):
                     raise NoAnswer("a rule has two values")
-                found = (value,)
-        return found
+                result = (value,)
+        return result
 
     def _rule_values(self, rule: Rule | None, bindings: Bindings) -> Iterator[Value]:
         while rule is not None:
@@ -150,7 +150,7 @@ class _Run:
     def _function(self, name: str, arguments: tuple[Value, ...]) -> tuple[Value] | None:
         def tried() -> Iterator[tuple[Rule, Bindings]]:
             for rule in self.program.rules[name]:
-                for bindings in self._matched_all(rule.arguments or (), arguments, {}):
+                for bindings in self._match_all(rule.arguments or (), arguments, {}):
                     yield rule, bindings
 
         return self._one_value(tried())
@@ -161,19 +161,19 @@ class _Run:
         if not body:
             yield bindings
             return
-        for solution in self._holds(body[0], bindings):
+        for solution in self._solve(body[0], bindings):
             yield from self._solutions(body[1:], solution)
 
-    def _holds(self, literal: Literal, bindings: Bindings) -> Iterator[Bindings]:
+    def _solve(self, literal: Literal, bindings: Bindings) -> Iterator[Bindings]:
         self.budget.spend()
         match literal:
             case Is(term):
                 yield from (bound for value, bound in self._values(term, bindings) if value is not False)
             case Unify(left, right):
-                yield from self._unified(left, right, bindings)
+                yield from self._unify(left, right, bindings)
             case Assign(target, term):
                 for value, bound in self._values(term, bindings):
-                    yield from self._matched(target, value, bound)
+                    yield from self._match(target, value, bound)
             case Some():
                 yield bindings
             case SomeIn():
@@ -190,12 +190,12 @@ class _Run:
         for collection, bound in self._values(some.source, bindings):
             for name, value in _entries(collection):
                 self.budget.spend()
-                for inner in [bound] if some.key is None else self._matched(some.key, name, bound):
-                    yield from self._matched(some.value, value, inner)
+                for inner in [bound] if some.key is None else self._match(some.key, name, bound):
+                    yield from self._match(some.value, value, inner)
 
     def _ever_holds(self, literal: Literal, bindings: Bindings) -> bool:
         before = self.budget.errors
-        if next(self._holds(literal, bindings), None) is not None:
+        if next(self._solve(literal, bindings), None) is not None:
             return True
         if self.budget.errors > before:
             raise NoAnswer("a function errs in a `not`, which would make it hold")
@@ -218,46 +218,46 @@ class _Run:
     ) -> Iterator[Bindings]:
         changed = self.input
         for path, term in changes:
-            found = next(self._values(term, bindings), None)
-            if found is None:
+            replacement = next(self._values(term, bindings), None)
+            if replacement is None:
                 return
-            changed = _put(changed, path, found[0])
-        yield from _Run(self.program, changed, self.budget, self.now)._holds(literal, bindings)
+            changed = _replace_at(changed, path, replacement[0])
+        yield from _Run(self.program, changed, self.budget, self.now)._solve(literal, bindings)
 
     # Terms
 
     def _values(self, term: Term, bindings: Bindings) -> Iterator[tuple[Value, Bindings]]:
-        """All values of a term, each with the variables that its references gave values to."""
+        """Yield all values of a term, each with the variables that its references gave values to."""
         self.budget.spend()
         match term:
             case Scalar(value):
                 yield value, bindings
             case Var(name):
-                found = self._variable(name, bindings)
-                if found is not None:
-                    yield found[0], bindings
+                variable = self._variable(name, bindings)
+                if variable is not None:
+                    yield variable[0], bindings
             case Ref(head, path):
                 for value, bound in self._values(head, bindings):
                     yield from self._within(value, path, bound)
             case Call(name, arguments):
                 for values, bound in self._all_values(arguments, bindings):
-                    yield from ((value, bound) for value in self._called(name, values))
+                    yield from ((value, bound) for value in self._call(name, values))
             case Array(items):
-                yield from ((self._made(values), bound) for values, bound in self._all_values(items, bindings))
+                yield from ((self._charge(values), bound) for values, bound in self._all_values(items, bindings))
             case SetOf(items):
-                yield from ((self._made(Set(values)), bound) for values, bound in self._all_values(items, bindings))
+                yield from ((self._charge(Set(values)), bound) for values, bound in self._all_values(items, bindings))
             case ObjectOf(pairs):
                 yield from self._objects(pairs, bindings)
             case Collect():
-                yield self._made(self._collected(term, bindings)), bindings
+                yield self._charge(self._collect(term, bindings)), bindings
 
     def _objects(self, pairs: tuple[tuple[Term, Term], ...], bindings: Bindings) -> Iterator[tuple[Value, Bindings]]:
         flat = tuple(part for pair in pairs for part in pair)
         for values, bound in self._all_values(flat, bindings):
-            yield self._made(self._object(zip(values[::2], values[1::2], strict=True))), bound
+            yield self._charge(self._object(zip(values[::2], values[1::2], strict=True))), bound
 
-    def _made(self, value: Value) -> Value:
-        """The value, which costs as many steps as it has parts: what is in it twice is walked through twice."""
+    def _charge(self, value: Value) -> Value:
+        """Return the value, and spend as many steps as it has parts: what is in it twice is counted twice."""
         self.budget.spend(_weight(value, self.budget.left))
         return value
 
@@ -276,11 +276,11 @@ class _Run:
             for rest, inner in self._all_values(terms[1:], bound):
                 yield (value, *rest), inner
 
-    def _called(self, name: str, values: tuple[Value, ...]) -> Iterator[Value]:
+    def _call(self, name: str, values: tuple[Value, ...]) -> Iterator[Value]:
         if name in self.program.rules:
-            found = self._function(name, values)
-            if found is not None:
-                yield found[0]
+            result = self._function(name, values)
+            if result is not None:
+                yield result[0]
         elif name == "walk":
             for pair in walked((), values[0]):
                 self.budget.spend()
@@ -291,12 +291,12 @@ class _Run:
             for value in values:  # what it has to read
                 self.budget.spend(FRACTION if isinstance(value, Decimal) else _weight(value, self.budget.left))
             try:
-                yield self._made(FUNCTIONS[name](*values))
+                yield self._charge(FUNCTIONS[name](*values))
             except Failed:
                 self.budget.errors += 1
 
-    def _collected(self, term: Collect, bindings: Bindings) -> Value:
-        def found() -> Iterator[tuple[Value, Value]]:
+    def _collect(self, term: Collect, bindings: Bindings) -> Value:
+        def solutions() -> Iterator[tuple[Value, Value]]:
             for solution in self._solutions(term.body, bindings):
                 for key, bound in self._values(term.key or Scalar(None), solution):
                     for value, _ in self._values(term.value, bound):
@@ -304,25 +304,25 @@ class _Run:
 
         match term.kind:
             case "[":
-                return tuple(value for _, value in found())
+                return tuple(value for _, value in solutions())
             case "{":
-                return Set(value for _, value in found())
-        return self._object(found())
+                return Set(value for _, value in solutions())
+        return self._object(solutions())
 
     def _within(self, value: Value, path: tuple[Term, ...], bindings: Bindings) -> Iterator[tuple[Value, Bindings]]:
-        """What a way into a value leads to; variables without a value stand for every key."""
+        """Yield what a path into a value leads to; variables without a value stand for every key."""
         if not path:
             yield value, bindings
             return
         self.budget.spend()
-        place, rest = path[0], path[1:]
-        if self._is_open(place, bindings):
+        step, rest = path[0], path[1:]
+        if self._is_open(step, bindings):
             for key, item in _entries(value):
                 self.budget.spend()
-                for bound in self._matched(place, key, bindings):
+                for bound in self._match(step, key, bindings):
                     yield from self._within(item, rest, bound)
             return
-        for key, bound in self._values(place, bindings):
+        for key, bound in self._values(step, bindings):
             for item in _entry(value, key):
                 yield from self._within(item, rest, bound)
 
@@ -331,84 +331,84 @@ class _Run:
             case Var(name):
                 return name not in bindings and name != INPUT and not name.startswith(RULE)
             case Array(items):
-                return any(self._is_open(one, bindings) for one in items)
+                return any(self._is_open(item, bindings) for item in items)
             case ObjectOf(pairs):
-                return any(self._is_open(one, bindings) for _, one in pairs)
+                return any(self._is_open(item, bindings) for _, item in pairs)
         return False
 
     # Unification
 
-    def _unified(self, left: Term, right: Term, bindings: Bindings) -> Iterator[Bindings]:
+    def _unify(self, left: Term, right: Term, bindings: Bindings) -> Iterator[Bindings]:
         match left, right:
             case Array(mine), Array(others):
                 if len(mine) == len(others):
-                    yield from self._unified_all(tuple(zip(mine, others, strict=True)), bindings)
+                    yield from self._unify_all(tuple(zip(mine, others, strict=True)), bindings)
                 return
         first, second = (right, left) if self._is_open(left, bindings) else (left, right)
         for value, bound in self._values(first, bindings):
-            yield from self._matched(second, value, bound)
+            yield from self._match(second, value, bound)
 
-    def _unified_all(self, pairs: tuple[tuple[Term, Term], ...], bindings: Bindings) -> Iterator[Bindings]:
+    def _unify_all(self, pairs: tuple[tuple[Term, Term], ...], bindings: Bindings) -> Iterator[Bindings]:
         if not pairs:
             yield bindings
             return
-        for bound in self._unified(*pairs[0], bindings):
-            yield from self._unified_all(pairs[1:], bound)
+        for bound in self._unify(*pairs[0], bindings):
+            yield from self._unify_all(pairs[1:], bound)
 
-    def _matched(self, pattern: Term, value: Value, bindings: Bindings) -> Iterator[Bindings]:
-        """The pattern equals the value, with values for its variables."""
+    def _match(self, pattern: Term, value: Value, bindings: Bindings) -> Iterator[Bindings]:
+        """Yield the bindings under which the pattern equals the value."""
         match pattern:
             case Var(name) if self._is_open(pattern, bindings):
                 yield {**bindings, name: value}
             case Array(items) if self._is_open(pattern, bindings):
                 if isinstance(value, tuple) and len(items) == len(value):
-                    yield from self._matched_all(items, value, bindings)
+                    yield from self._match_all(items, value, bindings)
             case ObjectOf(pairs) if self._is_open(pattern, bindings):
-                yield from self._matched_object(pairs, value, bindings)
+                yield from self._match_object(pairs, value, bindings)
             case _:
-                for found, bound in self._values(pattern, bindings):
-                    if compare(found, value) == 0:
+                for candidate, bound in self._values(pattern, bindings):
+                    if compare(candidate, value) == 0:
                         yield bound
 
-    def _matched_all(
+    def _match_all(
         self, patterns: tuple[Term, ...], values: tuple[Value, ...], bindings: Bindings
     ) -> Iterator[Bindings]:
         if not patterns:
             yield bindings
             return
-        for bound in self._matched(patterns[0], values[0], bindings):
-            yield from self._matched_all(patterns[1:], values[1:], bound)
+        for bound in self._match(patterns[0], values[0], bindings):
+            yield from self._match_all(patterns[1:], values[1:], bound)
 
-    def _matched_object(
+    def _match_object(
         self, pairs: tuple[tuple[Term, Term], ...], value: Value, bindings: Bindings
     ) -> Iterator[Bindings]:
         if not isinstance(value, Object) or len(value) != len(pairs):
             return
         for keys, bound in self._all_values(tuple(key for key, _ in pairs), bindings):
-            found = [value.get(key) for key in keys]
-            items = tuple(one[0] for one in found if one is not None)
+            entries = [value.get(key) for key in keys]
+            items = tuple(entry[0] for entry in entries if entry is not None)
             if len(items) == len(pairs):
-                yield from self._matched_all(tuple(term for _, term in pairs), items, bound)
+                yield from self._match_all(tuple(term for _, term in pairs), items, bound)
 
 
 def _weight(value: Value, most: int) -> int:
-    """How many parts a value has, counted no further than needed."""
-    left, found = [value], 0
-    while left and found <= most:
+    """Count the parts of a value, no further than `most`."""
+    left, count = [value], 0
+    while left and count <= most:
         part = left.pop()
-        found += 1
+        count += 1
         match part:
             case str():
-                found += len(part) >> 6
+                count += len(part) >> 6
             case tuple() | Set():
                 left += part
             case Object():
                 left += [item for pair in part.items() for item in pair]
-    return found
+    return count
 
 
 def _entries(value: Value) -> Iterator[tuple[Value, Value]]:
-    """Keys and values of what can be walked through."""
+    """Yield keys and values of a collection."""
     match value:
         case tuple():
             yield from enumerate(value)
@@ -419,7 +419,7 @@ def _entries(value: Value) -> Iterator[tuple[Value, Value]]:
 
 
 def _entry(value: Value, key: Value) -> Iterator[Value]:
-    """The value of a key, if there is one."""
+    """Yield the value of a key, if there is one."""
     match value:
         case tuple():
             if isinstance(key, int) and not isinstance(key, bool) and 0 <= key < len(value):
@@ -428,16 +428,16 @@ def _entry(value: Value, key: Value) -> Iterator[Value]:
             if key in value:
                 yield key
         case Object():
-            found = value.get(key)
-            if found is not None:
-                yield found[0]
+            entry = value.get(key)
+            if entry is not None:
+                yield entry[0]
 
 
-def _put(value: Value, path: tuple[str, ...], new: Value) -> Value:
-    """The value with another one at a path, where objects are made as needed."""
+def _replace_at(value: Value, path: tuple[str, ...], new: Value) -> Value:
+    """Return the value with another one at a path, where objects are created as needed."""
     if not path:
         return new
     before = value if isinstance(value, Object) else EMPTY_OBJECT
-    known = before.get(path[0])
-    below = _put(None if known is None else known[0], path[1:], new)
+    entry = before.get(path[0])
+    below = _replace_at(None if entry is None else entry[0], path[1:], new)
     return Object((*before.items(), (path[0], below)))

@@ -1,8 +1,4 @@
-"""What OPA evaluates before a `not`: where it has no value, the `not` does not hold.
-
-`not startswith(input.user, "x")` is `user := input.user` and `not startswith(user, "x")`: without a user there is no
-answer to negate. Only a reference by itself, or one that `=` or `==` compares, may be missing inside of a `not`.
-"""
+"""Moves out of a `not` what OPA evaluates before it: where that has no value, the `not` does not hold."""
 
 from __future__ import annotations
 
@@ -25,11 +21,11 @@ from eastgate.rego.syntax import (
     is_known,
 )
 
-__all__ = ["hoisted"]
+__all__ = ["hoist"]
 
 
-def hoisted(negated: Literal, is_term: bool, new: Callable[[str], str]) -> tuple[list[Literal], Literal]:
-    """What stands before a `not`, and what it negates. `is_term`: that was written as a term; `new`: a fresh name."""
+def hoist(negated: Literal, is_term: bool, new: Callable[[str], str]) -> tuple[list[Literal], Literal]:
+    """Return what to evaluate before a `not`, and what it negates. `is_term`: that was a term; `new`: makes names."""
     before = _Before(new)
     rest = negated
     match negated:
@@ -52,11 +48,11 @@ class _Before:
         self._new = new
 
     def all(self, terms: tuple[Term, ...]) -> tuple[Term, ...]:
-        """The terms, each apart."""
+        """Return the terms, each with what is inside moved out."""
         return tuple(self.apart(term) for term in terms)
 
     def inside(self, term: Term) -> Term:
-        """The term, which itself may have no value: what is in it goes before."""
+        """Return the term, which itself may have no value: what is in it is moved out."""
         match term:
             case Ref(head, path):
                 return Ref(head if isinstance(head, Var) else self.apart(head), self.all(path))
@@ -65,20 +61,20 @@ class _Before:
         return self.apart(term)
 
     def apart(self, term: Term) -> Term:
-        """The term, in which variables stand for all that must have a value before."""
+        """Return the term with variables for all that must have a value before."""
         match term:
             case Array(items):
                 return Array(self.all(items))
             case SetOf(items):
                 return SetOf(self.all(items))
             case ObjectOf(pairs):
-                return ObjectOf(tuple((self.apart(key), self.apart(one)) for key, one in pairs))
+                return ObjectOf(tuple((self.apart(key), self.apart(value)) for key, value in pairs))
             case Scalar():
                 return term
             case Var(name) if not is_known(name):
                 return term
         value = self.inside(term) if isinstance(term, Ref) else term
-        found = Var(self._new("before"))
+        variable = Var(self._new("before"))
         # only calls, which OPA takes out first, may give values to variables
-        self.parts.append(Assign(found, value, gives=isinstance(term, Call)))
-        return found
+        self.parts.append(Assign(variable, value, gives=isinstance(term, Call)))
+        return variable

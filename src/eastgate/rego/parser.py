@@ -1,4 +1,4 @@
-"""Reading a module: Rego as it was before version 1, with its later keywords."""
+"""Parses a module: Rego as it was before version 1, with its later keywords."""
 
 from __future__ import annotations
 
@@ -71,18 +71,18 @@ class _Token:
 
 
 def parse(module: str, version: int = 0) -> Module:
-    """The module, without its `package` line. `version`: of the language, 0 or 1. Raises Problem."""
+    """Parse a module without its `package` line. `version`: of the language, 0 or 1. Raises Problem."""
     return _Parser(tuple(_tokens(module)), version).module()
 
 
 def _tokens(module: str) -> Iterator[_Token]:
     at, line, spaced, fresh = 0, 1, True, True
     while at < len(module):
-        found = _TOKEN.match(module, at)
-        if found is None:
+        match = _TOKEN.match(module, at)
+        if match is None:
             raise Problem(f"line {line}: {module[at]!r} cannot stand in a module")
-        at = found.end()
-        kind, text = str(found.lastgroup), found[0]
+        at = match.end()
+        kind, text = str(match.lastgroup), match[0]
         if kind == "newline":
             line, spaced, fresh = line + 1, True, True
         elif kind == "space":
@@ -101,7 +101,7 @@ def _is_constant(term: Term) -> bool:
         case Array(items) | SetOf(items):
             return all(map(_is_constant, items))
         case ObjectOf(pairs):
-            return all(_is_constant(one) for pair in pairs for one in pair)
+            return all(_is_constant(part) for pair in pairs for part in pair)
     return False
 
 
@@ -156,7 +156,6 @@ class _Parser:
     # Modules
 
     def module(self) -> Module:
-        """All of it."""
         imports: dict[str, Ref] = {}
         rules: list[Rule] = []
         self._find_keywords()
@@ -173,12 +172,12 @@ class _Parser:
         """Learn what the module imports, wherever it does."""
         for at, token in enumerate(self._tokens):
             if token.kind == "name" and token.text == "import" and token.fresh:
-                path = "".join(one.text for one in itertools.islice(self._tokens, at + 1, at + 6))
+                path = "".join(token.text for token in itertools.islice(self._tokens, at + 1, at + 6))
                 if path.startswith("rego.v1"):
                     self._version, self._keywords = 1, _LATER
                 elif path.startswith("future.keywords"):
-                    named = self._tokens[at + 5].text if self._tokens[at + 4].text == "." else None
-                    self._keywords |= _LATER if named is None else {named, *(["in"] if named == "every" else [])}
+                    keyword = self._tokens[at + 5].text if self._tokens[at + 4].text == "." else None
+                    self._keywords |= _LATER if keyword is None else {keyword, *(["in"] if keyword == "every" else [])}
 
     def _import(self, imports: dict[str, Ref]) -> None:
         self._expect("import")
@@ -227,15 +226,15 @@ class _Parser:
             if value is None or key is not None or not _is_constant(value):
                 raise self._problem("a default is written `default name = value`, with a value that is written out")
             return [rule]
-        found = self._bodies(rule, listed=listed)
-        if key is not None and any(one.otherwise is not None for one in found):
+        rules = self._bodies(rule, listed=listed)
+        if key is not None and any(parsed.otherwise is not None for parsed in rules):
             raise self._problem("only a rule with one value can have an `else`")
-        if self._version and any(one.is_set for one in found) and not listed:
+        if self._version and any(parsed.is_set for parsed in rules) and not listed:
             raise self._problem("a part of a set is written `name contains value`")
-        return [self._with_value(one) for one in found]
+        return [self._with_value(parsed) for parsed in rules]
 
     def _with_value(self, rule: Rule) -> Rule:
-        """A rule that is no part of a set is true where nothing else is said."""
+        """Return a rule with the value true, if it is no part of a set and has none."""
         rest = None if rule.otherwise is None else self._with_value(rule.otherwise)
         if rule.key is None and rule.value is None:
             return replace(rule, value=Scalar(True), otherwise=rest)
@@ -252,17 +251,17 @@ class _Parser:
                 raise self._problem(f"the rule {rule.name} has neither a value nor a body")
             return [replace(rule, otherwise=self._else(rule))]
         self._check_body()
-        found = [replace(rule, body=self._braces(), otherwise=self._else(rule))]
-        while self._is("{") and found[-1].otherwise is None:
-            found.append(replace(rule, body=self._braces()))
-        return found
+        rules = [replace(rule, body=self._braces(), otherwise=self._else(rule))]
+        while self._is("{") and rules[-1].otherwise is None:
+            rules.append(replace(rule, body=self._braces()))
+        return rules
 
     def _check_body(self) -> None:
         if self._version:
             raise self._problem("`if` must stand before a body")
 
     def _is_block(self) -> bool:
-        """Whether braces hold conditions, and not an object or a set that a condition begins with."""
+        """Return whether braces hold conditions, and not an object or a set that a condition begins with."""
         at, depth = self._at, 0
         while True:
             token = self._tokens[at]
@@ -367,9 +366,9 @@ class _Parser:
         names = [first, *([] if second is None else [second])]
         while self._skip(","):
             names.append(self._level(1))
-        if not all(isinstance(one, Var) for one in names):
+        if not all(isinstance(name, Var) for name in names):
             raise self._problem("`some` takes variables")
-        return Some(tuple(one.name for one in names if isinstance(one, Var)))
+        return Some(tuple(name.name for name in names if isinstance(name, Var)))
 
     def _every(self) -> Literal:
         first = Var(self._name_or_wildcard())
@@ -390,21 +389,21 @@ class _Parser:
     # Terms
 
     def _term(self, first: Term | None = None) -> Term:
-        """A term: relations, `in` last. `first`: the operand that it begins with has been read."""
+        """Parse a term: relations, `in` last. `first`: the operand that it begins with has been read."""
         self._enter()
-        found = self._level(0, first)
+        term = self._level(0, first)
         if self._skip_later("in"):
-            found = Call("internal.member_2", (found, self._level(0)))
+            term = Call("internal.member_2", (term, self._level(0)))
         self._depth -= 1
-        return found
+        return term
 
     def _level(self, level: int, first: Term | None = None) -> Term:
         if level == len(_LEVELS):
             return self._unary() if first is None else first
-        found = self._level(level + 1, first)
+        term = self._level(level + 1, first)
         while self._now.kind == "sign" and self._now.text in _LEVELS[level]:
-            found = Call(_LEVELS[level][self._take().text], (found, self._level(level + 1)))
-        return found
+            term = Call(_LEVELS[level][self._take().text], (term, self._level(level + 1)))
+        return term
 
     def _unary(self) -> Term:
         if self._is("-"):
@@ -437,23 +436,25 @@ class _Parser:
         return self._take().text
 
     def _called(self, head: Term, path: list[Term]) -> str:
-        if not isinstance(head, Var) or not all(isinstance(one, Scalar) and isinstance(one.value, str) for one in path):
+        if not isinstance(head, Var) or not all(
+            isinstance(step, Scalar) and isinstance(step.value, str) for step in path
+        ):
             raise self._problem("only a function can be called")
-        return ".".join([head.name, *(str(one.value) for one in path if isinstance(one, Scalar))])
+        return ".".join([head.name, *(str(step.value) for step in path if isinstance(step, Scalar))])
 
     def _arguments(self) -> tuple[Term, ...]:
         self._expect("(")
         return tuple(self._terms(")"))
 
     def _terms(self, end: str) -> list[Term]:
-        found: list[Term] = []
+        terms: list[Term] = []
         while not self._skip(end):
-            if found:
+            if terms:
                 self._expect(",")
                 if self._skip(end):
                     break
-            found.append(self._term())
-        return found
+            terms.append(self._term())
+        return terms
 
     def _operand(self) -> Term:
         token = self._take()
@@ -474,9 +475,9 @@ class _Parser:
             case "name", text if text not in _RESERVED:
                 return Var(text)
             case "sign", "(":
-                found = self._term()
+                term = self._term()
                 self._expect(")")
-                return found
+                return term
             case "sign", "[":
                 return self._array()
             case "sign", "{":
@@ -506,7 +507,7 @@ class _Parser:
             raise self._problem(f"{token.text} is no text") from None
 
     def _array(self) -> Term:
-        """An array, or a comprehension: its head is an operand, since `|` is an operator too."""
+        """Parse an array, or a comprehension: its head is an operand, since `|` is an operator too."""
         self._enter()
         if self._skip("]"):
             self._depth -= 1
@@ -517,7 +518,7 @@ class _Parser:
         return Array(tuple(self._items(self._term(first), "]")))
 
     def _braced(self) -> Term:
-        """An object, a set, or a comprehension of either. `{}` is an object."""
+        """Parse an object, a set, or a comprehension of either. `{}` is an object."""
         self._enter()
         if self._skip("}"):
             self._depth -= 1
@@ -543,7 +544,7 @@ class _Parser:
         return ObjectOf(tuple(pairs))
 
     def _rest(self, end: str) -> Body:
-        """The body of a comprehension."""
+        """Parse the body of a comprehension."""
         body = self._body(end)
         self._expect(end)
         self._depth -= 1

@@ -1,4 +1,4 @@
-"""Terms that are taken apart: what `=` and `:=` give values to."""
+"""Tests of terms that `=` and `:=` take apart."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ __all__ = ["is_pattern", "is_target", "never_equal"]
 
 
 def is_target(term: Term) -> bool:
-    """What `:=` can take apart: variables, nothing to compare with."""
+    """Return whether `:=` can take a term apart: variables, nothing to compare with."""
     match term:
         case Var():
             return True
         case Array(items):
             return all(map(is_target, items))
         case ObjectOf(pairs):
-            return all(isinstance(key, Scalar) and is_target(one) for key, one in pairs)
+            return all(isinstance(key, Scalar) and is_target(value) for key, value in pairs)
     return False
 
 
 def never_equal(left: Term, right: Term) -> bool:
-    """Whether two collections that are written out have other sizes or keys, so that neither gives values."""
+    """Return whether two literal collections have other sizes or keys, so that neither gives values."""
     match left, right:
         case Array(mine), Array(others):
             return len(mine) != len(others)
@@ -33,12 +33,12 @@ def never_equal(left: Term, right: Term) -> bool:
 
 
 def is_pattern(term: Term) -> bool:
-    """A variable, or an array or object that is taken apart."""
+    """Return whether a term is a variable, or an array or object that is taken apart."""
     match term:
         case Var() | Scalar():
             return True
         case Array(items):
-            return all(is_pattern(one) or not variables(one) for one in items)
+            return all(is_pattern(part) or not variables(part) for part in items)
         case ObjectOf(pairs):
-            return all(not variables(key) and (is_pattern(one) or not variables(one)) for key, one in pairs)
+            return all(not variables(key) and (is_pattern(part) or not variables(part)) for key, part in pairs)
     return False

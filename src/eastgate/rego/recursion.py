@@ -1,4 +1,4 @@
-"""Rules that depend on themselves, which OPA refuses."""
+"""Finds rules that depend on themselves, which OPA refuses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check_recursion(rules: Mapping[str, tuple[Rule, ...]]) -> None:
 
 
 def _uses(node: object) -> Iterator[str]:
-    """The names of rules that a rule, term or literal looks at."""
+    """Return the names of rules that a rule, term or literal refers to."""
     match node:
         case Rule():
             parts: Iterable[object] = (*(node.arguments or ()), node.key, node.value, *node.body, node.otherwise)

@@ -1,4 +1,4 @@
-"""What a module is made of."""
+"""The syntax tree of a module."""
 
 from __future__ import annotations
 
@@ -198,7 +198,6 @@ class Rule:
 
     @property
     def is_set(self) -> bool:
-        """Whether it adds to a set."""
         return self.key is not None and self.value is None
 
 
@@ -212,7 +211,7 @@ class Module:
 
 
 def children(node: Term | Literal) -> Iterator[Term | Literal]:
-    """The parts of a term or literal, without the bodies inside it."""
+    """Return the parts of a term or literal, without the bodies inside it."""
     match node:
         case Ref(head, path):
             yield head
@@ -239,14 +238,14 @@ def children(node: Term | Literal) -> Iterator[Term | Literal]:
 
 
 def variables(node: Term | Literal) -> set[str]:
-    """The variables outside of bodies inside it."""
+    """Return the variables outside of bodies inside it."""
     if isinstance(node, Var):
         return {node.name}
     return set().union(*(variables(child) for child in children(node)))
 
 
 def closures(node: Term | Literal) -> Iterator[Collect | Every]:
-    """The comprehensions and `every` in it, outermost only."""
+    """Return the comprehensions and `every` in it, outermost only."""
     if isinstance(node, Collect | Every):
         yield node
     for child in children(node):
@@ -254,5 +253,5 @@ def closures(node: Term | Literal) -> Iterator[Collect | Every]:
 
 
 def is_known(name: str) -> bool:
-    """Whether a variable has its value from the start: the input, or a rule."""
+    """Return whether a variable has its value from the start: the input, or a rule."""
     return name in (INPUT, DATA) or name.startswith(RULE)

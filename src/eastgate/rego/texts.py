@@ -1,4 +1,4 @@
-"""Values as text."""
+"""Renders values as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LARGE = 10**21
 
 
 def marshalled(value: Value) -> str:
-    """JSON, as Go writes it: compact, keys in order, with what could be HTML escaped."""
+    """Return JSON as Go writes it: compact, keys in order, with what could be HTML escaped."""
     match value:
         case tuple() | Set():
             return "[" + ",".join(map(marshalled, value)) + "]"
@@ -29,14 +29,14 @@ def marshalled(value: Value) -> str:
 
 
 def _quoted(text: str) -> str:
-    written = json.dumps(text, ensure_ascii=False)
+    encoded = json.dumps(text, ensure_ascii=False)
     for character in "<>&\u2028\u2029":
-        written = written.replace(character, f"\\u{ord(character):04x}")
-    return written
+        encoded = encoded.replace(character, f"\\u{ord(character):04x}")
+    return encoded
 
 
 def written_number(value: int | Decimal) -> str:
-    """The digits of a number, with an exponent where it is very small."""
+    """Return the digits of a number, with an exponent where it is very small."""
     if magnitude(value) >= _LARGE:
         raise Bounded("it writes numbers that are too large")
     if isinstance(value, int):
@@ -48,7 +48,7 @@ def written_number(value: int | Decimal) -> str:
 
 
 def shown(value: Value) -> str:
-    """A value as Rego writes it."""
+    """Return a value as Rego writes it."""
     match value:
         case tuple():
             return "[" + ", ".join(map(shown, value)) + "]"

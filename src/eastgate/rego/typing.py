@@ -1,4 +1,4 @@
-"""Types that are known before a module runs. OPA refuses to compare or to give what can never fit."""
+"""Checks types that are known before a module runs. OPA refuses to compare or to give what can never fit."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _FLAT = ("null", "boolean", "number", "string")
 
 
 def rule_type(rules: Iterable[Rule]) -> str | None:
-    """The type that the rules of one name give; None where that is not known, or they give several."""
-    found = {one for rule in rules for one in _given_types(rule)}
-    return found.pop() if len(found) == 1 else None
+    """Return the type that the rules of one name give; None where that is not known, or they give several."""
+    types = {type_ for rule in rules for type_ in _given_types(rule)}
+    return types.pop() if len(types) == 1 else None
 
 
 def _given_types(rule: Rule) -> Iterator[str | None]:
@@ -32,7 +32,7 @@ def _given_types(rule: Rule) -> Iterator[str | None]:
 
 
 def type_problem(term: Term, rules: Types) -> str | None:
-    """What is wrong with the types of a term. `rules`: the types that rules have, by their names."""
+    """Return what is wrong with the types of a term. `rules`: the types that rules have, by their names."""
     if isinstance(term, Ref) and _type(term.head, rules) in _FLAT:
         return f"there is nothing inside a {_type(term.head, rules)}"
     if not isinstance(term, Call):
@@ -49,7 +49,7 @@ def type_problem(term: Term, rules: Types) -> str | None:
 
 
 def _type(term: Term, rules: Types) -> str | None:
-    """The type that a term has whatever the input is; None where that is not known."""
+    """Return the type that a term has whatever the input is; None where that is not known."""
     match term:
         case Var(name):
             return rules.get(name.removeprefix(RULE)) if name.startswith(RULE) else None

@@ -30,8 +30,6 @@ _Key: TypeAlias = tuple[object, ...]
 
 
 class Set:
-    """A set."""
-
     __slots__ = ("_items", "_sorted", "key")
 
     def __init__(self, items: Iterable[Value]) -> None:
@@ -52,8 +50,6 @@ class Set:
 
 
 class Object:
-    """An object."""
-
     __slots__ = ("_items", "_key", "_sorted")
 
     def __init__(self, items: Iterable[tuple[Value, Value]]) -> None:
@@ -63,18 +59,18 @@ class Object:
 
     @property
     def key(self) -> _Key:
-        """What makes it equal to another."""
+        """Return what makes it equal to another."""
         if self._key is None:
             self._key = ("object", frozenset((name, identity(value)) for name, (_, value) in self._items.items()))
         return self._key
 
     def get(self, key: Value) -> tuple[Value] | None:
-        """The value of a key, alone in a tuple; None where there is no such key."""
-        found = self._items.get(identity(key))
-        return None if found is None else (found[1],)
+        """Return the value of a key, alone in a tuple; None where there is no such key."""
+        pair = self._items.get(identity(key))
+        return None if pair is None else (pair[1],)
 
     def items(self) -> tuple[tuple[Value, Value], ...]:
-        """Keys and values, in the order of keys."""
+        """Return keys and values, in the order of keys."""
         if self._sorted is None:
             self._sorted = tuple(sorted(self._items.values(), key=cmp_to_key(_compare_keys)))
         return self._sorted
@@ -92,7 +88,7 @@ _RANKS: Final = {type(None): 0, bool: 1, int: 2, Decimal: 2, str: 3, tuple: 4, O
 
 
 def identity(value: Value) -> _Key:
-    """What is equal for equal values and for no others, and can be hashed: in Python, True is 1."""
+    """Return a hashable key that is equal for equal values and for no others: in Python, True is 1."""
     match value:
         case Set() | Object():
             return value.key
@@ -102,7 +98,7 @@ def identity(value: Value) -> _Key:
 
 
 def compare(left: Value, right: Value) -> int:
-    """Less than 0, 0 or more, as `left` comes before `right`, is equal, or comes after it."""
+    """Return a number below, equal to or above 0, as `left` comes before `right`, is equal, or comes after it."""
     if left is right:
         return 0
     ranks = _RANKS[type(left)], _RANKS[type(right)]
@@ -132,7 +128,7 @@ def _lexical(left: tuple[Value, ...], right: tuple[Value, ...]) -> int:
 
 
 def in_order(values: Iterable[Value]) -> list[Value]:
-    """The values, sorted."""
+    """Return the values, sorted."""
     return sorted(values, key=cmp_to_key(compare))
 
 

@@ -1,4 +1,4 @@
-"""Manifests, read: files, folders and standard input become documents that know where they stand."""
+"""Reads manifests: files, folders and standard input become documents that know their lines."""
 
 from eastgate.sources.bounds import ANYWHERE, Bounds, around
 from eastgate.sources.document import Document, Reading

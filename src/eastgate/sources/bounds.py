@@ -1,7 +1,7 @@
-"""How far reading may go: what somebody put into a folder must not make us read, and show, other files.
+"""Bounds of reading: what somebody put into a folder must not make us read, and show, other files.
 
-Who names a file or a folder on the command line means it, wherever it is. What is found there (a link in a folder, a
-path in a table) may have come with a pull request, and its errors are shown with a line of what was read.
+A file or a folder that is named on the command line is meant, wherever it is. What is found there (a link in a folder,
+a path in a table) may have come with a pull request, and its errors are shown with a line of what was read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _Path = str | os.PathLike[str]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Folders that reading stays in, without links in their names; None is no bound.
+    """The folders that reading stays in, without links in their names; None is no bound.
 
     `exclude` are patterns of what is left out of each folder that is read.
     """
@@ -27,11 +27,11 @@ class Bounds:
 
     @classmethod
     def of(cls, paths: Iterable[_Path], *, follow: bool = False, exclude: Iterable[str] = ()) -> Bounds:
-        """The bounds of the paths that a user names: each of them, and with `follow` none."""
+        """Return the bounds of the paths that a user names: each of them, and with `follow` none."""
         return cls(None if follow else tuple(map(_real, paths)), tuple(exclude))
 
     def hold(self, path: _Path) -> bool:
-        """Whether a path leads to somewhere inside."""
+        """Return whether a path leads to somewhere inside."""
         if self.folders is None:
             return True
         real = _real(path)
@@ -62,6 +62,8 @@ def around(file: _Path) -> Bounds:
         above = os.path.dirname(above)
     here = os.path.realpath(os.curdir)
     near = [
-        one for one in (os.path.dirname(folder), here) if one != os.path.dirname(one) and Bounds((one,)).hold(folder)
+        folder_near
+        for folder_near in (os.path.dirname(folder), here)
+        if folder_near != os.path.dirname(folder_near) and Bounds((folder_near,)).hold(folder)
     ]
     return Bounds((folder, *near))

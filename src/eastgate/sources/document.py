@@ -1,4 +1,4 @@
-"""One Kubernetes object as it was written, and the outcome of a run of reading."""
+"""A Kubernetes object as it is written, and the result of reading manifests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Document", "Reading", "Stretch"]
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A part of a text that can be read again alone, and the way from its root to the value that is meant."""
+    """A part of a text that can be read again alone, and the path from its root to the value that is meant."""
 
     text: Text
     is_json: bool
@@ -25,11 +25,11 @@ class Stretch:
     path: tuple[str | int, ...] = ()
 
     def at(self, *steps: str | int) -> Stretch:
-        """The same stretch, for a value further inside."""
+        """Return the same stretch, for a value further inside."""
         return Stretch(self.text, self.is_json, self.start, self.end, self.path + steps)
 
     def node(self) -> Node:
-        """The value with positions. What there was to report in it has been reported when it was first read."""
+        """Read the value with positions. Findings are not reported: they were when it was first read."""
         silent = Reporter()
         if self.is_json:
             root = next(iter(read_json_nodes(self.text, self.start, self.end, silent)), None)
@@ -39,13 +39,13 @@ class Stretch:
         return root.nearest(*self.path)
 
     def span(self) -> Span:
-        """Where the value stands."""
+        """Return the position of the value."""
         return self.node().span if self.path else self.text.span(self.start, self.end)
 
 
 @dataclass(slots=True)
 class Document:
-    """One Kubernetes object: what it is, where it stands, and its content with positions or without."""
+    """A Kubernetes object: its type and name, its position, and its content with positions or without."""
 
     api_version: str
     kind: str
@@ -62,29 +62,28 @@ class Document:
 
     @property
     def group(self) -> str:
-        """The API group; empty for the core group."""
+        """Return the API group; empty for the core group."""
         return self.api_version.rpartition("/")[0]
 
     @property
     def version(self) -> str:
-        """The version of the API group."""
         return self.api_version.rpartition("/")[2]
 
     @property
     def home(self) -> str:
-        """The namespace of an object of a kind that has one."""
+        """Return the namespace of an object of a kind that has one."""
         return self.namespace or self.default_namespace
 
     @property
     def span(self) -> Span:
-        """The object, from its first key on."""
+        """Return the span of the object, from its first key on."""
         root = self.node or self._located
         if root is not None:
             return root.span
         return self.origin.span if isinstance(self.origin, Node) else self.origin.span()
 
     def locate(self, *path: str | int) -> Span:
-        """Where the value at a path of keys and indices stands; if there is none, the nearest value around it."""
+        """Return the span of the value at a path of keys and indices; if there is none, of the nearest around it."""
         root = self.node or self._located
         if root is None:
             root = self._located = self.origin if isinstance(self.origin, Node) else self.origin.node()
@@ -93,7 +92,7 @@ class Document:
 
 @dataclass(slots=True)
 class Reading:
-    """What came out of reading: the objects, the findings, and what was left out on purpose."""
+    """The objects that were read, the findings, and what was left out on purpose."""
 
     documents: list[Document] = field(default_factory=list)
     reporter: Reporter = field(default_factory=Reporter)

@@ -1,4 +1,4 @@
-"""What is left out of a folder: the patterns of `--exclude`, and those of `.eastgateignore` files.
+"""Leaves files out of a folder: by the patterns of `--exclude`, and those of `.eastgateignore` files.
 
 Both have the syntax of `.gitignore`: the last pattern that fits decides, and a pattern is relative to the folder that
 it is given for. As with git, nothing inside a folder that is left out can be taken in again.
@@ -7,7 +7,7 @@ it is given for. As with git, nothing inside a folder that is left out can be ta
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eastgate.diagnostics import Reporter
@@ -26,8 +26,10 @@ class Exclusion:
 
     sets: tuple[tuple[str, object], ...] = ()
 
-    def below(self, folder: str, patterns: Iterable[str], origin: str, reporter: Reporter) -> Exclusion:
+    def below(self, folder: str, patterns: Sequence[str], origin: str, reporter: Reporter) -> Exclusion:
         """Add patterns for what is below a folder."""
+        if not patterns:
+            return self
         from pathspec import GitIgnoreSpec  # most folders have none
 
         good: list[str] = []
@@ -54,11 +56,11 @@ class Exclusion:
         return self.below(folder, lines, f"`{printable(path)}`", reporter)
 
     def holds(self, path: str, *, is_folder: bool) -> bool:
-        """Whether a path is left out: the innermost set of patterns that says anything about it decides."""
+        """Return whether a path is left out: the innermost set of patterns that matches it decides."""
         for folder, spec in reversed(self.sets):
             relative = os.path.relpath(path, folder).replace(os.sep, "/")
             relative = os.fsencode(relative).decode("utf-8", "replace")  # patterns are about names that are UTF-8
-            told = spec.check_file(relative + "/" if is_folder else relative).include  # type: ignore[attr-defined]
-            if told is not None:
-                return bool(told)
+            is_excluded = spec.check_file(relative + "/" if is_folder else relative).include  # type: ignore[attr-defined]
+            if is_excluded is not None:
+                return bool(is_excluded)
         return False

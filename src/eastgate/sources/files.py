@@ -59,7 +59,7 @@ def _bytes(name: str, reporter: Reporter) -> bytes | None:
 
 def is_readable(name: str, status: os.stat_result, reporter: Reporter) -> bool:
     """Whether it is a file, or what the shell has opened for us; a finding where it is neither, nor a folder."""
-    kind = next((words for is_one, words in _KINDS if is_one(status.st_mode)), None)
+    kind = next((words for is_repeat, words in _KINDS if is_repeat(status.st_mode)), None)
     if kind is None or name.startswith(_DESCRIPTORS):
         return True
     reporter.report(NOT_A_FILE, f"`{printable(name)}` is {kind}, and no manifest", help=_NOT_A_FILE_HELP)

@@ -1,4 +1,4 @@
-"""What the readers that know positions have in common: saying what is wrong, and knowing when to stop."""
+"""Reports findings for the readers with positions, and stops them when there are too many."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _LONGEST_SHOWN = 60
 _MOST_COMPARED = 200
 
 
-def shown(written: str) -> str:
-    """What somebody wrote, printable and short enough for a sentence."""
-    return printable(written if len(written) <= _LONGEST_SHOWN else written[: _LONGEST_SHOWN - 3] + "...")
+def shown(text: str) -> str:
+    """Return a text of the user's, printable and short enough for a sentence."""
+    return printable(text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "...")
 
 
-def suggestion(written: str, allowed: Iterable[str]) -> str | None:
-    """`did_you_mean` for words from a file that may have been made to be slow: few and short ones only."""
-    if len(written) > _LONGEST_SHOWN:
+def suggestion(word: str, allowed: Iterable[str]) -> str | None:
+    """Return what `did_you_mean` suggests, for few and short words only: a file may have been made to be slow."""
+    if len(word) > _LONGEST_SHOWN:
         return None
-    return did_you_mean(written, [word for word in islice(allowed, _MOST_COMPARED) if len(word) <= _LONGEST_SHOWN])
+    return did_you_mean(word, [other for other in islice(allowed, _MOST_COMPARED) if len(other) <= _LONGEST_SHOWN])
 
 
 class StopReading(Exception):  # noqa: N818 - it ends the work on one document, and a finding has said why
@@ -61,17 +61,17 @@ class Findings:
         raise StopReading
 
     def too_deep(self, span: Span) -> NoReturn:
-        """The nesting exceeds what anybody writes."""
+        """Report that values are nested too deeply, and read no further."""
         message = f"this is nested more than {MAX_DEPTH} levels deep"
         self.stop(TOO_DEEP, message, span, "no Kubernetes object needs that: check the indentation and the brackets")
 
     def second_manifest(self, name: str, key: Node, first: Node) -> None:
-        """The head of an object stands in an object that has one already."""
+        """Report the head of an object inside of an object that has one already."""
         message = f"a second manifest begins here: `{name}` stands in line {first.line} already"
         self.report(SEVERAL_IN_ONE, message, key.span, "write `---` on a line of its own before it")
 
-    def twice(self, name: str, key: Node, first: Node) -> None:
-        """A key stands in a mapping that has it already."""
+    def duplicate_key(self, name: str, key: Node, first: Node) -> None:
+        """Report a key in a mapping that has it already."""
         where = f"line {first.line}" if first.line != key.line else f"column {first.column} of this line"
         message = f"key `{shown(name)}` is written twice in this mapping"
         self.report(DUPLICATE_KEY, message, key.span, f"the first one is in {where}; keep one of them")

@@ -1,6 +1,6 @@
-"""The head of a Kubernetes object (`apiVersion`, `kind`, `metadata`): what it says, and what is wrong with it.
+"""Reads the head of a Kubernetes object (`apiVersion`, `kind`, `metadata`), and reports what is wrong with it.
 
-`head` answers quickly and only yes or no; `diagnose` is asked where the answer was no, and has positions.
+`head` is fast and has no reasons; `diagnose` is called where it returned None, and has positions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
     "diagnose_type",
     "first_key",
     "head",
-    "meant",
+    "intended_value",
     "shallow",
     "with_generated_name",
 ]
@@ -38,14 +38,14 @@ _EXAMPLES = {"apiVersion": "apiVersion: v1", "kind": "kind: Pod"}
 
 
 class Inherited(NamedTuple):
-    """What the entries of a `PodList` are; the API server leaves it out of the entries."""
+    """The type of the entries of a `PodList`; the API server leaves it out of the entries."""
 
     api_version: str
     kind: str
 
 
 class Head(NamedTuple):
-    """What an object is and how it is called."""
+    """The type and the name of an object."""
 
     api_version: str
     kind: str
@@ -54,14 +54,14 @@ class Head(NamedTuple):
 
 
 def head(data: dict[str, Plain], inherited: Inherited | None = None) -> Head | None:
-    """The head of an object; None where anything is wrong with it."""
+    """Return the head of an object; None where anything is wrong with it."""
     api_version, kind, metadata = data.get("apiVersion"), data.get("kind"), data.get("metadata")
     if inherited is not None and api_version is None and kind is None:
         api_version, kind = inherited
     if not isinstance(metadata, dict):
         return None
     name, namespace = metadata.get("name"), metadata.get("namespace")
-    if not (_filled(api_version) and _filled(kind) and _filled(name)):
+    if not (_is_filled(api_version) and _is_filled(kind) and _is_filled(name)):
         return None
     if namespace is not None and not isinstance(namespace, str):
         return None
@@ -69,7 +69,7 @@ def head(data: dict[str, Plain], inherited: Inherited | None = None) -> Head | N
 
 
 def with_generated_name(data: dict[str, Plain], number: int) -> dict[str, Plain] | None:
-    """An object with a name such as a cluster would make out of its `generateName`; None where it has none."""
+    """Return an object with a name such as a cluster would generate from its `generateName`; None where it has none."""
     metadata = data.get("metadata")
     prefix = metadata.get("generateName") if isinstance(metadata, dict) else None
     if not isinstance(metadata, dict) or not isinstance(prefix, str) or not prefix or metadata.get("name") is not None:
@@ -78,7 +78,7 @@ def with_generated_name(data: dict[str, Plain], number: int) -> dict[str, Plain]
 
 
 def shallow(node: Node) -> dict[str, Plain]:
-    """As much of an object as `head` looks at."""
+    """Return as much of an object as `head` looks at."""
     metadata = node.get("metadata")
     data: dict[str, Plain] = {key: node[key].plain() for key in ("apiVersion", "kind") if key in node}
     if metadata is not None and isinstance(metadata.value, dict):
@@ -86,22 +86,22 @@ def shallow(node: Node) -> dict[str, Plain]:
     return data
 
 
-def _filled(value: Plain) -> bool:
+def _is_filled(value: Plain) -> bool:
     return isinstance(value, str) and value != ""
 
 
 def first_key(node: Node) -> Span:
-    """A place for what is missing in a mapping: its first key."""
+    """Return the span of the first key of a mapping, to report what is missing there."""
     return next(iter(node.keys.values()), node).span
 
 
 def _misspelt(node: Node, field: str) -> str | None:
-    """The key of a mapping that is a misspelling of a field which is not there."""
+    """Return the key of a mapping that is a misspelling of a field which is not there."""
     return suggestion(field, (key for key in node.keys if key not in _FIELDS))
 
 
-def meant(node: Node, field: str) -> str | None:
-    """What a mapping says in a field, or in a misspelling of it; empty where that is no string."""
+def intended_value(node: Node, field: str) -> str | None:
+    """Return the value of a field, or of a misspelling of it; empty where that is no string."""
     key = field if field in node else _misspelt(node, field)
     if key is None:
         return None
@@ -138,8 +138,8 @@ def diagnose(node: Node, inherited: Inherited | None, reporter: Reporter) -> Non
 
 def diagnose_type(node: Node, inherited: Inherited | None, reporter: Reporter) -> bool:
     """Report what is wrong with `apiVersion` and `kind`; False where this is no object at all."""
-    found = {field: node.get(field) for field in ("apiVersion", "kind")}
-    missing = [field for field, value in found.items() if value is None or value.value is None]
+    fields = {field: node.get(field) for field in ("apiVersion", "kind")}
+    missing = [field for field, value in fields.items() if value is None or value.value is None]
     if inherited is not None and len(missing) == 2:
         missing = []
     unexplained = [field for field in missing if not _report_misspelt(node, field, reporter)]
@@ -152,7 +152,7 @@ def diagnose_type(node: Node, inherited: Inherited | None, reporter: Reporter) -
         span = node.key_span(field) if field in node else first_key(node)
         help_ = f"write it, as in `{_EXAMPLES[field]}`"
         reporter.report(FIELD_MISSING, f"this object has no `{field}`", span, help=help_)
-    for field, value in found.items():
+    for field, value in fields.items():
         if value is not None and value.value is not None and _check_string(value, field, reporter) and not value.value:
             help_ = f"write it, as in `{_EXAMPLES[field]}`"
             reporter.report(FIELD_MISSING, f"`{field}` is empty", value.span, help=help_)
@@ -160,15 +160,15 @@ def diagnose_type(node: Node, inherited: Inherited | None, reporter: Reporter) -
 
 
 def _report_misspelt(node: Node, field: str, reporter: Reporter) -> bool:
-    written = _misspelt(node, field)
-    if written is None:
+    key = _misspelt(node, field)
+    if key is None:
         return False
-    message = f"`{shown(written)}` is not a field of a Kubernetes object"
-    reporter.report(FIELD_MISSPELT, message, node.key_span(written), help=f"did you mean `{field}`?")
+    message = f"`{shown(key)}` is not a field of a Kubernetes object"
+    reporter.report(FIELD_MISSPELT, message, node.key_span(key), help=f"did you mean `{field}`?")
     return True
 
 
-def _diagnose_name(place: Span, metadata: Node, reporter: Reporter) -> None:
+def _diagnose_name(metadata_span: Span, metadata: Node, reporter: Reporter) -> None:
     name = metadata.get("name")
     if name is not None and name.value is not None:
         if _check_string(name, "metadata.name", reporter) and not name.value:
@@ -178,9 +178,9 @@ def _diagnose_name(place: Span, metadata: Node, reporter: Reporter) -> None:
         message = "only a cluster makes names out of `generateName`"
         reporter.report(NAME_GENERATED, message, metadata.key_span("generateName"), help="write `name: ...` instead")
         return
-    written = suggestion("name", (key for key in metadata.keys if key not in ("name", "namespace")))
-    help_ = f"did you mean `name` instead of `{shown(written)}`?" if written else "write `name: ...`"
-    span = metadata.key_span("name") if name is not None else place
+    misspelt = suggestion("name", (key for key in metadata.keys if key not in ("name", "namespace")))
+    help_ = f"did you mean `name` instead of `{shown(misspelt)}`?" if misspelt else "write `name: ...`"
+    span = metadata.key_span("name") if name is not None else metadata_span
     reporter.report(NAME_MISSING, "this object has no `metadata.name`", span, help=help_)
 
 

@@ -1,4 +1,4 @@
-"""What is meant by the paths that somebody gave: files, kustomizations to render, and what is left out."""
+"""Resolves the paths that somebody gave: to files, kustomizations to render, and what is left out."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MOST_NAMED = 3  # files that a sentence names
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One file, or standard input, or one folder to render."""
+    """A file, or standard input, or a folder to render."""
 
     name: str
     named: bool = False
@@ -51,7 +51,7 @@ class Input:
 
 @dataclass(slots=True)
 class Inputs:
-    """What to read, each file once, however often and under however many names it was given, and none out of bounds.
+    """The files to read, each once, however often and under however many names it was given, and none out of bounds.
 
     With `raw`, files are files: kustomizations and charts are nothing special.
     """
@@ -59,7 +59,7 @@ class Inputs:
     reporter: Reporter
     bounds: Bounds = ANYWHERE
     raw: bool = False
-    found: list[Input] = field(default_factory=list)
+    entries: list[Input] = field(default_factory=list)
     excluded: int = 0
     """How many files were left out by patterns."""
     _seen: set[_Identity | str] = field(default_factory=set)
@@ -122,35 +122,35 @@ class Inputs:
     def _exclusion(self, folder: str) -> Exclusion:
         return Exclusion().below(folder, self.bounds.exclude, "--exclude", self.reporter)
 
-    def _add(self, found: Input, identity: _Identity | str) -> None:
+    def _add(self, entry: Input, identity: _Identity | str) -> None:
         if identity not in self._seen:
             self._seen.add(identity)
-            self.found.append(found)
+            self.entries.append(entry)
 
     def _add_kustomization(self, folder: str) -> None:
         """Add the folder of a `-k`, and nothing else that is in it."""
-        found = kustomization_in(folder) if self.bounds.hold(folder) else None
-        if found is None:
+        kustomization = kustomization_in(folder) if self.bounds.hold(folder) else None
+        if kustomization is None:
             help_ = f"manifests as they are: -f {printable(folder)}" if os.path.exists(folder) else None
             self.reporter.report(KUSTOMIZE_FAILED, f"`{printable(folder)}` has no kustomization in it", help=help_)
         else:
             self._add(Input(folder, named=True, kustomized=True), os.path.realpath(folder))
 
     def _add_rendered(self) -> None:
-        """Add the kustomizations that no other one takes in, and tell of files that belong to none."""
+        """Add the kustomizations that no other one takes in, and report files that belong to none."""
         tops = roots(self._kustomizations)
         several = rivals(tops)
         if len(several) <= _MOST_RIVALS:
             several = []  # rendered they may be different things
         if several:
-            self._report_rivals([one.folder for one in several])
-        for one in tops:
-            if one in several:
+            self._report_rivals([kustomization.folder for kustomization in several])
+        for kustomization in tops:
+            if kustomization in several:
                 continue
-            self._add(Input(one.folder, kustomized=True), os.path.realpath(one.folder))
+            self._add(Input(kustomization.folder, kustomized=True), os.path.realpath(kustomization.folder))
         used = built(tops, self._kustomizations)
-        named = {os.path.realpath(path) for one in used for path in one.names()}
-        left = [path for path in self._beside if os.path.realpath(path) not in named]
+        referenced = {os.path.realpath(path) for kustomization in used for path in kustomization.names()}
+        left = [path for path in self._beside if os.path.realpath(path) not in referenced]
         if left:
             first = ", ".join(f"`{printable(path)}`" for path in left[:_MOST_NAMED])
             more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
@@ -160,7 +160,9 @@ class Inputs:
     def _walk(
         self, folder: str, above: set[_Identity], exclusion: Exclusion, *, in_kustomization: bool
     ) -> Iterator[tuple[str, _Identity]]:
-        """The manifest files below a folder in the order of their names. A link to a folder above ends the way."""
+        """Yield the manifest files below a folder in the order of their names. A link to a folder above is not
+        followed.
+        """
         try:
             status = os.stat(folder)
             entries = sorted(os.listdir(folder))
@@ -178,27 +180,27 @@ class Inputs:
                 if not in_kustomization:  # or nothing of it is read anyway
                     self._report_chart(folder)
                 return
-        for path, is_folder, found in self._children(folder, entries, exclusion):
+        for path, is_folder, file_identity in self._children(folder, entries, exclusion):
             if is_folder:
                 yield from self._walk(path, above | {identity}, exclusion, in_kustomization=in_kustomization)
             elif in_kustomization:
                 self._beside += [path] if os.path.basename(path) not in FILES else []
             else:
-                yield path, found
+                yield path, file_identity
 
     def _is_kustomized(self, folder: str, entries: list[str], exclusion: Exclusion) -> bool:
         name = is_kustomization(entries)
         if name is None or exclusion.holds(os.path.join(folder, name), is_folder=False):
             return False
-        found = kustomization_in(folder)
-        if found is not None:
-            self._kustomizations.append(found)
-        return found is not None
+        kustomization = kustomization_in(folder)
+        if kustomization is not None:
+            self._kustomizations.append(kustomization)
+        return kustomization is not None
 
     def _children(
         self, folder: str, entries: Iterable[str], exclusion: Exclusion
     ) -> Iterator[tuple[str, bool, _Identity]]:
-        """The folders and manifests in a folder that are to be read."""
+        """Yield the folders and manifests in a folder that are to be read."""
         for entry in entries:
             if entry.startswith("."):
                 continue
@@ -244,13 +246,13 @@ def _entries(folder: str) -> list[str]:
 def _manifests_below(folder: str) -> int:
     count = 0
     for _, folders, files in os.walk(folder):
-        folders[:] = [one for one in folders if not one.startswith(".")]
-        count += sum(not one.startswith(".") and one.lower().endswith(SUFFIXES) for one in files)
+        folders[:] = [entry for entry in folders if not entry.startswith(".")]
+        count += sum(not entry.startswith(".") and entry.lower().endswith(SUFFIXES) for entry in files)
     return count
 
 
 def files_of(paths: Iterable[str | os.PathLike[str]], reporter: Reporter, bounds: Bounds = ANYWHERE) -> list[str]:
-    """The files that paths mean, each once, whatever they are."""
+    """Return the files that paths mean, each once, whatever they are."""
     inputs = Inputs(reporter, bounds, raw=True)
     inputs.add_all(paths)
-    return [one.name for one in inputs.found]
+    return [entry.name for entry in inputs.entries]

@@ -74,7 +74,7 @@ def _object(cursor: Cursor, depth: int) -> Node:
         cursor.position += 1
         value = _value(cursor, depth + 1)
         if key.text in entries:
-            cursor.findings.twice(key.text, key, keys[key.text])
+            cursor.findings.duplicate_key(key.text, key, keys[key.text])
         else:
             entries[key.text] = value
             keys[key.text] = key

@@ -7,14 +7,8 @@ plugins, without network, and with limits of time and size. What would have to b
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
-import shutil
-import signal
-import subprocess
-import tempfile
-import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -29,7 +23,6 @@ __all__ = [
     "FILES",
     "Kustomization",
     "Kustomized",
-    "Renderer",
     "built",
     "is_kustomization",
     "kustomization_in",
@@ -43,9 +36,6 @@ FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _GROUP = "kustomize.config.k8s.io"
 _PARTS = ("resources", "bases", "components", "generators", "transformers", "validators")
 _REMOTE = re.compile(r"://|^git@|^git::|^[\w.-]+\.\w+[:/]|\?(?:.*&)?(?:ref|version|submodules|timeout)=")
-_KUBECTL_LOG = re.compile(r'[A-Z]\d{4} [\d:.]+ +\d+ \S+\] ".*?" err="(.*)"')
-_SECONDS = 120
-_MOST_BYTES = 256 * 1024 * 1024
 _MOST_FOLDERS = 1000
 
 
@@ -66,7 +56,7 @@ class Kustomized:
 
 @dataclass(slots=True, eq=False)
 class Kustomization:
-    """One kustomization: its folder, the name of its file there, its kind, and every string in it."""
+    """A kustomization: its folder, the name of its file there, its kind, and every string in it."""
 
     folder: str
     file: str
@@ -77,17 +67,17 @@ class Kustomization:
     """Everything in it that may be the name of a file."""
 
     def names(self) -> Iterator[str]:
-        """The paths that it may name."""
+        """Yield the paths that it may name."""
         for word in self.words:
-            for one in {word, word.partition("=")[2]}:
-                if one and "\n" not in one and "\0" not in one:
-                    yield os.path.normpath(os.path.join(self.folder, one))
+            for name in {word, word.partition("=")[2]}:
+                if name and "\n" not in name and "\0" not in name:
+                    yield os.path.normpath(os.path.join(self.folder, name))
 
 
 def is_kustomization(entries: Iterable[str]) -> str | None:
     """Return the name of the kustomization among the entries of a folder."""
-    found = set(entries)
-    return next((name for name in FILES if name in found), None)
+    names = set(entries)
+    return next((name for name in FILES if name in names), None)
 
 
 def kustomization_in(folder: str) -> Kustomization | None:
@@ -123,50 +113,58 @@ def _words(value: Plain) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | dict):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from _words(one)
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _words(part)
 
 
-def roots(found: Iterable[Kustomization]) -> list[Kustomization]:
+def roots(kustomizations: Iterable[Kustomization]) -> list[Kustomization]:
     """Return those that no other one takes in: what people build. Of a circle it is one, which cannot be rendered."""
-    places = {os.path.realpath(one.folder): one for one in found}
-    taken = {path for place, one in places.items() for path in _paths(one) if path != place}
-    tops = [one for place, one in places.items() if not one.is_component and place not in taken]
-    reached = set(built(tops, places.values()))
-    for one in places.values():
-        if one not in reached and not one.is_component:
-            tops.append(one)
-            reached.update(built([one], places.values()))
+    by_path = {os.path.realpath(kustomization.folder): kustomization for kustomization in kustomizations}
+    taken = {path for path_of, kustomization in by_path.items() for path in _paths(kustomization) if path != path_of}
+    tops = [
+        kustomization
+        for path_of, kustomization in by_path.items()
+        if not kustomization.is_component and path_of not in taken
+    ]
+    reached = set(built(tops, by_path.values()))
+    for kustomization in by_path.values():
+        if kustomization not in reached and not kustomization.is_component:
+            tops.append(kustomization)
+            reached.update(built([kustomization], by_path.values()))
     return tops
 
 
-def built(tops: Iterable[Kustomization], found: Iterable[Kustomization]) -> list[Kustomization]:
+def built(tops: Iterable[Kustomization], kustomizations: Iterable[Kustomization]) -> list[Kustomization]:
     """Return what is rendered with some kustomizations: themselves, and those among others that they take in."""
-    places = {os.path.realpath(one.folder): one for one in found}
+    by_path = {os.path.realpath(kustomization.folder): kustomization for kustomization in kustomizations}
     waiting, taken = list(tops), dict[str, Kustomization]()
     while waiting:
         here = waiting.pop()
-        if (place := os.path.realpath(here.folder)) not in taken:
-            taken[place] = here
-            waiting += [places[path] for path in _paths(here) if path in places]
+        if (folder := os.path.realpath(here.folder)) not in taken:
+            taken[folder] = here
+            waiting += [by_path[path] for path in _paths(here) if path in by_path]
     return list(taken.values())
 
 
-def _paths(one: Kustomization) -> Iterator[str]:
-    return (os.path.realpath(os.path.join(one.folder, entry)) for entry in one.parts if "\0" not in entry)
+def _paths(kustomization: Kustomization) -> Iterator[str]:
+    return (
+        os.path.realpath(os.path.join(kustomization.folder, entry))
+        for entry in kustomization.parts
+        if "\0" not in entry
+    )
 
 
 def rivals(tops: Iterable[Kustomization]) -> list[Kustomization]:
     """Return those that build on the same resources, as overlays for several places do: only one can be meant."""
     takers: dict[str, list[Kustomization]] = {}
     for top in tops:
-        for path in _taken(top):
+        for path in _resources_of(top):
             takers.setdefault(path, []).append(top)
-    shared = {id(one) for several in takers.values() if len(several) > 1 for one in several}
+    shared = {id(rival) for several in takers.values() if len(several) > 1 for rival in several}
     return [top for top in tops if id(top) in shared]
 
 
-def _taken(top: Kustomization) -> set[str]:
+def _resources_of(top: Kustomization) -> set[str]:
     """Return the files and folders that a kustomization takes resources from, by way of others too."""
     waiting, taken = [top], set[str]()
     while waiting and len(taken) < _MOST_FOLDERS:
@@ -198,13 +196,13 @@ def parts(folder: str, follow: bool, reporter: Reporter) -> list[str] | None:
         if len(seen) > _MOST_FOLDERS:
             reporter.report(KUSTOMIZE_FAILED, f"`{printable(folder)}` takes in more than {_MOST_FOLDERS} folders")
             return None
-        told = kustomization_in(here)
-        if told is None:
+        kustomization = kustomization_in(here)
+        if kustomization is None:
             continue
-        file = os.path.join(here, told.file)
+        file = os.path.join(here, kustomization.file)
         if bounds is None:
             bounds = ANYWHERE if follow else around(file)
-        for entry in told.parts:
+        for entry in kustomization.parts:
             path = os.path.join(here, entry)
             if not os.path.lexists(path):
                 if _REMOTE.search(entry):
@@ -223,98 +221,6 @@ def _report_remote(file: str, entry: str, folder: str, reporter: Reporter) -> No
     message = f"`{printable(file)}` names `{printable(entry)}`, which is not fetched"
     help_ = f"render it yourself: kustomize build {printable(folder)} | eastgate ... -f -"
     reporter.report(REMOTE_BASE, message, help=help_)
-
-
-class Renderer:
-    """Runs `kustomize build`, or `kubectl kustomize`, whichever is there."""
-
-    def __init__(self, path: str | None = None) -> None:
-        self._commands = [
-            (found, words)
-            for name, *words in (("kustomize", "build"), ("kubectl", "kustomize"))
-            if (found := shutil.which(name, path=path))
-        ]
-
-    @property
-    def is_there(self) -> bool:
-        """Whether there is a program that renders."""
-        return bool(self._commands)
-
-    def render(self, folder: str, reporter: Reporter) -> bytes | None:
-        """Return the manifests that a kustomization stands for; None, and a finding, where there are none to be had."""
-        program, words = self._commands[0]
-        command = " ".join((os.path.basename(program), *words, printable(folder)))
-        with tempfile.TemporaryDirectory(prefix="eastgate-") as empty, tempfile.TemporaryFile() as errors:
-            # No program can be found and no address reached, so that nothing is fetched even if a part is overlooked.
-            nowhere = "http://127.0.0.1:9"
-            env = {
-                "PATH": empty,
-                "HOME": empty,
-                "HTTP_PROXY": nowhere,
-                "HTTPS_PROXY": nowhere,
-                "KUBECONFIG": os.devnull,
-            }
-            env |= {name.lower(): value for name, value in env.items() if name.endswith("_PROXY")}
-            try:
-                process = subprocess.Popen(  # noqa: S603 - a program from the PATH, and a path that exists
-                    [program, *words, "--", os.path.abspath(folder)],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=errors,
-                    env=env,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                reporter.report(KUSTOMIZE_FAILED, f"`{command}` cannot be run: {printable(str(error.strerror))}")
-                return None
-            content, problem = _output(process)
-            if problem is None and process.returncode != 0:
-                errors.seek(0)
-                problem = f"fails: {_reason(errors.read(64 * 1024))}"
-        if problem is not None:
-            reporter.report(KUSTOMIZE_FAILED, f"`{command}` {problem}", help=f"run it to see why: {command}")
-            return None
-        return content
-
-
-def _output(process: subprocess.Popen[bytes]) -> tuple[bytes, str | None]:
-    """Return what a process writes, or what is wrong with it."""
-    timed_out = False
-
-    def stop() -> None:
-        nonlocal timed_out
-        timed_out = True
-        _kill(process)
-
-    timer = threading.Timer(_SECONDS, stop)
-    timer.daemon = True
-    timer.start()
-    try:
-        assert process.stdout is not None  # noqa: S101 - it is a pipe
-        with process.stdout:
-            content = process.stdout.read(_MOST_BYTES + 1)
-        if len(content) > _MOST_BYTES:
-            _kill(process)
-            process.wait()
-            return b"", f"writes more than {_MOST_BYTES // (1024 * 1024)} MiB"
-        process.wait()
-    finally:
-        timer.cancel()
-    return content, f"takes longer than {_SECONDS} seconds" if timed_out else None
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
-def _reason(written: bytes) -> str:
-    lines = [line.strip() for line in written.decode("utf-8", "replace").splitlines() if line.strip()]
-    wanted = next(
-        (line for line in lines if line.lower().startswith("error")), lines[-1] if lines else "no reason given"
-    )
-    wanted = _KUBECTL_LOG.sub(r"\1", wanted)
-    return printable(wanted.removeprefix("Error:").removeprefix("error:").strip()[:500])
 
 
 def report_missing(folders: list[str], reporter: Reporter) -> None:

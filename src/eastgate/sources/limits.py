@@ -1,4 +1,4 @@
-"""How much a manifest may ask of us. Beyond these it is an attack or an accident, and gets a diagnostic."""
+"""The limits of a manifest. Beyond these it is an attack or an accident, and gets a diagnostic."""
 
 from __future__ import annotations
 

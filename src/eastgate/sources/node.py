@@ -1,8 +1,8 @@
-"""A value that knows where it was written.
+"""A value with its position.
 
-Policies are read from trees of these, never from plain dictionaries, so that every rule and every
-diagnostic can point at a line. Objects that are not policies (pods, services) are read as plain
-data, because there are many of them and nobody asks for the column of a pod's label.
+Policies are read from trees of these, never from plain dictionaries, so that every rule and every diagnostic can point
+at a line. Objects that are not policies (pods, services) are read as plain data, because there are many of them and
+nobody asks for the column of a pod's label.
 """
 
 from __future__ import annotations
@@ -55,53 +55,53 @@ class Node:
 
     @property
     def span(self) -> Span:
-        """Where the value stands. An empty value (`key:`) stands at its key."""
+        """Return the span of the value. An empty value (`key:`) has that of its key."""
         return Span(self.source, self.line, self.column, self.end_line, self.end_column)
 
     @property
     def kind(self) -> str:
-        """What sort of value it is, as a person would say it."""
+        """Return the sort of value, as a person would say it."""
         return "null" if self.value is None else _KINDS[type(self.value)]
 
     @property
     def text(self) -> str:
-        """The value of a node that is known to be a string."""
+        """Return the value of a node that is known to be a string."""
         assert isinstance(self.value, str)  # noqa: S101 - the schema has checked it
         return self.value
 
     @property
     def number(self) -> int:
-        """The value of a node that is known to be a whole number."""
+        """Return the value of a node that is known to be a whole number."""
         assert isinstance(self.value, int)  # noqa: S101 - the schema has checked it
         return self.value
 
     def get(self, key: str) -> Node | None:
-        """The value under a key; None where the key is absent or this is no mapping."""
+        """Return the value under a key; None where the key is absent or this is no mapping."""
         return self.value.get(key) if isinstance(self.value, dict) else None
 
     def __getitem__(self, key: str) -> Node:
-        found = self.get(key)
-        if found is None:
+        value = self.get(key)
+        if value is None:
             raise KeyError(key)
-        return found
+        return value
 
     def __contains__(self, key: str) -> bool:
         return isinstance(self.value, dict) and key in self.value
 
     def __iter__(self) -> Iterator[Node]:
-        """The items of a list; nothing for any other value."""
+        """Return the items of a list; nothing for any other value."""
         return iter(self.value) if isinstance(self.value, list) else iter(())
 
     def items(self) -> Iterator[tuple[str, Node]]:
-        """The entries of a mapping; nothing for any other value."""
+        """Return the entries of a mapping; nothing for any other value."""
         return iter(self.value.items()) if isinstance(self.value, dict) else iter(())
 
     def key_span(self, key: str) -> Span:
-        """Where a key of this mapping stands."""
+        """Return the span of a key of this mapping."""
         return self.keys[key].span if key in self.keys else self.span
 
     def nearest(self, *path: str | int) -> Node:
-        """The value at a path of keys and indices; where it ends early, the last value on the way."""
+        """Return the value at a path of keys and indices; where it ends early, the last value on the way."""
         node = self
         for step in path:
             match node.value, step:
@@ -114,7 +114,7 @@ class Node:
         return node
 
     def plain(self) -> Plain:
-        """The value without positions."""
+        """Return the value without positions."""
         if isinstance(self.value, dict):
             return {key: node.plain() for key, node in self.value.items()}
         if isinstance(self.value, list):

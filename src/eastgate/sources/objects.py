@@ -1,4 +1,4 @@
-"""From values to Kubernetes objects: lists are opened, what is no manifest is passed over, doubles are found."""
+"""Collects Kubernetes objects: opens lists, passes over what is no manifest, finds duplicates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from eastgate.sources.heads import (
     diagnose_type,
     first_key,
     head,
-    meant,
+    intended_value,
     shallow,
     with_generated_name,
 )
@@ -43,12 +43,12 @@ _MOST_LISTS = 10  # lists inside each other
 
 
 def everything(api_version: str, kind: str) -> bool:  # noqa: ARG001 - the signature of `Matters`
-    """Say of all objects that they matter."""
+    """Accept all objects as mattering."""
     return True
 
 
 def never_same(first: Document, second: Document) -> bool:  # noqa: ARG001 - the signature of `Same`
-    """Say of no object that it may be written twice."""
+    """Accept no object as written twice."""
     return False
 
 
@@ -68,7 +68,7 @@ class Collector:
         self._reading = reading
         self._positioned = positioned
         self._matters = matters
-        self._same = same
+        self._is_same = same
         self._namespace = namespace
         self._named_by_us = 0
         self.skims = skim
@@ -78,11 +78,11 @@ class Collector:
         """How many documents had anything in them."""
 
     def wants(self, api_version: str, kind: str) -> bool:
-        """Whether positions are wanted for an object of this kind."""
+        """Return whether positions are wanted for an object of this kind."""
         return self._positioned(api_version, kind)
 
     def is_used(self, api_version: str, kind: str) -> bool:
-        """Whether an object of this kind can change an answer."""
+        """Return whether an object of this kind can change an answer."""
         return self._matters(api_version, kind)
 
     def pass_over(self) -> None:
@@ -91,7 +91,7 @@ class Collector:
         self._reading.unused += 1
 
     def add_plain(self, document: PlainDocument, text: Text, *, is_json: bool) -> None:
-        """Add what a fast reader has read. Positions are read for those who want them and for findings alone."""
+        """Add what a fast reader has read. Positions are read only for those who want them, and for findings."""
         value = document.value
         if value is None:
             return
@@ -106,18 +106,18 @@ class Collector:
             self._add_value(item, Stretch(text, is_json, *extent), inherited, is_root=False)
 
     def _add_value(self, value: Plain, stretch: Stretch, inherited: Inherited | None, *, is_root: bool) -> None:
-        found = head(value, inherited) if isinstance(value, dict) else None
-        if found is None or not isinstance(value, dict) or _is_list(found.kind, value):
+        head_of = head(value, inherited) if isinstance(value, dict) else None
+        if head_of is None or not isinstance(value, dict) or _is_list(head_of.kind, value):
             self.add_node(stretch.node(), stretch, inherited, depth=0 if is_root else 1)
             return
         self.roots += is_root
-        node = stretch.node() if self._positioned(found.api_version, found.kind) else None
-        self._add(found, node, value if node is None else None, stretch)
+        node = stretch.node() if self._positioned(head_of.api_version, head_of.kind) else None
+        self._add(head_of, node, value if node is None else None, stretch)
 
     def add_node(
         self, node: Node, origin: Stretch | Node, inherited: Inherited | None = None, *, depth: int = 0
     ) -> bool:
-        """Add the object, or the objects of the list, that a node with positions is; tell whether it matters."""
+        """Add the object, or the objects of the list, that a node with positions is; return whether it matters."""
         if depth == 0:
             self.roots += node.value is not None
             if node.value is None or self._is_skipped(node):
@@ -126,37 +126,37 @@ class Collector:
         kind = data.get("kind")
         if isinstance(kind, str) and _is_list(kind, node.value if isinstance(node.value, dict) else {}):
             return self._open_list(node, origin, kind, depth)
-        found = head(data, inherited) or self._generated(data, inherited)
-        if found is None:
+        head_of = head(data, inherited) or self._head_with_generated_name(data, inherited)
+        if head_of is None:
             if not self._may_matter(node, inherited):
                 self._skip(node)
                 return False
             diagnose(node, inherited, self._reading.reporter)
             return True
-        if self._positioned(found.api_version, found.kind):
-            self._add(found, node, None, origin)
+        if self._positioned(head_of.api_version, head_of.kind):
+            self._add(head_of, node, None, origin)
             return True
         plain = node.plain()
         assert isinstance(plain, dict)  # noqa: S101 - it has a head
-        self._add(found, None, plain, origin)
-        return self._matters(found.api_version, found.kind)
+        self._add(head_of, None, plain, origin)
+        return self._matters(head_of.api_version, head_of.kind)
 
-    def _generated(self, data: dict[str, Plain], inherited: Inherited | None) -> Head | None:
-        """The head of an object that a cluster would name; the name of a policy must be known."""
-        named = with_generated_name(data, self._named_by_us + 1)
-        found = head(named, inherited) if named is not None else None
-        if found is None or self._positioned(found.api_version, found.kind):
+    def _head_with_generated_name(self, data: dict[str, Plain], inherited: Inherited | None) -> Head | None:
+        """Return the head of an object that a cluster would name; None for policies, whose name must be known."""
+        with_name = with_generated_name(data, self._named_by_us + 1)
+        head_of = head(with_name, inherited) if with_name is not None else None
+        if head_of is None or self._positioned(head_of.api_version, head_of.kind):
             return None
         self._named_by_us += 1
-        return found
+        return head_of
 
     def _may_matter(self, node: Node, inherited: Inherited | None) -> bool:
-        """Whether what has no good head may be an object that matters, or was said to be one."""
+        """Return whether a value without a valid head may be an object that matters, or was said to be one."""
         if inherited is not None:
             return self._matters(*inherited)
         if not isinstance(node.value, dict):
             return self.named or _has_objects(node)
-        api_version, kind = meant(node, "apiVersion"), meant(node, "kind")
+        api_version, kind = intended_value(node, "apiVersion"), intended_value(node, "kind")
         if api_version is None and kind is None:
             return self.named
         if api_version and kind:
@@ -166,7 +166,7 @@ class Collector:
     def _open_list(self, node: Node, origin: Stretch | Node, kind: str, depth: int) -> bool:
         reporter = self._reading.reporter
         items = node.get("items")
-        api_version = meant(node, "apiVersion")
+        api_version = intended_value(node, "apiVersion")
         if kind != "List" and not self._matters(api_version or "", kind.removesuffix("List")):
             if not api_version or items is None or not isinstance(items.value, list):
                 self._skip(node)
@@ -198,7 +198,7 @@ class Collector:
         self._reading.skipped[name] = self._reading.skipped.get(name, 0) + 1
 
     def _is_skipped(self, node: Node) -> bool:
-        """Whether a root is passed over: what tools keep beside manifests, in files that are known for it."""
+        """Return whether a root is passed over: what tools keep beside manifests, in files that are known for it."""
         name = PurePath(node.source.name).name
         if not isinstance(node.value, dict) or not _NOT_MANIFESTS.fullmatch(name):
             return False
@@ -209,30 +209,30 @@ class Collector:
         self._skip(node)
         return True
 
-    def _add(self, found: Head, node: Node | None, data: dict[str, Plain] | None, origin: Stretch | Node) -> None:
-        document = Document(*found, node, data, origin, self._namespace)
-        identity = (document.group, found.kind, document.home, found.name)
+    def _add(self, head_of: Head, node: Node | None, data: dict[str, Plain] | None, origin: Stretch | Node) -> None:
+        document = Document(*head_of, node, data, origin, self._namespace)
+        identity = (document.group, head_of.kind, document.home, head_of.name)
         first = self._reading.seen.setdefault(identity, document)
         if first is document:
             self._reading.documents.append(document)
-        elif self._matters(found.api_version, found.kind) and not self._same(first, document):
+        elif self._matters(head_of.api_version, head_of.kind) and not self._is_same(first, document):
             self._report_twice(first, document)
 
     def _report_twice(self, first: Document, second: Document) -> None:
         where = f"{second.namespace}/{second.name}" if second.namespace else second.name
-        place = second.locate("metadata", "name")
+        name_span = second.locate("metadata", "name")
         help_ = f"the first one is at {first.span}; keep one of them"
-        if first.span.file != place.file and "<kustomize build " in first.span.file + place.file:
+        if first.span.file != name_span.file and "<kustomize build " in first.span.file + name_span.file:
             help_ = f"the first one is in {first.span.file}; choose what to render with -k"
         message = f"{shown(second.kind)} `{shown(where)}` is written twice"
-        self._reading.reporter.report(DUPLICATE_OBJECT, message, place, help=help_)
+        self._reading.reporter.report(DUPLICATE_OBJECT, message, name_span, help=help_)
         self._reading.twice.append((second, self._reading.reporter.found[-1]))
 
 
 def _has_objects(node: Node) -> bool:
-    """Whether a list has objects in it, or a text says what objects say."""
+    """Return whether a list has objects in it, or a text looks like a manifest."""
     if isinstance(node.value, list):
-        return any("kind" in one and "apiVersion" in one for one in node if isinstance(one.value, dict))
+        return any("kind" in entry and "apiVersion" in entry for entry in node if isinstance(entry.value, dict))
     return isinstance(node.value, str) and may_be_manifest(node.value)
 
 
@@ -247,7 +247,7 @@ def _diagnose_rest(node: Node, kind: str, reporter: Reporter) -> None:
 
 
 def _is_list(kind: str, data: dict[str, Plain] | dict[str, Node]) -> bool:
-    """Whether an object is a list of objects: a `List`, or a `PodList`, which has items and never a name.
+    """Return whether an object is a list of objects: a `List`, or a `PodList`, which has items and never a name.
 
     To kubectl it is one whatever its kind and name, where there are objects in its `items`.
     """
@@ -255,7 +255,7 @@ def _is_list(kind: str, data: dict[str, Plain] | dict[str, Node]) -> bool:
         return kind == "List"
     items = data["items"]
     entries = items.value if isinstance(items, Node) else items
-    if isinstance(entries, list) and any(_has(one, "metadata") for one in entries):
+    if isinstance(entries, list) and any(_has(entry, "metadata") for entry in entries):
         return True
     return kind.endswith("List") and not _has(data.get("metadata"), "name")
 
@@ -265,7 +265,7 @@ def _has(value: Plain | Node, key: str) -> bool:
 
 
 def _is_good_list(data: dict[str, Plain]) -> bool:
-    """Whether the fast way can open a list: nothing about it needs a finding."""
+    """Return whether the fast way can open a list: nothing about it needs a finding."""
     kind, api_version = data.get("kind"), data.get("apiVersion")
     if not isinstance(kind, str) or not isinstance(api_version, str) or not api_version:
         return False
@@ -276,7 +276,7 @@ def _is_good_list(data: dict[str, Plain]) -> bool:
 
 
 def _inherited(kind: Plain, api_version: Plain) -> Inherited | None:
-    """What the entries of a list are; a plain `List` does not say."""
+    """Return the type of the entries of a list; None for a plain `List`."""
     if not isinstance(kind, str) or not isinstance(api_version, str) or kind == "List":
         return None
     return Inherited(api_version, kind.removesuffix("List"))

@@ -1,4 +1,4 @@
-"""What the two fast readers return."""
+"""The result of the two fast readers."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Extent = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class PlainDocument:
-    """The value of a document, where it stands, and where the entries of its top-level `items` stand.
+    """The value of a document, its position, and those of the entries of its top-level `items`.
 
-    There are no duplicate keys in it, and each extent can be read again alone: nothing in it depends on the
-    text around it.
+    There are no duplicate keys in it, and each extent can be read again alone: nothing in it depends on the text around
+    it.
     """
 
     value: Plain

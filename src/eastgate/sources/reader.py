@@ -1,15 +1,15 @@
-"""Manifests, read: the whole way from paths to documents, and the shorter ways into it.
+"""Reads manifests: the whole way from paths to documents, and the shorter ways into it.
 
-Each document is read twice at most. The fast readers make plain data of whatever is in order and nobody
-wants positions of; everything else, and above all everything that is wrong, goes through the readers with
-positions. YAML and JSON differ only up to `Collector`.
+Each document is read twice at most. The fast readers make plain data of whatever is in order and nobody wants positions
+of; everything else, and above all everything that is wrong, goes through the readers with positions. YAML and JSON
+differ only up to `Collector`.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from eastgate.collection import no_collection
 from eastgate.diagnostics import Diagnostic, Reporter
@@ -19,8 +19,7 @@ from eastgate.sources.codes import DUPLICATE_KEY, EMPTY_INPUT, LEFT_ASIDE, SEVER
 from eastgate.sources.document import Reading, Stretch
 from eastgate.sources.files import STDIN, STDIN_NAME, load
 from eastgate.sources.inputs import Input, Inputs
-from eastgate.sources.json_plain import read_plain_json
-from eastgate.sources.kustomizations import Renderer, parts, report_missing
+from eastgate.sources.kustomizations import parts, report_missing
 from eastgate.sources.node import Node
 from eastgate.sources.objects import Collector, Matters, Positioned, Same, everything, never_same
 from eastgate.sources.roots import LOOKS_LIKE_JSON, chunk_nodes, json_nodes
@@ -28,6 +27,9 @@ from eastgate.sources.skimming import hides_types, hint, may_be_manifest, type_o
 from eastgate.sources.text import Text, decode
 from eastgate.sources.yaml_chunks import chunks
 from eastgate.sources.yaml_plain import read_plain_yaml
+
+if TYPE_CHECKING:
+    from eastgate.sources.rendering import Renderer
 
 __all__ = ["read", "read_objects", "read_text"]
 
@@ -60,31 +62,31 @@ def read(
     inputs.add_all(given)
     reading.excluded = inputs.excluded
     collector = Collector(reading, positioned, matters, same, skim=skim, namespace=namespace)
-    rendering = _Rendering(inputs.found, reading.reporter, follow=limits.folders is None)
+    rendering = _Rendering(inputs.entries, reading.reporter, follow=limits.folders is None)
     with no_collection():
-        for done, one in enumerate(inputs.found, 1):
-            content = rendering.load(one.name) if one.kustomized else load(one.name, stdin, reading.reporter)
+        for done, entry in enumerate(inputs.entries, 1):
+            content = rendering.load(entry.name) if entry.kustomized else load(entry.name, stdin, reading.reporter)
             if content is not None:
-                collector.named = one.named and not one.kustomized
+                collector.named = entry.named and not entry.kustomized
                 before = collector.roots + len(reading.reporter.found)
-                _collect(_shown(one), content, collector, reading.reporter)
-                if one.named and collector.roots + len(reading.reporter.found) == before:
-                    _report_empty(one, reading.reporter)
+                _collect(_shown(entry), content, collector, reading.reporter)
+                if entry.named and collector.roots + len(reading.reporter.found) == before:
+                    _report_empty(entry, reading.reporter)
             if on_file is not None:
-                on_file(done, len(inputs.found))
+                on_file(done, len(inputs.entries))
     return reading
 
 
-def _shown(one: Input) -> str:
+def _shown(entry: Input) -> str:
     """Return the name of an input for findings."""
-    if one.kustomized:
-        return f"<kustomize build {one.name}>"
-    return STDIN_NAME if one.name == STDIN else one.name
+    if entry.kustomized:
+        return f"<kustomize build {entry.name}>"
+    return STDIN_NAME if entry.name == STDIN else entry.name
 
 
-def _report_empty(one: Input, reporter: Reporter) -> None:
-    what, help_ = f"`{printable(one.name)}`", "leave it out, or write a manifest into it"
-    if one.name == STDIN:
+def _report_empty(entry: Input, reporter: Reporter) -> None:
+    what, help_ = f"`{printable(entry.name)}`", "leave it out, or write a manifest into it"
+    if entry.name == STDIN:
         what, help_ = "standard input", "see whether the command that should have written it failed"
     reporter.report(EMPTY_INPUT, f"there is nothing in {what}", help=help_)
 
@@ -93,19 +95,25 @@ class _Rendering:
     """Loads kustomizations. That nothing can render them is said once."""
 
     def __init__(self, inputs: Iterable[Input], reporter: Reporter, *, follow: bool) -> None:
-        self._folders = [one.name for one in inputs if one.kustomized]
+        self._folders = [entry.name for entry in inputs if entry.kustomized]
         self._reporter = reporter
         self._follow = follow
-        self._renderer = Renderer() if self._folders else None
-        if self._renderer is not None and not self._renderer.is_there:
+        self._renderer = _renderer() if self._folders else None
+        if self._folders and self._renderer is None:
             report_missing(self._folders, reporter)
-            self._renderer = None
 
     def load(self, folder: str) -> bytes | None:
         """Return what a kustomization stands for."""
         if self._renderer is None or parts(folder, self._follow, self._reporter) is None:
             return None
         return self._renderer.render(folder, self._reporter)
+
+
+def _renderer() -> Renderer | None:
+    from eastgate.sources.rendering import Renderer  # few folders are kustomizations, and it runs programs
+
+    renderer = Renderer()
+    return renderer if renderer.is_there else None
 
 
 def read_text(
@@ -139,10 +147,10 @@ def _collect(name: str, content: str | bytes, collector: Collector, reporter: Re
         for start, end in chunks(text.source.text):
             _collect_yaml(text, start, end, collector, reporter)
     text.raw = b""
-    reporter.found[before:] = sorted(reporter.found[before:], key=_place)
+    reporter.found[before:] = sorted(reporter.found[before:], key=_line_and_column)
 
 
-def _place(finding: Diagnostic) -> tuple[int, int]:
+def _line_and_column(finding: Diagnostic) -> tuple[int, int]:
     return (finding.span.line, finding.span.column) if finding.span else (0, 0)
 
 
@@ -150,7 +158,7 @@ def _collect_yaml(text: Text, start: int, end: int, collector: Collector, report
     chunk = text.source.text[start:end]
     # libyaml passes over a byte order mark and does not count it, so the offsets of the fast reader would be wrong
     if not text.bad and not chunk.startswith("\ufeff"):
-        if collector.skims and (known := type_of(chunk)) is not None and not collector.is_used(*known):
+        if collector.skims and (type_ := type_of(chunk)) is not None and not collector.is_used(*type_):
             collector.pass_over()
             return
         if not collector.wants(*hint(chunk)):
@@ -164,15 +172,15 @@ def _collect_yaml(text: Text, start: int, end: int, collector: Collector, report
 
 
 def _add_nodes(
-    nodes: Iterable[tuple[Node, Stretch]], findings: Reporter, written: str, collector: Collector, reporter: Reporter
+    nodes: Iterable[tuple[Node, Stretch]], findings: Reporter, source: str, collector: Collector, reporter: Reporter
 ) -> None:
-    """Add what was read with positions. What is wrong with it counts where it counts."""
+    """Add what was read with positions. Its findings are reported only where it matters."""
     before = len(reporter.found)
     added = [collector.add_node(node, stretch) for node, stretch in nodes]
     several = any(_is_of_head(one) for one in findings) and (
-        hides_types(written) or any(collector.is_used(*one) for one in types_in(written))
+        hides_types(source) or any(collector.is_used(*one) for one in types_in(source))
     )
-    if several or any(added) or (not added and (collector.named or may_be_manifest(written))):
+    if several or any(added) or (not added and (collector.named or may_be_manifest(source))):
         reporter.found[before:before] = findings
     elif not added and findings.found:
         first = findings.found[0]
@@ -183,7 +191,7 @@ def _add_nodes(
 
 
 def _is_of_head(finding: Diagnostic) -> bool:
-    """Whether what says what an object is was found a second time."""
+    """Return whether a finding is about a second `apiVersion`, `kind` or `items`."""
     if finding.code is SEVERAL_IN_ONE:
         return True
     key = finding.span.underlined.strip("\"'") if finding.code is DUPLICATE_KEY and finding.span else ""
@@ -194,6 +202,8 @@ def _collect_json(text: Text, collector: Collector, reporter: Reporter) -> bool:
     """Collect the objects of a text that is JSON; False where it is not."""
     string = text.source.text
     if not text.bad and LOOKS_LIKE_JSON.match(string):
+        from eastgate.sources.json_plain import read_plain_json  # msgspec is for JSON only
+
         plain = read_plain_json(string, text.raw)
         if plain is not None:
             collector.add_plain(plain, text, is_json=True)

@@ -1,4 +1,4 @@
-"""The documents of one text with positions, whatever they are: YAML, JSON, or JSON among YAML."""
+"""Reads the documents of one text with positions, whatever they are: YAML, JSON, or JSON among YAML."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def read_nodes_text(name: str, content: str | bytes) -> Roots:
 
 
 def chunk_nodes(text: Text, start: int, end: int, reporter: Reporter) -> list[tuple[Node, Stretch]]:
-    """What stands in a chunk of YAML, which may be JSON that YAML does not quite understand (`\\ud83d\\ude00`)."""
+    """Read a chunk of YAML, which may be JSON that YAML does not quite understand (`\\ud83d\\ude00`)."""
     findings = Reporter()
     node = read_yaml_node(text, start, end, findings)
     marker = _JSON_IN_YAML.match(text.source.text, start, end)
@@ -66,7 +66,7 @@ def chunk_nodes(text: Text, start: int, end: int, reporter: Reporter) -> list[tu
 
 
 def json_nodes(text: Text, reporter: Reporter) -> list[Node] | None:
-    """The values of a JSON text; None where it is not JSON and nobody said that it should be."""
+    """Read the values of a JSON text; None where it is not JSON and need not be."""
     string = text.source.text
     is_json = text.source.name.lower().endswith(".json")
     if not is_json and not LOOKS_LIKE_JSON.match(string):
@@ -77,7 +77,7 @@ def json_nodes(text: Text, reporter: Reporter) -> list[Node] | None:
 
 
 def _json_values(text: Text, start: int, end: int, reporter: Reporter) -> list[Node] | None:
-    """The values of a stretch that looks like JSON; None where it is not, because YAML has brackets too."""
+    """Read the values of a stretch that looks like JSON; None where it is not, because YAML has brackets too."""
     findings = Reporter()
     nodes = read_json_nodes(text, start, end, findings)
     if any(finding.code in (JSON_SYNTAX, UNCLOSED) for finding in findings):

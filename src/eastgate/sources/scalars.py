@@ -1,9 +1,9 @@
-"""What an unquoted YAML scalar means: the same as to kubectl.
+"""Resolves unquoted YAML scalars as kubectl does.
 
-Readers differ here (`on`, `010`, `1e3`, `1_000` are different things to YAML 1.1, YAML 1.2 and PyYAML),
-and a policy that one reader takes for a string and another for a number is a hole. kubectl reads YAML
-1.1 with a few changes of go-yaml; these are its rules: `y` and `n` are booleans as `yes` and `no` are, so that
-where a name or a label is wanted they are errors. Dates and base 60 numbers stay strings, as there.
+Readers differ here (`on`, `010`, `1e3`, `1_000` are different things to YAML 1.1, YAML 1.2 and PyYAML), and a policy
+that one reader takes for a string and another for a number is a hole. kubectl reads YAML 1.1 with a few changes of
+go-yaml; these are its rules: `y` and `n` are booleans as `yes` and `no` are, so that where a name or a label is wanted
+they are errors. Dates and base 60 numbers stay strings, as there.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MOST_DIGITS = 4300  # Python refuses to convert more, because that takes quadrat
 
 
 def resolve(text: str) -> Scalar:
-    """The value of an unquoted scalar without a tag."""
+    """Return the value of an unquoted scalar without a tag."""
     if text in WORDS:
         return WORDS[text]
     # "9" is the last of the characters that a number can start with; nearly all strings start above it.

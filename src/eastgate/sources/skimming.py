@@ -1,4 +1,4 @@
-"""What a text is about, without reading it as YAML or JSON."""
+"""Guesses the type of a text, without reading it as YAML or JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _INDENTED = re.compile(r"(?:(?:[ ]*\#.*|[ ]*|---)\n)*+[ ]")  # the first line th
 
 
 def hint(chunk: str) -> tuple[str, str]:
-    """What the document probably is. A wrong hint costs time and nothing else."""
+    """Guess the type of a document. A wrong hint costs time and nothing else."""
     return _hint_of("apiVersion:", chunk), _hint_of("kind:", chunk)
 
 
@@ -33,27 +33,28 @@ def _hint_of(key: str, chunk: str) -> str:
 
 
 def types_in(chunk: str) -> Iterator[tuple[str, str]]:
-    """Every `apiVersion` in a document, with every `kind` in it."""
-    found: dict[str, dict[str, None]] = {"apiVersion": {"": None}, "kind": {"": None}}
+    """Return every `apiVersion` in a document, with every `kind` in it."""
+    values: dict[str, dict[str, None]] = {"apiVersion": {"": None}, "kind": {"": None}}
     for key, value in _HEADS.findall(chunk):
-        found[key][value] = None
-    return product(found["apiVersion"], found["kind"])
+        values[key][value] = None
+    return product(values["apiVersion"], values["kind"])
 
 
 def hides_types(chunk: str) -> bool:
-    """Whether a document may have a type that `types_in` does not see: behind an escape, an alias or a tag."""
+    """Return whether a document may have a type that `types_in` does not see: behind an escape, an alias or a tag."""
     return _HIDING.search(chunk) is not None
 
 
 def may_be_manifest(text: str) -> bool:
-    """Whether a text that cannot be read has anything of what every manifest has, or hides what it says."""
+    """Return whether an unreadable text has anything that every manifest has, or hides what it says."""
     return _MANIFEST.search(text.replace("\0", "")) is not None
 
 
 def type_of(chunk: str) -> tuple[str, str] | None:
-    """The `apiVersion` and the `kind` of a YAML document that has nothing else at its top; None where that is unsure.
+    """Return the `apiVersion` and the `kind` of a YAML document with nothing else at its top; None where that is
+    unsure.
 
-    Whoever is told a type here need not read the document. So it must be proven: the keys of a mapping at the left
+    A document of a type that is known here need not be read. So it must be proven: the keys of a mapping at the left
     edge all stand at the left edge. If the first of them does, each line there is a plain key, and none occurs twice,
     then no `kind` hides in quotes, in a merge or behind an escape. What has `items` is a list, whatever it says it is.
     """

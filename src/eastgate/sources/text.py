@@ -1,8 +1,7 @@
-"""Bytes become text, and offsets in a text become lines and columns.
+"""Decodes bytes to text, and converts offsets in a text to lines and columns.
 
-A wrong byte must not hide the findings in the other documents of a file. So the text is always made,
-with U+FFFD in the place of each wrong byte, and the places are kept: whoever reads a stretch asks
-whether there is one in it.
+A wrong byte must not hide the findings in the other documents of a file. So the text is always decoded, with U+FFFD in
+the place of each wrong byte, and their offsets are kept: the reader of a stretch asks whether there is one in it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _MOST_BAD = 1000  # a text with more wrong bytes than this is no text
 
 
 class Text:
-    """A text under reading: the source that spans point into, and its line table once somebody asks for it."""
+    """A text under reading: the source that spans point into, and its line table, computed on demand."""
 
     __slots__ = ("_starts", "bad", "raw", "source")
 
@@ -36,14 +35,14 @@ class Text:
 
     @property
     def starts(self) -> list[int]:
-        """The offset at which each line starts; the lines are those of `SourceText.line`."""
+        """Return the offset at which each line starts; the lines are those of `SourceText.line`."""
         if self._starts is None:
             lengths = map(len, self.source.text.splitlines(keepends=True))
             self._starts = list(accumulate(lengths, initial=0))
         return self._starts
 
     def position(self, offset: int) -> tuple[int, int]:
-        """Line and column of an offset, counted from 1."""
+        """Return line and column of an offset, counted from 1."""
         starts = self.starts
         line = bisect_right(starts, offset)
         if line == len(starts) and line > 1 and not self._ends_with_break():
@@ -55,18 +54,18 @@ class Text:
         return bool(last.splitlines()) and last.splitlines()[0] == ""
 
     def span(self, start: int, end: int) -> Span:
-        """The span between two offsets."""
+        """Return the span between two offsets."""
         line, column = self.position(start)
         end_line, end_column = self.position(end)
         return Span(self.source, line, column, end_line, end_column)
 
     def extent(self, span: Span) -> tuple[int, int]:
-        """The offsets of a span of this text."""
+        """Return the offsets of a span of this text."""
         starts = self.starts
         return starts[span.line - 1] + span.column - 1, starts[span.end_line - 1] + span.end_column - 1
 
     def report_bad_bytes(self, start: int, end: int, reporter: Reporter) -> bool:
-        """Whether a stretch has bytes in it that are no UTF-8; the first of them is reported."""
+        """Report the first byte in a stretch that is no UTF-8; return whether there is one."""
         if not self.bad:
             return False
         offsets = list(self.bad)
@@ -84,7 +83,7 @@ class Text:
 
 
 def decode(name: str, content: str | bytes, reporter: Reporter) -> Text | None:
-    """The text of a file; None where it is too large, or so far from UTF-8 that there is nothing to read."""
+    """Decode the text of a file; None where it is too large, or so far from UTF-8 that there is nothing to read."""
     if len(content) > MAX_BYTES:
         report_too_large(name, reporter)
         return None
@@ -96,8 +95,8 @@ def decode(name: str, content: str | bytes, reporter: Reporter) -> Text | None:
         except UnicodeDecodeError:
             text = raw.decode("utf-8", "surrogateescape")
     text = text.removeprefix("\ufeff")
-    found = list(islice(_SURROGATE.finditer(text), _MOST_BAD))
-    bad = {match.start(): _describe(match.group()) for match in found}
+    surrogates = list(islice(_SURROGATE.finditer(text), _MOST_BAD))
+    bad = {match.start(): _describe(match.group()) for match in surrogates}
     if bad:
         text = _SURROGATE.sub("\ufffd", text)
     result = Text(SourceText(name, text), raw or text.encode(), bad)
@@ -108,13 +107,13 @@ def decode(name: str, content: str | bytes, reporter: Reporter) -> Text | None:
 
 
 def report_too_large(name: str, reporter: Reporter) -> None:
-    """Say that a text has more bytes than any may have."""
+    """Report a text that has more bytes than any may have."""
     message = f"`{printable(name)}` is larger than {MAX_BYTES // (1024 * 1024)} MiB"
     reporter.report(TOO_LARGE, message, help="split it into several files")
 
 
 def _describe(wrong: str) -> str:
-    """A wrong byte (which `surrogateescape` has put at U+DC80 and up), or half of a surrogate pair in a `str`."""
+    """Describe a wrong byte (which `surrogateescape` puts at U+DC80 and up), or half of a surrogate pair."""
     code = ord(wrong)
     return f"byte 0x{code - 0xDC00:02X}" if 0xDC80 <= code <= 0xDCFF else f"the lone surrogate U+{code:04X}"
 

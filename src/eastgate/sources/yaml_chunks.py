@@ -1,8 +1,8 @@
-"""Where one YAML document ends and the next begins.
+"""Splits a YAML stream into its documents.
 
-libyaml stops at the first syntax error of a stream. Each document is therefore cut out and read on its
-own, which YAML allows without knowing any syntax: `---` and `...` at the start of a line mark documents
-everywhere, even inside quotes and block scalars.
+libyaml stops at the first syntax error of a stream. Each document is therefore cut out and read on its own, which YAML
+allows without knowing any syntax: `---` and `...` at the start of a line mark documents everywhere, even inside quotes
+and block scalars.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DIRECTIVE = re.compile(rf"(?:\A|[{_BREAKS}])%")
 
 
 def chunks(text: str) -> Iterator[tuple[int, int]]:
-    """The offsets of each document of a stream, its markers and directives included.
+    """Yield the offsets of each document of a stream, its markers and directives included.
 
     A `...` that ends no document is passed over; libyaml would not know what to do with it alone.
     """
@@ -50,7 +50,7 @@ def chunks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _markers(text: str) -> Iterator[tuple[int, bool]]:
-    """The offset of each marker line, and whether it is `...`."""
+    """Yield the offset of each marker line, and whether it is `...`."""
     first = _FIRST.match(text)
     if first is not None:
         yield 0, first.group(1) is not None
@@ -59,6 +59,6 @@ def _markers(text: str) -> Iterator[tuple[int, bool]]:
 
 
 def _is_preamble(text: str, start: int, end: int) -> bool:
-    """Whether a stretch before a `---` is directives (with comments between them) and nothing else."""
+    """Return whether a stretch before a `---` is directives (with comments between them) and nothing else."""
     stretch = text[start:end]
     return _DIRECTIVE.search(stretch) is not None and _PREAMBLE.match(stretch) is not None

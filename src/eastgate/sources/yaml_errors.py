@@ -1,4 +1,4 @@
-"""libyaml's complaints in our words: the place a person should look at, and what to write there."""
+"""Translates libyaml's syntax errors: to the position that a person should look at, and what to write there."""
 
 from __future__ import annotations
 
@@ -37,15 +37,17 @@ _Finding = Callable[[Trouble], Diagnostic]
 
 
 def explain(error: Exception, text: Text, chunk: str, start: int) -> Diagnostic:
-    """What to tell a person about an error in the chunk that starts at an offset of the text."""
+    """Translate an error in the chunk that starts at an offset of the text."""
     first_line, column = text.position(start)
     padding = column - 1  # the spaces that keep the chunk in its column
     if isinstance(error, READER_ERROR):
         return _control_character(text, chunk, start - padding)
-    told = cast("LibyamlError", error)
-    at = told.problem_mark or told.context_mark
+    libyaml_error = cast("LibyamlError", error)
+    at = libyaml_error.problem_mark or libyaml_error.context_mark
     assert at is not None  # noqa: S101 - libyaml always says where
-    trouble = Trouble(text, chunk, start - padding, first_line, told.problem or "", at, told.context_mark or at)
+    trouble = Trouble(
+        text, chunk, start - padding, first_line, libyaml_error.problem or "", at, libyaml_error.context_mark or at
+    )
     span = trouble.span(at)
     template = template_finding(span)
     if template is not None:
@@ -57,7 +59,7 @@ def explain(error: Exception, text: Text, chunk: str, start: int) -> Diagnostic:
 
 
 def template_finding(span: Span) -> Diagnostic | None:
-    """The finding for a line that could not be read and has `{{` in it, not in quotes; None where there is none."""
+    """Return the finding for an unreadable line that has `{{` in it, not in quotes; None where there is none."""
     line = span.first_line
     for start in (match.start() for match in _BRACES.finditer(line)):
         before = line[:start]
@@ -69,18 +71,18 @@ def template_finding(span: Span) -> Diagnostic | None:
 
 
 def _control_character(text: Text, chunk: str, base: int) -> Diagnostic:
-    found = _FORBIDDEN.search(chunk)
-    assert found is not None  # noqa: S101 - libyaml has found one
-    code = ord(found.group())
+    match = _FORBIDDEN.search(chunk)
+    assert match is not None  # noqa: S101 - libyaml has found one
+    code = ord(match.group())
     help_ = f'remove it, or write it as "\\u{code:04x}" in double quotes'
     if code == 0:
         help_ = "this looks like UTF-16 or like no text at all: save it as UTF-8"
-    span = text.span(base + found.start(), base + found.end())
+    span = text.span(base + match.start(), base + match.end())
     return Diagnostic(CONTROL_CHARACTER, f"the control character U+{code:04X} cannot stand in YAML", span, help_)
 
 
 def _fixed(code: Code, message: str, help_: str, *, since: bool = False, line: bool = False) -> _Finding:
-    """A finding that says the same at every place."""
+    """Return a finding with a fixed message."""
 
     def finding(trouble: Trouble) -> Diagnostic:
         span = trouble.span(trouble.since if since else trouble.at, rest_of_line=line)
@@ -105,8 +107,8 @@ def _strange_character(trouble: Trouble) -> Diagnostic:
 
 def _tab(trouble: Trouble) -> Diagnostic:
     line, column = trouble.line_of(trouble.at), trouble.at.column + 1
-    written = trouble.text.source.line(line)
-    end = column + len(written[column - 1 :]) - len(written[column - 1 :].lstrip("\t"))
+    line_text = trouble.text.source.line(line)
+    end = column + len(line_text[column - 1 :]) - len(line_text[column - 1 :].lstrip("\t"))
     span = Span(trouble.text.source, line, column, line, end)
     return Diagnostic(TAB, "a tab cannot indent YAML", span, "use spaces instead of the tab")
 
@@ -120,7 +122,7 @@ def _colon(trouble: Trouble) -> Diagnostic:
 
 
 def _outside(what: str) -> _Finding:
-    """Something that is not an entry of the mapping or list that it stands in."""
+    """Return a finding for a line that is no entry of the mapping or list that it stands in."""
 
     def finding(trouble: Trouble) -> Diagnostic:
         span = trouble.span(trouble.at)
@@ -137,7 +139,7 @@ def _outside(what: str) -> _Finding:
 
 
 def _indentation_help(trouble: Trouble, what: str) -> str:
-    """The line may belong to the collection that it stands in, or to one that ended with the line above it."""
+    """Suggest the indentation of the collection around the line, or of the one that ended above it."""
     source = trouble.text.source
     outer, outer_indent = trouble.line_of(trouble.since), trouble.since.column
     above = trouble.line_above(outer)
@@ -182,7 +184,9 @@ def _behind_the_end(trouble: Trouble) -> Diagnostic:
 
 def _alias(trouble: Trouble) -> Diagnostic:
     rest = trouble.span(trouble.since, rest_of_line=True)
-    sign = next((one for one in rest.underlined if one in "&*"), "&")  # a mark of byte order may stand before it
+    sign = next(
+        (character for character in rest.underlined if character in "&*"), "&"
+    )  # a mark of byte order may stand before it
     name = "alias" if sign == "*" else "anchor"
     return Diagnostic(
         YAML_SYNTAX,

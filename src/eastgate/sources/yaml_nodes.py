@@ -1,4 +1,4 @@
-"""YAML with positions and diagnostics: all of the language that a manifest may use, and every finding in it."""
+"""Reads YAML with positions and diagnostics: all of the language that a manifest may use, and every finding in it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _Anchored:
 
 
 def read_yaml_node(text: Text, start: int, end: int, reporter: Reporter) -> Node | None:
-    """The document in a stretch of a text; None where it is empty or unreadable (then a finding says why)."""
+    """Read the document in a stretch of a text; None where it is empty or unreadable (then a finding says why)."""
     if text.report_bad_bytes(start, end, reporter):
         return None
     line, column = text.position(start)
@@ -85,7 +85,7 @@ class _Reader:
         self._end: tuple[int, int] = (first_line, 1)  # where the last value ended
 
     def document(self) -> Node | None:
-        """The root of the document; None where there is none."""
+        """Return the root of the document; None where there is none."""
         self._check_directives()
         get = self._get
         get()
@@ -99,13 +99,13 @@ class _Reader:
     def _check_directives(self) -> None:
         if self._chunk.count("%TAG") <= MAX_DIRECTIVES:
             return
-        found = len(_DIRECTIVE.findall(self._chunk))
-        if found > MAX_DIRECTIVES:
+        count = len(_DIRECTIVE.findall(self._chunk))
+        if count > MAX_DIRECTIVES:
             span = Span(self._source, self._first_line, 1, self._first_line, 2)
-            self._findings.stop(YAML_SYNTAX, f"this document has {found} directives", span, "leave them out")
+            self._findings.stop(YAML_SYNTAX, f"this document has {count} directives", span, "leave them out")
 
     def _value(self, event: Event, depth: int, key: Node | None) -> Node:
-        """A value whose events begin with this one, as the value of a key if there is one."""
+        """Read a value whose events begin with this one, as the value of a key if there is one."""
         self._count += 1
         if type(event) is ALIAS:
             return self._alias(event, depth)
@@ -155,7 +155,7 @@ class _Reader:
                 is_second = True
                 self._findings.second_manifest(name, key, first)
             elif first is not None and not is_second:
-                self._findings.twice(name, key, first)
+                self._findings.duplicate_key(name, key, first)
             elif first is not None:
                 continue
             elif merges:
@@ -172,7 +172,7 @@ class _Reader:
         return self._node(entries, start, event, keys)
 
     def _merged(self, value: Node) -> list[Node]:
-        """The mappings that a `<<` names, the one that wins first."""
+        """Return the mappings that a `<<` names, the one that wins first."""
         sources = list(value) if isinstance(value.value, list) else [value]
         for source in sources:
             if not isinstance(source.value, dict):
@@ -181,7 +181,7 @@ class _Reader:
         return [source for source in sources if isinstance(source.value, dict)]
 
     def _key(self, event: Event, depth: int) -> Node:
-        """The key of an entry. A scalar that is no string is reported, and its text stands in for it."""
+        """Read the key of an entry. A scalar that is no string is reported, and its text replaces it."""
         key = self._value(event, depth + 1, None)
         if isinstance(key.value, str):
             return key
@@ -228,7 +228,7 @@ class _Reader:
         end: Event,
         keys: dict[str, Node] | None = None,
     ) -> Node:
-        """A node over the text of its events.
+        """Return a node over the text of its events.
 
         A block collection ends with its last value; libyaml would count in what follows it, comments and all.
         """
@@ -247,7 +247,7 @@ class _Reader:
 
 
 def _show_empty(node: Node, key: Node | None) -> None:
-    """An empty value has no text to point at: it stands at its key, or at the dash of its list entry."""
+    """Give an empty value the position of its key, or of the dash of its list entry: it has no text to point at."""
     if key is not None:
         node.line, node.column = key.line, key.column
         node.end_line, node.end_column = key.end_line, key.end_column

@@ -47,7 +47,7 @@ READER_ERROR: Final[type[Exception]] = _OWN["ReaderError"]
 
 
 class Mark(Protocol):
-    """A place in the text that the parser was given, counted in characters from 0."""
+    """A position in the text that the parser was given, counted in characters from 0."""
 
     index: int
     line: int
@@ -67,7 +67,7 @@ class Event(Protocol):
 
 
 class LibyamlError(Protocol):
-    """What a syntax error of libyaml says."""
+    """The attributes of a syntax error of libyaml."""
 
     problem: str | None
     problem_mark: Mark | None
@@ -75,5 +75,5 @@ class LibyamlError(Protocol):
 
 
 def event_source(text: str) -> Callable[[], Event]:
-    """A function that returns the next event of a YAML text at each call."""
+    """Return a function that returns the next event of a YAML text at each call."""
     return cast("Callable[[], Event]", _yaml.CParser(text).get_event)

@@ -1,12 +1,12 @@
-"""YAML as plain data, fast: no positions, no diagnostics, nothing unusual.
+"""Reads YAML as plain data, fast: no positions, no diagnostics, nothing unusual.
 
-Whatever is out of the ordinary (any error, and aliases, tags and merge keys) raises, and the document
-is read again by `yaml_nodes`, which knows all of YAML and says what is wrong where. That keeps this
-path short, and makes two promises its callers use: what it returns has no duplicate keys, and no part
-of it depends on an anchor elsewhere, so any stretch of it can be read again alone.
+Whatever is out of the ordinary (any error, and aliases, tags and merge keys) raises, and the document is read again by
+`yaml_nodes`, which knows all of YAML and says what is wrong where. That keeps this path short, and makes two promises
+its callers use: what it returns has no duplicate keys, and no part of it depends on an anchor elsewhere, so any stretch
+of it can be read again alone.
 
-Values are built from libyaml's events, not from PyYAML's node tree: the events cost less, know where
-aliases stand, and let the depth be bounded before memory is spent.
+Values are built from libyaml's events, not from PyYAML's node tree: the events cost less, know where aliases stand, and
+let the depth be bounded before memory is spent.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Reader:
         self.items: list[Extent] = []
 
     def document(self, offset: int) -> PlainDocument:
-        """The document, given the offset of the chunk in the text."""
+        """Read the document, given the offset of the chunk in the text."""
         get = self._get
         get()
         if type(get()) is STREAM_END:
@@ -106,7 +106,7 @@ class _Reader:
                 result.append(self._collection(event, depth + 1))
 
     def _items(self, event: Event) -> list[Plain]:
-        """A list whose entries may be objects of their own: where each stands is kept."""
+        """Read a list whose entries may be objects of their own, and keep the extent of each."""
         if event.anchor is not None or event.tag is not None:
             raise _UnusualError
         result: list[Plain] = []
@@ -130,7 +130,7 @@ def _scalar(event: Event) -> str | int | float | bool | None:
 
 
 def read_plain_yaml(chunk: str, offset: int) -> PlainDocument | None:
-    """One document as plain data; None where it is in any way unusual, an error included."""
+    """Read one document as plain data; None where it is in any way unusual, an error included."""
     if chunk.count("%TAG") > MAX_DIRECTIVES:
         return None
     try:

@@ -1,4 +1,4 @@
-"""YAML scalars and tags with positions: what a scalar event means, and what is wrong with its tag."""
+"""Reads YAML scalars with their tags, and reports tags that do not fit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TaggedScalars:
         self._findings = findings
 
     def value(self, event: Event) -> Scalar:
-        """The value of a scalar. Where it cannot be read as what it claims to be, its text."""
+        """Return the value of a scalar; its text where it cannot be read as what it claims to be."""
         try:
             return self._value(event)
         except NoNumberError:
@@ -58,7 +58,7 @@ class TaggedScalars:
         return event.value
 
     def check_collection(self, event: Event) -> None:
-        """A mapping or a list may say that it is one, and nothing else."""
+        """Report a tag of a mapping or a list that does not say that it is one."""
         if event.tag is None or event.tag == "!":
             return
         sort, right = ("a mapping", "map") if type(event) is MAPPING else ("a list", "seq")
@@ -70,8 +70,8 @@ class TaggedScalars:
         if name in _SCALAR_TAGS or name in ("map", "seq"):
             code, message = TAG_MISMATCH, f"{sort} does not fit the tag `!!{name}`"
         else:
-            written = event.tag if event.tag == name else f"!!{name}"
-            code, message = TAG_UNKNOWN, f"the tag `{shown(written or '')}` is not known here"
+            tag = event.tag if event.tag == name else f"!!{name}"
+            code, message = TAG_UNKNOWN, f"the tag `{shown(tag or '')}` is not known here"
         self._findings.report(code, message, span, "leave the tag out")
 
     def _tag_span(self, event: Event) -> Span:

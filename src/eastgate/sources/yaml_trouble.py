@@ -1,4 +1,4 @@
-"""A syntax error of libyaml, and the places in the text that it is about."""
+"""A syntax error of libyaml, and the positions in the text that it is about."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class Trouble:
     since: Mark  # where the thing began that was being read; the same as `at` if libyaml does not say
 
     def line_of(self, mark: Mark) -> int:
-        """The line of a mark in the whole text."""
+        """Return the line of a mark in the whole text."""
         return self.first_line + mark.line
 
     def line_above(self, top: int) -> int:
-        """The nearest line above the place that is not blank, but not above a given line."""
+        """Return the nearest line above the error that is not blank, but not above a given line."""
         line = self.line_of(self.at) - 1
         for _ in range(_FAR):
             if line <= top or self.text.source.line(line).strip():
@@ -41,15 +41,15 @@ class Trouble:
         return line
 
     def span(self, mark: Mark, *, rest_of_line: bool = False) -> Span:
-        """The word at a mark; where there is none, the last character before it."""
+        """Return the word at a mark; where there is none, the last character before it."""
         line, column = self.text.position(self.base + mark.index)
-        written = self.text.source.line(line)
-        if not written[column - 1 :].strip():
+        line_text = self.text.source.line(line)
+        if not line_text[column - 1 :].strip():
             line, column = self._last_before(mark)
-            written = self.text.source.line(line)
+            line_text = self.text.source.line(line)
         if rest_of_line:
-            return Span(self.text.source, line, column, line, max(column, len(written.rstrip())) + 1)
-        word = _WORD.match(written, column - 1)
+            return Span(self.text.source, line, column, line, max(column, len(line_text.rstrip())) + 1)
+        word = _WORD.match(line_text, column - 1)
         return Span(self.text.source, line, column, line, word.end() + 1 if word else column + 1)
 
     def _last_before(self, mark: Mark) -> tuple[int, int]:
@@ -58,10 +58,10 @@ class Trouble:
 
     @property
     def starts_line(self) -> bool:
-        """Whether nothing but spaces stands before the place on its line."""
+        """Return whether nothing but spaces stands before the error on its line."""
         return not self.text.source.line(self.line_of(self.at))[: self.at.column].strip()
 
     @property
     def at_end(self) -> bool:
-        """Whether the document ends at the place."""
+        """Return whether the document ends at the error."""
         return not self.chunk[self.at.index :].strip()

@@ -22,7 +22,7 @@ from eastgate.world import (
     Workload,
     World,
 )
-from eastgate.world.targets import namespace_of
+from eastgate.world.points import DeadEnd, NamedPoint, Point, WorkloadKey
 
 __all__ = [
     "Callers",
@@ -36,7 +36,7 @@ __all__ = [
     "told",
 ]
 
-_GATEWAY = "Gateway "
+_Located = WorkloadKey | NamedPoint  # a point at which an object can act
 _MOST = 3  # places that are named
 
 
@@ -74,12 +74,12 @@ class UnreadObjects:
     _totals: Counter[UnreadKind] = field(default_factory=Counter, repr=False)
     _size: int = field(default=0, repr=False)  # how many of them are filed and counted
 
-    def about(self, points: Iterable[str], callers: Callers, world: World, *, rejected: int = 0) -> Unconsidered:
+    def about(self, points: Iterable[Point], callers: Callers, world: World, *, rejected: int = 0) -> Unconsidered:
         """What an answer about these points of enforcement, for these callers, could not consider."""
         if not self.found:
             return Unconsidered(rejected=rejected)
         self._file()
-        places = tuple(points)
+        places = tuple(point for point in points if not isinstance(point, DeadEnd))
         near = self.found if callers.anybody else self._near(places, callers, world)
         met = tuple(Met(one, side) for one in near if (side := _side(one, places, callers, world)) is not None)
         return Unconsidered(met, self._totals, rejected)
@@ -93,13 +93,10 @@ class UnreadObjects:
                 self._filed.setdefault(namespace, []).append(place)
         self._size = len(self.found)
 
-    def _near(self, points: Iterable[str], callers: Callers, world: World) -> list[Unread]:
+    def _near(self, points: Iterable[_Located], callers: Callers, world: World) -> list[Unread]:
         """Those that act in the namespaces of the two ends, or anywhere."""
-        known = (world.workloads.get(point) for point in points)
         homes: set[str | None] = {None, callers.namespace, *(one.namespace for one in callers.workloads)}
-        homes |= {
-            namespace_of(point) if one is None else one.namespace for point, one in zip(points, known, strict=True)
-        }
+        homes |= {world.workloads[point].namespace if isinstance(point, str) else point.namespace for point in points}
         return [self.found[place] for place in sorted({place for home in homes for place in self._filed.get(home, ())})]
 
 
@@ -108,7 +105,7 @@ def _namespace_of(target: Target) -> str | None:
     return None if isinstance(target, PodsAcross) else target.namespace
 
 
-def _side(unread: Unread, points: tuple[str, ...], callers: Callers, world: World) -> Side | None:
+def _side(unread: Unread, points: tuple[_Located, ...], callers: Callers, world: World) -> Side | None:
     if unread.kind.influence is Influence.NONE:
         return None
     reach = unread.reach
@@ -119,23 +116,22 @@ def _side(unread: Unread, points: tuple[str, ...], callers: Callers, world: Worl
     return None
 
 
-def _arrives(target: Target, point: str, plane: Plane, world: World) -> bool:
+def _arrives(target: Target, point: _Located, plane: Plane, world: World) -> bool:
     """Whether a target is, or may be, a point of enforcement. The pods of a Gateway are in no manifest."""
-    workload = world.workloads.get(point)
-    if workload is not None:
+    if isinstance(point, str):
+        workload = world.workloads[point]
         return any(world.target_matches(one, workload) for one in _at_proxies(target, plane, world))
-    namespace = namespace_of(point)
     match target:
         case GatewayNamed() | RouteNamed() | BackendNamed():
-            return str(target) == point
+            return target == point
         case Everything(None):
             return True
         case PodsAcross():
-            return point.startswith(_GATEWAY)
+            return isinstance(point, GatewayNamed)
         case Everything(where):
-            return where == namespace
+            return where == point.namespace
         case _:
-            return point.startswith(_GATEWAY) and target.namespace == namespace
+            return isinstance(point, GatewayNamed) and target.namespace == point.namespace
 
 
 def _at_proxies(target: Target, plane: Plane, world: World) -> Iterator[Target]:

@@ -4,7 +4,8 @@
 Start reading at `pods.py` and `world.py`.
 """
 
-from eastgate.policy.spiffe import account_of, service_account_id, spiffe_problem, trust_domain_problem
+from eastgate.policy.service_accounts import account_of, service_account_id
+from eastgate.policy.spiffe import spiffe_problem, trust_domain_problem
 from eastgate.world.changes import Change
 from eastgate.world.externals import ExternalWorkload
 from eastgate.world.gateways import (

@@ -1,9 +1,12 @@
-"""What a policy is about: workloads, as the world can select them, or one gateway, route or backend by its name."""
+"""What a policy is about: workloads, as the world can select them, or one gateway, route or backend by its name.
+
+What is named is looked up for each decision at it: as a tuple, it hashes and compares in C. Its kind is part of it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from eastgate.world.labels import Selector
 
@@ -20,7 +23,6 @@ __all__ = [
     "PodsOwnedBy",
     "RouteNamed",
     "Target",
-    "namespace_of",
 ]
 
 
@@ -102,37 +104,37 @@ class ExternalsMatching:
         return f"external workloads {self.selector} in {self.namespace}"
 
 
-@dataclass(frozen=True, slots=True)
-class GatewayNamed:
+class GatewayNamed(NamedTuple):
     """One Gateway. It is no workload, and selects none."""
 
     namespace: str
     name: str
+    kind: str = "Gateway"
 
     def __str__(self) -> str:
-        return f"Gateway {self.namespace}/{self.name}"
+        return f"{self.kind} {self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class RouteNamed:
+class RouteNamed(NamedTuple):
     """One HTTPRoute. It is no workload, and selects none."""
 
     namespace: str
     name: str
+    kind: str = "HTTPRoute"
 
     def __str__(self) -> str:
-        return f"HTTPRoute {self.namespace}/{self.name}"
+        return f"{self.kind} {self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class BackendNamed:
+class BackendNamed(NamedTuple):
     """One backend behind a gateway. It is no workload, and selects none."""
 
     namespace: str
     name: str
+    kind: str = "Backend"
 
     def __str__(self) -> str:
-        return f"Backend {self.namespace}/{self.name}"
+        return f"{self.kind} {self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +145,6 @@ class Everything:
 
     def __str__(self) -> str:
         return f"everything in {self.namespace}" if self.namespace is not None else "everything"
-
-
-def namespace_of(point: str) -> str:
-    """The namespace of a Gateway, a route or a Backend, by the text of its target."""
-    return point.partition(" ")[2].partition("/")[0]
 
 
 Target: TypeAlias = (

@@ -1,4 +1,4 @@
-"""What an Envoy must know to ask for everything else."""
+"""The configuration with which an Envoy starts, to get everything else from the control plane."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LARGEST_PATTERN = 20_000  # of RE2; patterns are checked before they get here
 
 
 def bootstrap(node: str, control_plane: str, token: str, admin: str | None = None) -> Plain:
-    """The configuration with which a proxy starts. Both addresses are paths of sockets that only we can open."""
+    """Return the bootstrap of a proxy. Both addresses are paths of sockets that only we can open."""
     options = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
     keepalive = {"connection_keepalive": {"interval": "5s", "timeout": "5s"}}
     address = {"endpoint": {"address": {"pipe": {"path": control_plane}}}}

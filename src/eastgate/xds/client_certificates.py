@@ -1,11 +1,11 @@
-"""What is wrong with the certificate of a client, as far as Envoy does not ask itself.
+"""Expressions that find faults in the certificate of a client that Envoy does not check itself.
 
 Envoy's SPIFFE validator does not look at the extended key usage: a certificate for servers alone would do for a client.
 Nor does it mind a signature with SHA-1, or a small RSA key. Envoy has the certificate as PEM, in which all three are
-found by how their bytes are written.
+found by how their bytes are encoded.
 
 A certificate may say nothing of its purpose, or that it is for clients, alone or with another of the usual purposes
-(RFC 5280, id-kp). Whatever else it says is taken to mean that it is not for clients.
+(RFC 5280, id-kp). Anything else is taken to mean that it is not for clients.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from eastgate.xds.base64_patterns import STANDARD, bits, places
+from eastgate.xds.base64_patterns import STANDARD, bits, encodings
 
 __all__ = ["CERTIFICATE", "FOR_CLIENTS", "NAMED_TWICE", "WEAK", "WITH_PURPOSES"]
 
@@ -48,23 +48,23 @@ _OLD_SIGNATURES = (
 
 
 def _for_clients() -> Iterator[str]:
-    """The extension, with the client's purpose at any place of a list of purposes."""
+    """Yield the extension, with the client's purpose at any position of a list of purposes."""
     for critical in (b"", _CRITICAL):
         for length in range(1, _MOST + 1):
             size = length * (len(_USUAL) + len(_CLIENTS))
             head = bits(_PURPOSES + critical + bytes([0x04, size + 2, 0x30, size]))
-            for place in range(length):
-                ends = (bits(_CLIENTS) if one == place else "?" * 8 for one in range(length))
+            for position in range(length):
+                ends = (bits(_CLIENTS) if index == position else "?" * 8 for index in range(length))
                 yield head + "".join(bits(_USUAL) + end for end in ends)
 
 
-def _written(*data: str) -> str:
-    return "|".join(_characters(place) for one in data for place in places(one, STANDARD))
+def _encoded(*data: str) -> str:
+    return "|".join(_characters(encoding) for bytes_as_bits in data for encoding in encodings(bytes_as_bits, STANDARD))
 
 
-def _characters(place: list[str]) -> str:
-    breaks = (_BREAK if number % 4 == 3 else "" for number in range(len(place)))
-    return "".join(_one_of(characters) + end for characters, end in zip(place, breaks, strict=True))
+def _characters(encoding: list[str]) -> str:
+    breaks = (_BREAK if number % 4 == 3 else "" for number in range(len(encoding)))
+    return "".join(_one_of(characters) + end for characters, end in zip(encoding, breaks, strict=True))
 
 
 @cache
@@ -73,17 +73,17 @@ def _one_of(characters: str) -> str:
         return _ANY
     plain = "".join(character for character in characters if character.isalnum())
     encoded = [f"%{ord(character):X}" for character in characters if not character.isalnum()]
-    written = ([plain if len(plain) == 1 else f"[{plain}]"] if plain else []) + encoded
-    return written[0] if len(written) == 1 else f"(?:{'|'.join(written)})"
+    alternatives = ([plain if len(plain) == 1 else f"[{plain}]"] if plain else []) + encoded
+    return alternatives[0] if len(alternatives) == 1 else f"(?:{'|'.join(alternatives)})"
 
 
-def _somewhere(*written: str) -> str:
+def _somewhere(*patterns: str) -> str:
     groups = f"(?:{_GROUP})*"
-    return f"{_BEGIN}{_BREAK}" + "".join(f"{groups}(?:{one})" for one in written) + "(?s:.*)"
+    return f"{_BEGIN}{_BREAK}" + "".join(f"{groups}(?:{pattern})" for pattern in patterns) + "(?s:.*)"
 
 
-_NAMED = _written(bits(_PURPOSES))
+_NAMED = _encoded(bits(_PURPOSES))
 WITH_PURPOSES = _somewhere(_NAMED)
 NAMED_TWICE = _somewhere(f"(?:{_NAMED}){_ANY}{{0,3}}{_BREAK}", _NAMED)
-FOR_CLIENTS = _somewhere(_written(*_for_clients()))
-WEAK = _somewhere(_written(*map(bits, _OLD_SIGNATURES), *(bits(_RSA) + length for length in _SHORT)))
+FOR_CLIENTS = _somewhere(_encoded(*_for_clients()))
+WEAK = _somewhere(_encoded(*map(bits, _OLD_SIGNATURES), *(bits(_RSA) + length for length in _SHORT)))

@@ -1,4 +1,4 @@
-"""Where connections lead: from listener to listener inside of a proxy, to the application, and to other workloads."""
+"""The clusters of a proxy: from listener to listener inside of it, to the application, and to other workloads."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from envoy.config.cluster.v3 import cluster_pb2
 from envoy.config.endpoint.v3 import endpoint_pb2
 from envoy.config.route.v3 import route_pb2
 
-from eastgate.xds.packing import serialized
+from eastgate.xds.packing import serialize
 from eastgate.xds.server.resources import CLUSTER, ENDPOINTS, ROUTE, Resource
 from eastgate.xds.typed import ADS, Plain, filter_, message, typed
 
-__all__ = ["Address", "Upstream", "app_resources", "inside", "upstream_resources"]
+__all__ = ["Address", "Upstream", "app_resources", "internal_cluster", "upstream_resources"]
 
 _OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 _MOST = 100_000  # Envoy's own limit of 1,024 connections would keep callers out whom policies let in
@@ -25,13 +25,13 @@ _IDLE = "5s"  # callers do not share connections to the application, so that one
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where an application listens: a host and a port, or the path of a socket."""
+    """The address of an application: a host and a port, or the path of a socket."""
 
     host: str
     port: int = 0
 
     def to_plain(self) -> Plain:
-        """As Envoy writes it."""
+        """Return the address in Envoy's configuration."""
         if self.host.startswith(("/", "@")):
             return {"pipe": {"path": self.host}}
         return {"socket_address": {"address": self.host, "port_value": self.port}}
@@ -39,7 +39,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """A port of a Service, as its callers reach it: the sidecars behind it, and who they may be."""
+    """A port of a Service, as its callers reach it: the sidecars behind it, and their identities."""
 
     name: str
     hosts: tuple[str, ...]
@@ -50,12 +50,15 @@ class Upstream:
 def _cluster(name: str, plain: Plain) -> Resource:
     limits = {"thresholds": [_LIMITS]}
     config: Plain = {"name": name, "connect_timeout": _CONNECT, "circuit_breakers": limits, **plain}
-    return Resource(CLUSTER, name, serialized(message(cluster_pb2.Cluster, config)))
+    return Resource(CLUSTER, name, serialize(message(cluster_pb2.Cluster, config)))
 
 
 def _endpoints(name: str, addresses: Iterable[Address]) -> Resource:
-    plain = {"cluster_name": name, "endpoints": [{"lb_endpoints": [_endpoint(one.to_plain()) for one in addresses]}]}
-    return Resource(ENDPOINTS, name, serialized(message(endpoint_pb2.ClusterLoadAssignment, plain)))
+    plain = {
+        "cluster_name": name,
+        "endpoints": [{"lb_endpoints": [_endpoint(address.to_plain()) for address in addresses]}],
+    }
+    return Resource(ENDPOINTS, name, serialize(message(endpoint_pb2.ClusterLoadAssignment, plain)))
 
 
 def _endpoint(address: Plain) -> Plain:
@@ -64,7 +67,7 @@ def _endpoint(address: Plain) -> Plain:
 
 def _route(name: str, hosts: list[Plain]) -> Resource:
     plain = {"name": name, "virtual_hosts": hosts, "validate_clusters": False}
-    return Resource(ROUTE, name, serialized(message(route_pb2.RouteConfiguration, plain)))
+    return Resource(ROUTE, name, serialize(message(route_pb2.RouteConfiguration, plain)))
 
 
 def _virtual_host(name: str, domains: list[str], cluster: str) -> Plain:
@@ -73,8 +76,8 @@ def _virtual_host(name: str, domains: list[str], cluster: str) -> Plain:
 
 
 @lru_cache(maxsize=4096)
-def inside(listener: str) -> Resource:
-    """The way to a listener of the same proxy; what was noted about the caller goes along."""
+def internal_cluster(listener: str) -> Resource:
+    """Return the cluster of a listener of the same proxy; what was noted about the caller goes along."""
     raw = filter_("raw", typed("envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer"))
     kind = "envoy.extensions.transport_sockets.internal_upstream.v3.InternalUpstreamTransport"
     address = {"envoy_internal_address": {"server_listener_name": listener}}
@@ -85,24 +88,24 @@ def inside(listener: str) -> Resource:
 
 @lru_cache(maxsize=4096)
 def app_resources(port: int, app: Address) -> tuple[Resource, ...]:
-    """The application behind a port, and the routes that lead to it. It is spoken to as its callers speak."""
+    """Return the cluster of the application behind a port, and its routes. It is spoken to as its callers speak."""
     name = f"app/{port}"
     both: Plain = {"http_protocol_options": {}, "http2_protocol_options": {}}
     idle = {"idle_timeout": _IDLE}
     options = {_OPTIONS: typed(_OPTIONS, use_downstream_protocol_config=both, common_http_protocol_options=idle)}
-    found: Plain = {
+    config: Plain = {
         "type": "EDS",
         "eds_cluster_config": {"eds_config": ADS},
         "typed_extension_protocol_options": options,
     }
     routes = _route(f"requests/{port}", [_virtual_host("app", ["*"], name)])
-    return _cluster(name, found), _endpoints(name, [app]), routes
+    return _cluster(name, config), _endpoints(name, [app]), routes
 
 
 def upstream_resources(upstreams: Iterable[Upstream], source: str) -> Iterator[Resource]:
-    """The other workloads, reached with our own certificate, and only if theirs is of the account it should be.
+    """Yield the clusters of other workloads, over mTLS, verified by the account that theirs should have.
 
-    `source` is the address to call them from, which is our own to them.
+    `source` is the address to call them from, which identifies the workload to them.
     """
     hosts = []
     for upstream in upstreams:

@@ -1,4 +1,4 @@
-"""How large and how deep a resource may be for an Envoy to take it. What is past that is not sent."""
+"""The limits of size and depth within which Envoy accepts a resource. Anything beyond is not sent."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from google.protobuf.message import DecodeError
 
 from eastgate.xds.server.resources import EXTENSION, LISTENER, Resource
 
-__all__ = ["LARGEST", "obstacle"]
+__all__ = ["LARGEST", "find_obstacle"]
 
 LARGEST: Final = 64 * 1024 * 1024  # bytes
 _RULES: Final = (http_rbac_pb2.RBAC, network_rbac_pb2.RBAC)
 
 
-def obstacle(resource: Resource) -> str | None:
-    """Tell why a proxy would not take a resource; None where nothing speaks against it.
+def find_obstacle(resource: Resource) -> str | None:
+    """Return why a proxy would not accept a resource; None where nothing is known against it.
 
-    Protobuf reads messages up to a depth of 100, here as in Envoy: what cannot be read back here cannot be read there.
+    Protobuf reads messages up to a depth of 100, here as in Envoy: what cannot be parsed here cannot be parsed there.
     """
     if resource.size > LARGEST:
         return f"{resource.name} has {resource.size} bytes, more than {LARGEST}"

@@ -1,6 +1,6 @@
 """The three listeners of a port, one behind the other.
 
-inbound/PORT      where callers connect: ends TLS, and notes who is calling
+inbound/PORT      where callers connect: terminates TLS, and notes the peer
 connections/PORT  decides who may connect
 requests/PORT     decides HTTP requests one by one
 app/PORT          the application
@@ -12,35 +12,37 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from eastgate.targets.envoy import PortPlan
-from eastgate.xds.connections import closed_connections, connections
-from eastgate.xds.doors import Door
-from eastgate.xds.inbound import inbound
-from eastgate.xds.packing import serialized
-from eastgate.xds.requests import requests
+from eastgate.xds.connection_listener import closing_connection_listener, connection_listener
+from eastgate.xds.inbound_listener import inbound_listener
+from eastgate.xds.inbound_port import InboundPort
+from eastgate.xds.packing import serialize
+from eastgate.xds.request_listener import request_listener
 from eastgate.xds.server.resources import LISTENER, Resource
 
 __all__ = ["closing_listener", "port_listeners"]
 
 
-def port_listeners(door: Door, plan: PortPlan) -> Iterator[Resource]:
-    """The listeners of a port."""
-    before, behind = _fixed(door)
+def port_listeners(inbound: InboundPort, plan: PortPlan) -> Iterator[Resource]:
+    """Yield the listeners of a port."""
+    before, behind = _policy_independent(inbound)
     yield before
-    yield Resource(LISTENER, f"connections/{door.port}", serialized(connections(door, plan)), plan.policies)
+    yield Resource(
+        LISTENER, f"connections/{inbound.port}", serialize(connection_listener(inbound, plan)), plan.policies
+    )
     if plan.reads_http:
         yield behind
 
 
 @lru_cache(maxsize=4096)
-def closing_listener(door: Door) -> Resource:
-    """Return what closes a port, in place of the listener that decides who may connect."""
-    return Resource(LISTENER, f"connections/{door.port}", serialized(closed_connections(door)))
+def closing_listener(inbound: InboundPort) -> Resource:
+    """Return the listener that closes a port, in place of the one that decides who may connect."""
+    return Resource(LISTENER, f"connections/{inbound.port}", serialize(closing_connection_listener(inbound)))
 
 
 @lru_cache(maxsize=4096)
-def _fixed(door: Door) -> tuple[Resource, Resource]:
-    """The listeners of a port that no policy changes."""
+def _policy_independent(inbound: InboundPort) -> tuple[Resource, Resource]:
+    """Return the listeners of a port that no policy changes."""
     return (
-        Resource(LISTENER, f"inbound/{door.port}", serialized(inbound(door))),
-        Resource(LISTENER, f"requests/{door.port}", serialized(requests(door))),
+        Resource(LISTENER, f"inbound/{inbound.port}", serialize(inbound_listener(inbound))),
+        Resource(LISTENER, f"requests/{inbound.port}", serialize(request_listener(inbound))),
     )

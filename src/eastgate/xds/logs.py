@@ -1,4 +1,4 @@
-"""What a proxy writes about each decision: one line of JSON on its standard output."""
+"""The access log of a proxy: one line of JSON on its standard output for each decision."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from eastgate.xds.values import ALL_KEY
 __all__ = ["connection_log", "denial_log", "handshake_log", "open_request_log", "request_log", "unreachable_log"]
 
 _DECIDED = "%DYNAMIC_METADATA(envoy.filters.http.rbac:{}_effective_policy_id)%"
-_WHO = {
+_PEER_FIELDS = {
     "time": "%START_TIME(%Y-%m-%dT%H:%M:%S.%3fZ)%",
     "peer": f"%FILTER_STATE({PEER_KEY}:PLAIN)%",
     "source": f"%FILTER_STATE({SOURCE_KEY}:PLAIN)%",
@@ -18,17 +18,17 @@ _WHO = {
 
 
 def _stdout(record: str, workload: str, port: int, fields: dict[str, str]) -> list[Plain]:
-    logged = {"eastgate": record, "workload": workload, "port": port, **_WHO, **fields}
+    logged = {"eastgate": record, "workload": workload, "port": port, **_PEER_FIELDS, **fields}
     stream = "envoy.extensions.access_loggers.stream.v3.StdoutAccessLog"
     return [filter_("stdout", typed(stream, log_format={"json_format": logged}))]
 
 
-def _when(log: list[Plain], kind: str) -> list[Plain]:
-    return [{**one, "filter": {"log_type_filter": {"types": [kind]}}} for one in log]
+def _filter_by_type(log: list[Plain], kind: str) -> list[Plain]:
+    return [{**logger, "filter": {"log_type_filter": {"types": [kind]}}} for logger in log]
 
 
 def open_request_log(workload: str, port: int) -> list[Plain]:
-    """One line every now and then for each HTTP request that is open: what is needed to decide on it again."""
+    """Log each open HTTP request periodically, with all that is needed to decide it again."""
     fields = {
         "began": "%START_TIME(%s.%3f)%",
         "token": f"%FILTER_STATE({TOKEN_KEY}:PLAIN)%",
@@ -38,11 +38,11 @@ def open_request_log(workload: str, port: int) -> list[Plain]:
         "decision": _DECIDED.format("enforced"),
         "asked": f"%FILTER_STATE({ALL_KEY}:PLAIN)%",
     }
-    return _when(_stdout("open", workload, port, fields), "DownstreamPeriodic")
+    return _filter_by_type(_stdout("open", workload, port, fields), "DownstreamPeriodic")
 
 
 def request_log(workload: str, port: int) -> list[Plain]:
-    """One line for each HTTP request, when it ends."""
+    """Log each HTTP request, when it ends."""
     log = _stdout(
         "request",
         workload,
@@ -59,11 +59,11 @@ def request_log(workload: str, port: int) -> list[Plain]:
             "audit": _DECIDED.format("shadow"),
         },
     )
-    return _when(log, "DownstreamEnd")
+    return _filter_by_type(log, "DownstreamEnd")
 
 
 def connection_log(workload: str, port: int) -> list[Plain]:
-    """One line for each connection that was let in, when it ends."""
+    """Log each allowed connection, when it ends."""
     metadata = "%DYNAMIC_METADATA(envoy.filters.network.rbac:{}.shadow_effective_policy_id)%"
     fields = {
         "decision": metadata.format(CONNECTIONS),
@@ -76,21 +76,21 @@ def connection_log(workload: str, port: int) -> list[Plain]:
 
 
 def denial_log(workload: str, port: int, decision: str) -> list[Plain]:
-    """One line for each connection that was not."""
+    """Log each refused connection."""
     return _stdout("denial", workload, port, {"decision": decision})
 
 
 def unreachable_log(workload: str, port: int) -> list[Plain]:
-    """One line for each connection that was let in and that the application did not take.
+    """Log each allowed connection that the application did not accept.
 
-    To the caller it looks like a denial, and it may be over before the rule is known that let it in.
+    To the caller it looks like a denial, and it may be over before the rule that allowed it is known.
     """
     [log] = _stdout("unreachable", workload, port, {"flags": "%RESPONSE_FLAGS%"})
     return [{**log, "filter": {"response_flag_filter": {"flags": ["UF", "UH", "UO"]}}}]
 
 
 def handshake_log(workload: str, port: int) -> list[Plain]:
-    """One line for each connection on the outside; a handshake that failed never gets any further."""
+    """Log each failed handshake, on the outer listener: it never gets any further."""
     fields = {
         "reason": "%DOWNSTREAM_TRANSPORT_FAILURE_REASON%",
         "source": "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%",

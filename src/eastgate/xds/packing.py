@@ -1,20 +1,19 @@
-"""Messages in messages. Bytes are the same for the same content, or every proxy would be sent everything anew."""
+"""Serializes messages deterministically: other bytes for the same content would make every proxy reload."""
 
 from __future__ import annotations
 
 from google.protobuf.any_pb2 import Any
 from google.protobuf.message import Message
 
-__all__ = ["packed", "serialized"]
+__all__ = ["pack", "serialize"]
 
 
-def packed(message: Message) -> Any:
-    """The message with its type."""
-    found = Any()
-    found.Pack(message, deterministic=True)
-    return found
+def pack(message: Message) -> Any:
+    """Pack a message with its type."""
+    packed = Any()
+    packed.Pack(message, deterministic=True)
+    return packed
 
 
-def serialized(message: Message) -> bytes:
-    """The bytes of a message."""
+def serialize(message: Message) -> bytes:
     return message.SerializeToString(deterministic=True)

@@ -1,4 +1,4 @@
-"""HTTP decisions as RBAC filters, each one resource of its own: a change is enforced without touching a connection.
+"""Decisions as RBAC filters, each a resource of its own: a change is enforced without touching a connection.
 
 The name of a verdict is the name of Envoy's action, so that its log says which rule decided.
 """
@@ -28,10 +28,10 @@ from eastgate.xds.matching import (
     where_unclear,
     with_fit_certificate,
 )
-from eastgate.xds.packing import packed, serialized
+from eastgate.xds.packing import pack, serialize
 from eastgate.xds.server.resources import EXTENSION, Resource
 from eastgate.xds.tokens import TokenIdentity
-from eastgate.xds.values import noting
+from eastgate.xds.values import values_filter
 
 __all__ = [
     "ATTRIBUTES",
@@ -56,22 +56,25 @@ _BAD_HOST = Verdict(False, int(Refusal.BAD_REQUEST), REFUSED_HOST)
 
 
 def filter_name(port: int, which: str) -> str:
-    """The name of a filter whose configuration is a resource of its own."""
+    """Return the name of a filter whose configuration is a resource of its own."""
     return f"{port}/{which}"
 
 
 def request_filters(plan: PortPlan, tokens: TokenIdentity | None = None) -> list[Resource]:
-    """The filters of a port that is read as HTTP; none where it is not."""
+    """Return the filters of a port that is read as HTTP; none where it is not."""
     if plan.requests is None:
         return []
     return [
-        _resource(filter_name(plan.port, ATTRIBUTES), _attributes(tokens)),
-        *(_resource(filter_name(plan.port, one), noting(plan.requests.fields), plan.policies) for one in VALUES),
-        _resource(filter_name(plan.port, REQUESTS), _rules(plan.requests, tokens), plan.policies),
+        _resource(filter_name(plan.port, ATTRIBUTES), _attributes_filter(tokens)),
+        *(
+            _resource(filter_name(plan.port, name), values_filter(plan.requests.fields), plan.policies)
+            for name in VALUES
+        ),
+        _resource(filter_name(plan.port, REQUESTS), _request_rules(plan.requests, tokens), plan.policies),
     ]
 
 
-def _rules(requests: Requests, tokens: TokenIdentity | None) -> Message:
+def _request_rules(requests: Requests, tokens: TokenIdentity | None) -> Message:
     by_token = tokens.trust_domain if tokens is not None else None
     matcher = caller_matcher(requests.decision, _action, by_token)
     if requests.respelled is not None:
@@ -85,20 +88,21 @@ def _rules(requests: Requests, tokens: TokenIdentity | None) -> Message:
     rules = http_rbac_pb2.RBAC(matcher=where(BAD_HOST, lambda to: _action(to, _BAD_HOST), matcher))
     if requests.audit is not None:
         rules.shadow_matcher.CopyFrom(caller_matcher(requests.audit, _action, by_token))
-    found: Message = rules
-    return found
+    message: Message = rules
+    return message
 
 
 def connection_filters(plan: PortPlan) -> list[Resource]:
-    """Name the rule that lets a connection in, and those in audit mode, for the log. They decide nothing: the listener
-    behind them does.
+    """Return the filters that name, for the log, the rule that allows a connection, and those in audit mode.
+
+    They decide nothing: the listener behind them does.
     """
     connect = with_fit_certificate(caller_matcher(plan.connect, _action), _action)
     audit = caller_matcher(plan.audit, _action) if plan.audit is not None else None
-    return [_named(plan, CONNECTIONS, connect), _named(plan, AUDIT, audit)]
+    return [_shadow_filter(plan, CONNECTIONS, connect), _shadow_filter(plan, AUDIT, audit)]
 
 
-def _named(plan: PortPlan, which: str, matcher: Any) -> Resource:
+def _shadow_filter(plan: PortPlan, which: str, matcher: Any) -> Resource:
     rules = network_rbac_pb2.RBAC(stat_prefix=f"{which}.", shadow_rules_stat_prefix=f"{which}.")
     if matcher is not None:
         rules.shadow_matcher.CopyFrom(matcher)
@@ -112,24 +116,24 @@ def _action(to: Any, verdict: Verdict) -> None:
 @lru_cache(maxsize=4096)
 def _named_action(name: str, allowed: bool) -> Any:
     action = rbac_pb2.Action(name=name, action=rbac_pb2.RBAC.Action.ALLOW if allowed else rbac_pb2.RBAC.Action.DENY)
-    return xds_extension_pb2.TypedExtensionConfig(name="verdict", typed_config=packed(action))
+    return xds_extension_pb2.TypedExtensionConfig(name="verdict", typed_config=pack(action))
 
 
-def _attributes(tokens: TokenIdentity | None) -> Message:
-    """The path without its query, and whom a token names."""
-    values: list[dict[str, object]] = [_noted(PATH_KEY, "%PATH(NQ:PATH)%")]
+def _attributes_filter(tokens: TokenIdentity | None) -> Message:
+    """Build the filter that notes the path without its query, and the identity of a token."""
+    values: list[dict[str, object]] = [_note(PATH_KEY, "%PATH(NQ:PATH)%")]
     if tokens is not None:
-        values.append(_noted(TOKEN_KEY, tokens.claimed))
-    found: Message = ParseDict({"on_request_headers": values}, set_filter_state_pb2.Config())
-    return found
+        values.append(_note(TOKEN_KEY, tokens.claimed))
+    config: Message = ParseDict({"on_request_headers": values}, set_filter_state_pb2.Config())
+    return config
 
 
-def _noted(key: str, text: str) -> dict[str, object]:
-    """A missing value must stay missing: without `omit_empty_values` it would be a dash."""
+def _note(key: str, text: str) -> dict[str, object]:
+    """Note a text. A missing value must stay missing: without `omit_empty_values` it would be a dash."""
     source = {"omit_empty_values": True, "text_format_source": {"inline_string": text}}
     return {"object_key": key, "factory_key": "envoy.string", "skip_if_empty": True, "format_string": source}
 
 
 def _resource(name: str, config: Message, policies: frozenset[str] = frozenset()) -> Resource:
-    message = extension_pb2.TypedExtensionConfig(name=name, typed_config=packed(config))
-    return Resource(EXTENSION, name, serialized(message), policies)
+    message = extension_pb2.TypedExtensionConfig(name=name, typed_config=pack(config))
+    return Resource(EXTENSION, name, serialize(message), policies)

@@ -1,4 +1,4 @@
-"""Everything that the proxy beside one workload is told."""
+"""The resources of the proxy beside one workload."""
 
 from __future__ import annotations
 
@@ -8,51 +8,53 @@ from dataclasses import dataclass
 from envoy.config.listener.v3 import listener_pb2
 
 from eastgate.targets.envoy import PortPlan
-from eastgate.xds.clusters import Address, Upstream, app_resources, inside, upstream_resources
-from eastgate.xds.doors import PATIENCE, Door
+from eastgate.xds.clusters import Address, Upstream, app_resources, internal_cluster, upstream_resources
+from eastgate.xds.inbound_port import TIMEOUTS, InboundPort
 from eastgate.xds.listeners import port_listeners
-from eastgate.xds.packing import serialized
+from eastgate.xds.packing import serialize
 from eastgate.xds.rbac import connection_filters, request_filters
 from eastgate.xds.server.resources import LISTENER, Resource
 from eastgate.xds.tokens import TokenIdentity
 from eastgate.xds.typed import ADS, filter_, message, typed
 
-__all__ = ["OUTBOUND_PORT", "Outbound", "deciding", "inbound_resources", "outbound_resources"]
+__all__ = ["OUTBOUND_PORT", "Outbound", "inbound_resources", "outbound_resources", "shared_resources"]
 
 OUTBOUND_PORT = 15001
 
 
 @dataclass(frozen=True, slots=True)
 class Outbound:
-    """The way out of a workload: a proxy on its own address, for its own application."""
+    """The outbound listener of a workload: an HTTP proxy on its own address, for its own application."""
 
     workload: str
     address: str
     port: int = OUTBOUND_PORT
 
 
-def deciding(plan: PortPlan, tokens: TokenIdentity | None = None) -> tuple[Resource, ...]:
-    """What all workloads with this plan have in common."""
+def shared_resources(plan: PortPlan, tokens: TokenIdentity | None = None) -> tuple[Resource, ...]:
+    """Return the resources that all workloads with this plan have in common."""
     return (*connection_filters(plan), *request_filters(plan, tokens))
 
 
-def inbound_resources(door: Door, plan: PortPlan, app: Address, decided: Iterable[Resource]) -> Iterator[Resource]:
-    """One port: its listeners, what decides there, and the application behind it."""
-    yield inside(f"connections/{door.port}")
-    yield from app_resources(door.port, app)
-    yield from port_listeners(door, plan)
-    yield from decided
+def inbound_resources(
+    inbound: InboundPort, plan: PortPlan, app: Address, shared: Iterable[Resource]
+) -> Iterator[Resource]:
+    """Yield the resources of one port: its listeners, what decides there, and the application behind it."""
+    yield internal_cluster(f"connections/{inbound.port}")
+    yield from app_resources(inbound.port, app)
+    yield from port_listeners(inbound, plan)
+    yield from shared
     if plan.reads_http:
-        yield inside(f"requests/{door.port}")
+        yield internal_cluster(f"requests/{inbound.port}")
 
 
 def outbound_resources(out: Outbound, upstreams: Iterable[Upstream]) -> Iterator[Resource]:
-    """What an application uses as its HTTP proxy: it finds the Service by the host, and speaks mTLS with it."""
+    """Yield the resources of the HTTP proxy of an application: it routes by host to a Service, over mTLS."""
     manager = typed(
         "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
         stat_prefix="outbound",
         generate_request_id=False,
-        **PATIENCE,
+        **TIMEOUTS,
         rds={"config_source": ADS, "route_config_name": "outbound"},
         http_filters=[filter_("router", typed("envoy.extensions.filters.http.router.v3.Router"))],
     )
@@ -61,5 +63,5 @@ def outbound_resources(out: Outbound, upstreams: Iterable[Upstream]) -> Iterator
         "address": {"socket_address": {"address": out.address, "port_value": out.port}},
         "filter_chains": [{"name": "outbound", "filters": [filter_("http", manager)]}],
     }
-    yield Resource(LISTENER, "outbound", serialized(message(listener_pb2.Listener, plain)))
+    yield Resource(LISTENER, "outbound", serialize(message(listener_pb2.Listener, plain)))
     yield from upstream_resources(upstreams, out.address)

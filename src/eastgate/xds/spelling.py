@@ -1,7 +1,7 @@
-"""Hosts and paths in all the ways in which requests write them, as regular expressions (RE2).
+"""Builds regular expressions (RE2) for all spellings of hosts and paths in requests.
 
-Envoy leaves `%40` and the letter case of hex digits in a path, and the port and the dot of a host. A literal that can
-be written in one way only needs no expression.
+Envoy keeps `%40` and the letter case of hex digits in a path, and the port and the trailing dot of a host. A literal
+with only one spelling needs no expression.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ _RAW = {"%5B": r"\[", "%5D": r"\]"}  # Envoy leaves them as they are
 
 
 def host_pattern(matcher: OneOf | Prefix | Suffix, text: str) -> str:
-    """A host in any letter case, with a dot and a port behind it or without."""
+    """Return an expression for a host in any letter case, with or without a trailing dot and a port."""
     before, behind = ("(?s:.*)" if isinstance(matcher, kind) else "" for kind in (Suffix, Prefix))
     return rf"(?i){before}{re.escape(text)}{behind}\.?(?::[0-9]+)?"
 
 
 def path_pattern(matcher: OneOf | Prefix | Suffix, text: str) -> str | None:
-    """All paths of which a canonical path is, begins or ends so; None where that is the same as to compare the text.
+    """Return an expression for all paths whose canonical form equals, begins or ends with the text; None where
+    comparing the text does the same.
 
     A text may begin or end inside of a `%XX`, and then only some of those belong to it.
     """
@@ -36,18 +37,18 @@ def path_pattern(matcher: OneOf | Prefix | Suffix, text: str) -> str | None:
         return _prefix(text)
     if isinstance(matcher, Suffix):
         return _suffix(text)
-    return _spelled(text) if _has_spellings(text) else None
+    return _spell(text) if _has_spellings(text) else None
 
 
 def _has_spellings(text: str) -> bool:
     return any(character == "%" or character in DECODED for character in text)
 
 
-def _spelled(text: str) -> str:
-    return "".join(map(_piece, _PIECES.findall(text)))
+def _spell(text: str) -> str:
+    return "".join(map(_spell_piece, _PIECES.findall(text)))
 
 
-def _piece(piece: str) -> str:
+def _spell_piece(piece: str) -> str:
     if piece in DECODED:
         return f"(?:{re.escape(piece)}|%{_either_case(f'{ord(piece):02X}')})"
     if len(piece) == 1:
@@ -64,7 +65,7 @@ def _either_case(digits: str) -> str:
 
 
 def _is_kept(code: str) -> bool:
-    """Whether a byte stays encoded in a canonical path."""
+    """Return whether a byte stays encoded in a canonical path."""
     character = chr(int(code, 16))
     return character not in DECODED and _UNRESERVED.fullmatch(character) is None
 
@@ -74,7 +75,7 @@ def _prefix(text: str) -> str | None:
         return None
     inside = re.search(r"%([0-9A-Fa-f]?)$", text)
     if inside is None:
-        return f"(?s){_spelled(text)}.*"
+        return f"(?s){_spell(text)}.*"
     begun = inside[1]
     kept = [code for first in _HEX for second in _HEX if (code := first + second).startswith(begun) and _is_kept(code)]
     ways = [f"%{_either_case(code)}.*" for code in kept] + [
@@ -83,24 +84,24 @@ def _prefix(text: str) -> str | None:
     ways.append(f"%{begun}(?:{_NO_HEX}.*)?")
     if not begun:
         ways.append(f"%{_ANY_HEX}(?:{_NO_HEX}.*)?")
-    return f"(?s){_spelled(text[: inside.start()])}(?:{'|'.join(ways)})"
+    return f"(?s){_spell(text[: inside.start()])}(?:{'|'.join(ways)})"
 
 
 def _suffix(text: str) -> str | None:
     if re.match(_ANY_HEX, text):
         return f"(?s)(?:{'|'.join(_suffixes(text))})"
-    return f"(?s).*{_spelled(text)}" if _has_spellings(text) else None
+    return f"(?s).*{_spell(text)}" if _has_spellings(text) else None
 
 
 def _suffixes(text: str) -> Iterator[str]:
-    """Texts that begin with a hex digit: behind what makes no `%XX` of it, or makes one that stays as it is."""
-    whole = _spelled(text)
+    """Yield suffixes that begin with a hex digit: after what makes no `%XX` of it, or makes one that is kept."""
+    whole = _spell(text)
     two = re.match(f"{_ANY_HEX}{{2}}", text) is not None
     yield f"(?:.*[^{'%' if two else ''}0-9A-Fa-f])?{whole}"
     yield f"(?:.*[^%])?{_ANY_HEX}{whole}"
     kept = [first for first in _HEX if text[0] in _HEX and _is_kept(first + text[0])]
-    rest = _spelled(text[1:])
+    rest = _spell(text[1:])
     yield from (f".*%{_either_case(first + text[0])}{rest}" for first in kept)
     yield from (f".*{raw}{rest}" for code, raw in _RAW.items() if code[2] == text[0])
     if two and text[0] in _HEX and text[1] in _HEX and _is_kept(text[:2]):
-        yield f".*{_spelled(f'%{text[:2]}')}{_spelled(text[2:])}"
+        yield f".*{_spell(f'%{text[:2]}')}{_spell(text[2:])}"

@@ -1,8 +1,8 @@
-"""Callers who are known by a token: a JWT, of which one claim is the identity.
+"""Identifies callers by a token: a JWT, of which one claim is the identity.
 
 The token counts only where there is no certificate, and only for requests: a connection is made before it is seen. One
-that is there and is not valid is refused (401), whatever policies say. It is there in one place only, the header
-`Authorization: Bearer`: in a query it would be in every log.
+that is present and invalid is refused (401), whatever policies say. It is read from one header only, `Authorization:
+Bearer`: in a query it would be in every log.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from eastgate.xds.base64_patterns import URL_SAFE, bits, places
+from eastgate.xds.base64_patterns import URL_SAFE, bits, encodings
 from eastgate.xds.typed import Plain, filter_, typed
 
 __all__ = ["TokenIdentity", "token_filter"]
@@ -28,7 +28,7 @@ _CRITICAL = (b'"crit"', *(rf"\u00{ord(letter):x}".encode() for letter in "crit")
 
 @dataclass(frozen=True, slots=True)
 class TokenIdentity:
-    """Whose tokens are believed, and which claim holds a SPIFFE ID. It may name nobody outside of `trust_domain`."""
+    """The accepted issuer, and which claim holds a SPIFFE ID. It may name no identity outside of `trust_domain`."""
 
     issuer: str
     keys: str  # a JSON Web Key Set
@@ -42,12 +42,12 @@ class TokenIdentity:
 
     @property
     def claimed(self) -> str:
-        """The claim of a token that was verified, as Envoy writes it into a text."""
+        """Return Envoy's format string for the claim of a verified token."""
         return f"%DYNAMIC_METADATA({_METADATA}:jwt:{self.claim})%"
 
 
 def token_filter(tokens: TokenIdentity) -> Plain:
-    """Verifies tokens. None at all is fine: then there is no identity."""
+    """Build the filter that verifies tokens. A request without one passes, without an identity."""
     provider: Plain = {
         "issuer": tokens.issuer,
         "audiences": list(tokens.audiences),
@@ -69,14 +69,14 @@ def token_filter(tokens: TokenIdentity) -> Plain:
 
 
 def _critical() -> str:
-    """An expression for headers whose token has a critical parameter."""
+    """Return an expression for headers whose token has a critical parameter."""
     character = f"[{re.escape(URL_SAFE)}]"
-    written = [
-        "".join(f"[{re.escape(characters)}]" for characters in place)
+    patterns = [
+        "".join(f"[{re.escape(characters)}]" for characters in encoding)
         for parameter in _CRITICAL
-        for place in places(bits(parameter), URL_SAFE)
+        for encoding in encodings(bits(parameter), URL_SAFE)
     ]
-    return f"{_SCHEME}(?:{character}{{4}})*(?:{'|'.join(written)}).*"
+    return f"{_SCHEME}(?:{character}{{4}})*(?:{'|'.join(patterns)}).*"
 
 
 def _authorization(pattern: str, *, inverted: bool = False) -> Plain:

@@ -1,4 +1,4 @@
-"""Configuration that is written by hand, as plain data, and read into Envoy's messages."""
+"""Builds Envoy's messages from plain data, in which configuration is written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.json_format import ParseDict
 from google.protobuf.message import Message
 
-from eastgate.xds.packing import serialized
+from eastgate.xds.packing import serialize
 
 __all__ = ["ADS", "Plain", "discovered", "filter_", "message", "struct", "typed"]
 
@@ -41,19 +41,19 @@ ADS: Plain = {"ads": {}, "resource_api_version": "V3"}
 
 
 def message(kind: type[M], plain: Plain) -> M:
-    """Plain data as a message. Raises where a field does not exist."""
-    found = ParseDict(plain, kind())
-    _pack_again(found)
-    return found
+    """Parse plain data as a message. Raises where a field does not exist."""
+    parsed = ParseDict(plain, kind())
+    _repack(parsed)
+    return parsed
 
 
-def _pack_again(found: Message) -> None:
-    """Extensions were packed with their maps in any order, which would be another one after a restart."""
-    for field, value in found.ListFields():
+def _repack(parent: Message) -> None:
+    """Pack extensions again: the order of their maps is arbitrary, and would differ after a restart."""
+    for field, value in parent.ListFields():
         if field.message_type is None:
             continue
         if field.message_type.GetOptions().map_entry:
-            parts = [one for one in value.values() if isinstance(one, Message)]
+            parts = [entry for entry in value.values() if isinstance(entry, Message)]
         else:
             parts = [value] if isinstance(value, Message) else list(value)
         for part in parts:
@@ -61,27 +61,27 @@ def _pack_again(found: Message) -> None:
                 descriptor = descriptor_pool.Default().FindMessageTypeByName(part.TypeName())
                 inner = message_factory.GetMessageClass(descriptor)()
                 inner.ParseFromString(part.value)
-                _pack_again(inner)
-                part.value = serialized(inner)
+                _repack(inner)
+                part.value = serialize(inner)
             else:
-                _pack_again(part)
+                _repack(part)
 
 
 def typed(type_name: str, **fields: Any) -> Plain:
-    """The configuration of an extension."""
+    """Return the configuration of an extension."""
     return {"@type": _TYPES + type_name, **fields}
 
 
 def struct(type_name: str, **fields: Any) -> Plain:
-    """The same for a message with fields that our generated code does not know yet, but Envoy does."""
+    """Return the configuration of an extension whose message our generated code does not know yet, but Envoy does."""
     return {"@type": _TYPES + "xds.type.v3.TypedStruct", "type_url": _TYPES + type_name, "value": fields}
 
 
 def filter_(name: str, config: Plain) -> Plain:
-    """A named extension."""
+    """Return a named extension."""
     return {"name": name, "typed_config": config}
 
 
 def discovered(name: str, type_name: str) -> Plain:
-    """An extension whose configuration is a resource of its own. Until it is there, nothing gets through."""
+    """Return an extension whose configuration is a resource of its own. Until Envoy has it, nothing gets through."""
     return {"name": name, "config_discovery": {"config_source": ADS, "type_urls": [_TYPES + type_name]}}

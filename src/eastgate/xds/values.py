@@ -1,4 +1,4 @@
-"""All values of headers and query parameters, where RBAC can compare them.
+"""Makes all values of headers and query parameters visible to RBAC.
 
 Envoy's own inputs see the values of a header as one text, and of a query parameter the first value only. A Lua filter
 notes all of them in filter state (`values.lua`): in one text, with marks around each value, in which a comparison looks
@@ -21,7 +21,7 @@ from eastgate.policy.attributes import Attribute, header, query
 from eastgate.policy.matchers import known
 from eastgate.targets.envoy import Field, joint_of
 
-__all__ = ["ALL_KEY", "CLEAR", "each_key", "field_key", "marked", "noted_values", "noting", "single_keys"]
+__all__ = ["ALL_KEY", "CLEAR", "each_key", "field_key", "marked", "noted_values", "single_keys", "values_filter"]
 
 ALL_KEY = "eastgate.values"  # what is noted of all fields, for whoever decides again while a request is open
 CLEAR = "="  # what is noted begins so, unless values could not be told apart
@@ -30,26 +30,26 @@ _VALUE = re.compile(f"{_START}([^{_START}{_STOP}]*){_STOP}")
 _FIELD = re.compile(
     rf"eastgate\.(?P<kind>header|query)\.(?P<name>[^=?]*)(?:\?|=(?P<values>(?:{_VALUE.pattern})*)){_STOP}"
 )
-_MOST = 8  # values of one name that an expression is tried on
+_MOST_VALUES = 8  # values of one name that an expression is tried on
 
 
 def field_key(attribute: Attribute) -> str:
-    """The filter state that holds all values."""
+    """Return the filter state key that holds all values."""
     return f"eastgate.{'header' if attribute.is_header else 'query'}.{quote(attribute.key, safe='')}"
 
 
 def each_key(attribute: Attribute) -> str:
-    """The filter state that tells whether the values are noted one by one as well, for expressions."""
+    """Return the filter state key that tells whether the values are also noted one by one, for expressions."""
     return f"eastgate.each.{field_key(attribute)}"
 
 
 def single_keys(attribute: Attribute) -> list[str]:
-    """The filter states that hold one value each. No other key is one of these: names have their slashes encoded."""
-    return [f"{each_key(attribute)}/{index}" for index in range(_MOST)]
+    """Return the filter state keys that hold one value each. They are unique: names have their slashes encoded."""
+    return [f"{each_key(attribute)}/{index}" for index in range(_MOST_VALUES)]
 
 
 def marked(matcher: Matcher) -> list[str]:
-    """What all values as one text contain where ANY value is in the matcher: ANY of these."""
+    """Return texts of which ANY is in the joined values where ANY value is in the matcher."""
     match matcher:
         case OneOf(values):
             return [f"{_START}{value}{_STOP}" for value in sorted(values, key=str)]
@@ -64,43 +64,43 @@ def marked(matcher: Matcher) -> list[str]:
 
 
 def noted_values(text: str) -> dict[Attribute, Known]:
-    """Read what was noted of all fields. Values that could not be told apart are not in it: they are unknown."""
-    found: dict[Attribute, Known] = {}
-    place = 0
-    while (field := _FIELD.match(text, place)) is not None:
-        place = field.end()
+    """Parse what was noted of all fields. Ambiguous values are left out: they are unknown."""
+    values: dict[Attribute, Known] = {}
+    position = 0
+    while (field := _FIELD.match(text, position)) is not None:
+        position = field.end()
         if field["values"] is not None:
             attribute = (header if field["kind"] == "header" else query)(unquote(field["name"]))
-            found[attribute] = known(_VALUE.findall(field["values"]))
-    return found
+            values[attribute] = known(_VALUE.findall(field["values"]))
+    return values
 
 
-def noting(fields: tuple[Field, ...]) -> Message:
-    """The filter that notes them; one that does nothing where there are none."""
-    found = lua_pb2.Lua()
+def values_filter(fields: tuple[Field, ...]) -> Message:
+    """Build the filter that notes these fields; one that does nothing where there are none."""
+    config = lua_pb2.Lua()
     if fields:
         entries = ",\n".join(f"  {{ {_entry(field)} }}" for field in fields)
         script = f"local FIELDS = {{\n{entries},\n}}\n\n{_script()}"
-        found.default_source_code.CopyFrom(base_pb2.DataSource(inline_string=script))
-    message: Message = found
+        config.default_source_code.CopyFrom(base_pb2.DataSource(inline_string=script))
+    message: Message = config
     return message
 
 
 def _entry(field: Field) -> str:
     attribute = field.attribute
-    told = {"name": _literal(attribute.key), "key": _literal(field_key(attribute))}
+    entry = {"name": _literal(attribute.key), "key": _literal(field_key(attribute))}
     if attribute.is_header:
-        told["header"] = "true"
+        entry["header"] = "true"
     joint = joint_of(attribute)
     if joint is not None:
-        told["joint"] = _literal(joint)
+        entry["joint"] = _literal(joint)
     if field.patterned:
-        told |= {"most": str(_MOST), "each": _literal(each_key(attribute))}
-    return ", ".join(f"{name} = {value}" for name, value in told.items())
+        entry |= {"most": str(_MOST_VALUES), "each": _literal(each_key(attribute))}
+    return ", ".join(f"{name} = {value}" for name, value in entry.items())
 
 
 def _literal(text: str) -> str:
-    """A string of Lua. Whatever is no plain character is written as a number."""
+    """Return a Lua string. Anything but a letter or digit is escaped by its number."""
     plain = (chr(byte) if chr(byte).isalnum() and byte < 128 else f"\\{byte:03d}" for byte in text.encode())
     return '"' + "".join(plain) + '"'
 

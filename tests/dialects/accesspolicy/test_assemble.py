@@ -141,7 +141,7 @@ def test_by_default_what_no_rule_allows_is_denied_and_the_reading_is_said() -> N
     only = layer(A, D)
     assert only.cases == ()
     assert told(only.otherwise) == ["deny: d", "allow: a"]
-    assert only.otherwise.readings == ("unlistedCaller: deny",)
+    assert [str(reading) for reading in only.otherwise.readings] == ["unlistedCaller: deny"]
 
 
 def test_read_literally_a_caller_whom_no_rule_names_passes_what_is_not_denied() -> None:
@@ -150,7 +150,7 @@ def test_read_literally_a_caller_whom_no_rule_names_passes_what_is_not_denied() 
     caller = "identity is spiffe://cluster.local/ns/prod/sa/checkout"
     assert [(str(case.when), told(case.chain)) for case in only.cases] == [(caller, [*before, "allow: a"])]
     assert told(only.otherwise) == before
-    assert {chain.readings for chain in only.chains} == {("unlistedCaller: proceed",)}
+    assert {tuple(map(str, chain.readings)) for chain in only.chains} == {("unlistedCaller: proceed",)}
 
 
 def test_read_literally_a_rule_without_source_names_everyone() -> None:

@@ -58,7 +58,7 @@ def _called(rule: Rule) -> str:
 
 def cases(one: Layer) -> list[tuple[str, list[str]]]:
     """What each chain is for, and what it says."""
-    return [(chain.scope, told(chain)) for chain in one.chains]
+    return [(str(chain.scope), told(chain)) for chain in one.chains]
 
 
 ELSEWHERE = ("no Server has this port", ["authorized (403): default policy all-unauthenticated"])
@@ -178,7 +178,7 @@ OWNERS = [
 @pytest.mark.parametrize(("servers", "owner"), OWNERS)
 def test_the_oldest_server_owns_a_port(servers: list[tuple[str, str]], owner: str) -> None:
     text = "".join(server(name, HTTP, metadata) for name, metadata in servers)
-    scopes = {chain.scope for chain in layer(pod() + text).chains}
+    scopes = {str(chain.scope) for chain in layer(pod() + text).chains}
     assert scopes == {f"Server shop/{owner}, protocol HTTP/2", "no Server has this port"}
 
 
@@ -276,5 +276,5 @@ def test_opaque_ports_are_decided_by_the_connection_unless_a_server_owns_them() 
     seen = [outcome(of, "shop/web", {PORT: port}).status for port in (80, 90, 81)]
     assert seen == [Refusal.FORBIDDEN, Refusal.CLOSED, Refusal.FORBIDDEN]
     assert "no Server has this port, which is opaque" in {
-        c.scope for c in of.engine.program("shop/web").layers[0].chains
+        str(c.scope) for c in of.engine.program("shop/web").layers[0].chains
     }

@@ -18,6 +18,7 @@ import pytest
 
 from eastgate.mesh.local.control import ControlClient, ControlFailed, ControlServer, Message
 from eastgate.mesh.local.errors import LocalMeshError
+from tests.patience import PATIENCE
 
 
 class Handlers:
@@ -163,7 +164,7 @@ def test_bad_input_is_answered_with_an_error(sent: bytes, runtime: Path) -> None
         async with controlled(runtime) as (client, _):
             reader, writer = await asyncio.open_unix_connection(str(runtime / "control.sock"))
             writer.write(sent)
-            answer = json.loads(await asyncio.wait_for(reader.readline(), 5))
+            answer = json.loads(await asyncio.wait_for(reader.readline(), PATIENCE))
             assert "a request" in answer["error"]
             writer.close()
             assert await client.ask("add", numbers=[1]) == {"sum": 1}
@@ -181,7 +182,7 @@ def test_another_user_is_refused_even_when_the_socket_is_open_to_all() -> None:
             folder.chmod(0o755)
             (folder / "control.sock").chmod(0o777)
             command = [sys.executable, "-I", "-S", "-c", program, str(folder / "control.sock")]
-            run = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=10)
+            run = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, timeout=PATIENCE)
             return str(run.stdout + run.stderr)
 
     try:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from eastgate.mesh.local.echo import EchoOptions, EchoServer, EchoTimes
+from tests.patience import PATIENCE
 
 _GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 _QUICK = EchoTimes(idle=5, head=0.2, sniff=0.1, write=0.3)
@@ -30,7 +31,7 @@ async def echoing(folder: Path, options: EchoOptions | None = None) -> AsyncIter
         reader, writer = await asyncio.open_unix_connection(echo.path)
         writer.write(sent)
         writer.write_eof()
-        answer = await asyncio.wait_for(reader.read(), 5)
+        answer = await asyncio.wait_for(reader.read(), PATIENCE)
         writer.close()
         return answer
 
@@ -153,7 +154,7 @@ def test_bytes_come_back_while_the_connection_stays_open(runtime: Path) -> None:
             reader, writer = await asyncio.open_unix_connection(str(runtime / "app.sock"))
             for sent in (b"PO", b"hello world", _GET):
                 writer.write(sent)
-                assert await asyncio.wait_for(reader.readexactly(len(sent)), 2) == sent
+                assert await asyncio.wait_for(reader.readexactly(len(sent)), PATIENCE) == sent
             writer.close()
 
     asyncio.run(scene())
@@ -169,7 +170,7 @@ def test_a_request_may_come_byte_by_byte_but_not_for_ever(runtime: Path) -> None
             assert (await reader.readline()).startswith(b"HTTP/1.1 200")
             await reader.readuntil(b"}\n")
             writer.write(b"GET / HTTP/1.1\r\nHost:")
-            assert (await asyncio.wait_for(reader.readline(), 2)).startswith(b"HTTP/1.1 408")
+            assert (await asyncio.wait_for(reader.readline(), PATIENCE)).startswith(b"HTTP/1.1 408")
             writer.close()
 
     asyncio.run(scene())
@@ -220,7 +221,7 @@ def test_it_can_speak_first_and_keep_sending(runtime: Path) -> None:
         async with echoing(runtime, EchoOptions(greeting=b"220 hi\r\n", push_every=0.02)) as (_, _exchange):
             reader, writer = await asyncio.open_unix_connection(str(runtime / "app.sock"))
             assert await reader.readexactly(8) == b"220 hi\r\n"
-            assert await asyncio.wait_for(reader.readexactly(15), 2) == b"tick\n" * 3
+            assert await asyncio.wait_for(reader.readexactly(15), PATIENCE) == b"tick\n" * 3
             writer.close()
 
     asyncio.run(scene())

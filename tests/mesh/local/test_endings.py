@@ -16,6 +16,7 @@ import pytest
 
 from eastgate.mesh.local.rundir import RunDir, find
 from tests.mesh.local.envoys import SECRET, alive, files_holding, free_port, within
+from tests.patience import PATIENCE
 
 _MESH = Path(__file__).with_name("meshlike.py")
 
@@ -47,7 +48,7 @@ def mesh(manner: str = "careless") -> Iterator[Mesh]:
     try:
         told = json.loads(process.stdout.readline())
         running = Mesh(process, told["reaper"], told["envoys"], Path(told["folder"]))
-        assert within(5, lambda: all(_is_envoy(pid) for pid in running.envoys))
+        assert within(PATIENCE, lambda: all(_is_envoy(pid) for pid in running.envoys))
         yield running
     finally:
         process.kill()
@@ -97,7 +98,7 @@ def test_nothing_remains(manner: str, end: object, runtime: Path) -> None:
     with mesh(manner) as running:
         assert running.remains()
         end(running)
-        assert within(2, lambda: not running.remains()), running.remains()
+        assert within(PATIENCE, lambda: not running.remains()), running.remains()
         assert running.process.wait() in (0, -signal.SIGKILL, -signal.SIGTERM, -signal.SIGHUP)
         assert manner == "careless" or running.process.returncode == 0
 
@@ -106,7 +107,7 @@ def test_envoys_die_with_the_mesh_even_without_a_reaper(runtime: Path) -> None:
     with mesh() as running:
         os.kill(running.reaper, signal.SIGKILL)
         running.process.kill()
-        assert within(2, lambda: not any(alive(pid) for pid in running.envoys))
+        assert within(PATIENCE, lambda: not any(alive(pid) for pid in running.envoys))
         assert running.folder.exists()
         running.process.wait()
     with RunDir.acquire("other"):
@@ -118,7 +119,7 @@ def test_a_signal_for_everybody_does_not_stop_the_reaper(runtime: Path) -> None:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             os.kill(running.reaper, number)
         running.process.kill()
-        assert within(2, lambda: not running.remains()), running.remains()
+        assert within(PATIENCE, lambda: not running.remains()), running.remains()
 
 
 def test_the_name_can_be_taken_again_at_once_after_a_kill(runtime: Path) -> None:
@@ -128,7 +129,7 @@ def test_the_name_can_be_taken_again_at_once_after_a_kill(runtime: Path) -> None
         running.process.wait()
         with RunDir.acquire() as mine:
             assert mine.path == running.folder
-            assert within(2, lambda: not alive(running.reaper))
+            assert within(PATIENCE, lambda: not alive(running.reaper))
             assert mine.path.exists()  # the reaper of the old one did not remove the new one
 
 

@@ -16,8 +16,9 @@ from eastgate.mesh.local.binary import EnvoyMissing, find_envoy
 from eastgate.mesh.local.calling import HttpRequest, Target, call
 from eastgate.mesh.local.echo import EchoServer
 from eastgate.mesh.local.envoy import EnvoyProcess
-from eastgate.mesh.local.supervisor import EnvoyGaveUp, Patience, Restart, Supervisor
+from eastgate.mesh.local.supervisor import Backoff, EnvoyGaveUp, Restart, Supervisor
 from tests.mesh.local.envoys import alive, bootstrap, free_port
+from tests.patience import PATIENCE
 
 
 class Heard:
@@ -31,7 +32,7 @@ class Heard:
         )
 
 
-async def answers(port: int, path: str = "/", seconds: float = 5) -> int:
+async def answers(port: int, path: str = "/", seconds: float = PATIENCE) -> int:
     deadline = time.monotonic() + seconds
     while True:
         called = await call(Target("127.0.0.1", port), request=HttpRequest(path=path), timeout=2)
@@ -40,7 +41,7 @@ async def answers(port: int, path: str = "/", seconds: float = 5) -> int:
         await asyncio.sleep(0.02)
 
 
-async def until(true: Any, seconds: float = 5) -> bool:
+async def until(true: Any, seconds: float = PATIENCE) -> bool:
     deadline = time.monotonic() + seconds
     while not true() and time.monotonic() < deadline:
         await asyncio.sleep(0.02)
@@ -165,7 +166,7 @@ def test_a_crashed_envoy_is_started_again() -> None:
         assert supervisor.process.pid != first
         assert [(restart.node, restart.exit_code) for restart in told] == [("shop/cart", -9)]
         await supervisor.stop()
-        await asyncio.wait_for(supervisor.wait(), 1)
+        await asyncio.wait_for(supervisor.wait(), PATIENCE)
         assert not supervisor.process.running
 
     asyncio.run(scene())
@@ -180,13 +181,13 @@ def test_an_envoy_that_keeps_crashing_is_given_up_with_its_last_words() -> None:
             lambda: heard.start({"no_such_field": 1}),
             on_restart=restarts.append,
             on_give_up=given_up.append,
-            patience=Patience(first=0.01, attempts=3),
+            backoff=Backoff(first=0.01, attempts=3),
         )
         await supervisor.start()
         with pytest.raises(
             EnvoyGaveUp, match=r"(?s)Envoy of shop/cart crashed 3 times, last with code 1; .*no_such_field"
         ):
-            await asyncio.wait_for(supervisor.wait(), 10)
+            await asyncio.wait_for(supervisor.wait(), PATIENCE)
         assert [restart.delay for restart in restarts] == [0.01, 0.02]
         assert len(given_up) == 1
         await supervisor.stop()
@@ -209,7 +210,7 @@ def test_stopping_during_a_restart_leaves_no_process(tmp_path: Path) -> None:
             started.append(await heard.start({}, envoy=program))
             return started[-1]
 
-        supervisor = Supervisor(launch, patience=Patience(first=0))
+        supervisor = Supervisor(launch, backoff=Backoff(first=0))
         await supervisor.start()
         launching.clear()
         started[0].kill()
@@ -233,18 +234,18 @@ def test_a_restart_that_cannot_be_done_counts_as_a_crash(tmp_path: Path) -> None
                 raise OSError("too many open files")
             return await heard.start({}, envoy=Path("/bin/false"))
 
-        supervisor = Supervisor(launch, patience=Patience(first=0.001, attempts=3))
+        supervisor = Supervisor(launch, backoff=Backoff(first=0.001, attempts=3))
         await supervisor.start()
         with pytest.raises(EnvoyGaveUp, match="too many open files"):
-            await asyncio.wait_for(supervisor.wait(), 10)
+            await asyncio.wait_for(supervisor.wait(), PATIENCE)
         await supervisor.stop()
 
     asyncio.run(scene())
 
 
 def test_waiting_grows_to_a_bound() -> None:
-    patience = Patience(first=0.1, factor=2, longest=0.5)
-    assert [patience.delay(crashes) for crashes in range(1, 6)] == [0.1, 0.2, 0.4, 0.5, 0.5]
+    backoff = Backoff(first=0.1, factor=2, longest=0.5)
+    assert [backoff.delay(crashes) for crashes in range(1, 6)] == [0.1, 0.2, 0.4, 0.5, 0.5]
 
 
 def test_envoy_is_found_in_the_package_then_in_scripts_then_on_path(

@@ -12,6 +12,7 @@ import pytest
 
 from eastgate.mesh.local import procfs, reaper
 from tests.mesh.local.envoys import alive, within
+from tests.patience import PATIENCE
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
 
 def reap(folder: Path, told: bytes) -> None:
     program = [sys.executable, "-I", "-S", reaper.__file__, str(os.getpid()), str(folder)]
-    subprocess.run(program, input=told, timeout=5, check=True)
+    subprocess.run(program, input=told, timeout=PATIENCE, check=True)
 
 
 def test_a_watched_process_is_killed_and_the_folder_removed(sleeper: subprocess.Popen[bytes], tmp_path: Path) -> None:
@@ -32,7 +33,7 @@ def test_a_watched_process_is_killed_and_the_folder_removed(sleeper: subprocess.
     folder.mkdir()
     (folder / "control.sock").touch()
     reap(folder, f"watch {sleeper.pid} {procfs.start_time(sleeper.pid)}\n".encode())
-    assert within(2, lambda: not alive(sleeper.pid))
+    assert within(PATIENCE, lambda: not alive(sleeper.pid))
     assert not folder.exists()
 
 

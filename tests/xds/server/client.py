@@ -14,14 +14,14 @@ from envoy.config.core.v3.base_pb2 import Node
 from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryRequest, DeltaDiscoveryResponse
 
 from eastgate.xds.server import AdsServer, Limits, Store, Tokens
+from tests.patience import PATIENCE
 from tests.xds.server.fake import answer, request
 
 METHOD = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources"
-PATIENCE = 10.0
 
 
 def run(test: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(test, 60))
+    asyncio.run(asyncio.wait_for(test, PATIENCE))
 
 
 class Plane:

@@ -29,6 +29,7 @@ from google.protobuf import json_format
 from eastgate.mesh.local.binary import find_envoy
 from eastgate.xds import typed  # which knows the types that plain configuration names
 from eastgate.xds.server import EXTENSION, LISTENER, SECRET, Resource
+from tests.patience import PATIENCE
 
 TYPE = "type.googleapis.com/envoy."
 ADS = typed.ADS
@@ -79,7 +80,7 @@ def running(node: str, token: str, address: str) -> Iterator[subprocess.Popen[by
         yield process
     finally:
         process.kill()
-        process.wait(10)
+        process.wait(PATIENCE)
 
 
 def listener(name: str, port: int, body: str, *policies: str, extension: str = "rbac", bad: bool = False) -> Resource:
@@ -151,7 +152,7 @@ class Connection:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
         self._port = port
-        self._http = http.client.HTTPSConnection("127.0.0.1", port, timeout=5, context=context)
+        self._http = http.client.HTTPSConnection("127.0.0.1", port, timeout=PATIENCE, context=context)
 
     async def get(self) -> tuple[int, str]:
         return await asyncio.to_thread(self._get)

@@ -12,8 +12,8 @@ from typing import Any
 
 from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryRequest, DeltaDiscoveryResponse
 
-from eastgate.xds.server.resources import CLUSTER, HEARD_ONCE, LISTENER, Key, Resource
-from eastgate.xds.server.streams import Answer, Stream, encode
+from eastgate.xds.server.resources import CLUSTER, LISTENER, VALIDATED_ONCE, Resource, ResourceKey
+from eastgate.xds.server.streams import Acknowledgement, Stream, encode
 
 BAD = b"bad"
 
@@ -59,11 +59,11 @@ class FakeProxy:
     """`runs` is what it really enforces, `versions` what it will claim."""
 
     def __init__(self) -> None:
-        self.runs: dict[Key, bytes] = {}
-        self.versions: dict[Key, str] = {}
+        self.runs: dict[ResourceKey, bytes] = {}
+        self.versions: dict[ResourceKey, str] = {}
         self.names: dict[str, set[str]] = {}
         self.rejections = 0
-        self._seen: dict[Key, bytes] = {}
+        self._seen: dict[ResourceKey, bytes] = {}
 
     def restart(self) -> None:
         """A new process: it has nothing, and has seen nothing."""
@@ -83,7 +83,7 @@ class FakeProxy:
             if type_url in (CLUSTER, LISTENER) or self.names.get(type_url)
         ]
 
-    def drop(self, key: Key) -> None:
+    def drop(self, key: ResourceKey) -> None:
         self.runs.pop(key, None)
         self.versions.pop(key, None)
         self._seen.pop(key, None)
@@ -93,7 +93,7 @@ class FakeProxy:
         added, removed = content(response)
         asked = self.names.get(response.type_url)
         added = {name: body for name, body in added.items() if asked is None or name in asked}
-        if response.type_url in HEARD_ONCE:
+        if response.type_url in VALIDATED_ONCE:
             added = {name: body for name, body in added.items() if self._seen.get((response.type_url, name)) != body}
         bad = sorted(name for name, body in added.items() if body.startswith(BAD))
         good = sorted((added.keys() | set(removed)) - set(bad))
@@ -116,5 +116,5 @@ class FakeProxy:
         return answer(response)
 
 
-def rejected_names(found: Answer | None) -> list[str]:
+def rejected_names(found: Acknowledgement | None) -> list[str]:
     return [name for name, _ in found.rejected] if found is not None else []

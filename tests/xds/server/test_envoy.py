@@ -7,10 +7,9 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 
 from eastgate.xds.server import CLUSTER, EXTENSION, LISTENER, SECRET, AdsServer, ResourceState
+from tests.patience import PATIENCE
 from tests.xds.server.client import Plane, plane, run
 from tests.xds.server.envoy import Connection, certificate, free_port, listener, rbac, running
-
-PATIENCE = 20.0
 
 
 @asynccontextmanager
@@ -19,7 +18,7 @@ async def enforcing(port: int) -> AsyncIterator[Plane]:
     async with plane() as p:
         p.store.put("n", [listener("web", port, "one", "web"), rbac("ALLOW", "open"), certificate("first")])
         with running("n", p.tokens.issue("n"), p.address) as process:
-            await p.server.settled("n", PATIENCE)
+            await p.server.wait_settled("n", PATIENCE)
             assert process.poll() is None
             yield p
 
@@ -46,10 +45,10 @@ def test_a_change_is_enforced_on_an_open_connection_once_it_is_settled() -> None
                 opened = connection.source()
                 for _ in range(10):
                     p.store.update("n", [rbac("DENY", "shut")])
-                    await p.server.settled("n", PATIENCE)
+                    await p.server.wait_settled("n", PATIENCE)
                     assert (await connection.get())[0] == 403
                     p.store.update("n", [rbac("ALLOW", "open")])
-                    await p.server.settled("n", PATIENCE)
+                    await p.server.wait_settled("n", PATIENCE)
                     assert await connection.get() == (200, "one")
                 assert connection.source() == opened
                 assert p.count("responses_total", type="TypedExtensionConfig") == 21
@@ -65,7 +64,7 @@ def test_a_new_secret_is_shown_to_the_next_connection() -> None:
             with connected(port) as old:
                 await old.get()
                 p.store.update("n", [certificate("second")])
-                await p.server.settled("n", PATIENCE)
+                await p.server.wait_settled("n", PATIENCE)
                 with connected(port) as new:
                     await new.get()
                     assert (old.subject(), new.subject()) == ("first", "second")
@@ -79,7 +78,7 @@ def test_what_envoy_rejects_is_known_with_its_policy_and_the_old_stays() -> None
         port = free_port()
         async with enforcing(port) as p:
             p.store.update("n", [rbac("BAD", "open", "broken")])
-            await p.server.settled("n", PATIENCE)
+            await p.server.wait_settled("n", PATIENCE)
             status = p.server.status("n")
             assert status is not None
             (found,) = status.rejected
@@ -90,7 +89,7 @@ def test_what_envoy_rejects_is_known_with_its_policy_and_the_old_stays() -> None
             with connected(port) as connection:
                 assert await connection.get() == (200, "one")
                 p.store.update("n", [rbac("DENY")])
-                await p.server.settled("n", PATIENCE)
+                await p.server.wait_settled("n", PATIENCE)
                 assert (await connection.get())[0] == 403
             assert set(states(p.server).values()) == {ResourceState.ACCEPTED}
 
@@ -102,7 +101,7 @@ def test_of_two_listeners_the_good_one_is_applied_and_the_bad_one_is_found() -> 
         port, other = free_port(), free_port()
         async with enforcing(port) as p:
             p.store.update("n", [listener("web", port, "two", "web", bad=True), listener("good", other, "good", "g")])
-            await p.server.settled("n", PATIENCE)
+            await p.server.wait_settled("n", PATIENCE)
             assert states(p.server)["web"] is ResourceState.REJECTED
             assert states(p.server)["good"] is ResourceState.ACCEPTED
             assert p.count("rejections_total", type="Listener", policy="web") == 1
@@ -122,16 +121,16 @@ def test_of_two_extensions_the_good_one_is_applied_whichever_comes_first() -> No
             allowed = {name: rbac("ALLOW", name=name) for name in ports}
             p.store.put("n", [*first, *allowed.values(), certificate("c")])
             with running("n", p.tokens.issue("n"), p.address):
-                await p.server.settled("n", PATIENCE)
+                await p.server.wait_settled("n", PATIENCE)
                 for bad, good in (("a", "b"), ("b", "a")):
                     p.store.update("n", [rbac("BAD", "p", name=bad), rbac("DENY", name=good)])
-                    await p.server.settled("n", PATIENCE)
+                    await p.server.wait_settled("n", PATIENCE)
                     assert states(p.server)[bad] is ResourceState.REJECTED
                     with connected(ports[bad]) as old, connected(ports[good]) as new:
                         assert (await old.get())[0] == 200
                         assert (await new.get())[0] == 403
                     p.store.update("n", allowed.values())
-                    await p.server.settled("n", PATIENCE)
+                    await p.server.wait_settled("n", PATIENCE)
                     assert p.server.proxies()[0].rejected == ()
 
     run(test())
@@ -142,7 +141,7 @@ def test_a_listener_that_is_removed_is_gone_once_that_is_settled() -> None:
         port = free_port()
         async with enforcing(port) as p:
             p.store.put("n", [])
-            await p.server.settled("n", PATIENCE)
+            await p.server.wait_settled("n", PATIENCE)
             status = p.server.status("n")
             assert status is not None
             assert not [one for one in status.resources if one.type_url == LISTENER]
@@ -169,13 +168,13 @@ def test_after_a_restart_of_the_control_plane_nothing_is_sent_that_envoy_has() -
                 again = AdsServer(p.store, p.tokens)
                 await again.start(p.address)
                 try:
-                    await again.settled("n", PATIENCE)
+                    await again.wait_settled("n", PATIENCE)
                     for kind in (LISTENER, EXTENSION, SECRET, CLUSTER):
                         name = kind.rpartition(".")[2]
                         sent = again.metrics.registry.get_sample_value("eastgate_xds_responses_total", {"type": name})
                         assert sent == (1 if kind == CLUSTER else None)  # there are none, and that is said
                     p.store.update("n", [rbac("DENY", "shut")])
-                    await again.settled("n", PATIENCE)
+                    await again.wait_settled("n", PATIENCE)
                     assert (await connection.get())[0] == 403
                 finally:
                     await again.stop(0)
@@ -190,18 +189,18 @@ def test_a_rejection_is_known_after_a_reconnect_and_never_taken_for_accepted() -
         port = free_port()
         async with enforcing(port) as p:
             p.store.update("n", [rbac("BAD", "broken")])
-            await p.server.settled("n", PATIENCE)
+            await p.server.wait_settled("n", PATIENCE)
             sent = p.count("responses_total", type="TypedExtensionConfig")
             await p.server.stop(0)
             await p.server.start(p.address)
-            await p.server.settled("n", PATIENCE)
+            await p.server.wait_settled("n", PATIENCE)
             assert states(p.server)["rbac"] is ResourceState.REJECTED
             assert p.count("responses_total", type="TypedExtensionConfig") == sent
             await p.server.stop(0)
             forgetful = AdsServer(p.store, p.tokens)
             await forgetful.start(p.address)
             try:
-                await forgetful.settled("n", PATIENCE)
+                await forgetful.wait_settled("n", PATIENCE)
                 (found,) = (one for one in forgetful.proxies()[0].resources if one.type_url == EXTENSION)
                 assert found.state is ResourceState.REJECTED or not found.confirmed
                 with connected(port) as connection:

@@ -37,12 +37,12 @@ class Conversation(RuleBasedStateMachine):
         self.down: deque[Any] = deque()
         self.stream = Stream("n", self.store, self.ledger, Limits(response=12))
         self.up: deque[Any] = deque(self.proxy.hello(TYPES))
-        self.stop = self.store.watch("n", self.stream.changed)
+        self.stop = self.store.watch("n", self.stream.notify_changed)
 
     def close(self) -> None:
         self.stop()
         self.stream.close()
-        self.ledger.closed()
+        self.ledger.on_disconnected()
 
     @rule(type_url=types, name=names, body=bodies)
     def put(self, type_url: str, name: str, body: str) -> None:

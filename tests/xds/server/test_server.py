@@ -20,7 +20,7 @@ from eastgate.xds.server import (
     Connected,
     Disconnected,
     Limits,
-    Rejected,
+    ResourceRejected,
     Store,
     Tokens,
 )
@@ -40,9 +40,9 @@ def test_a_change_is_sent_accepted_counted_and_settled() -> None:
             p.store.put("n", [resource(LISTENER, "a", "1"), resource(LISTENER, "b", "1")])
             await proxy.say(LISTENER)
             assert content(await proxy.take()) == ({"a": b"1", "b": b"1"}, [])
-            await p.server.settled("n")
+            await p.server.wait_settled("n")
             p.store.update("n", [resource(LISTENER, "a", "2")])
-            waiting = asyncio.create_task(p.server.settled())
+            waiting = asyncio.create_task(p.server.wait_settled())
             response = await proxy.hear()
             assert content(response) == ({"a": b"2"}, [])
             assert not waiting.done()
@@ -68,7 +68,7 @@ def test_settled_comes_with_the_last_answer_and_not_later() -> None:
             for number in range(50):
                 start = time.perf_counter()
                 p.store.update("n", [resource(EXTENSION, "e", str(number + 1))])
-                await asyncio.gather(p.server.settled("n"), proxy.take())
+                await asyncio.gather(p.server.wait_settled("n"), proxy.take())
                 took.append(time.perf_counter() - start)
             assert sorted(took)[25] < 0.05
 
@@ -79,16 +79,16 @@ def test_settled_waits_for_a_proxy_that_is_named_and_for_no_other() -> None:
     async def test() -> None:
         async with plane() as p:
             p.store.put("n", [])
-            await p.server.settled()
+            await p.server.wait_settled()
             with pytest.raises(TimeoutError):
-                await p.server.settled("n", timeout=0.05)
+                await p.server.wait_settled("n", timeout=0.05)
             async with client(p) as proxy:
-                waiting = asyncio.create_task(p.server.settled("n"))
+                waiting = asyncio.create_task(p.server.wait_settled("n"))
                 await proxy.say(LISTENER)
                 await proxy.take()
                 await waiting
                 p.store.update("n", [resource(LISTENER, "a", "1")])
-                waiting = asyncio.create_task(p.server.settled())
+                waiting = asyncio.create_task(p.server.wait_settled())
                 await proxy.hear()
             await waiting  # who has gone is not waited for
 
@@ -102,7 +102,7 @@ def test_a_rejection_names_the_policy_and_others_go_on() -> None:
             await proxy.say(ROUTE, "a", "b")
             await proxy.take()
             p.store.update("n", [resource(ROUTE, "a", "bad", "first", "second"), resource(ROUTE, "b", "2")])
-            waiting = asyncio.create_task(p.server.settled("n"))
+            waiting = asyncio.create_task(p.server.wait_settled("n"))
             await proxy.reply(await proxy.hear(), "something")
             response = await proxy.hear()
             assert content(response) == ({"a": b"bad"}, [])
@@ -119,8 +119,8 @@ def test_a_rejection_names_the_policy_and_others_go_on() -> None:
             assert (found.name, found.rejection.message) == ("a", "something about a")
             assert found.rejection.policies == {"second"}
             assert [one.accepted == one.wanted for one in status.resources] == [False, True]
-            assert [event for event in p.events if isinstance(event, Rejected)] == [
-                Rejected("n", ROUTE, "a", found.rejection)
+            assert [event for event in p.events if isinstance(event, ResourceRejected)] == [
+                ResourceRejected("n", ROUTE, "a", found.rejection)
             ]
             assert p.count("nacks_total", type="RouteConfiguration") == 2
             assert p.count("rejections_total", type="RouteConfiguration", policy="second") == 1
@@ -147,7 +147,7 @@ def test_a_slow_proxy_costs_no_memory_and_gets_only_the_last_state() -> None:
             assert grown < 300_000  # all of them would be ten million
             await proxy.reply(response)
             assert content(await proxy.take()) == ({"e": b"00999" * 2000}, [])
-            await p.server.settled("n")
+            await p.server.wait_settled("n")
             assert p.count("responses_total", type="TypedExtensionConfig") == 2
 
     run(test())
@@ -161,7 +161,7 @@ def test_a_proxy_that_does_not_read_keeps_nobody_else_waiting() -> None:
             await deaf.say(ROUTE, *(f"e{one}" for one in range(9)))
             await proxy.say(ROUTE, "e")
             await proxy.take()
-            await p.server.settled("n")
+            await p.server.wait_settled("n")
             assert p.count("responses_total", type="RouteConfiguration") == 2
 
     run(test())
@@ -175,11 +175,11 @@ def test_after_a_reconnect_nothing_is_sent_that_the_proxy_has() -> None:
             async with client(p) as proxy:
                 await proxy.say(LISTENER)
                 await proxy.take()
-                await p.server.settled("n")
+                await p.server.wait_settled("n")
             await until(Disconnected("n"), p.events)
             async with client(p) as proxy:
                 await proxy.say(LISTENER, initial_resource_versions={one.name: one.version for one in first})
-                await p.server.settled("n")
+                await p.server.wait_settled("n")
                 assert p.count("responses_total", type="Listener") == 1
                 p.store.update("n", [resource(LISTENER, "b", "2")])
                 assert content(await proxy.take()) == ({"b": b"2"}, [])
@@ -198,7 +198,7 @@ def test_a_newer_stream_takes_over() -> None:
                 await new.say(LISTENER)
                 await new.take()
                 assert await old.code() is grpc.StatusCode.ABORTED
-                await p.server.settled("n")
+                await p.server.wait_settled("n")
                 assert p.events.count(Connected("n")) == 2
                 assert p.events.count(Disconnected("n")) == 1
                 p.store.put("n", [resource(LISTENER, "a", "2")])
@@ -224,7 +224,7 @@ def test_a_storm_of_reconnects_leaves_nothing_behind() -> None:
                 await last.take()
                 await last.say(LISTENER)
                 await last.take()
-                await p.server.settled("n")
+                await p.server.wait_settled("n")
             async with asyncio.timeout(10):
                 while p.count("connected_proxies") or len(asyncio.all_tasks()) > before:
                     await asyncio.sleep(0.01)
@@ -262,7 +262,7 @@ def test_a_half_open_stream_is_dropped() -> None:
             try:
                 await proxy.say(LISTENER)
                 await proxy.take()
-                await p.server.settled("n")
+                await p.server.wait_settled("n")
                 frozen.set()
                 await until(Disconnected("n"), p.events)
                 assert p.count("connected_proxies") == 0
@@ -292,7 +292,7 @@ def test_a_server_that_stops_ends_its_streams_and_can_be_followed_by_another() -
                 async with client(p) as another:
                     await another.say(LISTENER)
                     await another.take()
-                    await again.settled("n")
+                    await again.wait_settled("n")
             finally:
                 await again.stop(0)
 
@@ -310,7 +310,7 @@ def test_a_listener_that_fails_disturbs_nobody(caplog: pytest.LogCaptureFixture)
             p.store.put("n", [])
             await proxy.say(LISTENER)
             await proxy.take()
-            await p.server.settled("n")
+            await p.server.wait_settled("n")
             stop()
 
     run(test())

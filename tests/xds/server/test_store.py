@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.xds.server.resources import CLUSTER, EXTENSION, LISTENER, SECRET, Resource, short
-from eastgate.xds.server.status import Ledger, ResourceState, suspects
+from eastgate.xds.server.resources import CLUSTER, EXTENSION, LISTENER, SECRET, Resource, short_type
+from eastgate.xds.server.status import Ledger, ResourceState, find_suspects
 from eastgate.xds.server.store import Store
 from tests.xds.server.fake import resource
 
@@ -15,7 +15,7 @@ A1, A2, B1 = resource(LISTENER, "a", "1", "p"), resource(LISTENER, "a", "2", "p"
 def test_a_version_follows_the_body_and_nothing_else() -> None:
     assert A1.version == resource(CLUSTER, "other", "1").version
     assert A1.version != A2.version
-    assert (A1.size, A1.key, short(A1.type_url)) == (1, (LISTENER, "a"), "Listener")
+    assert (A1.size, A1.key, short_type(A1.type_url)) == (1, (LISTENER, "a"), "Listener")
     assert "body" not in repr(A1)
 
 
@@ -53,7 +53,7 @@ def test_revisions_grow_even_over_a_node_that_was_forgotten() -> None:
     store = Store()
     seen = [store.revision("n"), store.put("n", [A1]).revision, store.put("n", [A2]).revision]
     store.forget("n")
-    assert not store.knows("n")
+    assert not store.has_node("n")
     assert store.revision("n") == 0
     seen.append(store.put("n", [A1]).revision)
     assert seen == sorted(set(seen))
@@ -125,6 +125,6 @@ def test_a_message_is_kept_without_the_resource_that_it_quotes() -> None:
 
 def test_names_in_a_message_are_hints() -> None:
     names = frozenset({"a", "b", "ab"})
-    assert suspects(LISTENER, "Error adding/updating listener(s) ab: x\nb: a\n", names) == {"ab", "b"}
-    assert suspects(EXTENSION, 'goo.gle/debugstr\nname: "a"\n: failed', names) == {"a"}
-    assert suspects(EXTENSION, "a is wrong", names) == frozenset()
+    assert find_suspects(LISTENER, "Error adding/updating listener(s) ab: x\nb: a\n", names) == {"ab", "b"}
+    assert find_suspects(EXTENSION, 'goo.gle/debugstr\nname: "a"\n: failed', names) == {"a"}
+    assert find_suspects(EXTENSION, "a is wrong", names) == frozenset()

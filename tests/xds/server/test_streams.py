@@ -19,7 +19,7 @@ NODE = "n"
 
 def opened(store: Store, ledger: Ledger | None = None, **limits: int) -> Stream:
     stream = Stream(NODE, store, ledger or Ledger(NODE), Limits(**limits))
-    store.watch(NODE, stream.changed)
+    store.watch(NODE, stream.notify_changed)
     return stream
 
 
@@ -368,7 +368,7 @@ def test_acceptance_is_no_proof_where_a_rejection_may_have_been_lost() -> None:
     store.put(NODE, [resource(EXTENSION, "a", "2")])
     send(stream)
     stream.close()
-    ledger.closed()
+    ledger.on_disconnected()
     claims = request(EXTENSION, "a", initial_resource_versions=versions([resource(EXTENSION, "a", "1")]))
     exchange(opened(store, ledger), claims)
     assert confirmed(store, ledger) is False

@@ -14,6 +14,7 @@ from eastgate.journey import Way, through_gateway, through_route
 from eastgate.policy import Request
 from eastgate.routing.attachment import attached_routes, distinct_listeners
 from eastgate.world import Backend, Gateway, Route
+from eastgate.world.points import NamedPoint
 from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
 
 __all__ = ["describe_backend", "describe_gateway", "describe_route"]
@@ -24,7 +25,7 @@ _ANY = Request({})
 def describe_gateway(cluster: Cluster, gateway: Gateway) -> Description:
     """Everything about one Gateway, and the routes and backends behind it."""
     world = cluster.authority.world
-    point = str(GatewayNamed(gateway.namespace, gateway.name))
+    point = GatewayNamed(gateway.namespace, gateway.name)
 
     def ways_of(request: Request) -> list[Way]:
         return list(through_gateway(gateway, request, world))
@@ -68,7 +69,7 @@ def describe_gateway(cluster: Cluster, gateway: Gateway) -> Description:
 
 def describe_route(cluster: Cluster, route: Route) -> Description:
     """Everything about one route."""
-    point = str(RouteNamed(route.namespace, route.name))
+    point = RouteNamed(route.namespace, route.name)
     is_http = route.kind == "HTTPRoute"
 
     def ways_of(request: Request) -> list[Way]:
@@ -99,7 +100,7 @@ def describe_route(cluster: Cluster, route: Route) -> Description:
 
 def describe_backend(cluster: Cluster, backend: Backend) -> Description:
     """Everything about one Backend."""
-    point = str(BackendNamed(backend.namespace, backend.name))
+    point = BackendNamed(backend.namespace, backend.name)
     leading = sorted(
         route.key
         for route in cluster.authority.world.routes.values()
@@ -114,7 +115,7 @@ def describe_backend(cluster: Cluster, backend: Backend) -> Description:
         "port": backend.port,
         "path": backend.path,
     }
-    way: Way = ("the backend alone", (point,), backend.key)
+    way = Way("the backend alone", (point,), backend.key)
     return Description(
         (
             value("kind", "Kind", backend.kind),
@@ -144,12 +145,12 @@ def _route_lines(route: Route) -> list[str]:
     return lines
 
 
-def _points(ways: Iterable[Way]) -> list[str]:
-    """The points of enforcement on some ways, each once, gateways first."""
-    found = dict.fromkeys(point for _, points, _ in ways for point in points if isinstance(point, str))
-    order = ("Gateway", "HTTPRoute", "Backend")
-    return sorted(found, key=lambda point: (order.index(point.partition(" ")[0]), point))
+def _points(ways: Iterable[Way]) -> list[NamedPoint]:
+    """Return the points of enforcement on some ways, each once, gateways first."""
+    points = dict.fromkeys(point for way in ways for point in way.points if isinstance(point, NamedPoint))
+    order = (GatewayNamed, RouteNamed, BackendNamed)
+    return sorted(points, key=lambda point: (order.index(type(point)), str(point)))
 
 
-def _policies(cluster: Cluster, points: Iterable[str]) -> Field:
+def _policies(cluster: Cluster, points: Iterable[NamedPoint]) -> Field:
     return policy_list(cluster, {point: cluster.attached(point) for point in dict.fromkeys(points)})

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from eastgate.analysis.columns import Line, laid_out
+from eastgate.world.points import Point
 
 __all__ = ["Description", "Field", "bounded", "some", "value"]
 
@@ -44,7 +45,7 @@ class Description:
     """All that is said about one thing. `points` are those that it says something of who may reach them."""
 
     fields: tuple[Field, ...]
-    points: tuple[str, ...] = ()
+    points: tuple[Point, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """As plain data; the keys are the same for everything of one kind."""

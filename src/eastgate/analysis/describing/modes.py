@@ -9,13 +9,31 @@ from eastgate import dialects
 from eastgate.analysis.cluster import Cluster
 from eastgate.analysis.describing.policies import level_of
 from eastgate.analysis.effective.words import condition_text
-from eastgate.dialects import Policy
+from eastgate.dialects import Policy, linkerd
 from eastgate.dialects.gep3779 import Policy as GepPolicy
 from eastgate.dialects.gep3779.model import Level, Tier
+from eastgate.dialects.gep3779.provenance import PLACEMENTS
+from eastgate.dialects.linkerd.provenance import INBOUND, InboundScope
 from eastgate.dialects.linkerd.stance import Stance
-from eastgate.policy import AllowAny, AskAll, Chain, Deny, Effect, FirstMatch, Layer, OneOf, PolicyRef, rules_of
+from eastgate.dialects.rejected import UNREADABLE
+from eastgate.policy import (
+    ALWAYS,
+    AllowAny,
+    AskAll,
+    Chain,
+    Deny,
+    Effect,
+    FirstMatch,
+    Is,
+    Layer,
+    OneOf,
+    Placement,
+    PolicyRef,
+    Predicate,
+    conjuncts,
+    rules_of,
+)
 from eastgate.policy.attributes import PORT
-from eastgate.policy.predicates import And, Is, Predicate
 from eastgate.world import Workload
 
 __all__ = ["Mode", "modes", "stance_of", "summary"]
@@ -27,11 +45,21 @@ OPEN, GUARDED, ALLOW_LIST, CLOSED = "open", "open-except", "allow-list", "closed
 class Mode:
     """How a layer treats what no rule mentions. `where` is the part of the layer that this is about."""
 
-    layer: str
+    at: Placement
     mode: str
     why: str
     policies: tuple[PolicyRef, ...] = ()
     where: str = ""
+
+    @property
+    def layer(self) -> str:
+        """The name of the layer."""
+        return str(self.at)
+
+    @property
+    def level(self) -> str:
+        """The level of the layer; nothing where it is of no level."""
+        return "" if self.at.site is None else self.at.level
 
     def to_json(self) -> dict[str, object]:
         """As plain data."""
@@ -54,7 +82,7 @@ def stance_of(cluster: Cluster, workload: Workload) -> Stance | None:
     """What the workload itself says to Linkerd; None where Linkerd has no say."""
     authority = cluster.authority
     attached = authority.engine.attached(workload.key)
-    told = dict(dialects.stances(workload, attached, authority.settings, authority.world)).get("Linkerd")
+    told = dict(dialects.stances(workload, attached, authority.settings, authority.world)).get(linkerd.DIALECT.name)
     return told if isinstance(told, Stance) else None
 
 
@@ -64,17 +92,16 @@ def modes(cluster: Cluster, workload: Workload) -> list[Mode]:
 
 
 def _modes(cluster: Cluster, workload: Workload) -> list[Mode]:
-    layers = {layer.name: layer for layer in cluster.layers(workload.key)}
+    layers = {layer.at: layer for layer in cluster.layers(workload.key)}
     attached = cluster.attached(workload.key)
     found: list[Mode] = []
-    for level in Level:
-        name = f"workload/{level}"
-        layer = layers.get(name)
-        found += [Mode(name, OPEN, "no policy targets it")] if layer is None else _of_level(layer, level, attached)
-    if (closed := layers.get("unreadable")) is not None:
+    for level, placement in PLACEMENTS.items():
+        layer = layers.get(placement)
+        found += [Mode(placement, OPEN, "no policy targets it")] if layer is None else _of_level(layer, level, attached)
+    if (closed := layers.get(UNREADABLE)) is not None:
         refs = _refusing(closed.otherwise)
-        found.append(Mode(closed.name, CLOSED, f"{', '.join(map(str, refs))} cannot be read", refs))
-    if (inbound := layers.get("workload/inbound")) is not None:
+        found.append(Mode(closed.at, CLOSED, f"{', '.join(map(str, refs))} cannot be read", refs))
+    if (inbound := layers.get(INBOUND)) is not None:
         found += _of_inbound(inbound, stance_of(cluster, workload))
     return found
 
@@ -85,11 +112,11 @@ def _modes(cluster: Cluster, workload: Workload) -> list[Mode]:
 def _of_level(layer: Layer, level: Level, attached: Sequence[Policy]) -> list[Mode]:
     ours = [one for one in attached if isinstance(one, GepPolicy) and level_of(one) == level and not one.audit]
     closing = tuple(one.ref for one in ours if one.tier is Tier.NAMESPACED)
-    cases = [_of_chain(layer.name, case.chain, closing, condition_text(case.when)) for case in layer.cases]
-    return [_of_chain(layer.name, layer.otherwise, closing, ""), *cases]
+    cases = [_of_chain(layer.at, case.chain, closing, condition_text(case.when)) for case in layer.cases]
+    return [_of_chain(layer.at, layer.otherwise, closing, ""), *cases]
 
 
-def _of_chain(layer: str, chain: Chain, closing: tuple[PolicyRef, ...], where: str) -> Mode:
+def _of_chain(layer: Placement, chain: Chain, closing: tuple[PolicyRef, ...], where: str) -> Mode:
     readings = "".join(f"; {reading}" for reading in chain.readings)
     for stage in chain.stages:
         if isinstance(stage, AllowAny):
@@ -125,38 +152,33 @@ def _refusing(chain: Chain) -> tuple[PolicyRef, ...]:
 
 def _of_inbound(layer: Layer, stance: Stance | None) -> list[Mode]:
     """One mode for each port that a Server owns, and one for the default."""
-    ports: dict[PolicyRef, set[int]] = {}
-    chains: dict[PolicyRef, Chain] = {}
+    ports: dict[InboundScope, set[int]] = {}
+    chains: dict[InboundScope, Chain] = {}
     for case in layer.cases:
-        for server in case.chain.chosen_by[:1]:  # its route comes after it
-            ports.setdefault(server, set()).update(_ports(case.when))
-            chains.setdefault(server, case.chain)
+        scope = case.chain.scope
+        if isinstance(scope, InboundScope) and scope.server is not None:
+            ports.setdefault(scope.port, set()).update(_ports(case.when))
+            chains.setdefault(scope.port, case.chain)
     found = []
-    for server, numbers in ports.items():
+    for port, numbers in ports.items():
         listed = ", ".join(map(str, sorted(numbers)))
-        chain = chains[server]
-        mode = OPEN if _lets_all_in(chain) else ALLOW_LIST
-        found.append(Mode(layer.name, mode, f"owned by {_owner(chain.scope)}", (server,), f"port {listed}"))
+        mode = OPEN if _lets_all_in(chains[port]) else ALLOW_LIST
+        found.append(Mode(layer.at, mode, f"owned by {port}", port.refs, f"port {listed}"))
     where = "any other port" if found else "any port"
     if stance is not None:
         default = stance.default
         mode = CLOSED if default.policy == "deny" else OPEN if _lets_all_in(layer.otherwise) else ALLOW_LIST
-        found.append(Mode(layer.name, mode, f"default policy {default.policy}, from {default.source}", (), where))
+        found.append(Mode(layer.at, mode, f"default policy {default.policy}, from {default.source}", (), where))
     return found
 
 
-def _owner(scope: str) -> str:
-    """`Server namespace/name, protocol X`, without the route behind it."""
-    return ", ".join(scope.split(":")[0].split(", ")[:2])
-
-
 def _ports(when: Predicate) -> Iterable[int]:
-    for part in when.parts if isinstance(when, And) else (when,):
+    for part in conjuncts(when):
         if isinstance(part, Is) and part.attribute == PORT and isinstance(part.matcher, OneOf):
             yield from (port for port in part.matcher.values if isinstance(port, int))
 
 
 def _lets_all_in(chain: Chain) -> bool:
     return all(
-        any(rule.when == And(()) for rule in stage.rules) for stage in chain.stages if isinstance(stage, AllowAny)
+        any(rule.when == ALWAYS for rule in stage.rules) for stage in chain.stages if isinstance(stage, AllowAny)
     )

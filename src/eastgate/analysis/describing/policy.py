@@ -76,9 +76,10 @@ def _affects(cluster: Cluster, policy: Policy) -> Field:
     affected = cluster.affected(policy)
     if affected:
         audited = " (observed only)" if policy.audit else ""
-        what = _plural(len(affected), "workload") if "/" in affected[0].split(" ")[0] else f"{len(affected)}"
-        lines = [f"{what}{audited}", *(f"  {point}" for point in bounded(affected))]
-        return some("affects", "Affects", {"count": len(affected), "points": affected, "why": None}, lines)
+        points = [str(point) for point in affected]
+        what = _plural(len(points), "workload") if isinstance(affected[0], str) else f"{len(points)}"
+        lines = [f"{what}{audited}", *(f"  {point}" for point in bounded(points))]
+        return some("affects", "Affects", {"count": len(points), "points": points, "why": None}, lines)
     why = _why_not(cluster, policy)
     return value("affects", "Affects", {"count": 0, "points": [], "why": why}, f"nothing: {why}")
 

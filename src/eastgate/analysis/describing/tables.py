@@ -20,6 +20,7 @@ from eastgate.dialects import Policy
 from eastgate.places import Span
 from eastgate.policy import PolicyRef
 from eastgate.world import Workload
+from eastgate.world.points import NamedPoint, Point
 
 __all__ = [
     "effect_of",
@@ -65,7 +66,7 @@ def inherited(cluster: Cluster, policies: Sequence[Policy], workload: Workload |
     return some("inheritedPolicies", "InheritedPolicies", data, columns(_HEADERS, body, least=_WIDTHS))
 
 
-def effect_of(cluster: Cluster, ref: PolicyRef, point: str) -> str:
+def effect_of(cluster: Cluster, ref: PolicyRef, point: Point) -> str:
     """Whether a policy that targets a point decides there: `enforced`, `audit` or `none`."""
     effects = cluster.effects(point)
     return "enforced" if ref in effects.enforced else "audit" if ref in effects.observed else "none"
@@ -127,7 +128,7 @@ def policy_data(policy: Policy) -> dict[str, object]:
     }
 
 
-def policy_list(cluster: Cluster, by_point: Mapping[str, Sequence[Policy]]) -> Field:
+def policy_list(cluster: Cluster, by_point: Mapping[NamedPoint, Sequence[Policy]]) -> Field:
     """The policies at each of several points."""
     data: dict[str, object] = {}
     lines: list[str] = []
@@ -139,7 +140,7 @@ def policy_list(cluster: Cluster, by_point: Mapping[str, Sequence[Policy]]) -> F
             told.append({**policy_data(policy), "effect": effect, **_targets(cluster, policy)})
             idle = "  (no effect)" if effect == "none" else ""
             lines.append(f"  {policy.ref}  {does_text(policy)}  {place_text(policy.span)}{idle}")
-        data[point] = told
+        data[str(point)] = told
     return some("policies", "Policies", data, lines)
 
 

@@ -14,8 +14,10 @@ from eastgate.analysis.describing.tables import effective_field
 from eastgate.analysis.effective import Destination, Facts, Place, effective
 from eastgate.analysis.effective.callers import atoms_of
 from eastgate.journey import Way
-from eastgate.policy import Is, Layer, Matcher, OneOf, Request, Suffix
+from eastgate.policy import Is, Matcher, OneOf, Request, Suffix
 from eastgate.policy.attributes import BACKEND, HOST, SNI
+from eastgate.world.points import DeadEnd, Point
+from eastgate.world.targets import RouteNamed
 
 __all__ = ["ways_field"]
 
@@ -25,12 +27,12 @@ _HOSTS = frozenset({HOST, SNI})
 
 def ways_field(cluster: Cluster, ways: list[Way], ways_of: Callable[[Request], list[Way]]) -> Field:
     """The effective table of some ways; `ways_of` are those that a request may take."""
-    layers = [layer for _, points, _ in ways for point in points for layer in _layers(cluster, point)]
+    layers = [layer for way in ways for point in way.points for layer in cluster.layers(point)]
     matchers = [one.matcher for one in atoms_of(layers) if isinstance(one, Is) and one.attribute in _HOSTS]
     destinations: list[Destination] = []
     for name, facts in _hosts(matchers):
         led = _leading(ways_of(Request(facts.values)) if facts.values else ways)
-        if not facts.values or any(_route(points) for _, points, _ in led):
+        if not facts.values or any(_route(way.points) for way in led):
             destinations += [_destination(cluster, name, facts, way, alone=len(led) == 1) for way in led]
     if not destinations:
         return some("effective", "Effective", [], [], none="no request takes it")
@@ -39,10 +41,9 @@ def ways_field(cluster: Cluster, ways: list[Way], ways_of: Callable[[Request], l
 
 
 def _destination(cluster: Cluster, host: str, facts: Facts, way: Way, *, alone: bool) -> Destination:
-    told, points, backend = way
-    layers = tuple(layer for point in points for layer in _layers(cluster, point))
-    name = " ".join(part for part in (host, "" if alone else _way(told, points)) if part)
-    return Destination(name, (Place((told,), layers, facts.and_(Facts({BACKEND: backend}))),))
+    layers = tuple(layer for point in way.points for layer in cluster.layers(point))
+    name = " ".join(part for part in (host, "" if alone else _way(way)) if part)
+    return Destination(name, (Place((way.where,), layers, facts.and_(Facts({BACKEND: way.backend}))),))
 
 
 def _hosts(matchers: Iterable[Matcher]) -> Iterator[tuple[str, Facts]]:
@@ -64,22 +65,17 @@ def _hosts(matchers: Iterable[Matcher]) -> Iterator[tuple[str, Facts]]:
 
 def _leading(ways: list[Way]) -> list[Way]:
     """Without the way of what matches no route, if there is any other: nobody gets anywhere on it."""
-    return [way for way in ways if _route(way[1])] or ways
+    return [way for way in ways if _route(way.points)] or ways
 
 
-def _route(points: Iterable[str | Layer]) -> str | None:
+def _route(points: Iterable[Point]) -> str | None:
     """The route of a way."""
-    named = (one for one in points if isinstance(one, str))
-    return next((one.partition(" ")[2] for one in named if one.startswith("HTTPRoute ")), None)
+    return next((f"{point.namespace}/{point.name}" for point in points if isinstance(point, RouteNamed)), None)
 
 
-def _way(told: str, points: tuple[str | Layer, ...]) -> str:
-    """The route of a way and where it leads, in a few words."""
-    route, beyond = _route(points), told.partition(" -> ")[2]
+def _way(way: Way) -> str:
+    """Say the route of a way and where it leads."""
+    route = _route(way.points)
     if route is None:
-        return "no route" if isinstance(points[-1], Layer) else told
-    return f"{route} -> {beyond}" if beyond else route
-
-
-def _layers(cluster: Cluster, point: str | Layer) -> tuple[Layer, ...]:
-    return (point,) if isinstance(point, Layer) else cluster.layers(point)
+        return "no route" if isinstance(way.points[-1], DeadEnd) else way.where
+    return route if way.leads_to is None else f"{route} -> {way.leads_to}"

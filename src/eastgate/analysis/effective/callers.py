@@ -151,7 +151,7 @@ class Namer:
             case AccountsOf(trust_domain, namespace) if trust_domain == self._settings.trust_domain:
                 return [self.account(namespace, _FRESH, "namespace")]
             case AccountsOf():
-                return [self.spiffe(f"{matcher.stem}/sa/{_FRESH}", "suffix", f"{matcher.stem}/sa/*")]
+                return [self.spiffe(f"{matcher.prefix}{_FRESH}", "suffix", f"{matcher.prefix}*")]
             case Suffix(text) if in_mesh and text.endswith(self._mesh_tail):
                 namespace = text.removesuffix(self._mesh_tail).removeprefix(".")
                 if namespace and "." not in namespace:

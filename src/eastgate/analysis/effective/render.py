@@ -122,7 +122,7 @@ def by_text(branch: Branch, *, levels: bool = False) -> str:
     if branch.allowed:
         return "nothing is in the way"
     level = f" at {branch.layer}" if levels and branch.layer else ""
-    return DEAD_ENDS.get(branch.stage or "", f"no rule allows it{level}")
+    return DEAD_ENDS.get(branch.stage, f"no rule allows it{level}")
 
 
 def place_text(span: Span | None) -> str:

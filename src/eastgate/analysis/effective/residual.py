@@ -71,11 +71,11 @@ def residual(predicate: Predicate, facts: Facts) -> Predicate:
 def specialised(layer: Layer, facts: Facts) -> Layer:
     """The layer as a caller of whom this is known meets it: without the rules that are not for him."""
     cases = tuple(
-        Case(when, _chain(case.chain, facts), case.forgiving)
+        Case(when, _chain(case.chain, facts), case.synthetic)
         for case in layer.cases
         if (when := residual(case.when, facts)) != NEVER
     )
-    return Layer(layer.name, _chain(layer.otherwise, facts), cases)
+    return Layer(layer.at, _chain(layer.otherwise, facts), cases)
 
 
 def _chain(chain: Chain, facts: Facts) -> Chain:

@@ -117,7 +117,7 @@ def _workload(cluster: Cluster, workload: Workload) -> Listed:
         _short(key.partition("/")[2] for key in cluster.authority.world.services_of(workload.key)),
         _short(workload.ips),
         _short((f"{key}={value}" for key, value in sorted(workload.labels.items())), 6),
-        _short((f"{one.layer.partition('/')[2]}{'@' + one.where if one.where else ''}:{one.mode}" for one in found), 6),
+        _short((f"{one.level}{'@' + one.where if one.where else ''}:{one.mode}" for one in found), 6),
     )
     group = _GROUPS.get(kinds[0], "apps")
     return Listed(workload.namespace, workload.name, kinds[0], group, cells, wide, workload.labels, _only(document))
@@ -154,7 +154,7 @@ def gateways(cluster: Cluster, _word: Word) -> Listing:
 
     def row(one: Gateway, document: Document | None) -> tuple[str, ...]:
         listeners = (f"{listener.protocol}:{listener.port}" for listener in one.listeners)
-        attached = cluster.attached(str(GatewayNamed(one.namespace, one.name)))
+        attached = cluster.attached(GatewayNamed(one.namespace, one.name))
         of = GATEWAY_GROUP, "Gateway"
         routes = sum(
             any((p.group, p.kind, p.namespace, p.name) == (*of, one.namespace, one.name) for p in route.parents)
@@ -174,7 +174,7 @@ def routes(cluster: Cluster, word: Word) -> Listing:
 
     def row(one: Route, document: Document | None) -> tuple[str, ...]:
         parents = (f"{parent.kind}/{parent.name}" for parent in one.parents)
-        attached = len(cluster.attached(str(RouteNamed(one.namespace, one.name)))) if one.kind == "HTTPRoute" else 0
+        attached = len(cluster.attached(RouteNamed(one.namespace, one.name))) if one.kind == "HTTPRoute" else 0
         attached += targeting[PolicyRef(one.kind, one.namespace, one.name, one.id.group)]
         head = (one.namespace, one.name, one.kind, _short(one.hostnames), _short(parents))
         return (*head, str(attached), age_of(document))
@@ -211,7 +211,7 @@ def backends(cluster: Cluster, _word: Word) -> Listing:
 
     def row(one: Backend, document: Document | None) -> tuple[str, ...]:
         to = f"Service/{one.service_name}" if one.service_name else str(one.hostname)
-        attached = cluster.attached(str(BackendNamed(one.namespace, one.name)))
+        attached = cluster.attached(BackendNamed(one.namespace, one.name))
         return (one.namespace, one.name, one.kind, to, str(one.port), str(len(attached)), age_of(document))
 
     found = sorted(cluster.authority.world.backends.items())

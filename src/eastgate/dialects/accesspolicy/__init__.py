@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from eastgate.dialects.accesspolicy import meaning, shapes
 from eastgate.dialects.accesspolicy.assemble import layers
@@ -12,6 +13,9 @@ from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYP
 from eastgate.dialects.base import Dialect, Kind, Scene, reader
 from eastgate.policy import Attachment, Layer
 from eastgate.world import Backend
+
+if TYPE_CHECKING:
+    from eastgate.dialects.linting import Linting
 
 __all__ = ["BACKENDS", "DIALECT", "Policy"]
 
@@ -28,6 +32,13 @@ _v0alpha0_cel = reader(shapes.V0ALPHA0_CEL, Subject, meaning.v0alpha0)
 _v1alpha1 = reader(shapes.V1ALPHA1, Subject, meaning.v1alpha1)
 _backend = reader(shapes.BACKEND, Subject, meaning.backend)
 
+
+def _lint() -> Linting[Policy]:
+    from eastgate.dialects.accesspolicy.lint import LINTING
+
+    return LINTING
+
+
 DIALECT: Dialect[Policy] = Dialect(
     name="AccessPolicy",
     model=Policy,
@@ -41,6 +52,7 @@ DIALECT: Dialect[Policy] = Dialect(
         )
     ),
     layers=_layers,
+    lint=_lint,
     status=conditions,
     bystanders=frozenset((group, "KANConfig") for group in (PROTOTYPE_GROUP, NETWORKING_GROUP)),
 )

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from eastgate.dialects.accesspolicy.model import Action, Authorizer, Policy
+from eastgate.dialects.accesspolicy.provenance import AT_BACKEND, AT_GATEWAY, UnlistedCallerReading
 from eastgate.policy import (
     AllowAny,
     Ask,
@@ -40,20 +41,20 @@ def layers(attached: Sequence[Attachment[Policy]], settings: Settings, granted: 
     if not policies:
         return []
     at_gateway = any(isinstance(target, GatewayNamed) for target in policies[0].targets)
-    name = "gateway/access" if at_gateway else "backend/access"
+    placement = AT_GATEWAY if at_gateway else AT_BACKEND
     audited = [policy for policy in policies if policy.audit]
     enforced = [policy for policy in policies if not policy.audit]
     before = [*_observe(audited), *_ask(enforced, granted), *_deny(enforced)]
     allowing = [policy for policy in enforced if policy.action is Action.ALLOW]
     if not allowing:
-        return [Layer(name, Chain(tuple(before)))]
+        return [Layer(placement, Chain(tuple(before)))]
     rules = tuple(rule for policy in allowing for rule in policy.allows)
-    reading = f"unlistedCaller: {settings.unlisted_caller}"
+    reading = UnlistedCallerReading(settings.unlisted_caller)
     listed = Chain((*before, AllowAny("allow", rules, Refusal.FORBIDDEN)), (reading,))
     if settings.unlisted_caller is UnlistedCaller.DENY:
-        return [Layer(name, listed)]
+        return [Layer(placement, listed)]
     callers = Or(tuple(caller for policy in allowing for caller in policy.callers))
-    return [Layer(name, Chain(tuple(before), (reading,)), (Case(callers, listed),))]
+    return [Layer(placement, Chain(tuple(before), (reading,)), (Case(callers, listed),))]
 
 
 def _observe(audited: list[Policy]) -> list[Stage]:

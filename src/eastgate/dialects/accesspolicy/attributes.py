@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from eastgate.cel import Expression
 from eastgate.dialects.accesspolicy.cel import compiled
 from eastgate.policy import ALWAYS, NEVER, And, Computed, Is, Known, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
 from eastgate.policy.attributes import (
@@ -172,6 +171,8 @@ def _matches(attribute: Attribute, pattern: str) -> Predicate:
 
 def expression(text: str, *, on_error: bool) -> Predicate:
     """A CEL expression on a tool call. One that errs allows nothing, and is a reason to deny or to ask."""
+    from eastgate.cel import Expression
+
     found = compiled(text)
     assert isinstance(found, Expression)  # noqa: S101 - validation has compiled it
     lowered = found.lowered_or_error if on_error else found.lowered

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
 
-from eastgate.cel import CelProblem, Expression, Variables, compile_cel
 from eastgate.dialects.accesspolicy import codes
 from eastgate.dialects.accesspolicy.validation import Checking, Subject
 from eastgate.places import Span
 from eastgate.policy.attributes import AUTHORITY, MCP_TOOL, METHOD, TARGET, TIME, URL_PATH, Attribute, header
 from eastgate.schema import Field, Record, Text
 from eastgate.sources.node import Node
+
+if TYPE_CHECKING:
+    from eastgate.cel import CelProblem, Expression, Variables
 
 __all__ = ["CEL", "cel_expression", "compiled"]
 
@@ -22,28 +25,39 @@ def _header(name: str) -> Attribute:
     return _PSEUDO_HEADERS.get(name.lower()) or header(name)
 
 
-_VARIABLES = Variables(  # as Envoy hands them to expressions
-    texts={
-        "request.mcp.tool_name": MCP_TOOL,
-        "request.path": TARGET,
-        "request.url_path": URL_PATH,
-        "request.method": METHOD,
-        "request.host": AUTHORITY,
-    },
-    times={"request.time": TIME},
-    maps={"request.headers": _header},
-)
+@cache
+def _variables() -> Variables:
+    """Return the variables that Envoy hands to expressions."""
+    from eastgate.cel import Variables  # few policies have expressions
+
+    return Variables(
+        texts={
+            "request.mcp.tool_name": MCP_TOOL,
+            "request.path": TARGET,
+            "request.url_path": URL_PATH,
+            "request.method": METHOD,
+            "request.host": AUTHORITY,
+        },
+        times={"request.time": TIME},
+        maps={"request.headers": _header},
+    )
+
+
 _EXAMPLE = "write a condition such as request.mcp.tool_name == 'search'"
 
 
 @lru_cache(maxsize=1024)
 def compiled(text: str) -> Expression | CelProblem:
-    """An expression, compiled once."""
-    return compile_cel(text, _VARIABLES)
+    """Compile an expression once."""
+    from eastgate.cel import compile_cel
+
+    return compile_cel(text, _variables())
 
 
 def cel_expression(node: Node, to: Checking) -> None:
-    """An expression that nobody could evaluate is an error."""
+    """Report an expression that nobody could evaluate."""
+    from eastgate.cel import CelProblem
+
     found = compiled(node.text)
     if isinstance(found, CelProblem):
         to.report(codes.CEL_EXPRESSION, found.message, _within(node, found), help=found.help or _EXAMPLE)

@@ -12,7 +12,7 @@ from eastgate.dialects.accesspolicy.validation import inside
 from eastgate.places import Span
 from eastgate.policy import ALWAYS, And, Is, OneOf, Origin, PolicyRef, Predicate, Rule
 from eastgate.policy.attributes import IDENTITY, MCP_TOOL, Attribute
-from eastgate.policy.spiffe import service_account_id
+from eastgate.policy.service_accounts import service_account_id
 from eastgate.schema.kubernetes import is_audit
 from eastgate.settings import Settings
 from eastgate.sources import Document

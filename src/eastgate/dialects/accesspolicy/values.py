@@ -11,7 +11,8 @@ from eastgate.dialects.accesspolicy import codes
 from eastgate.dialects.accesspolicy.validation import Checking
 from eastgate.policy.hosts import comparable_host
 from eastgate.policy.paths import control_character, path_problem
-from eastgate.policy.spiffe import service_account_id, spiffe_problem
+from eastgate.policy.service_accounts import service_account_id
+from eastgate.policy.spiffe import spiffe_problem
 from eastgate.schema import constraint, quoted
 from eastgate.schema.patterns import DNS_SUBDOMAIN, SPIFFE_ID, whole
 from eastgate.sources.node import Node

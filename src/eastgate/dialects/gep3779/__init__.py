@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from eastgate.dialects.base import Dialect, Kind, reader
 from eastgate.dialects.gep3779 import meaning, shapes
 from eastgate.dialects.gep3779.assemble import layers
@@ -10,6 +12,9 @@ from eastgate.dialects.gep3779.status import accepted
 from eastgate.dialects.gep3779.validation import Subject
 from eastgate.schema import Record
 from eastgate.sources.node import Node
+
+if TYPE_CHECKING:
+    from eastgate.dialects.linting import Linting
 
 __all__ = ["CLUSTER_GROUP", "DIALECT", "GROUP", "Policy"]
 
@@ -23,6 +28,12 @@ def _v1alpha1_shape(root: Node) -> Record[Subject]:
     targets = spec.get("targetRefs") if spec is not None else None
     is_object = targets is not None and isinstance(targets.value, dict)
     return shapes.V1ALPHA1_ONE_TARGET if is_object else shapes.V1ALPHA1
+
+
+def _lint() -> Linting[Policy]:
+    from eastgate.dialects.gep3779.lint import LINTING
+
+    return LINTING
 
 
 DIALECT: Dialect[Policy] = Dialect(
@@ -40,6 +51,7 @@ DIALECT: Dialect[Policy] = Dialect(
         ),
     ),
     layers=lambda attached, scene: layers(attached, scene.settings),
+    lint=_lint,
     status=accepted,
     bystanders=frozenset(
         {(GROUP, kind) for kind in ("XBackend", "XBackendTrafficPolicy", "XListenerSet", "XMesh")}

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from eastgate.dialects.gep3779.model import Action, Level, Policy, Tier
+from eastgate.dialects.gep3779.provenance import PLACEMENTS, DenyOnlyReading
 from eastgate.policy import (
     AllowAny,
     Attachment,
@@ -23,6 +24,7 @@ from eastgate.policy import (
     Layer,
     Observe,
     OneOf,
+    Reading,
     Refusal,
     Stage,
     Step,
@@ -48,13 +50,13 @@ def layers(attached: Sequence[Attachment[Policy]], settings: Settings) -> list[L
 
 def _layer(level: Level, attached: list[Attachment[Policy]], settings: Settings) -> Layer:
     """Read as traffic, a policy on a Service governs only what is addressed to that Service."""
-    name = f"workload/{level}"
+    placement = PLACEMENTS[level]
     if settings.service_target is ServiceTarget.WORKLOADS:
-        return Layer(name, _chain(level, [one.policy for one in attached], settings))
+        return Layer(placement, _chain(level, [one.policy for one in attached], settings))
     services = sorted({one.service for one in attached if one.service is not None})
     by_pod = [one.policy for one in attached if one.service is None]
     return Layer(
-        name,
+        placement,
         _chain(level, by_pod, settings),
         tuple(
             Case(
@@ -71,7 +73,7 @@ def _chain(level: Level, policies: list[Policy], settings: Settings) -> Chain:
     enforced = [policy for policy in chosen if not policy.audit]
     namespaced = [policy for policy in enforced if policy.tier is Tier.NAMESPACED]
     stages: list[Stage] = []
-    readings: list[str] = []
+    readings: list[Reading] = []
     if audited := [policy for policy in chosen if policy.audit]:
         stages.append(_observe(audited))
     if admin := [policy for policy in enforced if policy.tier is Tier.ADMIN]:
@@ -100,7 +102,7 @@ def _tier(name: str, policies: list[Policy], level: Level) -> FirstMatch:
     return FirstMatch(name, steps, Effect.PASS, _REFUSALS[level])
 
 
-def _namespaced(policies: list[Policy], level: Level, settings: Settings, readings: list[str]) -> list[Stage]:
+def _namespaced(policies: list[Policy], level: Level, settings: Settings, readings: list[Reading]) -> list[Stage]:
     refusal = _REFUSALS[level]
     deny = [rule for policy in policies if policy.action is Action.DENY for rule in policy.rules]
     allowing = [policy for policy in policies if policy.action is Action.ALLOW]
@@ -108,7 +110,7 @@ def _namespaced(policies: list[Policy], level: Level, settings: Settings, readin
     if deny:
         stages.append(Deny("deny", tuple(deny), refusal))
     if not allowing:
-        readings.append(f"denyOnly: {settings.deny_only} (only DENY policies target this workload)")
+        readings.append(DenyOnlyReading(settings.deny_only))
     if allowing or settings.deny_only is DenyOnly.DENY:
         stages.append(AllowAny("allow", tuple(rule for policy in allowing for rule in policy.rules), refusal))
     return stages

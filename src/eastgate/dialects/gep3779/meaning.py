@@ -9,7 +9,7 @@ from eastgate.dialects.gep3779.validation import level_of
 from eastgate.policy import AccountsOf, And, Is, OneOf, Origin, PolicyRef, Predicate, Rule, any_of
 from eastgate.policy.attributes import IDENTITY, METHOD, PATH, PORT, Attribute
 from eastgate.policy.paths import any_path
-from eastgate.policy.spiffe import service_account_id
+from eastgate.policy.service_accounts import service_account_id
 from eastgate.schema.kubernetes import is_audit, selector_of
 from eastgate.settings import Settings
 from eastgate.sources import Document

@@ -11,7 +11,8 @@ from eastgate.diagnostics import Code
 from eastgate.dialects.gep3779 import codes
 from eastgate.dialects.gep3779.validation import Checking
 from eastgate.policy.paths import path_problem
-from eastgate.policy.spiffe import service_account_id, spiffe_problem
+from eastgate.policy.service_accounts import service_account_id
+from eastgate.policy.spiffe import spiffe_problem
 from eastgate.schema import constraint, quoted
 from eastgate.schema.patterns import DNS_LABEL, DNS_SUBDOMAIN, NOT_COMPARABLE, SPIFFE_ID, path_with_wildcard, whole
 from eastgate.sources.node import Node

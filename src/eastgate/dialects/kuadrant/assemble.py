@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 from eastgate.dialects.kuadrant import hosts
 from eastgate.dialects.kuadrant.model import HttpRule, Policy
+from eastgate.dialects.kuadrant.provenance import AT_GATEWAY, AT_ROUTE, WithoutScheme
 from eastgate.policy import (
     ALWAYS,
     Ask,
@@ -51,14 +52,14 @@ def in_force(policies: Iterable[Policy]) -> Policy | None:
 def layers(attached: Sequence[Attachment[Policy]]) -> list[Layer]:
     """The layer of a Gateway or of a route."""
     policies = sorted((one.policy for one in attached), key=lambda policy: policy.ref)
-    name = "gateway/auth" if isinstance(policies[0].target, GatewayNamed) else "route/auth"
+    placement = AT_GATEWAY if isinstance(policies[0].target, GatewayNamed) else AT_ROUTE
     stages: list[Stage] = []
     if audited := [rule for policy in policies if policy.audit for rule in _selecting(policy)]:
         stages.append(Observe("audit", tuple(audited), ("ask",) * len(audited)))
     chosen = in_force(policies)
     if chosen is not None:
         stages += _stages(chosen)
-    return [Layer(name, Chain(tuple(stages)))]
+    return [Layer(placement, Chain(tuple(stages)))]
 
 
 def _selecting(policy: Policy) -> list[Rule]:
@@ -74,7 +75,7 @@ def _stages(policy: Policy) -> list[Stage]:
     stages: list[Stage] = []
     if hosts.ANY not in every_host:
         uncovered = Not(Or(tuple(hosts.matches(host) for host in every_host)))
-        nowhere = Origin(policy.ref, 0, policy.span, label="without an auth scheme for this host")
+        nowhere = Origin(policy.ref, 0, policy.span, derived=WithoutScheme())
         stages.append(Deny("no-scheme", (Rule(all_of([selected, uncovered]), nowhere),), Refusal.NOT_FOUND))
     asks = [
         Ask(Rule(all_of([selected, hosts.nearest(scheme.hosts, every_host)]), origin), str(origin), scheme)

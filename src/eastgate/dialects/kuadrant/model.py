@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from eastgate.dialects.kuadrant.provenance import SchemeNumber
 from eastgate.places import Span
 from eastgate.policy import Origin, PolicyRef
 from eastgate.world.targets import GatewayNamed, RouteNamed
@@ -56,4 +57,4 @@ class Policy:
 
     def origin(self, place: int) -> Origin:
         """Where one of its schemes is written."""
-        return Origin(self.ref, place, self.scheme_spans[place][0], label=f"auth scheme {place + 1}")
+        return Origin(self.ref, place, self.scheme_spans[place][0], derived=SchemeNumber(place))

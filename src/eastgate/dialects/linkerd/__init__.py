@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from eastgate.dialects.base import Dialect, Kind, reader
 from eastgate.dialects.linkerd import meaning, route_meaning, route_shapes, shapes
@@ -15,6 +16,9 @@ from eastgate.schema import Record
 from eastgate.settings import Settings
 from eastgate.sources import Document
 from eastgate.sources.node import Node
+
+if TYPE_CHECKING:
+    from eastgate.dialects.linting import Linting
 
 __all__ = ["DIALECT", "GROUP", "Policy"]
 
@@ -40,6 +44,12 @@ def _kinds(
         yield Kind(GROUP, version, kind, reader(of_version, lambda settings: settings, mean), unique)
 
 
+def _lint() -> Linting[Resource]:
+    from eastgate.dialects.linkerd.lint import LINTING
+
+    return LINTING
+
+
 DIALECT: Dialect[Resource] = Dialect(
     name="Linkerd",
     model=Resource,
@@ -52,6 +62,7 @@ DIALECT: Dialect[Resource] = Dialect(
         *_kinds("HTTPRoute", _ALPHA_TO_BETA_3, route_shapes.HTTP_ROUTE, route_meaning.http_route, unique=False),
     ),
     layers=layers,
+    lint=_lint,
     stance=stance_of,
     status=conditions,
     inspect=inspect,

@@ -11,13 +11,22 @@ found (404), and what matches one but no authorization is forbidden (403).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd import clients
 from eastgate.dialects.linkerd.authorizations import Authorizations
 from eastgate.dialects.linkerd.model import HttpRoute, InboundRoute, Protocol, Resource, Server
+from eastgate.dialects.linkerd.provenance import (
+    INBOUND,
+    AccessPolicy,
+    DataPlaneReading,
+    DefaultPolicy,
+    InboundScope,
+    Localhost,
+    ProbeRoute,
+)
 from eastgate.dialects.linkerd.routes import Paths, doors, usable_routes
 from eastgate.dialects.linkerd.stance import Stance
 from eastgate.policy import (
@@ -33,12 +42,14 @@ from eastgate.policy import (
     Observe,
     OneOf,
     Origin,
-    PolicyRef,
     Predicate,
     Present,
+    Reading,
     Refusal,
     Rule,
+    ScopeKind,
     Stage,
+    Unroutable,
 )
 from eastgate.policy.attributes import METHOD, PORT
 from eastgate.settings import InboundPolicy, Settings
@@ -46,7 +57,7 @@ from eastgate.settings import InboundPolicy, Settings
 __all__ = ["layers"]
 
 _NOT_HTTP = Not(Is(METHOD, Present()))
-_LOCALHOST = Origin(None, 0, label="localhost, which Linkerd's proxy always lets in,")
+_LOCALHOST = Origin(None, 0, derived=Localhost())
 _WITH_IDENTITY = {
     InboundPolicy.ALL_UNAUTHENTICATED: InboundPolicy.ALL_AUTHENTICATED,
     InboundPolicy.CLUSTER_UNAUTHENTICATED: InboundPolicy.CLUSTER_AUTHENTICATED,
@@ -72,15 +83,10 @@ class _Port:
     identity_required: bool
     probed: tuple[str, ...]  # paths
 
-    def chosen_by(self, route: InboundRoute | None = None) -> tuple[PolicyRef, ...]:
-        """The Server that owns the ports, and one of its routes."""
-        owner = () if self.server is None else (self.server.ref,)
-        return owner if route is None else (*owner, route.ref)
-
-    def __str__(self) -> str:
-        if self.server is None:
-            return "no Server has this port" + (", which is opaque" if self.protocol is Protocol.OPAQUE else "")
-        return f"Server {self.server.ref.namespace}/{self.server.ref.name}, protocol {self.protocol}"
+    def scope(self, kind: ScopeKind, route: InboundRoute | None = None) -> InboundScope:
+        """Return the scope of one part of what arrives at the ports."""
+        owner = None if self.server is None else self.server.ref
+        return InboundScope(owner, self.protocol, kind, None if route is None else route.ref)
 
 
 class _Inbound:
@@ -102,12 +108,12 @@ class _Inbound:
         for number in sorted(self._special_ports()):
             ports.setdefault(self._port(number), []).append(number)
         cases = [
-            replace(case, when=And((Is(PORT, OneOf(frozenset(numbers))), *_conjuncts(case.when))))
+            replace(case, when=_at_ports(case.when, numbers))
             for port, numbers in ports.items()
             for case in self._cases(port)
         ]
         *others, last = self._cases(_Port(None, (), Protocol.UNKNOWN, False, ()))
-        return Layer("workload/inbound", last.chain, (*cases, *others))
+        return Layer(INBOUND, last.chain, (*cases, *others))
 
     # Ports
 
@@ -151,18 +157,17 @@ class _Inbound:
             chains = {route: self._chain(port, Refusal.FORBIDDEN, route=route) for route in routes}
             for door in doors(routes, self.paths):
                 yield Case(door.when, chains[door.route])
-            nothing = AllowAny("no-inbound-route", (), Refusal.NOT_FOUND)
-            yield Case(ALWAYS, Chain((nothing,), self._readings, f"{port}: none of its routes", port.chosen_by()))
+            nothing = AllowAny(Unroutable.NO_INBOUND_ROUTE, (), Refusal.NOT_FOUND)
+            yield Case(ALWAYS, Chain((nothing,), self._readings, port.scope(ScopeKind.UNROUTED)))
             return
         if kind == "HTTPRoute" and port.probed and self.settings.linkerd_probe_networks and not self._is_open(port):
             asks = (Is(METHOD, OneOf(frozenset({"GET"}))), Is(self.paths.attribute, OneOf(frozenset(port.probed))))
-            yield Case(And(asks), self._chain(port, Refusal.FORBIDDEN, probe=True), forgiving=True)
+            yield Case(And(asks), self._chain(port, Refusal.FORBIDDEN, probe=True), synthetic=True)
         yield Case(ALWAYS, self._chain(port, Refusal.FORBIDDEN))
 
     @property
-    def _readings(self) -> tuple[str, ...]:
-        compared = "as they are sent" if self.paths.native else "after they are normalised"
-        return (f"dataPlane: {self.settings.data_plane} (paths are compared {compared})",)
+    def _readings(self) -> tuple[Reading, ...]:
+        return (DataPlaneReading(self.settings.data_plane),)
 
     def _routes(self, port: _Port, kind: str) -> list[InboundRoute]:
         return usable_routes(self.routes, port.server.ref.name, kind) if port.server is not None else []
@@ -188,9 +193,9 @@ class _Inbound:
         stages: list[Stage] = [AllowAny("authorized", tuple(rules), refusal)]
         if observed:
             stages.insert(0, Observe("audit", tuple(observed), ("allow",) * len(observed)))
-        scope = f"{port}" + (f", {route}" if route else ", a probe of the kubelet" if probe else "")
+        kind = ScopeKind.ROUTE if route else ScopeKind.PROBE if probe else ScopeKind.OTHERS
         readings = self._readings if route or probe else ()
-        return Chain(tuple(stages), readings, scope, port.chosen_by(route))
+        return Chain(tuple(stages), readings, port.scope(kind, route))
 
     def _rules(self, port: _Port) -> list[Rule]:
         """What is authorized on a port whatever the route: by its Server, by the workload, or else by default."""
@@ -206,20 +211,21 @@ class _Inbound:
     def _access(self, server: Server) -> Iterator[Rule]:
         client = clients.default_client(server.access, self.stance.cluster)
         if client is not None:
-            yield Rule(client, Origin(server.ref, 0, server.access_span, label=f"accessPolicy {server.access}"))
+            yield Rule(client, Origin(server.ref, 0, server.access_span, derived=AccessPolicy(server.access)))
 
     def _default(self, port: _Port) -> list[Rule]:
         default = self.stance.default
         policy = _WITH_IDENTITY.get(default.policy, default.policy) if port.identity_required else default.policy
         client = clients.default_client(policy, self.stance.cluster)
-        label = f"default policy {policy} ({default.source})"
-        return [] if client is None else [Rule(client, Origin(None, 0, default.span, label=label))]
+        derived = DefaultPolicy(policy, default.source)
+        return [] if client is None else [Rule(client, Origin(None, 0, default.span, derived=derived))]
 
     def _probe(self) -> Rule:
         networks = self.settings.linkerd_probe_networks
         when = clients.in_networks(networks)
-        return Rule(when, Origin(None, 0, label="the route that Linkerd makes for probes"))
+        return Rule(when, Origin(None, 0, derived=ProbeRoute()))
 
 
-def _conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
-    return predicate.parts if isinstance(predicate, And) else (predicate,)
+def _at_ports(when: Predicate, numbers: Iterable[int]) -> Predicate:
+    parts = when.parts if isinstance(when, And) else (when,)
+    return And((Is(PORT, OneOf(frozenset(numbers))), *parts))

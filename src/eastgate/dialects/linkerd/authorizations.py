@@ -17,6 +17,7 @@ from eastgate.dialects.linkerd.model import (
     Server,
     ServerAuthorization,
 )
+from eastgate.dialects.linkerd.provenance import UnresolvedReference
 from eastgate.places import Span
 from eastgate.policy import NEVER, PolicyRef, Predicate, Rule, all_of
 from eastgate.policy.attributes import ADDRESS, MESH_NAME, Attribute
@@ -75,14 +76,13 @@ class Authorizations:
         parts: list[_Part] = []
         for requirement in policy.requirements:
             condition, part = self._resolved(requirement)
-            if condition is None:
-                label = f"refers to {requirement.when}, which does not exist"
-                return Rule(NEVER, replace(policy.origin, label=label, parts=(part,)))
+            if isinstance(condition, UnresolvedReference):
+                return Rule(NEVER, replace(policy.origin, derived=condition, parts=(part,)))
             conditions.append(condition)
             parts.append(part)
         return Rule(all_of(conditions), replace(policy.origin, parts=tuple(parts)))
 
-    def _resolved(self, requirement: Requirement) -> tuple[Predicate | None, _Part]:
+    def _resolved(self, requirement: Requirement) -> tuple[Predicate | UnresolvedReference, _Part]:
         if not isinstance(requirement.when, PolicyRef):
             return requirement.when, (requirement.attribute, requirement.span)
         match self._authentications.get(requirement.when):
@@ -91,4 +91,4 @@ class Authorizations:
             case NetworkAuthentication(where=where, where_span=span):
                 return where, (ADDRESS, span)
             case _:
-                return None, (requirement.attribute, requirement.span)
+                return UnresolvedReference(requirement.when), (requirement.attribute, requirement.span)

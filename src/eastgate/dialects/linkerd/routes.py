@@ -18,7 +18,7 @@ from itertools import zip_longest
 from typing import TypeAlias
 
 from eastgate.dialects.linkerd.model import GROUP, InboundRoute
-from eastgate.policy import ALWAYS, And, Computed, Is, OneOf, Or, Predicate, Prefix, Suffix, Value, all_of
+from eastgate.policy import ALWAYS, And, Computed, Is, OneOf, Or, Predicate, Prefix, Suffix, Value, all_of, conjuncts
 from eastgate.policy.attributes import HOST, METHOD, PATH, SENT_PATH, Attribute, header, query
 from eastgate.policy.hosts import comparable_host
 from eastgate.policy.paths import comparable_path
@@ -123,16 +123,7 @@ def _is_idle(door: Door, following: Door | None) -> bool:
     """Whether the door behind lets in all that this one does, to the same route."""
     if following is None or following.route is not door.route:
         return False
-    return set(_parts(following.when)) <= set(_parts(door.when))
-
-
-def _parts(predicate: Predicate) -> Iterator[Predicate]:
-    """Everything that must hold, one by one."""
-    if isinstance(predicate, And):
-        for part in predicate.parts:
-            yield from _parts(part)
-    else:
-        yield predicate
+    return set(conjuncts(following.when)) <= set(conjuncts(door.when))
 
 
 def _hosts(hostnames: tuple[str, ...]) -> Iterator[tuple[Rank, Predicate]]:

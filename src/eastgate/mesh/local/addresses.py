@@ -1,8 +1,8 @@
-"""Which loopback address each workload has, and which ports can be opened there.
+"""Assigns a loopback address to each workload, and ports that can be opened there.
 
-All of 127.0.0.0/8 is this machine. A mesh takes a network in it that nothing else uses; its first address belongs
-to the mesh itself, the others to workloads. A workload keeps its address as long as the mesh runs, also when it
-is gone for a while: an address in a log always means the same workload.
+All of 127.0.0.0/8 is this machine. A mesh takes a network in it that nothing else uses; its first address belongs to
+the mesh itself, the others to workloads. A workload keeps its address as long as the mesh runs, also when it is gone
+for a while: an address in a log always means the same workload.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class AddressesExhausted(LocalMeshError):  # noqa: N818 - says what happened
 
 @dataclass(frozen=True, slots=True)
 class BoundPort:
-    """The port that was asked for, the one to open instead, and why it is another one."""
+    """The wanted port, the one to open for it, and why it is another one."""
 
     wanted: int
     port: int
@@ -47,7 +47,7 @@ class BoundPort:
 
 
 class Addresses:
-    """The addresses of one mesh. It holds a socket as the sign that its network is taken; `close` gives it back."""
+    """The addresses of one mesh. A bound socket marks its network as taken; `close` releases it."""
 
     def __init__(self, network: str | None = None) -> None:
         self.network, self._reservation = _reserve(network)
@@ -58,7 +58,7 @@ class Addresses:
         self._ports: dict[int, BoundPort] = {}
 
     def assign(self, keys: Iterable[str]) -> dict[str, str]:
-        """The address of each of these workloads, which are all that there are now."""
+        """Return the address of each of these workloads, which are all that there are now."""
         present = sorted(set(keys))
         for key in self._of:
             if key not in present:
@@ -71,19 +71,19 @@ class Addresses:
         return {key: self._of[key] for key in present}
 
     def bind_port(self, port: int) -> BoundPort:
-        """The port to open for one that a workload wants; the answer stays the same."""
+        """Return the port to open for one that a workload wants; the answer stays the same."""
         return self.bind_ports([port])[port]
 
     def bind_ports(self, ports: Iterable[int]) -> dict[int, BoundPort]:
-        """The same for many: a port that can be had as it is comes before one that must be moved to it."""
+        """Return the port to open for each wanted one. Ports that are free go before those that must be moved."""
         wanted = sorted(set(ports))
         reasons = {port: self._obstacle(port) for port in wanted if port not in self._ports}
         for port, reason in sorted(reasons.items(), key=lambda item: (bool(item[1]), item[0])):
-            self._ports[port] = BoundPort(port, port) if not reason else self._move(port, reason)
+            self._ports[port] = BoundPort(port, port) if not reason else self._find_substitute(port, reason)
         return {port: self._ports[port] for port in wanted}
 
     def close(self) -> None:
-        """The network is free for other meshes."""
+        """Release the network for other meshes."""
         self._reservation.close()
 
     def __enter__(self) -> Addresses:
@@ -103,7 +103,7 @@ class Addresses:
         return self._of.pop(longest_gone)
 
     def _obstacle(self, port: int) -> str:
-        """Why the port cannot be opened; empty when it can. The mesh's own address stands for all."""
+        """Return why the port cannot be opened; empty when it can. The mesh's own address stands for all."""
         if any(bound.port == port for bound in self._ports.values()):
             return "what another port was moved to"
         with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as trial:
@@ -119,7 +119,7 @@ class Addresses:
                 raise NetworkUnavailable(f"port {port} on {self.own} cannot be opened: {error.strerror}") from None
         return ""
 
-    def _move(self, port: int, reason: str) -> BoundPort:
+    def _find_substitute(self, port: int, reason: str) -> BoundPort:
         up, down = range(port + _MOVE, 65536, _MOVE), range(port - _MOVE, 1024, -_MOVE)
         for candidate in (*up, *down):
             if not self._obstacle(candidate):
@@ -130,14 +130,14 @@ class Addresses:
 def _reserve(network: str | None) -> tuple[IPv4Network, socket.socket]:
     if network is not None:
         chosen = _parse(network)
-        reservation = _take(chosen)
+        reservation = _bind_reservation(chosen)
         if reservation is None:
             raise NetworkUnavailable(f"another mesh uses the network {chosen}", help="choose another one")
         return chosen, reservation
     listeners = _listeners()
     for candidate in _USUAL:
         if not any(address in candidate for address in listeners):
-            reservation = _take(candidate)
+            reservation = _bind_reservation(candidate)
             if reservation is not None:
                 return candidate, reservation
     raise NetworkUnavailable("no network in 127.0.0.0/8 is free", help="choose one yourself")
@@ -155,8 +155,8 @@ def _parse(text: str) -> IPv4Network:
     return network
 
 
-def _take(network: IPv4Network) -> socket.socket | None:
-    """A bound socket that keeps others out. Nobody listens on it. It is gone with its process."""
+def _bind_reservation(network: IPv4Network) -> socket.socket | None:
+    """Bind a socket that keeps others out. It is never listened on, and ends with its process."""
     reservation = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
         reservation.bind((str(next(_hosts(network))), _RESERVATION))
@@ -169,12 +169,12 @@ def _take(network: IPv4Network) -> socket.socket | None:
 
 
 def _hosts(network: IPv4Network) -> Iterator[IPv4Address]:
-    """The addresses to use, without those that look like a network's own or a broadcast."""
+    """Return the addresses to use, without those that look like a network's own or a broadcast."""
     return (address for address in network.hosts() if address.packed[3] not in (0, 255))
 
 
 def _listeners() -> set[IPv4Address]:
-    """Where somebody listens now, in 127.0.0.0/8."""
+    """Return the addresses in 127.0.0.0/8 that are listened on."""
     try:
         return {address for address, _ in procfs.listening() if address in _LOOPBACK}
     except OSError:

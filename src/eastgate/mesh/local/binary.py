@@ -1,7 +1,7 @@
-"""Finding the Envoy that was installed with Eastgate.
+"""Finds the Envoy that was installed with Eastgate.
 
-The package is asked through its metadata and not imported: `xds-protos` installs a package `envoy` too,
-and which of the two wins depends on the order in which they were installed.
+The package is found through its metadata and not imported: `xds-protos` installs a package `envoy` too, and which of
+the two wins depends on the order in which they were installed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class EnvoyMissing(LocalMeshError):  # noqa: N818 - a state of the machine
 
 
 def find_envoy() -> Path:
-    """The Envoy of the installed package, of the scripts of this Python, or of PATH, in this order."""
+    """Return the Envoy of the installed package, of the scripts of this Python, or of PATH, in this order."""
     for candidate in (_packaged(), Path(sysconfig.get_path("scripts"), "envoy")):
         if candidate is not None and candidate.is_file() and os.access(candidate, os.X_OK):
             return candidate
@@ -40,5 +40,5 @@ def _packaged() -> Path | None:
     except metadata.PackageNotFoundError:
         return None
     # The script in `bin` would start a second Python only to run this file.
-    found = next((file for file in files if file.parts[-2:] == ("_bin", "envoy")), None)
-    return None if found is None else Path(str(found.locate())).resolve()
+    binary = next((file for file in files if file.parts[-2:] == ("_bin", "envoy")), None)
+    return None if binary is None else Path(str(binary.locate())).resolve()

@@ -1,8 +1,8 @@
-"""How commands talk to a running mesh: one JSON object per line over a unix socket in its private folder.
+"""The control interface of a running mesh: one JSON object per line over a unix socket in its private folder.
 
     {"ask": NAME, "arguments": {...}}  is answered with
     {"answer": {...}}                  or
-    {"item": {...}} ... {"end": true}  by a handler that gives many, or
+    {"item": {...}} ... {"end": true}  by a handler that yields many, or
     {"error": "..."}
 
 The folder is private already. The user of the peer is checked as well, so that a mistake there is not fatal.
@@ -45,12 +45,11 @@ class ControlServer:
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
-        """Begins to listen."""
         self._server = await asyncio.start_unix_server(self._accept, self.path, limit=_LONGEST_REQUEST)
         os.chmod(self.path, 0o600)
 
     async def stop(self) -> None:
-        """Stops listening and ends what is going on."""
+        """Stop listening and cancel what is being answered."""
         if self._server is not None:
             self._server.close()
         for task in self._open:
@@ -67,7 +66,7 @@ class ControlServer:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            if not _permitted(writer):
+            if not _is_permitted(writer):
                 await _write(writer, {"error": "this mesh belongs to another user"})
                 return
             while line := await reader.readline():
@@ -86,12 +85,12 @@ class ControlServer:
             result = handler(arguments)
             answer = await result if isinstance(result, Awaitable) else result
         except Exception as error:
-            await _write(writer, _failure(error))
+            await _write(writer, _describe_error(error))
             return
         if isinstance(answer, dict):
             await _write(writer, {"answer": answer})
         else:
-            await _until_gone(reader, _stream(writer, answer))
+            await _run_until_closed(reader, _stream(writer, answer))
 
     def _parse(self, line: bytes) -> tuple[Handler, Message]:
         try:
@@ -103,8 +102,8 @@ class ControlServer:
         if not isinstance(name, str) or not isinstance(arguments, dict):
             raise ControlFailed('a request is {"ask": NAME, "arguments": {...}}')
         if name not in self._handlers:
-            known = ", ".join(f"`{known}`" for known in sorted(self._handlers))
-            raise ControlFailed(f"this mesh does not know `{name[:80]}`", help=f"it knows {known}")
+            handlers = ", ".join(f"`{handler}`" for handler in sorted(self._handlers))
+            raise ControlFailed(f"this mesh does not know `{name[:80]}`", help=f"it knows {handlers}")
         return self._handlers[name], arguments
 
 
@@ -115,7 +114,7 @@ class ControlClient:
         self._path = path
 
     async def ask(self, name: str, /, **arguments: Any) -> Message:
-        """The one answer to a question."""
+        """Return the one answer to a question."""
         async with contextlib.aclosing(self._exchange(name, arguments)) as messages:
             async for message in messages:
                 if "answer" in message:
@@ -124,7 +123,7 @@ class ControlClient:
         raise ControlFailed("the mesh stopped before it answered")
 
     async def stream(self, name: str, /, **arguments: Any) -> AsyncGenerator[Message, None]:
-        """The answers to a question that has many, as they come, until the mesh has no more or stops."""
+        """Yield the answers to a question that has many, until the mesh has no more or stops."""
         async with contextlib.aclosing(self._exchange(name, arguments)) as messages:
             async for message in messages:
                 if "item" not in message:
@@ -149,7 +148,7 @@ class ControlClient:
             writer.close()
 
 
-def _permitted(writer: asyncio.StreamWriter) -> bool:
+def _is_permitted(writer: asyncio.StreamWriter) -> bool:
     peer = writer.get_extra_info("socket")
     _, uid, _ = struct.unpack("3i", peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
     return uid in (0, os.geteuid())
@@ -171,15 +170,15 @@ async def _stream(writer: asyncio.StreamWriter, items: AsyncIterator[Message]) -
     except OSError:
         raise
     except Exception as error:
-        last = _failure(error)
+        last = _describe_error(error)
     finally:
         if isinstance(items, AsyncGenerator):
             await items.aclose()
     await _write(writer, last)
 
 
-def _failure(error: Exception) -> Message:
-    """What to tell about an error. One that nobody foresaw is told to whoever runs the mesh as well."""
+def _describe_error(error: Exception) -> Message:
+    """Return the error as a message. An unexpected one is also reported to whoever runs the mesh."""
     if isinstance(error, LocalMeshError):
         return {"error": str(error)}
     context = {"message": "a command of the control interface failed", "exception": error}
@@ -187,8 +186,8 @@ def _failure(error: Exception) -> Message:
     return {"error": f"{type(error).__name__}: {error}"}
 
 
-async def _until_gone(reader: asyncio.StreamReader, work: Awaitable[None]) -> None:
-    """Does the work until the peer closes: somebody who left hears no events, and the handler should know."""
+async def _run_until_closed(reader: asyncio.StreamReader, work: Awaitable[None]) -> None:
+    """Run `work` until the peer closes: the handler of a stream must know that its client has left."""
     working, gone = asyncio.ensure_future(work), asyncio.ensure_future(reader.read(1))
     try:
         await asyncio.wait([working, gone], return_when=asyncio.FIRST_COMPLETED)

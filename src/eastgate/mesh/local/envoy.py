@@ -1,4 +1,4 @@
-"""One real Envoy as a process of the mesh: started, listened to, stopped.
+"""Runs one real Envoy as a process of the mesh.
 
 What Envoy writes to its stdout is the access log, one JSON record per line. Its stderr is for people.
 """
@@ -30,7 +30,7 @@ _FLAGS = (
     "--disable-hot-restart",
     "--reject-unknown-dynamic-fields",
     *("--concurrency", "1"),
-    *("--drain-time-s", "0"),  # who is revoked is out at once
+    *("--drain-time-s", "0"),  # revoked callers are cut off at once
     *("--drain-strategy", "immediate"),
     *("--file-flush-interval-msec", "50"),
     *("--log-level", "warning"),
@@ -42,7 +42,7 @@ _CHUNK = 256 * 1024
 
 
 class EnvoyProcess:
-    """A running Envoy. `node` names it; `last_lines` is the end of what it said, for whoever explains its end."""
+    """A running Envoy. `last_lines` is the end of its stderr, to explain why it ended."""
 
     def __init__(self, process: asyncio.subprocess.Process, node: str, guard: Guard | None) -> None:
         self.node = node
@@ -62,7 +62,7 @@ class EnvoyProcess:
         guard: Guard | None = None,
         envoy: Path | None = None,
     ) -> EnvoyProcess:
-        """Starts an Envoy with this bootstrap. The callbacks run in the event loop; they must not block.
+        """Start an Envoy with this bootstrap. The callbacks run in the event loop; they must not block.
 
         The Envoy dies with the thread that runs the event loop, so this must be called in a thread that stays.
         """
@@ -89,34 +89,32 @@ class EnvoyProcess:
 
     @property
     def pid(self) -> int:
-        """The process."""
         return self._process.pid
 
     @property
     def running(self) -> bool:
-        """Whether it has not ended yet."""
         return self._process.returncode is None
 
     @property
     def rss(self) -> int:
-        """Its resident memory in bytes; 0 when it has ended."""
+        """Return its resident memory in bytes; 0 when it has ended."""
         used = procfs.usage(self.pid) if self.running else None
         return 0 if used is None else used.rss
 
     @property
     def cpu_seconds(self) -> float:
-        """The processor time it has used; 0 when it has ended."""
+        """Return the processor time it has used; 0 when it has ended."""
         used = procfs.usage(self.pid) if self.running else None
         return 0.0 if used is None else used.cpu_seconds
 
     async def wait(self) -> int:
-        """Its exit code, when it has ended and all that it said has been heard; minus the signal that killed it."""
+        """Wait until it has ended and all output was read; return its exit code, or minus the signal that killed it."""
         if self._ended is None:
             raise AssertionError("started by `start` only")
         return await asyncio.shield(self._ended)
 
     async def stop(self, grace: float = _GRACE) -> int:
-        """Ends it at once, open connections included, and gives its exit code."""
+        """End it at once, open connections included; return its exit code."""
         self._signal(signal.SIGTERM)
         try:
             return await asyncio.wait_for(self.wait(), grace)
@@ -125,7 +123,7 @@ class EnvoyProcess:
             return await self.wait()
 
     def kill(self) -> None:
-        """Kills it, as a crash would."""
+        """Kill it, as a crash would."""
         self._signal(signal.SIGKILL)
 
     def _signal(self, number: signal.Signals) -> None:
@@ -145,11 +143,11 @@ class EnvoyProcess:
             await stdin.wait_closed()
 
     async def _run(self, on_record: OnRecord, on_log: OnLog) -> int:
-        def said(line: str) -> None:
+        def log_line(line: str) -> None:
             self.last_lines.append(line)
             on_log(line)
 
-        def record(line: str) -> None:
+        def on_line(line: str) -> None:
             try:
                 value = json.loads(line)
             except (ValueError, RecursionError):
@@ -157,9 +155,9 @@ class EnvoyProcess:
             if isinstance(value, dict):
                 on_record(value)
             else:
-                said(line)
+                log_line(line)
 
-        await asyncio.gather(_lines(self._process.stdout, record), _lines(self._process.stderr, said))
+        await asyncio.gather(_lines(self._process.stdout, on_line), _lines(self._process.stderr, log_line))
         code = await self._process.wait()
         if self._guard is not None:
             self._guard.forget(self.pid)
@@ -167,7 +165,7 @@ class EnvoyProcess:
 
 
 async def _lines(stream: asyncio.StreamReader | None, take: Callable[[str], None]) -> None:
-    """Gives each line to `take`. It goes on whatever happens: Envoy would stand still before a full pipe."""
+    """Hand each line to `take`, whatever happens: Envoy blocks on a full pipe."""
     rest = b""
     while stream is not None and (data := await stream.read(_CHUNK)):
         *lines, rest = (rest + data).split(b"\n")

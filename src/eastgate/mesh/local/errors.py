@@ -1,4 +1,4 @@
-"""What can go wrong with a mesh on a laptop, in words for the person who started it."""
+"""The errors of a mesh on a laptop, in words for the person who started it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["LocalMeshError"]
 
 
 class LocalMeshError(Exception):
-    """The mesh cannot do this. `help` says what the user can do about it, if anything."""
+    """An error of the local mesh. `help` says what the user can do about it, if anything."""
 
     def __init__(self, message: str, *, help: str = "") -> None:  # noqa: A002 - the word of our diagnostics
         super().__init__(message)

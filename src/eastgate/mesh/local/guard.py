@@ -1,4 +1,4 @@
-"""The mesh's side of the reaper: starts it first, tells it what to clean up, dismisses it last."""
+"""Controls the reaper: starts it first, tells it what to clean up, dismisses it last."""
 
 from __future__ import annotations
 
@@ -34,27 +34,25 @@ class Guard:
 
     @property
     def pid(self) -> int:
-        """The process of the reaper."""
         return self._process.pid
 
     @property
     def alive(self) -> bool:
-        """Whether the reaper still waits. Envoy dies with the mesh without it, too; the folder would stay."""
+        """Return whether the reaper still waits. Without it Envoy dies with the mesh too, but the folder stays."""
         return self._process.poll() is None
 
     def watch(self, pid: int) -> None:
         """Have this process killed if the mesh is."""
         start = procfs.start_time(pid)
         if start is not None:
-            self._tell(f"watch {pid} {start}")
+            self._send(f"watch {pid} {start}")
 
     def forget(self, pid: int) -> None:
-        """The process has ended."""
-        self._tell(f"forget {pid}")
+        self._send(f"forget {pid}")
 
     def done(self) -> None:
-        """The mesh has stopped everything: the reaper leaves and touches nothing."""
-        self._tell("done")
+        """Dismiss the reaper: the mesh has stopped everything itself."""
+        self._send("done")
         stdin = self._process.stdin
         if stdin is not None:
             with contextlib.suppress(OSError):
@@ -65,7 +63,7 @@ class Guard:
             self._process.kill()
             self._process.wait()
 
-    def _tell(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         stdin = self._process.stdin
         if stdin is None or stdin.closed:
             return

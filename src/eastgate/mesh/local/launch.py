@@ -23,15 +23,15 @@ _NO_ENVOY = 127
 
 
 def main(arguments: list[str]) -> int:
-    """Becomes Envoy. Returns only when that was not possible, with the code to exit with."""
+    """Become Envoy. Return only when that was not possible, with the exit code."""
     parent, envoy, *flags = arguments
     die_with_parent()
     if os.getppid() != int(parent):  # it died before the kernel was told to watch it
         return _ORPHAN
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     bootstrap = memory_file(sys.stdin.buffer.read())
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
+    devnull = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(devnull, 0)
     # Envoy refuses paths under /proc and /dev except this one. Without a known ending the text is read as JSON.
     command = ["envoy", "-c", f"/dev/fd/{bootstrap}", *flags]
     try:
@@ -42,14 +42,14 @@ def main(arguments: list[str]) -> int:
 
 
 def die_with_parent() -> None:
-    """Asks the kernel to kill this process when its parent ends. It holds for the program that it becomes, too."""
+    """Ask the kernel to kill this process when its parent ends. It also holds for the program that it becomes."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl")
 
 
 def memory_file(content: bytes) -> int:
-    """A descriptor of a file that exists in memory only, and that the next program inherits."""
+    """Return a descriptor of a file that exists in memory only, and that the next program inherits."""
     descriptor = os.memfd_create("bootstrap", 0)
     view = memoryview(content)
     while view:

@@ -1,4 +1,4 @@
-"""What the kernel tells: when a process started, how much memory and time it has used, and where somebody listens."""
+"""Reads from /proc: when a process started, how much memory and time it has used, and which ports are listened on."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ class Usage:
 
 
 def start_time(pid: int) -> int | None:
-    """When a process started, in clock ticks since boot; None when it is gone. It tells apart two uses of one pid."""
+    """Return when a process started, in clock ticks since boot; None when it has ended. It tells apart two uses of one
+    pid.
+    """
     fields = _stat(pid)
     return None if fields is None or fields[0] in ("Z", "X") else int(fields[19])
 
 
 def usage(pid: int) -> Usage | None:
-    """What a process uses; None when it is gone."""
+    """Return what a process uses; None when it has ended."""
     fields = _stat(pid)
     if fields is None:
         return None
@@ -36,18 +38,18 @@ def usage(pid: int) -> Usage | None:
 
 
 def listening() -> set[tuple[IPv4Address, int]]:
-    """The IPv4 addresses and ports where somebody listens now. Raises OSError where the kernel does not tell."""
-    found = set()
+    """Return the IPv4 addresses and ports that are listened on. Raises OSError where /proc cannot be read."""
+    sockets = set()
     with open("/proc/net/tcp", encoding="ascii") as table:
         for fields in (line.split() for line in list(table)[1:]):
             if fields[3] == _LISTEN:
                 address, _, port = fields[1].partition(":")
-                found.add((IPv4Address(bytes.fromhex(address)[::-1]), int(port, 16)))
-    return found
+                sockets.add((IPv4Address(bytes.fromhex(address)[::-1]), int(port, 16)))
+    return sockets
 
 
 def _stat(pid: int) -> list[str] | None:
-    """The fields from the state on: the name before it may hold blanks and parentheses."""
+    """Return the fields of /proc/PID/stat from the state on: the name before it may hold blanks and parentheses."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             return file.read().rpartition(")")[2].split()

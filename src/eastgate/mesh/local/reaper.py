@@ -30,8 +30,8 @@ class Watched:
         self.done = False
         self._rest = b""
 
-    def hear(self, data: bytes) -> None:
-        """Takes what the mesh wrote. Half a line is kept; a line that makes no sense is passed over."""
+    def feed(self, data: bytes) -> None:
+        """Read what the mesh wrote. Half a line is kept; a malformed line is ignored."""
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             match line.split():
@@ -44,7 +44,7 @@ class Watched:
 
 
 def main(arguments: list[str]) -> int:
-    """Waits for the end of the mesh, and cleans up after it unless it said that it did so itself."""
+    """Wait for the end of the mesh, and clean up after it unless it has done so itself."""
     parent, folder = int(arguments[0]), arguments[1]
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # it leaves when the mesh does
@@ -68,7 +68,7 @@ def _listen(watched: Watched, parent: int) -> None:
         ready = {descriptor for descriptor, _ in waiting.poll(None if alive else 0)}
         data = os.read(0, 65536) if 0 in ready else None
         if data:
-            watched.hear(data)
+            watched.feed(data)
         elif data == b"" or not alive or ready:
             return
 

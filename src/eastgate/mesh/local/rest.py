@@ -1,4 +1,4 @@
-"""Whether files are at rest: who reads one while it is being written gets half of it, or nothing."""
+"""Tells whether a file is being written: reading it then gives half of it, or nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _F_SETSIG = getattr(fcntl, "F_SETSIG", 10)  # Python has it since 3.13
 
 
 def is_being_written(path: str) -> bool:
-    """Whether somebody has a file open for writing; where the kernel does not say, whether it was changed just now."""
+    """Return whether a file is open for writing; where the kernel cannot tell, whether it was changed just now."""
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
@@ -25,17 +25,17 @@ def is_being_written(path: str) -> bool:
     except OSError:
         return False  # who reads it finds the same
     try:
-        written = _is_open_for_writing(opened)
+        is_open = _is_open_for_writing(opened)
     finally:
         os.close(opened)
-    return written if written is not None else abs(time.time() - status.st_ctime) < SETTLING
+    return is_open if is_open is not None else abs(time.time() - status.st_ctime) < SETTLING
 
 
 def _is_open_for_writing(opened: int) -> bool | None:
     """Ask for a read lease, which the kernel gives where nobody writes. None where it gives none for this file.
 
-    Who opens the file for writing meanwhile waits until the lease is given back, which is at once; the signal that
-    tells of it is one that is ignored.
+    A process that opens the file for writing meanwhile waits until the lease is returned, which is at once; the signal
+    for that is one that is ignored.
     """
     try:
         fcntl.fcntl(opened, _F_SETSIG, signal.SIGURG)

@@ -1,10 +1,10 @@
-"""The private folder of one running mesh: its sockets are in it, and having its lock means running the mesh.
+"""Manages the private folder of one running mesh: it holds the sockets, and its lock means that the mesh runs.
 
-The lock is an flock on the folder itself, so there is no lock file to be left behind. A folder whose lock
-nobody holds is what a killed mesh left, and whoever comes next removes it.
+The lock is an flock on the folder itself, so there is no lock file to be left behind. A folder that is not locked was
+left by a killed mesh, and the next mesh removes it.
 
 Anybody can make a folder of our name in the system's temporary folder before we do. It is never used: a spare one with
-a name that nobody can foresee takes its place, and clients look into every folder of such a name that is this user's.
+an unpredictable name takes its place, and clients look into every folder of such a name that is this user's.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class RunDirRefused(LocalMeshError):  # noqa: N818 - says what happened
 
 @dataclass(frozen=True, slots=True)
 class RunDir:
-    """The folder of one mesh. `lock` is the descriptor that holds the lock; -1 for a client, who holds none."""
+    """The folder of one mesh. `lock` is the descriptor that holds the lock; -1 for a client, which holds none."""
 
     name: str
     path: Path
@@ -64,13 +64,13 @@ class RunDir:
     @classmethod
     @contextlib.contextmanager
     def acquire(cls, name: str = DEFAULT_NAME) -> Iterator[RunDir]:
-        """A new, empty folder for a mesh of this name, for as long as the block lasts."""
+        """Create an empty folder for a mesh of this name, for as long as the block lasts."""
         _check_name(name)
         base = _own(_base(name))
         _sweep(base)
-        if (running := _running_in(name, [one for one in _bases(name) if one != base])) is not None:
+        if (running := _running_in(name, [other for other in _bases(name) if other != base])) is not None:
             raise _running(running)
-        rundir = _take(base / name, name)
+        rundir = _acquire_folder(base / name, name)
         try:
             yield rundir
         finally:
@@ -78,27 +78,27 @@ class RunDir:
 
     @property
     def owner(self) -> int | None:
-        """The process that runs the mesh; None when it has not told yet."""
+        """Return the pid of the mesh; None when it has not written it yet."""
         try:
             return int((self.path / _OWNER).read_text(encoding="ascii"))
         except (OSError, ValueError):
             return None
 
     def socket(self, label: str) -> str:
-        """The path of a socket. A label that is long or has odd characters is replaced by its digest."""
+        """Return the path of a socket. A label that is long or has odd characters is replaced by its digest."""
         if not _LABEL.fullmatch(label):
             label = hashlib.sha256(label.encode()).hexdigest()[:24]
         return str(self.path / f"{label}.sock")
 
     def remove(self) -> None:
-        """Removes the folder and gives up the lock, in this order, so that nobody sees half a folder."""
+        """Remove the folder and release the lock, in this order, so that nobody sees half a folder."""
         shutil.rmtree(self.path, ignore_errors=True)
         with contextlib.suppress(OSError):
             os.close(self.lock)
 
 
 def find(name: str = DEFAULT_NAME) -> RunDir:
-    """The folder of a mesh that runs, for its clients."""
+    """Return the folder of a running mesh, for its clients."""
     _check_name(name)
     if (running := _running_in(name, _bases(name))) is not None:
         return running
@@ -108,7 +108,7 @@ def find(name: str = DEFAULT_NAME) -> RunDir:
 
 
 def _running_in(name: str, bases: Iterable[Path]) -> RunDir | None:
-    """The folder of the mesh of this name that runs in one of these."""
+    """Return the folder of the running mesh of this name in one of these base folders."""
     for base in bases:
         with contextlib.suppress(FileNotFoundError):
             os.close(_open_private(base))
@@ -127,30 +127,32 @@ def _check_name(name: str) -> None:
 
 
 def _base(name: str) -> Path:
-    """Where the meshes of this user are: the first place that is theirs and leaves room for the names of sockets."""
+    """Return the folder for meshes of this user: the first that is theirs and leaves room for names of sockets."""
     own = f"eastgate-{os.geteuid()}"
-    places = [Path(tempfile.gettempdir()).absolute() / own, Path("/tmp") / own]  # noqa: S108 - checked before its use
+    candidates = [Path(tempfile.gettempdir()).absolute() / own, Path("/tmp") / own]  # noqa: S108 - checked before its use
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     if os.path.isabs(runtime):
         with contextlib.suppress(OSError):
             status = os.stat(runtime)
             # after `su` it is the folder of the user before
             if status.st_uid == os.geteuid() and not status.st_mode & 0o022:
-                places.insert(0, Path(runtime) / "eastgate")
-    for base in places:
+                candidates.insert(0, Path(runtime) / "eastgate")
+    for base in candidates:
         if len(os.fsencode(base / name)) + _SPARE + _ROOM <= _LONGEST_SOCKET and os.access(base.parent, os.W_OK):
             return base
     raise RunDirRefused("no folder has a name short enough for sockets", help="set XDG_RUNTIME_DIR to a shorter one")
 
 
 def _bases(name: str) -> list[Path]:
-    """The folders in which a mesh of this user may run: the usual one unless it is somebody else's, and spare ones."""
+    """Return the folders in which a mesh of this user may run: the usual one unless it is somebody else's, and spare
+    ones.
+    """
     base = _base(name)
     return [*([] if _is_taken(base) else [base]), *_spares(base)]
 
 
 def _own(base: Path) -> Path:
-    """The usual folder, made where it is not there; a spare one where somebody else has taken its name."""
+    """Return the usual folder, created if needed; a spare one where somebody else has taken its name."""
     with contextlib.suppress(FileExistsError):
         base.mkdir(mode=0o700)
     if not _is_taken(base):
@@ -160,7 +162,7 @@ def _own(base: Path) -> Path:
 
 
 def _is_taken(base: Path) -> bool:
-    """Whether somebody else may have made what has our name: it is not our folder, and others can write beside it."""
+    """Return whether another user may have created the folder: it is not ours, and others can write beside it."""
     try:
         status, above = os.lstat(base), os.stat(base.parent)
     except FileNotFoundError:
@@ -170,17 +172,17 @@ def _is_taken(base: Path) -> bool:
 
 
 def _spares(base: Path) -> list[Path]:
-    """The spare folders that only this user can use."""
-    found = []
+    """Return the spare folders that only this user can use."""
+    private = []
     for path in sorted(base.parent.glob(f"{base.name}-*")):
         with contextlib.suppress(OSError, RunDirRefused):
             _check_private(path, os.lstat(path))
-            found.append(path)
-    return found
+            private.append(path)
+    return private
 
 
 def _open_private(path: Path) -> int:
-    """A descriptor of a folder of which it is sure that only this user can use it."""
+    """Open a folder after checking that only this user can use it."""
     _check_private(path, os.lstat(path))
     try:
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -208,35 +210,35 @@ def _lock(descriptor: int, how: int = fcntl.LOCK_EX) -> bool:
     return True
 
 
-def _same(descriptor: int, path: Path) -> bool:
-    """Whether the folder that was opened is still the one of this name: it may have been removed since."""
+def _is_same(descriptor: int, path: Path) -> bool:
+    """Return whether the opened folder is still the one of this name: it may have been removed since."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.lstat(path))
     except FileNotFoundError:
         return False
 
 
-def _take(path: Path, name: str) -> RunDir:
+def _acquire_folder(path: Path, name: str) -> RunDir:
     deadline = time.monotonic() + _PATIENCE
     while True:
         with contextlib.suppress(FileExistsError):
             path.mkdir(mode=0o700)
         with contextlib.suppress(FileNotFoundError):
             descriptor = _open_private(path)
-            if _lock(descriptor) and _same(descriptor, path):
+            if _lock(descriptor) and _is_same(descriptor, path):
                 for left in path.iterdir():  # by a mesh that ended since the sweep
                     _delete(left)
                 (path / _OWNER).write_text(str(os.getpid()), encoding="ascii")
                 return RunDir(name, path, descriptor)
             os.close(descriptor)
         rundir = RunDir(name, path)
-        _still_running(rundir)
+        _raise_if_running(rundir)
         if time.monotonic() > deadline:
             raise _running(rundir)
         time.sleep(0.02)  # a reaper cleans up, or a client looked
 
 
-def _still_running(rundir: RunDir) -> None:
+def _raise_if_running(rundir: RunDir) -> None:
     owner = rundir.owner
     if owner is not None and procfs.start_time(owner) is not None:
         raise _running(rundir)
@@ -250,12 +252,12 @@ def _running(rundir: RunDir) -> MeshRunning:
 
 
 def _sweep(base: Path) -> None:
-    """Removes what killed meshes left. Whoever opened such a folder meanwhile finds that it is another one."""
+    """Remove the folders of killed meshes. A process that opened one meanwhile notices by `_same`."""
     for path in sorted(base.iterdir()):
         with contextlib.suppress(OSError, RunDirRefused):
             descriptor = _open_private(path)
             try:
-                if _lock(descriptor) and _same(descriptor, path):
+                if _lock(descriptor) and _is_same(descriptor, path):
                     shutil.rmtree(path, ignore_errors=True)
             finally:
                 os.close(descriptor)

@@ -1,4 +1,4 @@
-"""Keeps an Envoy running: one that crashed is started again, one that keeps crashing is given up, loudly."""
+"""Keeps an Envoy running: restarts one that crashed, with backoff, and gives up on one that keeps crashing."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from eastgate.mesh.local.envoy import EnvoyProcess
 from eastgate.mesh.local.errors import LocalMeshError
 
-__all__ = ["EnvoyGaveUp", "Patience", "Restart", "Supervisor"]
+__all__ = ["Backoff", "EnvoyGaveUp", "Restart", "Supervisor"]
 
 _NOT_STARTED = 127
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How often an Envoy is started again: a crash within `quick` seconds counts, after `attempts` of them it ends."""
+class Backoff:
+    """When an Envoy is restarted: crashes within `quick` seconds count, and after `attempts` of them it gives up."""
 
     first: float = 0.05
     factor: float = 2.0
@@ -26,13 +26,13 @@ class Patience:
     attempts: int = 5
 
     def delay(self, crashes: int) -> float:
-        """How long to wait after so many quick crashes in a row."""
+        """Return the seconds to wait after this many quick crashes in a row."""
         return min(self.longest, self.first * self.factor ** max(0, crashes - 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """An Envoy ended by itself and will be started again after `delay` seconds."""
+    """An Envoy that ended by itself and will be started again after `delay` seconds."""
 
     node: str
     exit_code: int
@@ -41,21 +41,21 @@ class Restart:
 
 
 class EnvoyGaveUp(LocalMeshError):  # noqa: N818 - says what happened
-    """An Envoy keeps crashing. `last_lines` is the end of what it said."""
+    """An Envoy keeps crashing. `last_lines` is the end of its stderr."""
 
     def __init__(self, node: str, exit_code: int, crashes: int, last_lines: tuple[str, ...]) -> None:
-        said = "".join(f"\n  {line}" for line in last_lines) or " nothing"
+        output = "".join(f"\n  {line}" for line in last_lines) or " nothing"
         how = f"signal {-exit_code}" if exit_code < 0 else f"code {exit_code}"
-        super().__init__(f"the Envoy of {node} crashed {crashes} times, last with {how}; it said:{said}")
+        super().__init__(f"the Envoy of {node} crashed {crashes} times, last with {how}; it said:{output}")
         self.node = node
         self.exit_code = exit_code
         self.last_lines = last_lines
 
 
 class Supervisor:
-    """Runs `launch` again whenever the Envoy that it gave ends by itself.
+    """Runs `launch` again whenever the Envoy that it returned ends by itself.
 
-    `launch` is asked each time, so that a new Envoy gets the bootstrap of that moment.
+    `launch` is called each time, so that a new Envoy gets the bootstrap of that moment.
     """
 
     def __init__(
@@ -64,23 +64,23 @@ class Supervisor:
         *,
         on_restart: Callable[[Restart], None] = lambda _: None,
         on_give_up: Callable[[EnvoyGaveUp], None] = lambda _: None,
-        patience: Patience | None = None,
+        backoff: Backoff | None = None,
     ) -> None:
         self._launch = launch
         self._on_restart = on_restart
         self._on_give_up = on_give_up
-        self._patience = patience or Patience()
+        self._backoff = backoff or Backoff()
         self._task: asyncio.Task[EnvoyGaveUp | None] | None = None
         self.process: EnvoyProcess | None = None
         self.restarts = 0
 
     async def start(self) -> None:
-        """Starts the first Envoy. An Envoy that cannot be started at all raises here."""
+        """Start the first Envoy. An Envoy that cannot be started at all raises here."""
         self.process = await self._launch()
-        self._task = asyncio.create_task(self._keep(self.process), name=f"supervisor of {self.process.node}")
+        self._task = asyncio.create_task(self._supervise(self.process), name=f"supervisor of {self.process.node}")
 
     async def wait(self) -> None:
-        """Returns when `stop` was called, raises EnvoyGaveUp when there is no hope."""
+        """Return when `stop` was called; raise EnvoyGaveUp when it keeps crashing."""
         if self._task is None:
             return
         # `stop` cancels the task: whoever waits here has not been cancelled by that
@@ -89,31 +89,31 @@ class Supervisor:
             raise failure
 
     async def stop(self) -> None:
-        """Ends the Envoy, and no other takes its place."""
+        """Stop the Envoy, and restart it no more."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
         if self.process is not None:
             await self.process.stop()
 
-    async def _keep(self, process: EnvoyProcess) -> EnvoyGaveUp | None:
+    async def _supervise(self, process: EnvoyProcess) -> EnvoyGaveUp | None:
         node, crashes = process.node, 0
         ended: _Ended | EnvoyProcess = process
         while True:
             started = time.monotonic()
             if isinstance(ended, EnvoyProcess):
                 ended = _Ended(await ended.wait(), tuple(ended.last_lines))
-            crashes = crashes + 1 if time.monotonic() - started < self._patience.quick else 1
-            if crashes >= self._patience.attempts:
+            crashes = crashes + 1 if time.monotonic() - started < self._backoff.quick else 1
+            if crashes >= self._backoff.attempts:
                 failure = EnvoyGaveUp(node, ended.exit_code, crashes, ended.last_lines)
                 self._on_give_up(failure)
                 return failure
-            delay = self._patience.delay(crashes)
+            delay = self._backoff.delay(crashes)
             self._on_restart(Restart(node, ended.exit_code, delay, ended.last_lines))
             await asyncio.sleep(delay)
-            ended = await self._again()
+            ended = await self._relaunch()
 
-    async def _again(self) -> _Ended | EnvoyProcess:
+    async def _relaunch(self) -> _Ended | EnvoyProcess:
         # A process that was started while `stop` cancelled this task would be nobody's: so it is waited for.
         starting = asyncio.ensure_future(self._launch())
         try:

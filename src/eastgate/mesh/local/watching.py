@@ -1,8 +1,8 @@
-"""Telling when manifests change, soon after they did and whatever way an editor or a mount has of changing them.
+"""Watches manifests for changes, however an editor or a mount makes them.
 
-The kernel says in which folders something happened; looking at the files says whether that means anything.
-So it does not matter which events a way of saving makes: writing in place, renaming over, a new link to another
-folder as mounted ConfigMaps do. Folders are watched and not files, because a saved file is often a new one.
+The kernel says in which folders something happened; looking at the files says whether that means anything. So it does
+not matter which events a way of saving makes: writing in place, renaming over, a new link to another folder as mounted
+ConfigMaps do. Folders are watched and not files, because a saved file is often a new one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from eastgate.sources.bounds import ANYWHERE, Bounds
 from eastgate.sources.files import SUFFIXES
 from eastgate.sources.kustomizations import FILES
 
-__all__ = ["Mark", "changes", "marks"]
+__all__ = ["FileStamp", "stamps", "watch_changes"]
 
 _STEP_MS = 5
 _DEBOUNCE_MS = 20
@@ -30,61 +30,61 @@ _LOOK_AGAIN = 3.0
 _POLL = 0.5
 _MOST_LINKS = 40
 
-Mark = tuple[int, int, int, int, int]
+FileStamp = tuple[int, int, int, int, int]
 """The device, inode, size and times of a file."""
 
 
 @dataclass(slots=True)
-class _Seen:
-    """The manifests as they are now, the names under which events may speak of them, and the folders to watch."""
+class _Snapshot:
+    """The manifests as they are now, the names that events may have for them, and the folders to watch."""
 
-    marks: dict[str, Mark] = field(default_factory=dict)
+    stamps: dict[str, FileStamp] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     folders: set[str] = field(default_factory=set)
 
-    def changed(self, since: _Seen, told: Iterable[str] = ()) -> frozenset[str]:
-        """The manifests that differ from before, or of which somebody told that they do."""
+    def changed(self, since: _Snapshot, paths: Iterable[str] = ()) -> frozenset[str]:
+        """Return the manifests that differ from before, or that an event named."""
         differ = {
-            path for path in self.marks.keys() | since.marks.keys() if self.marks.get(path) != since.marks.get(path)
+            path for path in self.stamps.keys() | since.stamps.keys() if self.stamps.get(path) != since.stamps.get(path)
         }
-        named = {self.names.get(path) or since.names.get(path) for path in told}
-        return frozenset(differ | {path for path in named if path is not None})
+        manifests = {self.names.get(path) or since.names.get(path) for path in paths}
+        return frozenset(differ | {path for path in manifests if path is not None})
 
 
-async def changes(
+async def watch_changes(
     paths: Iterable[str | os.PathLike[str]],
     *,
     on_poll: Callable[[str], None] = lambda _: None,
     poll_every: float = _POLL,
     bounds: Callable[[], Bounds] = lambda: ANYWHERE,
 ) -> AsyncGenerator[frozenset[str], None]:
-    """The manifests that changed, appeared or went, each time that any did. It never ends by itself.
+    """Yield the manifests that changed, appeared or vanished, each time that any did. It never ends by itself.
 
-    Links that lead out of the bounds are watched, and nothing behind them.
-    `on_poll` hears why, when the kernel does not watch for us and the files are looked at every so often instead.
+    Links that lead out of the bounds are watched, and nothing behind them. `on_poll` is called with the reason when the
+    kernel does not watch for us and the files are polled instead.
     """
     roots = [os.path.abspath(path) for path in paths]
-    seen = await asyncio.to_thread(_look, roots, bounds())
-    refused = False
+    snapshot = await asyncio.to_thread(_take_snapshot, roots, bounds())
+    polling = False
     while True:
         try:
-            async with contextlib.aclosing(_told(seen.folders, poll_every if refused else None)) as telling:
-                async for told in telling:
-                    now = await asyncio.to_thread(_look, roots, bounds())
-                    changed, moved, seen = now.changed(seen, told), now.folders != seen.folders, now
+            async with contextlib.aclosing(_kernel_events(snapshot.folders, poll_every if polling else None)) as events:
+                async for paths in events:
+                    now = await asyncio.to_thread(_take_snapshot, roots, bounds())
+                    changed, moved, snapshot = now.changed(snapshot, paths), now.folders != snapshot.folders, now
                     if changed:
                         yield changed
                     if moved:
                         break
         except (OSError, RuntimeError, ValueError) as error:  # the last for names that are no UTF-8
             if not isinstance(error, FileNotFoundError):  # a folder that went since we looked is not a refusal
-                refused = True
+                polling = True
                 on_poll(str(error))
             await asyncio.sleep(_STEP_MS / 1000)
 
 
-async def _told(folders: set[str], poll_every: float | None) -> AsyncGenerator[set[str], None]:
-    """The paths that the kernel names. Empty sets mean that it is time to look, named or not."""
+async def _kernel_events(folders: set[str], poll_every: float | None) -> AsyncGenerator[set[str], None]:
+    """Yield the paths that the kernel names. An empty set means that it is time to look, named or not."""
     if poll_every is not None:
         while True:
             await asyncio.sleep(poll_every)
@@ -108,23 +108,23 @@ async def _told(folders: set[str], poll_every: float | None) -> AsyncGenerator[s
                 yield {path for _, path in events}
 
 
-def marks(paths: Iterable[str | os.PathLike[str]], bounds: Bounds) -> dict[str, Mark]:
-    """What tells the manifests from what they will be when they were changed."""
-    return _look([os.path.abspath(path) for path in paths], bounds).marks
+def stamps(paths: Iterable[str | os.PathLike[str]], bounds: Bounds) -> dict[str, FileStamp]:
+    """Return a stamp for each manifest, which differs once the file was changed."""
+    return _take_snapshot([os.path.abspath(path) for path in paths], bounds).stamps
 
 
-def _look(roots: list[str], bounds: Bounds = ANYWHERE) -> _Seen:
-    seen = _Seen()
+def _take_snapshot(roots: list[str], bounds: Bounds = ANYWHERE) -> _Snapshot:
+    snapshot = _Snapshot()
     for root in roots:
-        _follow(root, seen)
+        _follow(root, snapshot)
         if os.path.isdir(root):
-            _walk(root, seen, frozenset(), bounds)
+            _walk(root, snapshot, frozenset(), bounds)
         else:
-            _mark(root, seen)
-    return seen
+            _stamp(root, snapshot)
+    return snapshot
 
 
-def _walk(folder: str, seen: _Seen, above: frozenset[tuple[int, int]], bounds: Bounds) -> None:
+def _walk(folder: str, snapshot: _Snapshot, above: frozenset[tuple[int, int]], bounds: Bounds) -> None:
     try:
         status = os.stat(folder)
         entries = sorted(os.listdir(folder))
@@ -133,57 +133,57 @@ def _walk(folder: str, seen: _Seen, above: frozenset[tuple[int, int]], bounds: B
     identity = (status.st_dev, status.st_ino)
     if identity in above:
         return
-    seen.folders.add(folder)
+    snapshot.folders.add(folder)
     for entry in entries:
         path = os.path.join(folder, entry)
         if entry.startswith("."):
             continue
         if os.path.islink(path):
             if not bounds.hold(path):
-                _mark_link(path, seen)
+                _stamp_link(path, snapshot)
                 continue
-            _follow(path, seen)
+            _follow(path, snapshot)
         if os.path.isdir(path):
-            _walk(path, seen, above | {identity}, bounds)
+            _walk(path, snapshot, above | {identity}, bounds)
         elif entry.lower().endswith(SUFFIXES) or entry in FILES:
-            _mark(path, seen)
+            _stamp(path, snapshot)
 
 
-def _mark(path: str, seen: _Seen) -> None:
+def _stamp(path: str, snapshot: _Snapshot) -> None:
     try:
         status = os.stat(path)
     except OSError:
         return
     if not stat.S_ISDIR(status.st_mode):  # a pipe is a finding, which comes and goes with it
-        seen.names[path] = path
-        seen.names[os.path.realpath(path)] = path
-        seen.marks[path] = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        snapshot.names[path] = path
+        snapshot.names[os.path.realpath(path)] = path
+        snapshot.stamps[path] = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-def _mark_link(path: str, seen: _Seen) -> None:
-    """Notices a link that is not followed: it comes and goes as a finding does."""
+def _stamp_link(path: str, snapshot: _Snapshot) -> None:
+    """Watch a link that is not followed: it comes and goes as a finding does."""
     with contextlib.suppress(OSError):
         status = os.lstat(path)
-        seen.names[path] = path
-        seen.marks[path] = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        snapshot.names[path] = path
+        snapshot.stamps[path] = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-def _follow(path: str, seen: _Seen) -> None:
-    """Watches where each link on the way to a path is, and where the way ends: any of them may be put elsewhere."""
+def _follow(path: str, snapshot: _Snapshot) -> None:
+    """Watch the folder of each link on the way to a path, and of its end: any of them may be replaced."""
     for _ in range(_MOST_LINKS):
-        seen.folders.add(_nearest(os.path.dirname(path)))
+        snapshot.folders.add(_nearest(os.path.dirname(path)))
         link = path
         while link != os.path.dirname(link) and not os.path.islink(link):
             link = os.path.dirname(link)
         if not os.path.islink(link):
             return
         above = os.path.dirname(link)
-        seen.folders.add(above)
+        snapshot.folders.add(above)
         path = os.path.normpath(os.path.join(above, os.readlink(link), os.path.relpath(path, link)))
 
 
 def _nearest(folder: str) -> str:
-    """The folder, or the first above it that exists."""
+    """Return the folder, or the first above it that exists."""
     while not os.path.isdir(folder):
         folder = os.path.dirname(folder)
     return folder

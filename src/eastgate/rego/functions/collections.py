@@ -1,4 +1,4 @@
-"""Arrays, sets, objects, and types."""
+"""Built-in functions of arrays, sets, objects, and types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_COMPARED: Final = 100_000
 
 
 def walked(path: Items, value: Value) -> Iterator[Value]:
-    """Every value inside a value, itself first, each with its path: `[path, value]`."""
+    """Yield every value inside a value, itself first, each with its path: `[path, value]`."""
     yield (path, value)
     match value:
         case tuple():
@@ -32,91 +32,80 @@ def walked(path: Items, value: Value) -> Iterator[Value]:
 
 @function("internal.member_2", "any", "any", result="boolean")
 def member(item: Value, values: Value) -> Value:
-    """`item in values`."""
     match values:
         case Set():
             return item in values
         case tuple():
-            return any(compare(item, one) == 0 for one in values)
+            return any(compare(item, other) == 0 for other in values)
         case Object():
-            return any(compare(item, one) == 0 for _, one in values.items())
+            return any(compare(item, other) == 0 for _, other in values.items())
     return False
 
 
 @function("all", "array|set", result="boolean")
 def all_(values: Items | Set) -> Value:
-    """Whether all are true."""
     return all(value is True for value in values)
 
 
 @function("any", "array|set", result="boolean")
 def any_(values: Items | Set) -> Value:
-    """Whether one is true."""
     return any(value is True for value in values)
 
 
 @function("array.concat", "array", "array", result="array")
 def array_concat(first: Items, second: Items) -> Value:
-    """One array after the other."""
     return first + second
 
 
 @function("array.reverse", "array", result="array")
 def array_reverse(values: Items) -> Value:
-    """From the end to the start."""
     return values[::-1]
 
 
 @function("array.slice", "array", "number", "number", result="array")
 def array_slice(values: Items, start: int | Decimal, stop: int | Decimal) -> Value:
-    """From a place up to another."""
     return values[max(integer(start), 0) : max(integer(stop), 0)]
 
 
 @function("and", "set", "set", result="set")
 def and_(left: Set, right: Set) -> Value:
-    """`&`."""
     return Set(item for item in left if item in right)
 
 
 @function("or", "set", "set", result="set")
 def or_(left: Set, right: Set) -> Value:
-    """`|`."""
     return Set((*left, *right))
 
 
 @function("set_diff", "set", "set", result="set")
 def set_diff(left: Set, right: Set) -> Value:
-    """What the left set has and the right has not."""
     return Set(item for item in left if item not in right)
 
 
 def _sets(values: Set) -> list[Set]:
-    found = [item for item in values if isinstance(item, Set)]
-    if len(found) != len(values):
+    sets = [item for item in values if isinstance(item, Set)]
+    if len(sets) != len(values):
         raise Failed
-    return found
+    return sets
 
 
 @function("union", "set", result="set")
 def union(values: Set) -> Value:
-    """All items of several sets."""
-    return Set(item for one in _sets(values) for item in one)
+    return Set(item for items in _sets(values) for item in items)
 
 
 @function("intersection", "set", result="set")
 def intersection(values: Set) -> Value:
-    """The items that several sets share."""
     sets = _sets(values)
-    return Set(item for item in sets[0] if all(item in one for one in sets)) if sets else Set(())
+    return Set(item for item in sets[0] if all(item in items for items in sets)) if sets else Set(())
 
 
 @function("object.get", "object", "any", "any")
 def object_get(value: Object, key: Value, default: Value) -> Value:
-    """The value of a key, or of a path of keys; else the default."""
+    """Return the value of a key, or of a path of keys; else the default."""
     if not isinstance(key, tuple):
-        found = value.get(key)
-        return default if found is None else found[0]
+        entry = value.get(key)
+        return default if entry is None else entry[0]
     here: Value = value
     for part in key:
         step = _step(here, part)
@@ -139,7 +128,6 @@ def _step(value: Value, key: Value) -> tuple[Value] | None:
 
 @function("object.keys", "object", result="set")
 def object_keys(value: Object) -> Value:
-    """All keys."""
     return Set(key for key, _ in value.items())
 
 
@@ -149,32 +137,30 @@ def _keys(keys: Items | Set | Object) -> Set:
 
 @function("object.remove", "object", "array|set|object", result="object")
 def object_remove(value: Object, keys: Items | Set | Object) -> Value:
-    """Without these keys."""
     gone = _keys(keys)
     return Object((key, item) for key, item in value.items() if key not in gone)
 
 
 @function("object.filter", "object", "array|set|object", result="object")
 def object_filter(value: Object, keys: Items | Set | Object) -> Value:
-    """With these keys only."""
     kept = _keys(keys)
     return Object((key, item) for key, item in value.items() if key in kept)
 
 
 @function("object.union", "object", "object", result="object")
 def object_union(left: Object, right: Object) -> Object:
-    """Both, all the way down; where both have a value that is no object, the right one's."""
-    found = list(left.items())
+    """Merge both, all the way down; where both have a value that is no object, the right one wins."""
+    pairs = list(left.items())
     for key, item in right.items():
-        known = left.get(key)
-        both = isinstance(item, Object) and known is not None and isinstance(known[0], Object)
-        found.append((key, object_union(known[0], item) if both else item))  # type: ignore[index]
-    return Object(found)
+        entry = left.get(key)
+        both = isinstance(item, Object) and entry is not None and isinstance(entry[0], Object)
+        pairs.append((key, object_union(entry[0], item) if both else item))  # type: ignore[index]
+    return Object(pairs)
 
 
 @function("object.union_n", "array", result="object")
 def object_union_n(values: Items) -> Value:
-    """All of them, the last first."""
+    """Merge all of them; of equal keys the last wins."""
     objects = [value for value in values if isinstance(value, Object)]
     if len(objects) != len(values):
         raise Failed
@@ -183,7 +169,7 @@ def object_union_n(values: Items) -> Value:
 
 @function("object.subset", "object|set|array", "object|set|array", result="boolean")
 def object_subset(whole: Value, part: Value) -> Value:
-    """Whether all of the second is in the first; of an array, in one piece."""
+    """Return whether all of the second is in the first; of an array, in one piece."""
     match whole, part:
         case Object(), Object():
             return _object_has(whole, part)
@@ -203,40 +189,39 @@ def object_subset(whole: Value, part: Value) -> Value:
 
 def _object_has(whole: Object, part: Object) -> bool:
     for key, item in part.items():
-        known = whole.get(key)
-        if known is None:
+        entry = whole.get(key)
+        if entry is None:
             return False
-        match known[0], item:
+        match entry[0], item:
             case Object(), Object():
-                if not _object_has(known[0], item):
+                if not _object_has(entry[0], item):
                     return False
             case (Set(), Set()) | (tuple(), tuple()) | (tuple(), Set()):
-                if not object_subset(known[0], item):
+                if not object_subset(entry[0], item):
                     return False
             case _:
-                if compare(known[0], item):
+                if compare(entry[0], item):
                     return False
     return True
 
 
 @function("graph.reachable", "object", "array|set", result="set")
 def graph_reachable(graph: Object, initial: Items | Set) -> Value:
-    """All keys that edges lead to from the first ones."""
-    left, found = list(initial), dict[object, Value]()
+    """Return all keys that edges lead to from the first ones."""
+    left, reached = list(initial), dict[object, Value]()
     while left:
         key = left.pop()
         edges = graph.get(key)
-        if edges is None or identity(key) in found:
+        if edges is None or identity(key) in reached:
             continue
-        found[identity(key)] = key
+        reached[identity(key)] = key
         if isinstance(edges[0], tuple | Set):
             left += edges[0]
-    return Set(found.values())
+    return Set(reached.values())
 
 
 @function("type_name", "any", result="string")
 def type_name(value: Value) -> Value:
-    """The name of its type."""
     return type_of(value)
 
 
@@ -257,11 +242,9 @@ _declare_tests()
 
 @function("cast_array", "array|set", result="array")
 def cast_array(values: Items | Set) -> Value:
-    """As an array."""
     return tuple(values)
 
 
 @function("cast_set", "array|set", result="set")
 def cast_set(values: Items | Set) -> Value:
-    """As a set."""
     return Set(values)

@@ -1,4 +1,4 @@
-"""Base64, hexadecimal, queries, JSON, tokens, digests."""
+"""Built-in functions of base64, hexadecimal, queries, JSON, tokens, digests."""
 
 from __future__ import annotations
 
@@ -45,19 +45,18 @@ def _decoded_url(text: str) -> bytes:
 
 @function("base64.encode", "string", result="string")
 def base64_encode(text: str) -> Value:
-    """With padding."""
+    """Encode with padding."""
     return base64.b64encode(text.encode()).decode()
 
 
 @function("base64.decode", "string", result="string")
 def base64_decode(text: str) -> Value:
-    """The padding must be there."""
+    """Decode; the padding must be there."""
     return _as_text(_decoded(text))
 
 
 @function("base64.is_valid", "any", result="boolean")
 def base64_is_valid(text: Value) -> Value:
-    """Whether it can be decoded."""
     if not isinstance(text, str):
         return False
     try:
@@ -69,31 +68,27 @@ def base64_is_valid(text: Value) -> Value:
 
 @function("base64url.encode", "string", result="string")
 def base64url_encode(text: str) -> Value:
-    """With the alphabet of URLs."""
     return base64.urlsafe_b64encode(text.encode()).decode()
 
 
 @function("base64url.encode_no_pad", "string", result="string")
 def base64url_encode_no_pad(text: str) -> Value:
-    """The same, without padding."""
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 @function("base64url.decode", "string", result="string")
 def base64url_decode(text: str) -> Value:
-    """With padding or without."""
+    """Decode, with padding or without."""
     return _as_text(_decoded_url(text))
 
 
 @function("hex.encode", "string", result="string")
 def hex_encode(text: str) -> Value:
-    """Two digits a byte."""
     return text.encode().hex()
 
 
 @function("hex.decode", "string", result="string")
 def hex_decode(text: str) -> Value:
-    """The other way."""
     try:
         return _as_text(binascii.unhexlify(text))
     except (binascii.Error, ValueError):
@@ -102,13 +97,11 @@ def hex_decode(text: str) -> Value:
 
 @function("urlquery.encode", "string", result="string")
 def urlquery_encode(text: str) -> Value:
-    """A value of a query."""
     return quote_plus(text, safe="")
 
 
 @function("urlquery.decode", "string", result="string")
 def urlquery_decode(text: str) -> Value:
-    """The other way."""
     if _BAD_PERCENT.search(text):
         raise Failed
     return _as_text(unquote_to_bytes(text.replace("+", " ")))
@@ -116,31 +109,27 @@ def urlquery_decode(text: str) -> Value:
 
 @function("urlquery.encode_object", "object", result="string")
 def urlquery_encode_object(value: Object) -> Value:
-    """A query."""
     pairs: list[str] = []
     for key, item in value.items():
         several = tuple(item) if isinstance(item, tuple | Set) else (item,)
-        if not isinstance(key, str) or not all(isinstance(one, str) for one in several):
+        if not isinstance(key, str) or not all(isinstance(value, str) for value in several):
             raise Failed
-        pairs += [f"{quote_plus(key, safe='')}={quote_plus(str(one), safe='')}" for one in several]
+        pairs += [f"{quote_plus(key, safe='')}={quote_plus(str(value), safe='')}" for value in several]
     return "&".join(pairs)
 
 
 @function("json.marshal", "any", result="string")
 def json_marshal(value: Value) -> Value:
-    """As JSON."""
     return marshalled(value)
 
 
 @function("json.unmarshal", "string")
 def json_unmarshal(text: str) -> Value:
-    """What a JSON text means."""
     return _read(text)
 
 
 @function("json.is_valid", "any", result="boolean")
 def json_is_valid(text: Value) -> Value:
-    """Whether it is JSON."""
     if not isinstance(text, str):
         return False
     try:
@@ -180,7 +169,7 @@ def _value(data: object) -> Value:
 
 @function("io.jwt.decode", "string", result="array")
 def jwt_decode(token: str) -> Value:
-    """Header, payload and signature of a token, which nobody verifies."""
+    """Return header, payload and signature of a token, unverified."""
     parts = token.split(".")
     if len(parts) != 3:
         raise Failed
@@ -221,5 +210,4 @@ _declare_digests()
 
 @function("crypto.hmac.equal", "string", "string", result="boolean")
 def hmac_equal(left: str, right: str) -> Value:
-    """Whether two digests are the same."""
     return hmac.compare_digest(left.encode(), right.encode())

@@ -1,4 +1,4 @@
-"""Numbers, and what is counted and summed up."""
+"""Built-in functions of numbers, and aggregates."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ Number = int | Decimal
 
 @function("plus", "number", "number", result="number")
 def plus(left: Number, right: Number) -> Value:
-    """`+`."""
     return _exact(left + right) if isinstance(left, int) and isinstance(right, int) else _rounded(left, "+", right)
 
 
 @function("minus", "number|set", "number|set")
 def minus(left: Number | Set, right: Number | Set) -> Value:
-    """`-`, of numbers and of sets."""
+    """Subtract numbers, or sets."""
     if isinstance(left, Set) and isinstance(right, Set):
         return Set(item for item in left if item not in right)
     if isinstance(left, Set) or isinstance(right, Set):
@@ -36,13 +35,11 @@ def minus(left: Number | Set, right: Number | Set) -> Value:
 
 @function("mul", "number", "number", result="number")
 def mul(left: Number, right: Number) -> Value:
-    """`*`."""
     return _exact(left * right) if isinstance(left, int) and isinstance(right, int) else _rounded(left, "*", right)
 
 
 @function("div", "number", "number", result="number")
 def div(left: Number, right: Number) -> Value:
-    """`/`."""
     if right == 0:
         raise Failed
     return _rounded(left, "/", right)
@@ -50,7 +47,7 @@ def div(left: Number, right: Number) -> Value:
 
 @function("rem", "number", "number", result="number")
 def rem(left: Number, right: Number) -> Value:
-    """`%`, with the sign of the left side."""
+    """Return the remainder, with the sign of the left side."""
     if right == 0 or not isinstance(left, int) or not isinstance(right, int):
         raise Failed
     _exact(left)
@@ -65,16 +62,16 @@ def _exact(value: int) -> int:
 
 
 def _rounded(left: Number, operator: str, right: Number) -> Value:
-    """As OPA counts: with 64 bits, and the fewest digits that mean the result."""
-    one, other = (_in_bits(Fraction(side)) for side in (left, right))
-    if max(abs(one), abs(other)) >= _EXACT:
+    """Round as OPA does: with 64 bits, and the fewest digits that mean the result."""
+    first, second = (_in_bits(Fraction(side)) for side in (left, right))
+    if max(abs(first), abs(second)) >= _EXACT:
         raise Bounded("it counts with numbers that are too large")
-    exact = {"+": one + other, "-": one - other, "*": one * other}.get(operator)
-    return _shortest(_in_bits(one / other if exact is None else exact))
+    exact = {"+": first + second, "-": first - second, "*": first * second}.get(operator)
+    return _shortest(_in_bits(first / second if exact is None else exact))
 
 
 def _in_bits(value: Fraction) -> Fraction:
-    """The nearest number with a mantissa of 64 bits; of two the even one."""
+    """Return the nearest number with a mantissa of 64 bits; of two the even one."""
     if value == 0:
         return value
     exponent = abs(value.numerator).bit_length() - value.denominator.bit_length() - _BITS
@@ -109,12 +106,11 @@ def _decimal(value: Fraction, digits: int) -> Decimal:
 
 @function("abs", "number", result="number")
 def abs_(value: Number) -> Value:
-    """Without its sign."""
     return number(magnitude(value))
 
 
 def _plain(value: Number) -> Number:
-    """The number, which OPA rounds as everybody does: between -1 and 0 it does not."""
+    """Return the number, unless OPA rounds it in an unusual way: between -1 and 0."""
     if magnitude(value) >= _EXACT or -1 < value < 0:
         raise Bounded("it rounds a number that OPA rounds in its own way")
     return value
@@ -122,19 +118,17 @@ def _plain(value: Number) -> Number:
 
 @function("ceil", "number", result="number")
 def ceil(value: Number) -> Value:
-    """The next integer above."""
     return math.ceil(_plain(value))
 
 
 @function("floor", "number", result="number")
 def floor(value: Number) -> Value:
-    """The next integer below."""
     return math.floor(_plain(value))
 
 
 @function("round", "number", result="number")
 def round_(value: Number) -> Value:
-    """The nearest integer; halves away from 0."""
+    """Return the nearest integer; halves away from 0."""
     if magnitude(value) >= _EXACT:
         raise Bounded("it counts with numbers that are too large")
     nearest = math.floor(abs(Fraction(value)) + Fraction(1, 2))
@@ -143,7 +137,7 @@ def round_(value: Number) -> Value:
 
 @function("numbers.range", "number", "number", result="array")
 def numbers_range(first: Number, last: Number) -> Value:
-    """All integers from one to the other."""
+    """Return all integers between two, in either direction."""
     start, end = integer(first), integer(last)
     if abs(end - start) >= MAX_ITEMS:
         raise Bounded("it makes a collection that is too large")
@@ -160,59 +154,51 @@ def _integers(*values: Number) -> tuple[int, ...]:
 
 @function("bits.and", "number", "number", result="number")
 def bits_and(left: Number, right: Number) -> Value:
-    """Bits that both have."""
-    one, other = _integers(left, right)
-    return one & other
+    first, second = _integers(left, right)
+    return first & second
 
 
 @function("bits.or", "number", "number", result="number")
 def bits_or(left: Number, right: Number) -> Value:
-    """Bits that either has."""
-    one, other = _integers(left, right)
-    return one | other
+    first, second = _integers(left, right)
+    return first | second
 
 
 @function("bits.xor", "number", "number", result="number")
 def bits_xor(left: Number, right: Number) -> Value:
-    """Bits that one of them has."""
-    one, other = _integers(left, right)
-    return one ^ other
+    first, second = _integers(left, right)
+    return first ^ second
 
 
 @function("bits.negate", "number", result="number")
 def bits_negate(value: Number) -> Value:
-    """The other bits."""
     return ~_integers(value)[0]
 
 
 @function("count", "string|array|object|set", result="number")
 def count(value: str | tuple[Value, ...] | Object | Set) -> Value:
-    """How many characters, items or keys."""
     return len(value)
 
 
 def _numbers(values: tuple[Value, ...] | Set) -> list[Number]:
-    found = [value for value in values if isinstance(value, int | Decimal) and not isinstance(value, bool)]
-    if len(found) != len(values):
+    numbers = [value for value in values if isinstance(value, int | Decimal) and not isinstance(value, bool)]
+    if len(numbers) != len(values):
         raise Failed
-    return found
+    return numbers
 
 
 @function("sum", "array|set", result="number")
 def sum_(values: tuple[Value, ...] | Set) -> Value:
-    """All numbers, added."""
     return reduce(plus, _numbers(values), 0)
 
 
 @function("product", "array|set", result="number")
 def product(values: tuple[Value, ...] | Set) -> Value:
-    """All numbers, multiplied."""
     return reduce(mul, _numbers(values), 1)
 
 
 @function("max", "array|set")
 def max_(values: tuple[Value, ...] | Set) -> Value:
-    """The last in order."""
     if not len(values):
         raise Failed
     return in_order(values)[-1]
@@ -220,7 +206,6 @@ def max_(values: tuple[Value, ...] | Set) -> Value:
 
 @function("min", "array|set")
 def min_(values: tuple[Value, ...] | Set) -> Value:
-    """The first in order."""
     if not len(values):
         raise Failed
     if len(values) > 1 and None in tuple(values):
@@ -230,41 +215,34 @@ def min_(values: tuple[Value, ...] | Set) -> Value:
 
 @function("sort", "array|set", result="array")
 def sort(values: tuple[Value, ...] | Set) -> Value:
-    """All in order."""
     return tuple(in_order(values))
 
 
 @function("equal", "any", "any", result="boolean")
 def equal(left: Value, right: Value) -> Value:
-    """`==`."""
     return compare(left, right) == 0
 
 
 @function("neq", "any", "any", result="boolean")
 def neq(left: Value, right: Value) -> Value:
-    """`!=`."""
     return compare(left, right) != 0
 
 
 @function("lt", "any", "any", result="boolean")
 def lt(left: Value, right: Value) -> Value:
-    """`<`."""
     return compare(left, right) < 0
 
 
 @function("lte", "any", "any", result="boolean")
 def lte(left: Value, right: Value) -> Value:
-    """`<=`."""
     return compare(left, right) <= 0
 
 
 @function("gt", "any", "any", result="boolean")
 def gt(left: Value, right: Value) -> Value:
-    """`>`."""
     return compare(left, right) > 0
 
 
 @function("gte", "any", "any", result="boolean")
 def gte(left: Value, right: Value) -> Value:
-    """`>=`."""
     return compare(left, right) >= 0

@@ -1,4 +1,4 @@
-"""Times, durations, networks, versions."""
+"""Built-in functions of times, durations, networks, versions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from eastgate.rego.values import Value
 
 Number = int | Decimal
 Network = IPv4Network | IPv6Network
-Address = IPv4Address | IPv6Address
+IpAddress = IPv4Address | IPv6Address
 
 _SECOND: Final = 10**9
 _LIMIT: Final = 2**63
@@ -40,20 +40,20 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @function("time.parse_rfc3339_ns", "string", result="number")
 def parse_rfc3339_ns(text: str) -> Value:
-    """Nanoseconds since 1970."""
-    found = _RFC3339.fullmatch(text)
-    if found is None:
+    """Return nanoseconds since 1970."""
+    match = _RFC3339.fullmatch(text)
+    if match is None:
         raise Failed
     try:
-        moment = datetime(*(int(found[at]) for at in range(1, 7)), tzinfo=UTC)  # type: ignore[misc,arg-type]
+        moment = datetime(*(int(match[at]) for at in range(1, 7)), tzinfo=UTC)  # type: ignore[misc,arg-type]
     except ValueError:
         raise Failed from None
     offset = 0
-    if found[8]:
-        if int(found[9]) > 23 or int(found[10]) > 59:
+    if match[8]:
+        if int(match[9]) > 23 or int(match[10]) > 59:
             raise Failed
-        offset = (int(found[9]) * 60 + int(found[10])) * 60 * (-1 if found[8] == "-" else 1)
-    fraction = int((found[7] or "0")[:9].ljust(9, "0"))
+        offset = (int(match[9]) * 60 + int(match[10])) * 60 * (-1 if match[8] == "-" else 1)
+    fraction = int((match[7] or "0")[:9].ljust(9, "0"))
     passed = moment - _EPOCH
     return _in_range((passed.days * 86400 + passed.seconds - offset) * _SECOND + fraction)
 
@@ -66,7 +66,7 @@ def _in_range(nanoseconds: int) -> int:
 
 @function("time.parse_duration_ns", "string", result="number")
 def parse_duration_ns(text: str) -> Value:
-    """The nanoseconds of `1h30m`."""
+    """Return the nanoseconds of a text like `1h30m`."""
     if text in ("0", "+0", "-0"):
         return 0
     if not _DURATION.fullmatch(text):
@@ -78,7 +78,7 @@ def parse_duration_ns(text: str) -> Value:
 
 
 def _moment(value: Number | tuple[Value, ...]) -> datetime:
-    """The second of a time: nanoseconds, or these with the name of a zone."""
+    """Return the second of a time: nanoseconds, or these with the name of a zone."""
     zone: Value = ""
     nanoseconds: Value = value
     if isinstance(value, tuple):
@@ -99,28 +99,28 @@ def _moment(value: Number | tuple[Value, ...]) -> datetime:
 
 @function("time.date", "number|array", result="array")
 def time_date(value: Number | tuple[Value, ...]) -> Value:
-    """Year, month, day."""
+    """Return year, month, day."""
     moment = _moment(value)
     return moment.year, moment.month, moment.day
 
 
 @function("time.clock", "number|array", result="array")
 def time_clock(value: Number | tuple[Value, ...]) -> Value:
-    """Hour, minute, second."""
+    """Return hour, minute, second."""
     moment = _moment(value)
     return moment.hour, moment.minute, moment.second
 
 
 @function("time.weekday", "number|array", result="string")
 def time_weekday(value: Number | tuple[Value, ...]) -> Value:
-    """The name of the day, in English."""
+    """Return the English name of the day."""
     names = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
     return names[_moment(value).weekday()]
 
 
 @function("time.add_date", "number", "number", "number", "number", result="number")
 def add_date(nanoseconds: Number, years: Number, months: Number, days: Number) -> Value:
-    """Years, months and days later: the 31st of a short month is in the next."""
+    """Add years, months and days: the 31st of a short month is in the next."""
     if not (isinstance(years, int) and isinstance(months, int) and isinstance(days, int)):
         raise Failed
     if max(abs(years), abs(months), abs(days)) > 100_000 or not isinstance(nanoseconds, int):
@@ -144,49 +144,48 @@ def _network(text: str) -> Network:
     if not slash or not bits.isascii() or not bits.isdigit() or "%" in text:
         raise Failed
     try:
-        found = ip_network(f"{address}/{bits}", strict=False)
+        network = ip_network(f"{address}/{bits}", strict=False)
     except ValueError:
         raise Failed from None
-    if isinstance(found, IPv6Network) and found.network_address.ipv4_mapped is not None:
+    if isinstance(network, IPv6Network) and network.network_address.ipv4_mapped is not None:
         raise Bounded("it has an IPv4 network that is written as IPv6")
-    return found
+    return network
 
 
-def _address(text: str) -> Address | None:
+def _address(text: str) -> IpAddress | None:
     if "%" in text:
         return None
     try:
-        found = ip_address(text)
+        address = ip_address(text)
     except ValueError:
         return None
-    return (found.ipv4_mapped or found) if isinstance(found, IPv6Address) else found
+    return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
 
-def _covers(network: Network, address: Address) -> bool:
+def _covers(network: Network, address: IpAddress) -> bool:
     return network.version == address.version and address in network
 
 
 @function("net.cidr_contains", "string", "string", result="boolean")
 def cidr_contains(network: str, other: str) -> Value:
-    """Whether an address or a network is inside a network."""
-    found = _network(network)
+    """Return whether an address or a network is inside a network."""
+    outer = _network(network)
     address = _address(other)
     if address is not None:
-        return _covers(found, address)
+        return _covers(outer, address)
     inner = _network(other)
-    return _covers(found, inner.network_address) and _covers(found, inner.broadcast_address)
+    return _covers(outer, inner.network_address) and _covers(outer, inner.broadcast_address)
 
 
 @function("net.cidr_intersects", "string", "string", result="boolean")
-def cidr_intersects(one: str, other: str) -> Value:
-    """Whether two networks have an address in common."""
-    first, second = _network(one), _network(other)
+def cidr_intersects(left: str, right: str) -> Value:
+    """Return whether two networks have an address in common."""
+    first, second = _network(left), _network(right)
     return _covers(first, second.network_address) or _covers(second, first.network_address)
 
 
 @function("net.cidr_is_valid", "any", result="boolean")
 def cidr_is_valid(text: Value) -> Value:
-    """Whether it is a network."""
     if not isinstance(text, str):
         return False
     try:
@@ -201,27 +200,26 @@ def cidr_is_valid(text: Value) -> Value:
 
 @function("semver.is_valid", "any", result="boolean")
 def semver_is_valid(text: Value) -> Value:
-    """Whether it is a semantic version."""
     return isinstance(text, str) and _VERSION.fullmatch(text) is not None
 
 
 @function("semver.compare", "string", "string", result="number")
 def semver_compare(left: str, right: str) -> Value:
-    """-1, 0 or 1."""
-    one, other = _VERSION.fullmatch(left), _VERSION.fullmatch(right)
-    if one is None or other is None:
+    """Return -1, 0 or 1."""
+    first, second = _VERSION.fullmatch(left), _VERSION.fullmatch(right)
+    if first is None or second is None:
         raise Failed
     for at in (1, 2, 3):
-        if int(one[at]) != int(other[at]):
-            return -1 if int(one[at]) < int(other[at]) else 1
-    return _compare_prereleases(one[4], other[4])
+        if int(first[at]) != int(second[at]):
+            return -1 if int(first[at]) < int(second[at]) else 1
+    return _compare_prereleases(first[4], second[4])
 
 
 def _compare_prereleases(left: str | None, right: str | None) -> int:
     if left is None or right is None:
         return (left is None) - (right is None)
-    one, other = left.split("."), right.split(".")
-    for mine, theirs in zip(one, other, strict=False):
+    first, second = left.split("."), right.split(".")
+    for mine, theirs in zip(first, second, strict=False):
         if mine == theirs:
             continue
         numbers = mine.isdigit(), theirs.isdigit()
@@ -230,4 +228,4 @@ def _compare_prereleases(left: str | None, right: str | None) -> int:
         if any(numbers):
             return -1 if numbers[0] else 1
         return -1 if mine < theirs else 1
-    return (len(one) > len(other)) - (len(one) < len(other))
+    return (len(first) > len(second)) - (len(first) < len(second))

@@ -1,4 +1,4 @@
-"""How a built-in function is declared: its name, the types of its arguments, the type of what it gives."""
+"""Declares built-in functions: the name, the types of its arguments, and the type of its result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Failed(Exception):  # noqa: N818 - the call gives nothing, as in OPA
 
 
 class Bounded(Exception):  # noqa: N818 - there is no answer
-    """The function would take too much, or is not known to give what OPA gives. The message repeats no value."""
+    """The function would take too much, or may differ from OPA's. The message repeats no value."""
 
 
 class Function(NamedTuple):
@@ -35,19 +35,19 @@ REGISTERED: Final[dict[str, Function]] = {}
 
 def function(name: str, *accepts: str, result: str | None = None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Declare a function. Types are written `string`, `array|set`, or `any`; other values make it err."""
-    types = tuple(None if one == "any" else frozenset(one.split("|")) for one in accepts)
+    types = tuple(None if type_names == "any" else frozenset(type_names.split("|")) for type_names in accepts)
 
     def register(call: Callable[..., Any]) -> Callable[..., Any]:
         def checked(*values: Value) -> Value:
             for value, possible in zip(values, types, strict=True):
                 if possible is not None and type_of(value) not in possible:
                     raise Failed
-            found: Value = call(*values)
-            if isinstance(found, str) and len(found) > MAX_TEXT:
+            result: Value = call(*values)
+            if isinstance(result, str) and len(result) > MAX_TEXT:
                 raise Bounded("it makes a text that is too long")
-            if isinstance(found, tuple | Set | Object) and len(found) > MAX_ITEMS:
+            if isinstance(result, tuple | Set | Object) and len(result) > MAX_ITEMS:
                 raise Bounded("it makes a collection that is too large")
-            return found
+            return result
 
         REGISTERED[name] = Function(types, result, checked)
         return call
@@ -56,14 +56,14 @@ def function(name: str, *accepts: str, result: str | None = None) -> Callable[[C
 
 
 def integer(value: int | Decimal) -> int:
-    """An integer of 64 bits; other numbers make a function err that asks for one."""
+    """Return an integer of 64 bits; other numbers make a function err that asks for one."""
     if not isinstance(value, int) or abs(value) >= 2**63:
         raise Failed
     return value
 
 
 def type_of(value: Value) -> str:
-    """The name of a value's type."""
+    """Return the name of a value's type."""
     match value:
         case None:
             return "null"

@@ -1,4 +1,4 @@
-"""Texts: cutting, joining, looking for parts; numbers and templates; patterns."""
+"""Built-in functions of texts: cutting, joining, searching; numbers and templates; patterns."""
 
 from __future__ import annotations
 
@@ -24,19 +24,21 @@ _BASES: Final = {2: "b", 8: "o", 10: "d", 16: "x"}
 
 @function("lower", "string", result="string")
 def lower(text: str) -> Value:
-    """In small letters, one character for one."""
-    return "".join("i" if one == "\u0130" else small if len(small := one.lower()) == 1 else one for one in text)
+    """Convert to lower case, one character for one."""
+    return "".join(
+        "i" if character == "\u0130" else small if len(small := character.lower()) == 1 else character
+        for character in text
+    )
 
 
 @function("upper", "string", result="string")
 def upper(text: str) -> Value:
-    """In capitals, one character for one."""
-    return "".join(large if len(large := one.upper()) == 1 else one for one in text)
+    """Convert to upper case, one character for one."""
+    return "".join(large if len(large := character.upper()) == 1 else character for character in text)
 
 
 @function("concat", "string", "array|set", result="string")
 def concat(between: str, parts: Items | Set) -> Value:
-    """All parts, with a text between them."""
     texts = [part for part in parts if isinstance(part, str)]
     if len(texts) != len(parts):
         raise Failed
@@ -45,60 +47,53 @@ def concat(between: str, parts: Items | Set) -> Value:
 
 @function("contains", "string", "string", result="boolean")
 def contains(text: str, part: str) -> Value:
-    """Whether the part is in the text."""
     return part in text
 
 
 @function("startswith", "string", "string", result="boolean")
 def startswith(text: str, part: str) -> Value:
-    """Whether the text begins so."""
     return text.startswith(part)
 
 
 @function("endswith", "string", "string", result="boolean")
 def endswith(text: str, part: str) -> Value:
-    """Whether the text ends so."""
     return text.endswith(part)
 
 
 def _texts(value: str | Items | Set) -> tuple[str, ...]:
     if isinstance(value, str):
         return (value,)
-    found = tuple(item for item in value if isinstance(item, str))
-    if len(found) != len(value):
+    texts = tuple(item for item in value if isinstance(item, str))
+    if len(texts) != len(value):
         raise Failed
-    return found
+    return texts
 
 
 @function("strings.any_prefix_match", "string|array|set", "string|array|set", result="boolean")
 def any_prefix_match(texts: str | Items | Set, starts: str | Items | Set) -> Value:
-    """Whether a text begins with one of these."""
-    found = _texts(starts)
-    return any(text.startswith(found) for text in _texts(texts))
+    prefixes = _texts(starts)
+    return any(text.startswith(prefixes) for text in _texts(texts))
 
 
 @function("strings.any_suffix_match", "string|array|set", "string|array|set", result="boolean")
 def any_suffix_match(texts: str | Items | Set, ends: str | Items | Set) -> Value:
-    """Whether a text ends with one of these."""
-    found = _texts(ends)
-    return any(text.endswith(found) for text in _texts(texts))
+    suffixes = _texts(ends)
+    return any(text.endswith(suffixes) for text in _texts(texts))
 
 
 @function("strings.count", "string", "string", result="number")
 def strings_count(text: str, part: str) -> Value:
-    """How often the part is in the text."""
     return text.count(part)
 
 
 @function("strings.reverse", "string", result="string")
 def strings_reverse(text: str) -> Value:
-    """From the end to the start."""
     return text[::-1]
 
 
 @function("indexof", "string", "string", result="number")
 def indexof(text: str, part: str) -> Value:
-    """Where the part begins; -1 where it is not there."""
+    """Return the index of the part; -1 where it is not there."""
     if not part:
         raise Failed
     return text.find(part)
@@ -106,7 +101,7 @@ def indexof(text: str, part: str) -> Value:
 
 @function("indexof_n", "string", "string", result="array")
 def indexof_n(text: str, part: str) -> Value:
-    """Where the part begins, each time."""
+    """Return the index of each occurrence of the part."""
     if not part:
         raise Failed
     return tuple(at for at in range(len(text)) if text.startswith(part, at))
@@ -114,7 +109,7 @@ def indexof_n(text: str, part: str) -> Value:
 
 @function("substring", "string", "number", "number", result="string")
 def substring(text: str, start: Number, length: Number) -> Value:
-    """So many characters from a place on; all of them where the length is negative."""
+    """Return so many characters from an offset on; all of them where the length is negative."""
     first, most = integer(start), integer(length)
     if first < 0:
         raise Failed
@@ -123,7 +118,6 @@ def substring(text: str, start: Number, length: Number) -> Value:
 
 @function("replace", "string", "string", "string", result="string")
 def replace(text: str, old: str, new: str) -> Value:
-    """The text with another in place of a part."""
     if (text.count(old) + 1) * len(new) > MAX_TEXT:
         raise Bounded("it makes a text that is too long")
     return text.replace(old, new)
@@ -131,49 +125,42 @@ def replace(text: str, old: str, new: str) -> Value:
 
 @function("split", "string", "string", result="array")
 def split(text: str, between: str) -> Value:
-    """The parts."""
     return tuple(text.split(between)) if between else tuple(text)
 
 
 @function("trim", "string", "string", result="string")
 def trim(text: str, characters: str) -> Value:
-    """Without these characters at both ends."""
     return text.strip(characters) if characters else text
 
 
 @function("trim_left", "string", "string", result="string")
 def trim_left(text: str, characters: str) -> Value:
-    """Without these characters at the start."""
     return text.lstrip(characters) if characters else text
 
 
 @function("trim_right", "string", "string", result="string")
 def trim_right(text: str, characters: str) -> Value:
-    """Without these characters at the end."""
     return text.rstrip(characters) if characters else text
 
 
 @function("trim_prefix", "string", "string", result="string")
 def trim_prefix(text: str, start: str) -> Value:
-    """Without this start."""
     return text.removeprefix(start)
 
 
 @function("trim_suffix", "string", "string", result="string")
 def trim_suffix(text: str, end: str) -> Value:
-    """Without this end."""
     return text.removesuffix(end)
 
 
 @function("trim_space", "string", result="string")
 def trim_space(text: str) -> Value:
-    """Without white space at both ends."""
     return text.strip(_SPACES)
 
 
 @function("to_number", "null|boolean|number|string", result="number")
 def to_number(value: bool | Number | str | None) -> Value:
-    """The number that a text writes, 1 for true, 0 for false and null."""
+    """Return the number that a text writes, 1 for true, 0 for false and null."""
     if not isinstance(value, str):
         return int(bool(value)) if value is None or isinstance(value, bool) else value
     if _JSON_NUMBER.fullmatch(value):
@@ -194,7 +181,7 @@ def to_number(value: bool | Number | str | None) -> Value:
 
 @function("format_int", "number", "number", result="string")
 def format_int(value: Number, base: Number) -> Value:
-    """The digits of an integer, in base 2, 8, 10 or 16."""
+    """Return the digits of an integer, in base 2, 8, 10 or 16."""
     kind = _BASES.get(base) if isinstance(base, int) else None
     if kind is None:
         raise Failed
@@ -208,15 +195,15 @@ _VERB: Final = re.compile(
 
 @function("sprintf", "string", "array", result="string")
 def sprintf(template: str, values: Items) -> Value:
-    """A template filled in. What Go writes for a verb and a value that do not fit is no answer."""
+    """Fill in a template. Where Go would report a verb and a value that do not fit, there is no answer."""
     left = list(values)
 
-    def filled(found: re.Match[str]) -> str:
-        if found[0] == "%%":
+    def filled(match: re.Match[str]) -> str:
+        if match[0] == "%%":
             return "%"
-        if found["flags"] or found["width"] or not left:
+        if match["flags"] or match["width"] or not left:
             raise Bounded("it has a template that is not supported")
-        return _filled(found["verb"], found["digits"] if found["dot"] else None, left.pop(0))
+        return _filled(match["verb"], match["digits"] if match["dot"] else None, left.pop(0))
 
     text = _VERB.sub(filled, template)
     if left:
@@ -247,19 +234,18 @@ def _filled(verb: str | None, digits: str | None, value: Value) -> str:
 
 
 def _is_plain(value: Number) -> bool:
-    """Whether Go writes the number without an exponent."""
+    """Return whether Go writes the number without an exponent."""
     return value == 0 or Decimal("1e-4") <= magnitude(value) < Decimal("1e21")
 
 
 @function("trace", "string", result="boolean")
 def trace(text: str) -> Value:  # noqa: ARG001 - nobody listens
-    """True."""
     return True
 
 
 @function("strings.replace_n", "object", "string", result="string")
 def replace_n(patterns: Object, text: str) -> Value:
-    """Several parts at once: at each place the first that fits, in the order of the parts."""
+    """Replace several parts at once: at each position the first that fits, in the order of the parts."""
     pairs = [(old, new) for old, new in patterns.items() if isinstance(old, str) and isinstance(new, str)]
     if len(pairs) != len(patterns):
         raise Failed
@@ -277,32 +263,31 @@ def replace_n(patterns: Object, text: str) -> Value:
 
 
 @lru_cache(maxsize=256)
-def _pattern(written: str) -> Any:
+def _pattern(pattern: str) -> Any:
     import re2
 
-    if _ANY_BYTE.search(written):
+    if _ANY_BYTE.search(pattern):
         raise Bounded("it has a pattern for single bytes")  # which Go does not know
     options = re2.Options()
     options.log_errors = False
     options.max_mem = 8 << 20
     try:
-        return re2.compile(written, options)
+        return re2.compile(pattern, options)
     except re2.error:
         return None
 
 
-def _compiled(written: str, text: str) -> Any:
-    found = _pattern(written)
-    if found is None:
+def _compiled(pattern: str, text: str) -> Any:
+    compiled = _pattern(pattern)
+    if compiled is None:
         raise Failed
-    if "\\B" in written and not text.isascii():
+    if "\\B" in pattern and not text.isascii():
         raise Bounded("it has a pattern that looks inside characters")
-    return found
+    return compiled
 
 
 @function("regex.match", "string", "string", result="boolean")
 def regex_match(pattern: str, text: str) -> Value:
-    """Whether the pattern is found in the text."""
     return _compiled(pattern, text).search(text) is not None
 
 
@@ -311,50 +296,48 @@ function("re_match", "string", "string", result="boolean")(regex_match)
 
 @function("regex.is_valid", "any", result="boolean")
 def regex_is_valid(pattern: Value) -> Value:
-    """Whether it is a pattern."""
     return isinstance(pattern, str) and _pattern(pattern) is not None
 
 
 def _matches(pattern: str, text: str) -> Iterator[Any]:
-    """All matches, as Go finds them: an empty one right after another is none."""
+    """Yield all matches, as Go finds them: an empty one right after another is none."""
     end = -1
-    for found in _compiled(pattern, text).finditer(text):
-        if found.start() == found.end() == end:
+    for match in _compiled(pattern, text).finditer(text):
+        if match.start() == match.end() == end:
             continue
-        end = found.end()
-        yield found
+        end = match.end()
+        yield match
 
 
 def _first(pattern: str, text: str, most: Number) -> list[Any]:
     limit = integer(most)
-    found = list(_matches(pattern, text))
-    return found if limit < 0 else found[:limit]
+    matches = list(_matches(pattern, text))
+    return matches if limit < 0 else matches[:limit]
 
 
 @function("regex.find_n", "string", "string", "number", result="array")
 def regex_find_n(pattern: str, text: str, most: Number) -> Value:
-    """The first matches."""
-    return tuple(found[0] for found in _first(pattern, text, most))
+    return tuple(match[0] for match in _first(pattern, text, most))
 
 
 @function("regex.find_all_string_submatch_n", "string", "string", "number", result="array")
 def regex_find_all(pattern: str, text: str, most: Number) -> Value:
-    """The first matches, each with its groups."""
-    return tuple(tuple(one or "" for one in (found[0], *found.groups())) for found in _first(pattern, text, most))
+    """Return the first matches, each with its groups."""
+    return tuple(tuple(group or "" for group in (match[0], *match.groups())) for match in _first(pattern, text, most))
 
 
 @function("regex.split", "string", "string", result="array")
 def regex_split(pattern: str, text: str) -> Value:
-    """What is between matches."""
+    """Return what is between matches."""
     if not text:
         _compiled(pattern, text)
         return ("",) if pattern else ()
     parts, start, end = list[Value](), 0, 0
-    for found in _matches(pattern, text):
-        end = found.start()
-        if found.end() != 0:
+    for match in _matches(pattern, text):
+        end = match.start()
+        if match.end() != 0:
             parts.append(text[start:end])
-        start = found.end()
+        start = match.end()
     if end != len(text):
         parts.append(text[start:])
     return tuple(parts)
@@ -362,16 +345,16 @@ def regex_split(pattern: str, text: str) -> Value:
 
 @function("glob.match", "string", "null|array", "string", result="boolean")
 def glob_match(pattern: str, delimiters: Items | None, text: str) -> Value:
-    """Whether a glob fits: `*` and `?` stop at delimiters, `**` does not. Without any, a dot is one."""
+    """Return whether a glob fits: `*` and `?` stop at delimiters, `**` does not. The default delimiter is a dot."""
     signs = () if delimiters is None else delimiters or (".",)
     if not all(isinstance(sign, str) and len(sign) == 1 for sign in signs):
         raise Failed
     if "?" in pattern and (not text or not text.isascii()):
         raise Bounded("it has a glob that is not supported")
-    found = _pattern(_from_glob(pattern, "".join(map(str, signs))))
-    if found is None:
+    compiled = _pattern(_from_glob(pattern, "".join(map(str, signs))))
+    if compiled is None:
         raise Bounded("it has a glob that is not supported")
-    return found.search(text) is not None
+    return compiled.search(text) is not None
 
 
 @lru_cache(maxsize=256)

@@ -39,7 +39,7 @@ class AccountOf:
     namespace: str
 
     def __str__(self) -> str:
-        return f"spiffe://{self.domain}/ns/{self.namespace}/sa/*"
+        return service_account_id(self.domain, self.namespace, "*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class OtherAccount:
     domain: str
 
     def __str__(self) -> str:
-        return f"spiffe://{self.domain}/ns/*/sa/*"
+        return service_account_id(self.domain, "*", "*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -212,7 +212,7 @@ class Flow:
         def cases() -> Iterator[tuple[Predicate, Node]]:
             for case in self.layer.cases:
                 when = self._settled(case.when, caller, True)
-                if case.forgiving:
+                if case.synthetic:
                     yield when, chosen(case.chain)
                 else:
                     yield assume(when, asks, held=False), chosen(case.chain)

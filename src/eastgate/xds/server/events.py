@@ -1,4 +1,4 @@
-"""What happens between the control plane and its proxies, for whoever wants to follow it."""
+"""The events between the control plane and its proxies."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TypeAlias
 
 from eastgate.xds.server.status import Rejection
 
-__all__ = ["Acked", "Connected", "Disconnected", "Event", "Events", "Listener", "Rejected"]
+__all__ = ["Acked", "Connected", "Disconnected", "Events", "OnServerEvent", "ResourceRejected", "ServerEvent"]
 
 _LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """A proxy has proved who it is."""
+    """A proxy has authenticated."""
 
     node: str
 
@@ -30,7 +30,7 @@ class Disconnected:
 
 @dataclass(frozen=True, slots=True)
 class Acked:
-    """A proxy has accepted a response. `versions` has None for what the proxy does not have any more."""
+    """A proxy has accepted a response. `versions` has None for removed resources."""
 
     node: str
     type_url: str
@@ -38,8 +38,8 @@ class Acked:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
-    """A proxy has rejected a resource, and was found to reject it by itself."""
+class ResourceRejected:
+    """A proxy has rejected a resource, sent by itself."""
 
     node: str
     type_url: str
@@ -47,23 +47,22 @@ class Rejected:
     rejection: Rejection
 
 
-Event: TypeAlias = Connected | Disconnected | Acked | Rejected
-Listener: TypeAlias = Callable[[Event], None]
+ServerEvent: TypeAlias = Connected | Disconnected | Acked | ResourceRejected
+OnServerEvent: TypeAlias = Callable[[ServerEvent], None]
 
 
 class Events:
-    """Those who listen. One that fails keeps nobody else from hearing."""
+    """The listeners. One that fails does not keep the others from being called."""
 
     def __init__(self) -> None:
-        self._listeners: list[Listener] = []
+        self._listeners: list[OnServerEvent] = []
 
-    def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call this with every event, until the function that this returns is called."""
+    def listen(self, listener: OnServerEvent) -> Callable[[], None]:
+        """Call `listener` with every event, until the function that this returns is called."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def emit(self, event: Event) -> None:
-        """Tell everybody."""
+    def emit(self, event: ServerEvent) -> None:
         for listener in tuple(self._listeners):
             try:
                 listener(event)

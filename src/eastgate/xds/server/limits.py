@@ -1,4 +1,4 @@
-"""How much the control plane takes from its clients, and how long it waits for them."""
+"""The limits of what the control plane accepts from its clients, and how long it waits for them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Limits:
     """Sizes are in bytes, times in seconds."""
 
     streams: int = 4096
-    first_message: float = 5.0  # by then a stream must have said whose it is
+    first_message: float = 5.0  # by then a stream must have named its node
     message: int = 4 * _MEGABYTE  # received
     response: int = 3 * _MEGABYTE  # sent; a single resource may be larger
     subscriptions: int = 20_000  # names per stream, of all types

@@ -1,10 +1,10 @@
-"""What the control plane counts, for Prometheus. In a registry of its own, so that two servers do not mix."""
+"""The metrics of the control plane, in a registry of their own, so that two servers do not mix."""
 
 from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from eastgate.xds.server.resources import short
+from eastgate.xds.server.resources import short_type
 from eastgate.xds.server.status import Rejection
 
 __all__ = ["Metrics"]
@@ -13,7 +13,7 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 
 
 
 class Metrics:
-    """The counters, and what moves them."""
+    """The metrics of one server."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry if registry is not None else CollectorRegistry()
@@ -36,27 +36,24 @@ class Metrics:
         return Counter(f"eastgate_xds_{name}", text, labels, registry=self.registry)
 
     def sent(self, type_url: str, size: int) -> None:
-        """A response of this many bytes is on its way."""
-        self._responses.labels(short(type_url)).inc()
-        self._bytes.labels(short(type_url)).inc(size)
+        """Count a response of this many bytes."""
+        self._responses.labels(short_type(type_url)).inc()
+        self._bytes.labels(short_type(type_url)).inc(size)
 
     def acked(self, type_url: str) -> None:
-        """A response was accepted."""
-        self._acks.labels(short(type_url)).inc()
+        self._acks.labels(short_type(type_url)).inc()
 
     def nacked(self, type_url: str) -> None:
-        """A response was rejected."""
-        self._nacks.labels(short(type_url)).inc()
+        self._nacks.labels(short_type(type_url)).inc()
 
     def rejected(self, type_url: str, rejection: Rejection) -> None:
-        """A resource was rejected: counted for each policy at fault, or for none."""
+        """Count a rejected resource, for each policy at fault, or for none."""
         for policy in rejection.policies or ("",):
-            self._rejections.labels(short(type_url), policy).inc()
+            self._rejections.labels(short_type(type_url), policy).inc()
 
     def took(self, type_url: str, seconds: float) -> None:
-        """A change was acknowledged after so long."""
-        self._seconds.labels(short(type_url)).observe(seconds)
+        """Observe the time from a change to its acknowledgement."""
+        self._seconds.labels(short_type(type_url)).observe(seconds)
 
     def refused(self, reason: str) -> None:
-        """A stream was refused."""
         self._refused.labels(reason).inc()

@@ -1,7 +1,7 @@
-"""What the control plane serves: one named piece of Envoy's configuration, as bytes, with the policies behind it.
+"""The resources that the control plane serves: named pieces of Envoy's configuration, with the policies behind them.
 
-The bytes are opaque here. Whoever builds them knows what they mean; this package only knows whether they changed,
-which is what their version tells.
+The bytes are opaque here. Whoever builds them knows what they mean; this package only knows whether they changed, by
+their version.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ __all__ = [
     "CLUSTER",
     "ENDPOINTS",
     "EXTENSION",
-    "HEARD_ONCE",
     "LISTENER",
     "ORDER",
     "ROUTE",
     "SECRET",
-    "Key",
+    "VALIDATED_ONCE",
     "Resource",
-    "short",
+    "ResourceKey",
+    "short_type",
 ]
 
 _PREFIX: Final = "type.googleapis.com/"
@@ -37,16 +37,16 @@ EXTENSION: Final = _PREFIX + "envoy.config.core.v3.TypedExtensionConfig"
 ORDER: Final = (CLUSTER, ENDPOINTS, SECRET, LISTENER, ROUTE, EXTENSION)
 
 # What Envoy was once sent of these it does not look at again, so that it accepts what it has rejected a moment before.
-HEARD_ONCE: Final = frozenset({SECRET, EXTENSION})
+VALIDATED_ONCE: Final = frozenset({SECRET, EXTENSION})
 
-Key: TypeAlias = tuple[str, str]  # the type's URL and the name
+ResourceKey: TypeAlias = tuple[str, str]  # the type's URL and the name
 
 _VERSION_BYTES: Final = 16  # long enough that nobody finds two policies that hash to the same version
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Resource:
-    """One resource. `policies` names the policies whose text shaped it."""
+    """A resource. `policies` names the policies that it was built from."""
 
     type_url: str
     name: str
@@ -58,16 +58,16 @@ class Resource:
         object.__setattr__(self, "version", blake2b(self.body, digest_size=_VERSION_BYTES).hexdigest())
 
     @property
-    def key(self) -> Key:
-        """Its type and name, which together are unique for a proxy."""
+    def key(self) -> ResourceKey:
+        """Return its type and name, which together are unique for a proxy."""
         return self.type_url, self.name
 
     @property
     def size(self) -> int:
-        """How many bytes its body has."""
+        """Return the number of bytes of its body."""
         return len(self.body)
 
 
-def short(type_url: str) -> str:
-    """The last word of a type's URL, for people and for metrics."""
+def short_type(type_url: str) -> str:
+    """Return the last word of a type's URL, for people and for metrics."""
     return type_url.rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""The control plane's server: lets proxies in, gives each its own resources, and keeps account of what they run."""
+"""The control plane's server: admits proxies, serves each its own resources, and records what they run."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any, Final
 import grpc
 from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryRequest
 
-from eastgate.xds.server.events import Acked, Connected, Disconnected, Events, Listener, Rejected
+from eastgate.xds.server.events import Acked, Connected, Disconnected, Events, OnServerEvent, ResourceRejected
 from eastgate.xds.server.limits import Limits
 from eastgate.xds.server.metrics import Metrics
-from eastgate.xds.server.session import Context, Session
+from eastgate.xds.server.session import Context, ProxySession
 from eastgate.xds.server.settling import Settling
 from eastgate.xds.server.status import Ledger, ProxyStatus
 from eastgate.xds.server.store import Store
-from eastgate.xds.server.streams import Answer, Stream
+from eastgate.xds.server.streams import Acknowledgement, Stream
 from eastgate.xds.server.tokens import Tokens
 
 __all__ = ["AdsServer"]
@@ -42,18 +42,18 @@ class AdsServer:
         self._limits = limits or Limits()
         self._events = Events()
         self._settling = Settling(self._is_settled)
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, ProxySession] = {}
         self._ledgers: dict[str, Ledger] = {}
         self._open = 0  # streams, whether they have said whose they are or not
         self._server: grpc.aio.Server | None = None
         self._unwatch_tokens: Callable[[], None] | None = None
 
     async def start(self, address: str, credentials: grpc.ServerCredentials | None = None) -> int:
-        """Listen on `unix:PATH` or `HOST:PORT`; returns the port.
+        """Listen on `unix:PATH` or `HOST:PORT`; return the port.
 
         Raises ValueError where tokens would go over a network in clear.
         """
-        if credentials is None and not _stays_here(address):
+        if credentials is None and not _is_local(address):
             raise ValueError(f"{address} may be reached from elsewhere, so it needs credentials: tokens are secrets")
         server = grpc.aio.server(options=self._options())
         server.add_generic_rpc_handlers((self._handlers(),))
@@ -64,11 +64,11 @@ class AdsServer:
         )
         await server.start()
         self._server = server
-        self._unwatch_tokens = self.tokens.on_revoke(self._revoked)
+        self._unwatch_tokens = self.tokens.on_revoke(self._on_revoked)
         return port
 
     async def stop(self, grace: float = 1.0) -> None:
-        """End all streams and stop listening. Proxies go on with what they have."""
+        """End all streams and stop listening. Proxies keep what they have."""
         for session in tuple(self._sessions.values()):
             session.end(grpc.StatusCode.UNAVAILABLE, "the control plane stops")
         if self._unwatch_tokens is not None:
@@ -78,30 +78,32 @@ class AdsServer:
             server, self._server = self._server, None
             await server.stop(grace)
 
-    async def settled(self, node: str | None = None, timeout: float | None = 10.0) -> None:
+    async def wait_settled(self, node: str | None = None, timeout: float | None = 10.0) -> None:
         """Wait until everything in the store was accepted or rejected. Raises TimeoutError.
 
         For one node that includes waiting for its proxy; without a node it is about those that are connected now.
-        What no proxy has asked for, such as the extensions of a listener that was rejected, is not waited for.
+        Resources that no proxy has asked for, such as the extensions of a rejected listener, are not waited for.
         """
         await self._settling.wait(node, timeout)
 
     def status(self, node: str) -> ProxyStatus | None:
-        """What is known of one proxy, or None where it was never connected."""
+        """Return the status of one proxy, or None where it was never connected."""
         ledger = self._ledgers.get(node)
         return ledger.snapshot(self.store, self._is_settled(node)) if ledger is not None else None
 
     def proxies(self) -> tuple[ProxyStatus, ...]:
-        """What is known of each proxy, in the order of their names."""
+        """Return the status of each proxy, in the order of their names."""
         return tuple(status for node in sorted(self._ledgers) if (status := self.status(node)) is not None)
 
-    def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call this with every event, until the function that this returns is called."""
+    def listen(self, listener: OnServerEvent) -> Callable[[], None]:
+        """Call `listener` with every event, until the function that this returns is called."""
         return self._events.listen(listener)
 
     def _is_settled(self, node: str | None) -> bool:
         if node is None:
-            return all(one.stream.settled for one in self._sessions.values() if self.store.knows(one.node))
+            return all(
+                session.stream.settled for session in self._sessions.values() if self.store.has_node(session.node)
+            )
         session = self._sessions.get(node)
         return session is not None and session.stream.settled
 
@@ -134,16 +136,16 @@ class AdsServer:
             await self._refuse(context, grpc.StatusCode.RESOURCE_EXHAUSTED, "too many streams")
         self._open += 1
         try:
-            first = await self._admitted(context)
+            first = await self._authenticate(context)
             end = await self._run(first, context)
         finally:
             self._open -= 1
         if end is not None:
             await context.abort(*end)
 
-    async def _admitted(self, context: Context) -> Any:
-        """The first request, of a proxy that has proved who it is. Others do not come back from here."""
-        token = _token(context)
+    async def _authenticate(self, context: Context) -> Any:
+        """Return the first request of a proxy that has authenticated. Refuse all others."""
+        token = _bearer_token(context)
         if not self.tokens.issued(token):  # who has none does not even get to wait
             await self._refuse(context, grpc.StatusCode.UNAUTHENTICATED, "a bearer token is needed")
         try:
@@ -162,14 +164,14 @@ class AdsServer:
 
     async def _run(self, first: Any, context: Context) -> tuple[grpc.StatusCode, str] | None:
         session = self._connect(first.node.id, context)
-        unwatch = self.store.watch(session.node, session.changed)
+        unwatch = self.store.watch(session.node, session.notify_changed)
         try:
             return await session.run(first)
         finally:
             unwatch()
             self._disconnect(session)
 
-    def _connect(self, node: str, context: Context) -> Session:
+    def _connect(self, node: str, context: Context) -> ProxySession:
         older = self._sessions.get(node)
         if older is not None:
             older.end(grpc.StatusCode.ABORTED, "a newer stream of this node has taken over")
@@ -177,64 +179,73 @@ class AdsServer:
         ledger = self._ledgers.setdefault(node, Ledger(node))
         ledger.connected_since = datetime.now(UTC)
         stream = Stream(node, self.store, ledger, self._limits)
-        session = Session(stream, context, answered=self._answered, sent=self.metrics.sent, quiet=self._settling.look)
+        session = ProxySession(
+            stream,
+            context,
+            on_acknowledged=self._on_acknowledged,
+            on_sent=self.metrics.sent,
+            on_idle=self._settling.wake_settled,
+        )
         self._sessions[node] = session
         self.metrics.connected.set(len(self._sessions))
         self._events.emit(Connected(node))
         return session
 
-    def _disconnect(self, session: Session) -> None:
-        """Forget a session, once. One that was taken over has no part any more in what its node has."""
+    def _disconnect(self, session: ProxySession) -> None:
+        """Forget a session, once. One that was superseded must not touch the state of its node any more."""
         if self._sessions.get(session.node) is not session:
             return
         del self._sessions[session.node]
         session.stream.close()
         if (ledger := self._ledgers.get(session.node)) is not None:
-            ledger.closed()
+            ledger.on_disconnected()
         self.metrics.connected.set(len(self._sessions))
         self._events.emit(Disconnected(session.node))
-        self._settling.look()
+        self._settling.wake_settled()
 
-    def _revoked(self, node: str) -> None:
+    def _on_revoked(self, node: str) -> None:
         if (session := self._sessions.get(node)) is not None:
             session.end(grpc.StatusCode.UNAUTHENTICATED, "the token was revoked")
             self._disconnect(session)
         self._ledgers.pop(node, None)
 
-    def _answered(self, session: Session, answer: Answer) -> None:
-        node, type_url = session.node, answer.type_url
-        if answer.nack:
+    def _on_acknowledged(self, session: ProxySession, acknowledgement: Acknowledgement) -> None:
+        node, type_url = session.node, acknowledgement.type_url
+        if acknowledgement.nack:
             self.metrics.nacked(type_url)
         else:
             self.metrics.acked(type_url)
-            versions = tuple((name, one.version if one is not None else None) for name, one in answer.accepted)
-            self._observe(session, answer)
+            versions = tuple(
+                (name, resource.version if resource is not None else None)
+                for name, resource in acknowledgement.accepted
+            )
+            self._observe_latency(session, acknowledgement)
             self._events.emit(Acked(node, type_url, versions))
-        for name, rejection in answer.rejected:
+        for name, rejection in acknowledgement.rejected:
             self.metrics.rejected(type_url, rejection)
-            self._events.emit(Rejected(node, type_url, name, rejection))
+            self._events.emit(ResourceRejected(node, type_url, name, rejection))
 
-    def _observe(self, session: Session, answer: Answer) -> None:
-        """How long changes took that came while this proxy was connected."""
-        wanted = self.store.of_type(session.node, answer.type_url)
-        for name, resource in answer.accepted:
-            changed_at = self.store.changed_at(session.node, (answer.type_url, name))
+    def _observe_latency(self, session: ProxySession, acknowledgement: Acknowledgement) -> None:
+        """Observe how long changes took that came while this proxy was connected."""
+        wanted = self.store.of_type(session.node, acknowledgement.type_url)
+        for name, resource in acknowledgement.accepted:
+            changed_at = self.store.changed_at(session.node, (acknowledgement.type_url, name))
             current = wanted.get(name)
             if resource is None or current is None or changed_at is None or changed_at < session.stream.opened_at:
                 continue
             if current.version == resource.version:
-                self.metrics.took(answer.type_url, time.monotonic() - changed_at)
+                self.metrics.took(acknowledgement.type_url, time.monotonic() - changed_at)
 
 
-def _token(context: Context) -> str:
+def _bearer_token(context: Context) -> str:
     for name, value in context.invocation_metadata() or ():
         if name == "authorization" and isinstance(value, str) and value[: len(_BEARER)].lower() == _BEARER:
             return value[len(_BEARER) :]
     return ""
 
 
-def _stays_here(address: str) -> bool:
-    """Whether an address is of this machine only."""
+def _is_local(address: str) -> bool:
+    """Return whether an address is of this machine only."""
     if address.startswith(("unix:", "unix-abstract:")):
         return True
     host = address.rpartition(":")[0].strip("[]")

@@ -1,6 +1,6 @@
-"""One gRPC stream of a proxy that has proved who it is: reads, and writes when there is something to say.
+"""A gRPC stream of a proxy that has authenticated: reads, and writes when there is something to send.
 
-A session ends when the proxy goes, when it misbehaves, or when it is told to. It has at most one response in hand, so a
+A session ends when the proxy disconnects, misbehaves, or is disconnected. It has at most one response in hand, so a
 proxy that does not read costs no more than that.
 """
 
@@ -12,51 +12,50 @@ from typing import Any, TypeAlias
 
 import grpc
 
-from eastgate.xds.server.streams import Answer, ProtocolError, Stream, encode
+from eastgate.xds.server.streams import Acknowledgement, ProtocolError, Stream, encode
 
-__all__ = ["Context", "End", "Session"]
+__all__ = ["Context", "End", "ProxySession"]
 
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, bytes]"
 End: TypeAlias = tuple[grpc.StatusCode, str]
 
 
-class Session:
-    """The two halves of one stream. `answered`, `sent` and `quiet` are told of what happens."""
+class ProxySession:
+    """The two halves of one stream. `on_acknowledged`, `on_sent` and `on_idle` are called as it happens."""
 
     def __init__(
         self,
         stream: Stream,
         context: Context,
         *,
-        answered: Callable[[Session, Answer], None],
-        sent: Callable[[str, int], None],
-        quiet: Callable[[], None],
+        on_acknowledged: Callable[[ProxySession, Acknowledgement], None],
+        on_sent: Callable[[str, int], None],
+        on_idle: Callable[[], None],
     ) -> None:
         self.stream = stream
         self._context = context
-        self._answered = answered
-        self._sent = sent
-        self._quiet = quiet
+        self._on_acknowledged = on_acknowledged
+        self._on_sent = on_sent
+        self._on_idle = on_idle
         self._wake = asyncio.Event()
         self._end: asyncio.Future[End] = asyncio.get_running_loop().create_future()
 
     @property
     def node(self) -> str:
-        """Whose stream this is."""
         return self.stream.node
 
-    def changed(self, types: Iterable[str]) -> None:
-        """The store has changed for this node."""
-        self.stream.changed(types)
+    def notify_changed(self, types: Iterable[str]) -> None:
+        """Send what has changed for this node in the store."""
+        self.stream.notify_changed(types)
         self._wake.set()
 
     def end(self, code: grpc.StatusCode, details: str) -> None:
-        """Let this stream end with this status."""
+        """End this stream with this status."""
         if not self._end.done():
             self._end.set_result((code, details))
 
     async def run(self, first: Any) -> End | None:
-        """Serve until the end, and tell why it ended, if it is not the proxy that ended it."""
+        """Serve until the end; return its status, or None where the proxy ended it."""
         halves = [asyncio.create_task(self._read(first)), asyncio.create_task(self._write())]
         waited: list[asyncio.Future[Any]] = [*halves, self._end]
         try:
@@ -74,9 +73,9 @@ class Session:
         request = first
         try:
             while request is not grpc.aio.EOF:
-                answer = self.stream.receive(request)
-                if answer is not None:
-                    self._answered(self, answer)
+                acknowledgement = self.stream.receive(request)
+                if acknowledgement is not None:
+                    self._on_acknowledged(self, acknowledgement)
                 self._wake.set()
                 request = await self._context.read()
         except ProtocolError as error:
@@ -88,6 +87,6 @@ class Session:
             self._wake.clear()
             while (response := self.stream.next_response()) is not None:
                 encoded = encode(response)
-                self._sent(response.type_url, len(encoded))
+                self._on_sent(response.type_url, len(encoded))
                 await self._context.write(encoded)
-            self._quiet()
+            self._on_idle()

@@ -1,4 +1,4 @@
-"""Waiting until proxies have answered for everything. Nothing here polls: whoever waits is woken by the last answer."""
+"""Waits until proxies have acknowledged everything. Nothing polls: the last acknowledgement wakes those who wait."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["Settling"]
 
 
 class Settling:
-    """Those who wait. `is_settled` tells for a node, or for all of them with None."""
+    """The waiting tasks. `is_settled` is asked for a node, or for all of them with None."""
 
     def __init__(self, is_settled: Callable[[str | None], bool]) -> None:
         self._is_settled = is_settled
@@ -27,8 +27,8 @@ class Settling:
         finally:
             self._waiting.pop(future, None)
 
-    def look(self) -> None:
-        """Something was answered, or somebody has gone: wake those who need not wait any more."""
+    def wake_settled(self) -> None:
+        """Wake those who need not wait any more, after an acknowledgement or a disconnect."""
         if not self._waiting:
             return
         settled = {node: self._is_settled(node) for node in set(self._waiting.values())}

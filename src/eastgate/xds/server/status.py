@@ -1,10 +1,10 @@
-"""What a proxy runs, as far as it can be known: what it accepted, what it rejected, and which policies are at fault.
+"""Records what a proxy runs, as far as it can be known: what it accepted and rejected, and the policies at fault.
 
-Seen with Envoy 1.40, and the reason for `Ledger.doubt`: a rejected response may still have been applied in part.
-Of two listeners of which Envoy cannot build one, the other is applied; where one does not even validate, neither is;
-removals in the same response are applied or not likewise. Of two extension configs, those are applied that Envoy came
-to before the bad one. Yet after a reconnect Envoy claims for all of them the version from before. So after a rejection
-no claim about that response's resources is believed until they were accepted in a response of their own.
+Seen with Envoy 1.40, and the reason for `Ledger.doubt`: a rejected response may still have been applied in part. Of two
+listeners of which Envoy cannot build one, the other is applied; where one does not even validate, neither is; removals
+in the same response are applied or not likewise. Of two extension configs, those are applied that Envoy came to before
+the bad one. Yet after a reconnect Envoy claims for all of them the version from before. So after a rejection no claim
+about that response's resources is believed until they were accepted in a response of their own.
 
 And the reason for `confirmed`: a secret or an extension config that Envoy has rejected is accepted, and still not
 applied, when it is sent a second time, also under another version and on another stream. So these are sent one by one,
@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from eastgate.xds.server.resources import CLUSTER, HEARD_ONCE, LISTENER, Key, Resource
+from eastgate.xds.server.resources import CLUSTER, LISTENER, VALIDATED_ONCE, Resource, ResourceKey
 from eastgate.xds.server.store import Store
 
-__all__ = ["ABSENT", "UNSURE", "Ledger", "ProxyStatus", "Rejection", "ResourceState", "ResourceStatus", "suspects"]
+__all__ = ["ABSENT", "UNSURE", "Ledger", "ProxyStatus", "Rejection", "ResourceState", "ResourceStatus", "find_suspects"]
 
 ABSENT: Final = ""  # the version of what does not exist
 UNSURE: Final = "?"  # the version of what may have been applied or not
@@ -39,7 +39,7 @@ _NAMING: Final = {
 
 
 class ResourceState(enum.StrEnum):
-    """Where a resource stands with a proxy."""
+    """The state of a resource at a proxy."""
 
     ACCEPTED = "accepted"
     REJECTED = "rejected"
@@ -48,7 +48,7 @@ class ResourceState(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A version that a proxy would not have. For a removal, the version is `ABSENT`."""
+    """A version that a proxy has rejected. For a removal, the version is `ABSENT`."""
 
     version: str
     message: str
@@ -58,7 +58,7 @@ class Rejection:
 
 @dataclass(frozen=True, slots=True)
 class ResourceStatus:
-    """One resource of one proxy: what it is to have, what it accepted last, and what it rejected since."""
+    """One resource of one proxy: the wanted version, the one it accepted last, and what it rejected since."""
 
     type_url: str
     name: str
@@ -69,7 +69,7 @@ class ResourceStatus:
 
     @property
     def state(self) -> ResourceState:
-        """Accepted, rejected or waiting, as to the version that is wanted now."""
+        """Return whether the version that is wanted now was accepted, was rejected or is waiting."""
         wanted = self.wanted or ABSENT
         if self.rejection is not None and self.rejection.version == wanted:
             return ResourceState.REJECTED
@@ -87,8 +87,8 @@ class ProxyStatus:
 
     @property
     def rejected(self) -> tuple[ResourceStatus, ...]:
-        """The resources whose wanted version this proxy would not have."""
-        return tuple(one for one in self.resources if one.state is ResourceState.REJECTED)
+        """Return the resources whose wanted version this proxy has rejected."""
+        return tuple(status for status in self.resources if status.state is ResourceState.REJECTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,131 +99,132 @@ class _Accepted:
 
 
 class Ledger:
-    """What is known of one proxy. It outlives the proxy's streams."""
+    """The record of one proxy. It outlives the proxy's streams."""
 
     def __init__(self, node: str) -> None:
         self.node = node
         self.connected_since: datetime | None = None
-        self.rejections: dict[Key, Rejection] = {}
-        self._accepted: dict[Key, _Accepted] = {}
-        self._unsure: dict[Key, str] = {}  # and the version that, if the proxy claims it, was applied after all
-        self._seen_before: set[Key] = set()  # maybe: the next acceptance of these is no proof
+        self.rejections: dict[ResourceKey, Rejection] = {}
+        self._accepted: dict[ResourceKey, _Accepted] = {}
+        self._unsure: dict[ResourceKey, str] = {}  # and the version that, if the proxy claims it, was applied after all
+        self._unproven: set[ResourceKey] = set()  # maybe: the next acceptance of these is no proof
         self._has_memory = False  # of earlier streams
 
-    def accept(self, key: Key, resource: Resource | None) -> None:
-        """A proxy has acknowledged this resource, or that it is gone."""
-        confirmed = key not in self._seen_before
+    def accept(self, key: ResourceKey, resource: Resource | None) -> None:
+        """Record that a proxy has acknowledged this resource, or its removal."""
+        confirmed = key not in self._unproven
         self.drop(key)
         if resource is not None:
             self._accepted[key] = _Accepted(resource.version, resource.policies, confirmed)
 
-    def reject(self, key: Key, resource: Resource | None, message: str) -> Rejection:
-        """A proxy has rejected this resource, sent alone."""
+    def reject(self, key: ResourceKey, resource: Resource | None, message: str) -> Rejection:
+        """Record that a proxy has rejected this resource, sent alone."""
         policies = resource.policies if resource is not None else frozenset()
         accepted = self._accepted.get(key)
         if accepted is not None:  # what was there before the fault is not at fault, if there is anything else
             policies = policies - accepted.policies or policies
         version = resource.version if resource is not None else ABSENT
-        self._seen_before.discard(key)  # it did look
-        rejection = self.rejections[key] = Rejection(version, _readable(message), policies, datetime.now(UTC))
+        self._unproven.discard(key)  # it did look
+        rejection = self.rejections[key] = Rejection(version, _sanitize(message), policies, datetime.now(UTC))
         return rejection
 
     def accepted_types(self) -> frozenset[str]:
-        """The types of which the proxy has something."""
+        """Return the types of which the proxy has something."""
         return frozenset(type_url for type_url, _ in self._accepted)
 
-    def drop(self, key: Key) -> None:
-        """A proxy does not have this any more, and does not ask for it."""
+    def drop(self, key: ResourceKey) -> None:
+        """Forget a resource that the proxy neither has nor asks for any more."""
         self._accepted.pop(key, None)
         self.rejections.pop(key, None)
         self._unsure.pop(key, None)
-        self._seen_before.discard(key)
+        self._unproven.discard(key)
 
-    def reconsider(self, key: Key) -> None:
-        """What was rejected is to be sent again."""
+    def reconsider(self, key: ResourceKey) -> None:
+        """Forget a rejection, so that the resource is sent again."""
         if self.rejections.pop(key, None) is not None:
-            self.seen_before(key)
+            self.mark_unproven(key)
 
-    def seen_before(self, key: Key) -> None:
-        """The proxy may know already what it will be sent next, and may have rejected it."""
-        if key[0] in HEARD_ONCE:
-            self._seen_before.add(key)
+    def mark_unproven(self, key: ResourceKey) -> None:
+        """Note that the next acceptance of this is no proof: the proxy may have rejected it before."""
+        if key[0] in VALIDATED_ONCE:
+            self._unproven.add(key)
 
-    def looked_at(self, key: Key) -> None:
-        """The proxy has accepted what it asked for anew meanwhile: it did look."""
-        self._seen_before.discard(key)
+    def mark_validated(self, key: ResourceKey) -> None:
+        """Note that the proxy has validated what it asked for anew meanwhile."""
+        self._unproven.discard(key)
 
     def keep_only(self, type_url: str, asked: Callable[[str], bool]) -> None:
-        """Of this type, forget what the proxy does not ask for."""
-        known = self._accepted.keys() | self.rejections.keys() | self._unsure.keys() | self._seen_before
-        for key in known:
+        """Forget the resources of this type that the proxy does not ask for."""
+        keys = self._accepted.keys() | self.rejections.keys() | self._unsure.keys() | self._unproven
+        for key in keys:
             if key[0] == type_url and not asked(key[1]):
                 self.drop(key)
 
-    def doubt(self, key: Key, believed: str = ABSENT) -> None:
-        """From now on it is not known which version of this the proxy has, unless it claims to have `believed`."""
+    def doubt(self, key: ResourceKey, believed: str = ABSENT) -> None:
+        """Note that it is unknown which version the proxy has, unless it claims to have `believed`."""
         self._unsure[key] = believed
 
     def resume(
         self, type_url: str, claims: Mapping[str, str], wanted: Mapping[str, Resource], same_process: bool
     ) -> dict[str, str]:
-        """A proxy has connected and claims to have these versions of a type; tells what of that is to be believed."""
+        """Record the versions that a proxy claims after it connected; return those of the claims to believe."""
         believed = dict(claims)
         for key, version in self._unsure.items():
             if key[0] == type_url and (not version or claims.get(key[1]) != version):
                 believed[key[1]] = UNSURE
                 if version:  # it was on its way, and maybe rejected
-                    self.seen_before(key)
+                    self.mark_unproven(key)
         for key in [key for key in self._accepted if key[0] == type_url and key[1] not in claims]:
             del self._accepted[key]
         if not same_process:  # maybe another version of Envoy: it is to have its say
             for key in [key for key in self.rejections if key[0] == type_url]:
                 self.reconsider(key)
-        elif not self._has_memory and type_url in HEARD_ONCE:  # somebody else may have sent what we are about to send
-            self._seen_before |= {one.key for one in wanted.values() if claims.get(one.name) != one.version}
+        elif not self._has_memory and type_url in VALIDATED_ONCE:  # another server may have sent it
+            self._unproven |= {
+                resource.key for resource in wanted.values() if claims.get(resource.name) != resource.version
+            }
         for name, version in claims.items():
-            self._claimed((type_url, name), version, wanted.get(name))
+            self._record_claim((type_url, name), version, wanted.get(name))
         return believed
 
-    def closed(self) -> None:
-        """The proxy's stream has ended; the next one is of a proxy that we know."""
+    def on_disconnected(self) -> None:
+        """Record that the proxy's stream has ended; the next one is of a known proxy."""
         self._has_memory = True
         self.connected_since = None
 
-    def _claimed(self, key: Key, version: str, wanted: Resource | None) -> None:
+    def _record_claim(self, key: ResourceKey, version: str, wanted: Resource | None) -> None:
         accepted = self._accepted.get(key)
         if accepted is None or accepted.version != version:
             same = wanted is not None and wanted.version == version
             self._accepted[key] = _Accepted(version, wanted.policies if wanted is not None and same else frozenset())
 
-    def rejected_version(self, key: Key) -> str | None:
-        """The version that is not to be sent again."""
+    def rejected_version(self, key: ResourceKey) -> str | None:
+        """Return the version that is not to be sent again."""
         rejection = self.rejections.get(key)
         return rejection.version if rejection is not None else None
 
     def snapshot(self, store: Store, settled: bool) -> ProxyStatus:
-        """What is known now."""
-        wanted = {one.key: one.version for one in store.resources(self.node)}
+        wanted = {resource.key: resource.version for resource in store.resources(self.node)}
         resources = tuple(
             self._status(key, wanted.get(key))
             for key in sorted(wanted.keys() | self._accepted.keys() | self.rejections.keys())
         )
         return ProxyStatus(self.node, self.connected_since, settled, resources)
 
-    def _status(self, key: Key, wanted: str | None) -> ResourceStatus:
+    def _status(self, key: ResourceKey, wanted: str | None) -> ResourceStatus:
         accepted = self._accepted.get(key)
         version, confirmed = (accepted.version, accepted.confirmed) if accepted is not None else (None, True)
         return ResourceStatus(*key, wanted, version, self.rejections.get(key), confirmed)
 
 
-def suspects(type_url: str, message: str, names: frozenset[str]) -> frozenset[str]:
-    """The names that a proxy's message seems to complain about. A hint, not a finding: anybody's text may be in it."""
+def find_suspects(type_url: str, message: str, names: frozenset[str]) -> frozenset[str]:
+    """Return the names that a proxy's message seems to blame. A hint only: the message may quote any text."""
     prefix = _NAMING.get(type_url, "")
     if prefix and message.startswith(prefix):
         return names & {line.partition(": ")[0] for line in message.removeprefix(prefix).splitlines()}
     return frozenset(name for name in names if f'name: "{name}"\n' in message)
 
 
-def _readable(message: str) -> str:
-    """What is wrong, without the resource that it is wrong with, and without anything that looks like a key."""
+def _sanitize(message: str) -> str:
+    """Return a message without the resource that it quotes, and without anything that looks like a key."""
     return _PEM.sub("…", _DUMP.sub("", message)).strip()[:_LONGEST_MESSAGE]

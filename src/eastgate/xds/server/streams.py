@@ -1,7 +1,7 @@
-"""One stream of one proxy, without the network: requests in, responses out.
+"""The state of one stream of one proxy, without the network: requests in, responses out.
 
-The order of types is kept where it matters. New clusters are sent before the listeners and routes that may name them.
-A cluster is removed only when the listeners and routes were accepted that no longer name it; while one of those is
+The order of types is kept where it matters. New clusters are sent before the listeners and routes that may name them. A
+cluster is removed only when the listeners and routes were accepted that no longer name it; while one of those is
 rejected, the proxy runs an older one, and the cluster stays. Endpoints, secrets and extensions never wait: Envoy may
 acknowledge clusters only when it has their endpoints, and a policy must not wait for a cluster.
 """
@@ -20,21 +20,21 @@ from eastgate.xds.server.limits import Limits
 from eastgate.xds.server.resources import CLUSTER, LISTENER, ORDER, ROUTE, Resource
 from eastgate.xds.server.status import ABSENT, Ledger, Rejection
 from eastgate.xds.server.store import Store
-from eastgate.xds.server.subscription import Items, Response, Subscription
+from eastgate.xds.server.subscription import Items, PendingResponse, Subscription
 
-__all__ = ["Answer", "ProtocolError", "Stream", "encode"]
+__all__ = ["Acknowledgement", "ProtocolError", "Stream", "encode"]
 
 _WILDCARD: Final = (CLUSTER, LISTENER)
 _NAME_CLUSTERS: Final = (LISTENER, ROUTE)
 
 
 class ProtocolError(Exception):
-    """What a proxy sent makes no sense, or is too much."""
+    """A proxy sent something invalid, or too much."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a request says about the response before it. `accepted` has None for what is gone now."""
+class Acknowledgement:
+    """The ACK or NACK of a response. `accepted` has None for removed resources."""
 
     type_url: str
     accepted: tuple[tuple[str, Resource | None], ...] = ()
@@ -59,28 +59,28 @@ class Stream:
         self._closed = False
         self.settled = False
 
-    def changed(self, types: Iterable[str]) -> None:
-        """The store has changed."""
-        self._look_at(types)
+    def notify_changed(self, types: Iterable[str]) -> None:
+        """Note that the store has changed."""
+        self._mark_changed(types)
         self.settled = False
 
-    def _look_at(self, types: Iterable[str]) -> None:
+    def _mark_changed(self, types: Iterable[str]) -> None:
         self._changed.update(types)
         if not self._changed.isdisjoint(_NAME_CLUSTERS):
             self._changed.add(CLUSTER)  # its removals may have waited for this
 
-    def receive(self, request: Any) -> Answer | None:
-        """Take a request. Raises ProtocolError."""
+    def receive(self, request: Any) -> Acknowledgement | None:
+        """Process a request. Raises ProtocolError."""
         if request.HasField("node") and request.node.id not in ("", self.node):
             raise ProtocolError("the node may not change during a stream")
         type_url = request.type_url
         if type_url not in ORDER or self._closed:
             return None
         self.settled = False
-        answer = self._answered(request)
+        acknowledgement = self._acknowledge(request)
         self._subscribe(request)
-        self._look_at((type_url,))
-        return answer
+        self._mark_changed((type_url,))
+        return acknowledgement
 
     def _subscribe(self, request: Any) -> None:
         type_url = request.type_url
@@ -94,72 +94,72 @@ class Stream:
         claims = request.initial_resource_versions
         self._same_process = self._same_process or bool(claims)
         believed = self._ledger.resume(type_url, claims, wanted, self._same_process)
-        subscription.begin(request.resource_names_subscribe, believed)
+        subscription.subscribe(request.resource_names_subscribe, believed)
         self._ledger.keep_only(type_url, subscription.asks_for)
         self._check_size()
 
     def _resubscribe(self, subscription: Subscription, request: Any) -> None:
         type_url = subscription.type_url
-        on_its_way = frozenset(subscription.in_flight.items if subscription.in_flight is not None else ())
-        for name in subscription.change(request.resource_names_subscribe, request.resource_names_unsubscribe):
+        sent = frozenset(subscription.in_flight.items if subscription.in_flight is not None else ())
+        for name in subscription.resubscribe(request.resource_names_subscribe, request.resource_names_unsubscribe):
             self._ledger.drop((type_url, name))
-        for name in on_its_way.intersection((*request.resource_names_subscribe, *request.resource_names_unsubscribe)):
-            self._ledger.seen_before((type_url, name))
+        for name in sent.intersection((*request.resource_names_subscribe, *request.resource_names_unsubscribe)):
+            self._ledger.mark_unproven((type_url, name))
         for name in request.resource_names_subscribe:
             self._ledger.reconsider((type_url, name))
         self._check_size()
 
     def _check_size(self) -> None:
-        if sum(one.size for one in self._types.values()) > self._limits.subscriptions:
+        if sum(subscription.size for subscription in self._types.values()) > self._limits.subscriptions:
             raise ProtocolError("too many subscriptions")
 
-    def _answered(self, request: Any) -> Answer | None:
+    def _acknowledge(self, request: Any) -> Acknowledgement | None:
         subscription = self._types.get(request.type_url)
         if subscription is None or subscription.in_flight is None:
             return None
         if subscription.in_flight.nonce != request.response_nonce:
             return None
         if request.HasField("error_detail"):
-            return self._rejected(subscription, request.error_detail.message)
+            return self._reject(subscription, request.error_detail.message)
         type_url = subscription.type_url
         for name in subscription.in_flight.recalled:
-            self._ledger.looked_at((type_url, name))
-        accepted = subscription.accepted()
+            self._ledger.mark_validated((type_url, name))
+        accepted = subscription.accept()
         for name, resource in accepted.items():
             self._ledger.accept((type_url, name), resource)
-        return Answer(type_url, tuple(accepted.items()))
+        return Acknowledgement(type_url, tuple(accepted.items()))
 
-    def _rejected(self, subscription: Subscription, message: str) -> Answer:
+    def _reject(self, subscription: Subscription, message: str) -> Acknowledgement:
         type_url = subscription.type_url
         in_flight = subscription.in_flight
         recalled = in_flight.recalled if in_flight is not None and in_flight.alone else {}
-        at_fault, apart = subscription.rejected(message)
+        at_fault, apart = subscription.reject(message)
         at_fault |= recalled
         for name in (*at_fault, *apart):
             self._ledger.doubt((type_url, name))
         rejections = [
             (name, self._ledger.reject((type_url, name), resource, message)) for name, resource in at_fault.items()
         ]
-        return Answer(type_url, rejected=tuple(rejections), nack=True)
+        return Acknowledgement(type_url, rejected=tuple(rejections), nack=True)
 
-    def next_response(self) -> Response | None:
-        """What is to be sent now, or None where there is nothing, or nothing that may be sent yet."""
-        if self._closed or not self._store.knows(self.node):
+    def next_response(self) -> PendingResponse | None:
+        """Return the response to send now; None where there is nothing that may be sent yet."""
+        if self._closed or not self._store.has_node(self.node):
             return None
         for type_url in ORDER:
             subscription = self._types.get(type_url)
             if subscription is None or type_url not in self._changed or subscription.in_flight is not None:
                 continue
-            if type_url in _NAME_CLUSTERS and self._clusters_to_come():
+            if type_url in _NAME_CLUSTERS and self._has_waiting_clusters():
                 continue
             differences = self._differences(subscription)
-            if type_url == CLUSTER and None in differences.values() and self._removals_wait():
-                differences = {name: one for name, one in differences.items() if one is not None}
-            response = subscription.send(str(next(self._nonces)), differences, self._limits.response)
+            if type_url == CLUSTER and None in differences.values() and self._must_keep_clusters():
+                differences = {name: resource for name, resource in differences.items() if resource is not None}
+            response = subscription.build_response(str(next(self._nonces)), differences, self._limits.response)
             if response is not None:
                 return response
             self._changed.discard(type_url)
-        self.settled = self._all_said()
+        self.settled = self._is_settled()
         return None
 
     def _differences(self, subscription: Subscription) -> Items:
@@ -167,16 +167,16 @@ class Stream:
         wanted = self._store.of_type(self.node, type_url)
         return subscription.differences(wanted, lambda name: self._ledger.rejected_version((type_url, name)))
 
-    def _clusters_to_come(self) -> bool:
-        """Whether there are new clusters that had to wait until the proxy answers for others."""
+    def _has_waiting_clusters(self) -> bool:
+        """Return whether new clusters wait until the proxy has acknowledged others."""
         clusters = self._types.get(CLUSTER)
         if clusters is None or clusters.in_flight is None:
             return False
         differences = self._differences(clusters)
-        return any(one is not None and not clusters.has(name) for name, one in differences.items())
+        return any(resource is not None and not clusters.has(name) for name, resource in differences.items())
 
-    def _removals_wait(self) -> bool:
-        """Whether the proxy may still have a listener or a route that names a cluster that is to go."""
+    def _must_keep_clusters(self) -> bool:
+        """Return whether the proxy may still have a listener or a route that names a cluster to be removed."""
         if LISTENER not in self._types:
             return bool(self._store.of_type(self.node, LISTENER))
         return any(self._differs(type_url) for type_url in _NAME_CLUSTERS if type_url in self._types)
@@ -192,15 +192,15 @@ class Stream:
             if of_type == type_url
         )
 
-    def _all_said(self) -> bool:
-        """Whether the proxy has answered for all that it asked for, and has asked for what it is to ask for."""
-        if any(one.in_flight is not None for one in self._types.values()):
+    def _is_settled(self) -> bool:
+        """Return whether the proxy has acknowledged all that it asked for, and has asked for all that it should."""
+        if any(subscription.in_flight is not None for subscription in self._types.values()):
             return False
         awaited = {*_WILDCARD, *self._asked_before} if self._same_process else _WILDCARD
-        return all(one in self._types or not self._store.of_type(self.node, one) for one in awaited)
+        return all(type_url in self._types or not self._store.of_type(self.node, type_url) for type_url in awaited)
 
     def close(self) -> None:
-        """The stream has ended. What was in flight may have been applied; the proxy's next claim will tell."""
+        """End the stream. What was in flight may have been applied; the proxy's next claim will tell."""
         for type_url, subscription in self._types.items():
             if subscription.in_flight is not None:
                 for name, resource in subscription.in_flight.items.items():
@@ -210,8 +210,8 @@ class Stream:
         self.settled = False
 
 
-def encode(response: Response) -> bytes:
-    """A response as it goes over the wire."""
+def encode(response: PendingResponse) -> bytes:
+    """Encode a response as protobuf."""
     message = DeltaDiscoveryResponse(type_url=response.type_url, nonce=response.nonce)
     for name, resource in response.items.items():
         if resource is None:

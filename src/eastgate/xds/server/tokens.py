@@ -1,4 +1,4 @@
-"""Who may be which proxy: one bearer token for each node. Only a hash of it is kept.
+"""Authenticates proxies: one bearer token for each node. Only a hash of it is kept.
 
 A token is random and long, so a plain hash is enough; there is nothing to guess and nothing to slow down.
 """
@@ -14,11 +14,11 @@ from typing import Final
 __all__ = ["Tokens"]
 
 _BYTES: Final = 32
-_NOBODY: Final = sha256(secrets.token_bytes(_BYTES)).digest()  # what an unknown node is compared with
+_NO_HASH: Final = sha256(secrets.token_bytes(_BYTES)).digest()  # what an unknown node is compared with
 
 
 class Tokens:
-    """The tokens that were issued. A node has one: a new one takes the place of the old."""
+    """The issued tokens. A node has one: a new one replaces the old."""
 
     def __init__(self) -> None:
         self._hashes: dict[str, bytes] = {}
@@ -26,41 +26,41 @@ class Tokens:
         self._on_revoke: list[Callable[[str], None]] = []
 
     def issue(self, node: str) -> str:
-        """A new token for a node. Raises ValueError for a node without a name."""
+        """Issue a token for a node. Raises ValueError for a node without a name."""
         if not node:
             raise ValueError("a node needs a name")
         token = secrets.token_urlsafe(_BYTES)
-        self._take_back(node)
-        self._hashes[node] = _hashed(token)
+        self._withdraw(node)
+        self._hashes[node] = _hash(token)
         self._issued.add(self._hashes[node])
         return token
 
-    def _take_back(self, node: str) -> bool:
+    def _withdraw(self, node: str) -> bool:
         taken = self._hashes.pop(node, None)
-        self._issued.discard(taken or _NOBODY)
+        self._issued.discard(taken or _NO_HASH)
         return taken is not None
 
     def revoke(self, node: str) -> None:
-        """Take a node's token back; who is connected with it is cut off."""
-        if self._take_back(node):
+        """Revoke a node's token, and disconnect its proxy."""
+        if self._withdraw(node):
             for callback in tuple(self._on_revoke):
                 callback(node)
 
     def issued(self, token: str) -> bool:
-        """Whether this is the token of any node."""
-        return _hashed(token) in self._issued
+        """Return whether this is the token of any node."""
+        return _hash(token) in self._issued
 
     def accepts(self, node: str, token: str) -> bool:
-        """Whether this is the token of this node. Takes as long for a wrong one, and for an unknown node."""
+        """Return whether this is the token of this node, in constant time, also for an unknown node."""
         issued = self._hashes.get(node)
-        same = hmac.compare_digest(_hashed(token), issued if issued is not None else _NOBODY)
+        same = hmac.compare_digest(_hash(token), issued if issued is not None else _NO_HASH)
         return same and issued is not None
 
     def on_revoke(self, callback: Callable[[str], None]) -> Callable[[], None]:
-        """Call this with every node whose token is revoked, until the function that this returns is called."""
+        """Call `callback` with every node whose token is revoked, until the function that this returns is called."""
         self._on_revoke.append(callback)
         return lambda: self._on_revoke.remove(callback)
 
 
-def _hashed(token: str) -> bytes:
+def _hash(token: str) -> bytes:
     return sha256(token.encode(errors="surrogatepass")).digest()

@@ -1,0 +1,76 @@
+"""What lint knows of GEP-3779: the rules and targets of its policies, and its settings with two readings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from eastgate.dialects.gep3779 import lint_codes as codes
+from eastgate.dialects.gep3779.model import Action, Policy
+from eastgate.dialects.gep3779.provenance import PLACEMENTS, DenyOnlyReading
+from eastgate.dialects.linting import Linting, Reading, Statements, is_shaped, naming_of
+from eastgate.policy import Attachment, Layer
+from eastgate.settings import DenyOnly, MeshMode, ServiceTarget, Settings
+
+__all__ = ["LINTING"]
+
+
+def _statements(policy: Policy) -> Statements:
+    return Statements(
+        rules=policy.rules,
+        naming=naming_of(policy.rules),
+        targets=policy.targets,
+        target_field="targetRefs" if policy.ref.namespace is not None else "subject",
+        allows=policy.action is Action.ALLOW,
+        empty_list=None,
+    )
+
+
+def _governs(policy: Policy, layer: Layer) -> bool:
+    return layer.at == PLACEMENTS[policy.level]
+
+
+# Readings
+
+
+def _is_deny_only(layers: Sequence[Layer], _attached: Sequence[Attachment[Policy]]) -> bool:
+    return is_shaped(layers, DenyOnlyReading.setting)
+
+
+def _is_on_service(_layers: Sequence[Layer], attached: Sequence[Attachment[Policy]]) -> bool:
+    return any(attachment.service is not None for attachment in attached)
+
+
+def _other_deny_only(settings: Settings) -> Settings:
+    return replace(settings, deny_only=DenyOnly.ALLOW if settings.deny_only is DenyOnly.DENY else DenyOnly.DENY)
+
+
+def _other_service_target(settings: Settings) -> Settings:
+    if settings.service_target is ServiceTarget.TRAFFIC:
+        return replace(settings, service_target=ServiceTarget.WORKLOADS)
+    return replace(settings, service_target=ServiceTarget.TRAFFIC, mesh_mode=MeshMode.AMBIENT)
+
+
+LINTING: Linting[Policy] = Linting(
+    statements=_statements,
+    governs=_governs,
+    readings=(
+        Reading(
+            DenyOnlyReading.setting,
+            codes.READING_DENY_ONLY,
+            _other_deny_only,
+            shapes=_is_deny_only,
+            concerns=lambda attachment: attachment.policy.action is Action.DENY,
+        ),
+        Reading(
+            "serviceTarget",
+            codes.READING_SERVICE_TARGET,
+            _other_service_target,
+            shapes=_is_on_service,
+            concerns=lambda attachment: attachment.service is not None,
+        ),
+    ),
+    fallback=None,
+    checks=(),
+    codes=(codes,),
+)

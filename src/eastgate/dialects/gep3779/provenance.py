@@ -1,0 +1,25 @@
+"""Where the layers of GEP-3779 stand, and which readings of it shape them: as data, with words for people in `str`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from eastgate.dialects.gep3779.model import Level
+from eastgate.policy import Placement, Site
+from eastgate.settings import DenyOnly
+
+__all__ = ["PLACEMENTS", "DenyOnlyReading"]
+
+PLACEMENTS = {level: Placement(Site.WORKLOAD, level) for level in Level}
+
+
+@dataclass(frozen=True, slots=True)
+class DenyOnlyReading:
+    """What becomes of the rest where only DENY policies target a workload."""
+
+    choice: DenyOnly
+    setting: ClassVar[str] = "denyOnly"
+
+    def __str__(self) -> str:
+        return f"{self.setting}: {self.choice} (only DENY policies target this workload)"

@@ -1,0 +1,123 @@
+"""What lint knows of AuthPolicies, and its checks of them: conditions that may err, sets in `any`, uncovered hosts.
+
+Authorino skips what is denied here where a condition errs, and takes sets in `any` apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eastgate.authconfig.guards import erring_guards, sets_apart
+from eastgate.authconfig.model import Pattern, Predicate
+from eastgate.dialects.kuadrant import lint_codes as codes
+from eastgate.dialects.kuadrant.assemble import in_force
+from eastgate.dialects.kuadrant.hosts import ANY, is_inside
+from eastgate.dialects.kuadrant.model import Policy
+from eastgate.dialects.linting import Context, Example, Finding, Linting, Statements, enumerated, subject_of
+from eastgate.places import Span
+from eastgate.world import RouteNamed
+
+__all__ = ["LINTING"]
+
+
+def _statements(_policy: Policy) -> Statements:
+    """Return nothing: a scheme decides for itself, and `examine` tells of missing targets."""
+    return Statements(rules=(), naming=(), targets=(), target_field="targetRef", allows=False, empty_list=None)
+
+
+def _policies(context: Context) -> list[Policy]:
+    return [policy for policy in context.policies if isinstance(policy, Policy)]
+
+
+def _subjects(policy: Policy) -> tuple[str, str]:
+    return str(policy.ref), subject_of(policy.target)
+
+
+# Conditions
+
+
+def _check_erring_conditions(context: Context) -> Iterator[Finding]:
+    """Tell of every `when` that may err: the setting authorinoCompat decides what becomes of it."""
+    for policy in _policies(context):
+        for scheme in policy.schemes if not policy.audit else ():
+            for condition, why in erring_guards(scheme):
+                yield _erring(policy, condition, why, compat=context.settings.authorino_compat)
+
+
+def _erring(policy: Policy, condition: Pattern | Predicate, why: str, *, compat: bool) -> Finding:
+    now, then = ("skips", "denies") if compat else ("denies", "skips")
+    other = str(not compat).lower()
+    message = f"{why}: that {now} what it guards, and {then} it with authorinoCompat: {other}"
+    span = condition.span or policy.target_span
+    help_ = "write a condition that cannot fail: test that a value exists before it is used"
+    return Finding(codes.READING_AUTHORINO_COMPAT, message, span, help_, _subjects(policy))
+
+
+def _check_sets_in_any(context: Context) -> Iterator[Finding]:
+    """Tell of every named set of patterns of which one is enough, because it stands in `any`."""
+    for policy in _policies(context):
+        for span in dict.fromkeys(span for scheme in policy.schemes for span in sets_apart(scheme)):
+            message = "one of the patterns of this set is enough here, not all of them"
+            help_ = "write all: [{patternRef: ..}] if all are meant"
+            yield Finding(codes.SET_IN_ANY, message, span, help_, _subjects(policy))
+
+
+# Hosts
+
+
+def _check_uncovered_hosts(context: Context) -> Iterator[Finding]:
+    """Tell of hosts that the rules of a policy in force select, and that none of its schemes is for."""
+    policies = _policies(context)
+    for policy in policies:
+        if not policy.schemes or in_force(other for other in policies if other.target == policy.target) is not policy:
+            continue  # that it has no schemes has been reported while reading
+        covered = [host for scheme in policy.schemes for host in scheme.hosts]
+        for host, span in _selected(policy, context):
+            if not any(is_inside(host, scheme) for scheme in covered):
+                yield _uncovered(policy, host, span, covered, context)
+
+
+def _selected(policy: Policy, context: Context) -> Iterator[tuple[str, Span]]:
+    seen: set[str] = set()
+    for rule in policy.rules:
+        for host, span in zip(rule.hosts or (), rule.host_spans, strict=True):
+            if host not in seen:
+                seen.add(host)
+                yield host, span
+    if not policy.rules or any(rule.hosts is None for rule in policy.rules):
+        for host in _hostnames(policy, context):
+            if host not in seen:
+                yield host, policy.target_span
+
+
+def _hostnames(policy: Policy, context: Context) -> list[str]:
+    key = f"{policy.target.namespace}/{policy.target.name}"
+    if isinstance(policy.target, RouteNamed):
+        route = context.world.routes.get(f"HTTPRoute/{key}")
+        return [] if route is None else list(route.hostnames) or [ANY]
+    gateway = context.world.gateways.get(key)
+    return [] if gateway is None else [listener.hostname or ANY for listener in gateway.listeners]
+
+
+def _uncovered(policy: Policy, host: str, span: Span, covered: list[str], context: Context) -> Finding:
+    inside = [scheme for scheme in covered if is_inside(scheme, host)]
+    rest = f"beyond {enumerated(inside)} " if inside else ""
+    message = f"{policy.ref} selects requests to {host}, and {rest}no auth scheme is for them: they are refused (404)"
+    help_ = f"write a scheme with hosts: [{host!r}], or select less"
+    kind = "route" if isinstance(policy.target, RouteNamed) else "gateway"
+    example = Example(
+        "anonymous",
+        f"{kind}:{policy.target.namespace}/{policy.target.name}",
+        host=host.replace("*", "other") if host != ANY else "other.example",
+    )
+    return Finding(codes.HOST_WITHOUT_SCHEME, message, span, help_, _subjects(policy), context.command(example))
+
+
+LINTING: Linting[Policy] = Linting(
+    statements=_statements,
+    governs=lambda _policy, _layer: True,
+    readings=(),
+    fallback=None,
+    checks=(_check_erring_conditions, _check_sets_in_any, _check_uncovered_hosts),
+    codes=(codes,),
+)

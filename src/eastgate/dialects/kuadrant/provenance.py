@@ -1,0 +1,34 @@
+"""Where the layers and rules of AuthPolicy come from: as data, with words for people in `str`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from eastgate.policy import Placement, RuleKind, Site
+
+__all__ = ["AT_GATEWAY", "AT_ROUTE", "SchemeNumber", "WithoutScheme"]
+
+AT_GATEWAY = Placement(Site.GATEWAY, "auth")
+AT_ROUTE = Placement(Site.ROUTE, "auth")
+
+
+@dataclass(frozen=True, slots=True)
+class SchemeNumber:
+    """One of a policy's auth schemes, from 0."""
+
+    index: int
+    kind: ClassVar[RuleKind] = RuleKind.SCHEME
+
+    def __str__(self) -> str:
+        return f"auth scheme {self.index + 1}"
+
+
+@dataclass(frozen=True, slots=True)
+class WithoutScheme:
+    """What a policy selects, and has no scheme for."""
+
+    kind: ClassVar[RuleKind] = RuleKind.UNCOVERED
+
+    def __str__(self) -> str:
+        return "without an auth scheme for this host"

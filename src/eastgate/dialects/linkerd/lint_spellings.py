@@ -1,0 +1,239 @@
+"""Linkerd: routes that another spelling of their path goes round.
+
+Linkerd's proxy compares a path as it is sent, and many applications normalise it: `//admin` and `/public/../admin` take
+another route than `/admin`, or none, and end at the same page. Ours normalise before they compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from urllib.parse import urlencode
+
+from eastgate.dialects.linkerd import lint_codes as codes
+from eastgate.dialects.linkerd.lint_servers import inbound_layer
+from eastgate.dialects.linting import Context, Decider, Example, Finding, Group, locating
+from eastgate.places import Span
+from eastgate.policy import (
+    AllowAny,
+    Case,
+    Chain,
+    Computed,
+    Is,
+    Known,
+    Layer,
+    OneOf,
+    PolicyRef,
+    Prefix,
+    Request,
+    Rule,
+    any_of,
+    atoms,
+)
+from eastgate.policy.attributes import ADDRESS, HOST, METHOD, PATH, PORT, SENT_PATH, Attribute, header
+from eastgate.policy.paths import comparable_path
+from eastgate.settings import DataPlane
+
+__all__ = ["check_spellings"]
+
+_GUESSES = ("", "x", "1", "/x", "/1")  # with what an expression may go on behind its letters
+_SOME_HOST = "host.example"
+_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_~/")
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """A way round a route: a request, where Linkerd's proxy takes it, and who is let in there only."""
+
+    port: int
+    method: str
+    host: str | None
+    headers: Mapping[str, str]
+    query: str
+    spelt: str
+    path: str
+    taken: Chain
+    caller: Request
+
+
+@dataclass(frozen=True, slots=True)
+class _Planes:
+    """The same policies as Linkerd's proxies decide them, and as ours do."""
+
+    native: Decider
+    ours: Decider
+
+
+def check_spellings(context: Context) -> Iterator[Finding]:
+    """Tell of each route with a request that it denies, and that is allowed where its path is spelt otherwise."""
+    reported: set[PolicyRef] = set()
+    for group in context.workload_groups:
+        inbound = inbound_layer(group.layers)
+        if inbound is None or not any(_route(case.chain) for case in inbound.cases):
+            continue
+        planes = _planes(group, context)
+        native, ours = inbound_layer(planes.native.layers), inbound_layer(planes.ours.layers)
+        if native is None or ours is None:
+            continue
+        for case in ours.cases:
+            route = _route(case.chain)
+            way = _way_round(case, native, ours, context) if route is not None and route not in reported else None
+            if route is not None and way is not None:
+                reported.add(route)
+                yield _finding(route, way, group, context, planes)
+
+
+def _planes(group: Group, context: Context) -> _Planes:
+    native = replace(context.settings, data_plane=DataPlane.NATIVE)
+    return _Planes(context.under(group, native), context.under(group, context.settings.enforced()))
+
+
+def _route(chain: Chain) -> PolicyRef | None:
+    return next((ref for ref in chain.chosen_by if ref.kind == "HTTPRoute"), None)
+
+
+# A request that is taken elsewhere
+
+
+def _way_round(case: Case, native: Layer, ours: Layer, context: Context) -> _Round | None:
+    gains = cache(partial(_gain, context, case.chain))
+    ports = sorted(_values(case, PORT))
+    for port, other in ((port, other) for port in ports[:1] for other in native.cases):
+        if _route(other.chain) == _route(case.chain) or port not in _values(other, PORT):
+            continue
+        caller = gains(other.chain)
+        for path, spelt in _spellings(case, other) if caller is not None else ():
+            request = _request(case, other, {PORT: port, PATH: path, SENT_PATH: spelt}, native.selects_by)
+            if (
+                context.chains_for(ours, request)[0] is case.chain
+                and context.chains_for(native, request)[0] is other.chain
+            ):
+                host = request.get(HOST)
+                headers, query = (_by_name(request, kind) for kind in ("header", "query parameter"))
+                assert caller is not None  # noqa: S101 - otherwise nothing is spelt
+                return _Round(
+                    port=port,
+                    method=str(request.values[METHOD]),
+                    host=host if isinstance(host, str) else None,
+                    headers=headers,
+                    query=urlencode(query),
+                    spelt=spelt,
+                    path=path,
+                    taken=other.chain,
+                    caller=caller,
+                )
+    return None
+
+
+def _by_name(request: Request, kind: str) -> dict[str, str]:
+    """Return the headers or the query parameters of a request."""
+    return {
+        attribute.key: value
+        for attribute, value in request.values.items()
+        if attribute.name == kind and isinstance(value, str)
+    }
+
+
+def _gain(context: Context, denying: Chain, allowing: Chain) -> Request | None:
+    """Find a caller whom one chain lets in and the other does not."""
+    allowed = any_of([rule.when for rule in _rules(allowing)])
+    return context.witness(allowed, [rule.when for rule in _rules(denying)])
+
+
+def _rules(chain: Chain) -> Iterable[Rule]:
+    return (rule for stage in chain.stages if isinstance(stage, AllowAny) for rule in stage.rules)
+
+
+def _request(case: Case, other: Case, known: Mapping[Attribute, Known], looked_at: Iterable[Attribute]) -> Request:
+    """Make a request with all that the two cases ask for, and nothing else that some case asks for."""
+    values: dict[Attribute, Known] = {**dict.fromkeys(looked_at), METHOD: "GET"}
+    if HOST in values:
+        values[HOST] = _SOME_HOST
+    for wanted in (*atoms(other.when), *atoms(case.when)):
+        if isinstance(wanted, Is) and isinstance(wanted.matcher, OneOf):
+            values[wanted.attribute] = min(wanted.matcher.values, key=str)
+    headers = [attribute for attribute in values if attribute.is_header]
+    if headers and not any(values[name] for name in headers):
+        values[header("accept")] = "*/*"  # a question with a header has no others
+    return Request({**values, **known})
+
+
+def _values(case: Case, attribute: Attribute) -> set[int]:
+    matchers = [atom.matcher for atom in atoms(case.when) if isinstance(atom, Is) and atom.attribute == attribute]
+    values = [value for matcher in matchers if isinstance(matcher, OneOf) for value in matcher.values]
+    return {value for value in values if isinstance(value, int)}
+
+
+# Spellings
+
+
+def _spellings(case: Case, other: Case) -> Iterator[tuple[str, str]]:
+    """Return paths of one case, each with another spelling that may be one of the other."""
+    for path in _paths(case):
+        ways = [f"/{path}", f"/.{path}", f"/%{ord(path[1]):02X}{path[2:]}" if len(path) > 1 else "//"]
+        for prefix in _prefixes(other):
+            up = "/.." * (prefix.strip("/").count("/") + 1)
+            ways.append(f"{prefix.rstrip('/')}{up}{path}")
+        yield from ((path, way) for way in ways if comparable_path(way) == path)
+
+
+def _paths(case: Case) -> Iterator[str]:
+    """Return paths that a case of ours is for, as they are compared."""
+    for atom in atoms(case.when):
+        if isinstance(atom, Is) and atom.attribute == PATH:
+            if isinstance(atom.matcher, OneOf):
+                yield from sorted(map(str, atom.matcher.values))
+            elif isinstance(atom.matcher, Prefix):
+                yield f"{atom.matcher.text}x"
+        elif isinstance(atom, Computed) and atom.pattern is not None and atom.pattern[0] == PATH:
+            yield from _guessed(atom, atom.pattern[1])
+
+
+def _guessed(atom: Computed, pattern: str) -> Iterator[str]:
+    end = next((index for index, letter in enumerate(pattern) if letter not in _LETTERS), len(pattern))
+    for stem in dict.fromkeys((pattern[:end], pattern[: max(end - 1, 0)])):
+        yield from (f"{stem}{more}" for more in _GUESSES if atom.holds({PATH: f"{stem}{more}"}))
+
+
+def _prefixes(case: Case) -> Iterator[str]:
+    for atom in atoms(case.when):
+        if isinstance(atom, Is) and atom.attribute == SENT_PATH and isinstance(atom.matcher, Prefix):
+            yield atom.matcher.text
+
+
+# In words
+
+
+def _finding(route: PolicyRef, way: _Round, group: Group, context: Context, planes: _Planes) -> Finding:
+    taken = _route(way.taken)
+    where = f"takes {taken}" if taken is not None else "takes none of the routes"
+    message = (
+        f"{route} can be gone round where Linkerd's own proxies decide: {way.method} {way.spelt} {where} there, "
+        f"and is allowed to callers whom this one denies {way.path}"
+    )
+    wider = taken if taken is not None else "the other routes"
+    help_ = f"name the paths of {wider} one by one (type: Exact), or give what is behind {route} a port of its own"
+    example = _example(way, group, context, planes)
+    shown = context.command(example) if example is not None else None
+    subjects = (str(route), *((str(taken),) if taken is not None else ()), *group.subjects)
+    return Finding(codes.ROUTE_RESPELT, message, _span(route, context), help_, subjects, shown)
+
+
+def _span(route: PolicyRef, context: Context) -> Span | None:
+    policy = context.by_ref.get(route)
+    declared = context.world.routes.get(f"{route.kind}/{route.namespace}/{route.name}")
+    return locating.name_of(policy.span if policy is not None else declared.span if declared is not None else None)
+
+
+def _example(way: _Round, group: Group, context: Context, planes: _Planes) -> Example | None:
+    """Find a request that shows it; None where it is about more than a question of the command line can say."""
+    address = way.caller.get(ADDRESS)
+    path = f"{way.spelt}?{way.query}" if way.query else way.spelt
+    for source in context.sources(group):
+        plain = Example(source, group.destination, way.port, way.method, path, way.host, way.headers or None)
+        for example in (plain, replace(plain, source_ip=address)) if isinstance(address, str) else (plain,):
+            requests = context.requests(example)
+            if all(map(planes.native.allows, requests)) and not all(map(planes.ours.allows, requests)):
+                return example
+    return None

@@ -1,0 +1,124 @@
+"""Where Linkerd's rules and chains come from, beside its policies: as data, with words for people in `str`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from eastgate.dialects.linkerd.model import Protocol
+from eastgate.policy import Placement, PolicyRef, RuleKind, ScopeKind, Site
+from eastgate.settings import DataPlane, InboundPolicy
+
+__all__ = [
+    "INBOUND",
+    "AccessPolicy",
+    "DataPlaneReading",
+    "DefaultPolicy",
+    "InboundScope",
+    "Localhost",
+    "ProbeRoute",
+    "UnresolvedReference",
+]
+
+INBOUND = Placement(Site.WORKLOAD, "inbound")
+
+
+@dataclass(frozen=True, slots=True)
+class Localhost:
+    """A proxy lets in what its own workload sends."""
+
+    kind: ClassVar[RuleKind] = RuleKind.ITSELF
+
+    def __str__(self) -> str:
+        return "localhost, which Linkerd's proxy always lets in,"
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeRoute:
+    """The route that Linkerd makes for the kubelet's probes."""
+
+    kind: ClassVar[RuleKind] = RuleKind.PROBE
+
+    def __str__(self) -> str:
+        return "the route that Linkerd makes for probes"
+
+
+@dataclass(frozen=True, slots=True)
+class AccessPolicy:
+    """What a Server lets in by itself."""
+
+    access: InboundPolicy
+    kind: ClassVar[RuleKind] = RuleKind.FALLBACK
+
+    def __str__(self) -> str:
+        return f"accessPolicy {self.access}"
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultPolicy:
+    """What a port lets in that nothing else governs; `source` is who chose it, in words."""
+
+    policy: InboundPolicy
+    source: str
+    kind: ClassVar[RuleKind] = RuleKind.DEFAULT
+
+    def __str__(self) -> str:
+        return f"default policy {self.policy} ({self.source})"
+
+
+@dataclass(frozen=True, slots=True)
+class UnresolvedReference:
+    """An authorization that refers to an authentication which does not exist."""
+
+    ref: PolicyRef
+    kind: ClassVar[RuleKind] = RuleKind.UNRESOLVED
+
+    def __str__(self) -> str:
+        return f"refers to {self.ref}, which does not exist"
+
+
+@dataclass(frozen=True, slots=True)
+class DataPlaneReading:
+    """How paths are compared."""
+
+    data_plane: DataPlane
+    setting: ClassVar[str] = "dataPlane"
+
+    def __str__(self) -> str:
+        compared = "as they are sent" if self.data_plane is DataPlane.NATIVE else "after they are normalised"
+        return f"{self.setting}: {self.data_plane} (paths are compared {compared})"
+
+
+@dataclass(frozen=True, slots=True)
+class InboundScope:
+    """Which Server owns a port, what is spoken there, and which part of that a chain is for."""
+
+    server: PolicyRef | None
+    protocol: Protocol
+    kind: ScopeKind = ScopeKind.OTHERS
+    route: PolicyRef | None = None
+
+    @property
+    def refs(self) -> tuple[PolicyRef, ...]:
+        """The Server, and its route."""
+        return tuple(ref for ref in (self.server, self.route) if ref is not None)
+
+    @property
+    def port(self) -> InboundScope:
+        """The port alone, whatever the part."""
+        return InboundScope(self.server, self.protocol)
+
+    def __str__(self) -> str:
+        if self.server is None:
+            port = "no Server has this port" + (", which is opaque" if self.protocol is Protocol.OPAQUE else "")
+        else:
+            port = f"Server {self.server.namespace}/{self.server.name}, protocol {self.protocol}"
+        match self.kind:
+            case ScopeKind.UNROUTED:
+                return f"{port}: none of its routes"
+            case ScopeKind.PROBE:
+                return f"{port}, a probe of the kubelet"
+            case ScopeKind.ROUTE if self.route is not None:
+                return f"{port}, {self.route.kind} {self.route.namespace}/{self.route.name}"
+            case _:
+                return port

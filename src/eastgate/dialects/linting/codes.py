@@ -1,0 +1,140 @@
+"""Codes of what is understood and still not what its author meant, for policies of any dialect.
+
+The codes of one dialect are in its `lint_codes`.
+"""
+
+from eastgate.diagnostics import Code, Severity
+
+# Targets
+
+SELECTS_NOTHING = Code(
+    "EG6001",
+    "target without workloads",
+    "The policy is understood, and there is nothing that it applies to: what it was meant to protect is not protected "
+    "by it. Nothing is said where the manifests hold no workloads at all.",
+    Severity.WARNING,
+)
+NO_SUCH_TARGET = Code(
+    "EG6002",
+    "target that no manifest declares",
+    "The Service, Gateway, Backend, Server, route or workload that the policy names is not in the manifests.",
+    Severity.WARNING,
+)
+PORT_NOT_EXPOSED = Code(
+    "EG6003",
+    "port that no selected workload exposes",
+    "Ports are those of the workload (`containerPort`), not those of a Service. Workloads that declare no ports are "
+    "taken to expose any.",
+    Severity.WARNING,
+)
+NO_SUCH_ACCOUNT = Code(
+    "EG6004",
+    "service account that does not exist",
+    "No manifest declares the service account and no workload runs as it, although other accounts of its namespace "
+    "are declared. Nobody can have this identity.",
+    Severity.WARNING,
+)
+NO_SUCH_NAMESPACE = Code(
+    "EG6005",
+    "namespace that does not exist",
+    "Namespaces are declared, but not this one, and nothing is in it. It may simply be missing from the manifests.",
+    Severity.INFO,
+)
+FOREIGN_TRUST_DOMAIN = Code(
+    "EG6006",
+    "identity of another trust domain",
+    "Only a federated mesh lets such a client in, and no `serviceAccounts` entry ever means it.",
+    Severity.INFO,
+)
+TYPO = Code(
+    "EG6007",
+    "looks like a misspelt name",
+    "Nothing has this name, label or trust domain, and something has one that differs in a letter or two.",
+    Severity.WARNING,
+)
+
+# Rules
+
+MATCHES_NOTHING = Code(
+    "EG6020",
+    "rule with an empty list",
+    "An explicitly empty list matches nothing, and so does a source with nothing in it; left out, it would match "
+    "anything. The rule does nothing.",
+    Severity.WARNING,
+)
+CONTRADICTION = Code(
+    "EG6021",
+    "conditions that cannot hold together",
+    "Every condition of the rule can be met, but no request meets all of them.",
+    Severity.WARNING,
+)
+SHADOWED = Code(
+    "EG6022",
+    "rule that is decided before",
+    "On every workload that the rule applies to, every request that it matches is decided by other rules before: by a "
+    "DENY, or by a higher tier. This is exact: no request is left for the rule.",
+    Severity.WARNING,
+)
+REDUNDANT = Code(
+    "EG6023",
+    "rule that another one covers",
+    "Wherever the rule applies, another rule with the same effect matches all that it matches. Without it every "
+    "decision stays the same; but where it is the only one that looks at paths, paths with an encoded slash are no "
+    "longer refused.",
+    Severity.INFO,
+)
+DUPLICATE = Code(
+    "EG6024",
+    "rule that is written twice",
+    "Two rules with the same effect and the same meaning apply to the same workloads. Whoever changes one of them "
+    "later changes nothing.",
+    Severity.WARNING,
+)
+
+# Workloads
+
+LOCKED_OUT = Code(
+    "EG6040",
+    "workload that nothing can reach",
+    "Policies apply to the workload, and none of them allows anything that is not denied before.",
+    Severity.WARNING,
+)
+LAYERS_DISAGREE = Code(
+    "EG6041",
+    "one layer allows what another denies",
+    "Policies of two kinds apply to the workload, and both must allow. A client that the one names is refused by the "
+    "other, whatever else the request is.",
+    Severity.WARNING,
+)
+AUDIT_WOULD_CHANGE = Code(
+    "EG6046",
+    "what an audited policy would change",
+    "The policy is annotated `eastgate.dev/mode: audit` and decides nothing yet. This is a request that would get "
+    "another verdict if it did.",
+    Severity.INFO,
+)
+
+# Gateways
+
+UNPROTECTED = Code(
+    "EG6060",
+    "unprotected beside protected ones",
+    "Other routes or backends of the same Gateway have policies; this one has none, and neither has the Gateway.",
+    Severity.WARNING,
+)
+
+# Suppressions
+
+NO_REASON = Code(
+    "EG6090",
+    "suppression that is not understood",
+    "A suppression is `<code>: <reason>`, several separated by `;` or a line break. One without a reason suppresses "
+    "nothing.",
+    Severity.WARNING,
+)
+SUPPRESSES_NOTHING = Code(
+    "EG6091",
+    "suppression without a finding",
+    "There is nothing here that it suppresses: it can be removed, so that it does not hide something later.",
+    Severity.WARNING,
+)

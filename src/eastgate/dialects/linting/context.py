@@ -1,0 +1,180 @@
+"""What a check may ask: the policies, the world, and what can be decided. Lint provides it; dialects only use it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from eastgate.dialects.linting.findings import Example, Finding
+from eastgate.places import Span
+from eastgate.policy import Attachment, Chain, Layer, PolicyRef, Predicate, Request, Rule
+from eastgate.settings import Settings
+from eastgate.world import Target, Workload, World
+from eastgate.world.points import NamedPoint
+
+__all__ = ["Check", "Context", "Decider", "Group", "Policy", "Workloads", "enumerated", "subject_of"]
+
+
+class Policy(Protocol):
+    """What a policy of any dialect has."""
+
+    @property
+    def ref(self) -> PolicyRef:
+        """Its name."""
+        ...
+
+    @property
+    def span(self) -> Span:
+        """Its document."""
+        ...
+
+    @property
+    def targets(self) -> tuple[Target, ...]:
+        """What it applies to."""
+        ...
+
+    @property
+    def audit(self) -> bool:
+        """Whether it is only observed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Points that decide alike: workloads of one class, or one Gateway, route or Backend.
+
+    `members` are workloads by their keys, or otherwise the `point` in words. `destination` is the first of them as
+    questions name it.
+    """
+
+    layers: tuple[Layer, ...]
+    attached: tuple[Attachment[Policy], ...]
+    members: tuple[str, ...]
+    destination: str
+    point: NamedPoint | None = None
+
+    @property
+    def is_workload(self) -> bool:
+        """Whether the points are workloads."""
+        return self.point is None
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """All members, as findings name them."""
+        return self.members if self.point is None else (subject_of(self.point),)
+
+    @property
+    def first(self) -> str:
+        """The member that stands for all of them."""
+        return self.members[0]
+
+    @property
+    def text(self) -> str:
+        """All members, in a few words."""
+        return enumerated(self.members)
+
+
+@dataclass(frozen=True, slots=True)
+class Decider:
+    """The layers of a group under other settings, and whether they allow a request."""
+
+    layers: tuple[Layer, ...]
+    allows: Callable[[Request], bool]
+
+
+class Workloads(Protocol):
+    """What exists, and what policies are attached to."""
+
+    @property
+    def world(self) -> World:
+        """What exists."""
+        ...
+
+    @property
+    def workloads_of(self) -> Mapping[PolicyRef, list[str]]:
+        """The keys of the workloads that a policy is attached to."""
+        ...
+
+    def workload(self, key: str) -> Workload:
+        """Return a workload by its key."""
+        ...
+
+
+class Context(Workloads, Protocol):
+    """Everything that was read, and the questions that can be asked about it."""
+
+    @property
+    def settings(self) -> Settings:
+        """How policies are read."""
+        ...
+
+    @property
+    def policies(self) -> Sequence[Policy]:
+        """Every policy of every dialect, in the order of their names."""
+        ...
+
+    @property
+    def by_ref(self) -> Mapping[PolicyRef, Policy]:
+        """Every policy by its name."""
+        ...
+
+    @property
+    def names(self) -> Mapping[tuple[str, str, str], set[str]]:
+        """The names of policies and routes by group, kind and namespace."""
+        ...
+
+    @property
+    def workload_groups(self) -> Iterable[Group]:
+        """The classes of workloads that some layer guards."""
+        ...
+
+    def policy_of(self, rule: Rule) -> Policy | None:
+        """Return the policy that a rule was written in."""
+        ...
+
+    def is_possible(self, predicate: Predicate) -> bool:
+        """Tell whether any request meets a predicate; True where that is too hard to find out."""
+        ...
+
+    def witness(self, wanted: Predicate, avoided: Sequence[Predicate]) -> Request | None:
+        """Find a request that meets a predicate and none of the others; None where there is none, or none is found."""
+        ...
+
+    def chains_for(self, layer: Layer, request: Request) -> list[Chain]:
+        """Return the chains that a layer may choose for a request of which only a part is known."""
+        ...
+
+    def can_allow(self, layer: Layer, request: Request) -> bool:
+        """Tell whether a layer may allow a request of which only a part is known."""
+        ...
+
+    def under(self, group: Group, settings: Settings) -> Decider:
+        """Assemble a group under other settings."""
+        ...
+
+    def sources(self, group: Group) -> list[str]:
+        """Return callers that are likely to be treated differently, as sources of questions."""
+        ...
+
+    def requests(self, example: Example) -> list[Request]:
+        """Return every request that an example stands for."""
+        ...
+
+    def command(self, example: Example) -> str:
+        """Return the command line that asks for the decision, but for the manifests."""
+        ...
+
+
+Check: TypeAlias = Callable[[Context], Iterable[Finding]]
+
+
+def subject_of(point: NamedPoint) -> str:
+    """Name a Gateway, a route or a Backend as the subject of a finding: `Kind/namespace/name`."""
+    return f"{point.kind}/{point.namespace}/{point.name}"
+
+
+def enumerated(names: Sequence[str], most: int = 3) -> str:
+    """List the first few names, and how many more there are."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"

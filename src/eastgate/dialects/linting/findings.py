@@ -1,0 +1,73 @@
+"""A finding: a diagnostic that also knows what it is about, and a request that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from eastgate.diagnostics import Code, Diagnostic, Severity, render
+from eastgate.places import Span
+from eastgate.printable import printable
+
+__all__ = ["Example", "Finding"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One result of lint.
+
+    `subjects` are the keys of what it is about: a policy or an object as `Kind/namespace/name`, a workload by its key.
+    `example` is a command line whose answer shows it.
+    """
+
+    code: Code
+    message: str
+    span: Span | None = None
+    help: str | None = None
+    subjects: tuple[str, ...] = ()
+    example: str | None = None
+
+    @classmethod
+    def of(cls, diagnostic: Diagnostic, subjects: tuple[str, ...] = ()) -> Finding:
+        """Turn what was reported while reading into a finding."""
+        return cls(diagnostic.code, diagnostic.message, diagnostic.span, diagnostic.help, subjects)
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is."""
+        return self.code.severity
+
+    @property
+    def sort_key(self) -> tuple[str, int, int, str, str]:
+        """What findings are sorted by: file, line and column, then the code and the message."""
+        span = self.span
+        where = (span.file, span.line, span.column) if span is not None else ("", 0, 0)
+        return (*where, self.code.id, self.message)
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain data."""
+        plain = Diagnostic(self.code, self.message, self.span, self.help).to_json()
+        return {**plain, "title": self.code.title, "subjects": list(self.subjects), "example": self.example}
+
+    def render(self, *, color: bool = False) -> str:
+        """Return it as text."""
+        text = render(Diagnostic(self.code, self.message, self.span, self.help), color=color)
+        if self.example is None:
+            return text
+        gutter = " " * (len(str(self.span.line)) if self.span is not None else 1)
+        bar = "\033[34m=\033[0m" if color else "="
+        return f"{text}\n{gutter} {bar} example: {printable(self.example)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A request that shows a finding, in the words of `eastgate check`."""
+
+    source: str
+    to: str
+    port: int | None = None
+    method: str | None = None
+    path: str | None = None
+    host: str | None = None
+    headers: Mapping[str, str] | None = None
+    source_ip: str | None = None

@@ -1,0 +1,115 @@
+"""What every dialect tells lint of its policies, so that the general checks hold for all of them.
+
+Nothing here has a default: a dialect that has nothing to tell says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Generic, TypeVar
+
+from eastgate.diagnostics import Code
+from eastgate.dialects.linting.context import Check, Policy
+from eastgate.places import Span
+from eastgate.policy import Attachment, Layer, PolicyRef, Predicate, Rule
+from eastgate.policy.attributes import IDENTITY, MESH_NAME, Attribute
+from eastgate.settings import Settings
+from eastgate.world import Target
+
+__all__ = ["EmptyList", "Fallback", "Linting", "Naming", "Reading", "Statements", "is_shaped", "naming_of"]
+
+P = TypeVar("P", bound=Policy)
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """A condition that may name callers, and the text in which they are named."""
+
+    when: Predicate
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class EmptyList:
+    """What a rule comes to that has an empty list somewhere within, and can match all the same."""
+
+    code: Code
+    outcome: str
+    help: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statements:
+    """What one policy states.
+
+    `rules` are those that mean the same wherever they apply. `naming` are the conditions that may name callers.
+    `targets` are those that must lead to something, written in the field `target_field` of the spec; where the dialect
+    itself tells of targets that lead nowhere, there are none. `allows`: its rules allow, and do not deny or ask.
+    `empty_list`: see there; None where such a rule is like any other.
+    """
+
+    rules: tuple[Rule, ...]
+    naming: tuple[Naming, ...]
+    targets: tuple[Target, ...]
+    target_field: str
+    allows: bool
+    empty_list: EmptyList | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading(Generic[P]):
+    """A setting that chooses one of two readings of a specification.
+
+    `other` gives the settings of the other reading. It matters where `shapes` says so of the layers and policies of a
+    point; `concerns` are the policies to speak of there.
+    """
+
+    setting: str
+    code: Code
+    other: Callable[[Settings], Settings]
+    shapes: Callable[[Sequence[Layer], Sequence[Attachment[P]]], bool]
+    concerns: Callable[[Attachment[P]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """How to tell that what an object lets in by itself makes a policy superfluous. Both are given the names of the
+    fallbacks and of the policy.
+    """
+
+    code: Code
+    message: Callable[[str, PolicyRef | None], str]
+    help: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linting(Generic[P]):
+    """All that lint knows of a dialect.
+
+    `statements` gives what a policy states. `governs` tells whether a policy has a say in a layer of its dialect that
+    it is attached to. `readings` are the settings that choose one. `fallback` is for dialects whose objects let
+    somebody in by themselves. `checks` are those that only this dialect has, `codes` the modules with their codes.
+    """
+
+    statements: Callable[[P], Statements]
+    governs: Callable[[P, Layer], bool]
+    readings: tuple[Reading[P], ...]
+    fallback: Fallback | None
+    checks: tuple[Check, ...]
+    codes: tuple[ModuleType, ...]
+
+
+def is_shaped(layers: Iterable[Layer], setting: str) -> bool:
+    """Tell whether a setting chose the reading of some chain."""
+    return any(reading.setting == setting for layer in layers for chain in layer.chains for reading in chain.readings)
+
+
+def naming_of(rules: Iterable[Rule]) -> tuple[Naming, ...]:
+    """Return the conditions of rules, each with the text that is about callers."""
+    return tuple(Naming(rule.when, rule.origin.part(_about_callers(rule))) for rule in rules)
+
+
+def _about_callers(rule: Rule) -> Attribute:
+    return IDENTITY if any(attribute == IDENTITY for attribute, _ in rule.origin.parts) else MESH_NAME

@@ -1,0 +1,58 @@
+"""Ports that policies are about, and that none of their workloads exposes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from eastgate.dialects.linting import codes
+from eastgate.dialects.linting.context import Policy, Workloads, enumerated
+from eastgate.dialects.linting.findings import Finding
+from eastgate.dialects.linting.nearest import some
+from eastgate.places import Span
+from eastgate.world import Workload
+
+__all__ = ["unexposed_ports"]
+
+
+def unexposed_ports(
+    policy: Policy,
+    ports: Sequence[tuple[int | str, Callable[[], Span | None]]],
+    workloads: Workloads,
+    also: Callable[[Workload], Collection[int | str]] = lambda _workload: (),
+) -> Iterator[Finding]:
+    """Tell of each port, by number or name, that no workload of a policy declares.
+
+    Every port comes with what finds its text. `also` gives what a workload exposes beside what it declares.
+    """
+    keys = workloads.workloads_of.get(policy.ref, []) if ports else []
+    selected = [workloads.workload(key) for key in keys]
+    if not selected or any(not workload.ports for workload in selected):
+        return  # whoever declares no ports may listen on any
+    declared = [port for workload in selected for port in (*workload.ports, *workload.init_ports)]
+    numbers = {port.number for port in declared}
+    names = {port.name for port in declared if port.name}
+    exposed = {*numbers, *names, *(port for workload in selected for port in also(workload))}
+    for port, find_span in ports:
+        if port not in exposed:
+            message = f"{policy.ref} is about port {port}, which {_who(selected)} not expose"
+            known = {str(number) for number in numbers}
+            help_ = f"write one of {some(known | (names if isinstance(port, str) else set()))}"
+            mapped = _service_port(port, selected, workloads)
+            if mapped is not None:
+                help_ = f"{port} is the port of Service {mapped[0]}; write that of its pods, {mapped[1]}"
+            yield Finding(codes.PORT_NOT_EXPOSED, message, find_span(), help_, (str(policy.ref), *keys[:3]))
+
+
+def _who(selected: list[Workload]) -> str:
+    return f"{enumerated([workload.key for workload in selected])} {'does' if len(selected) == 1 else 'do'}"
+
+
+def _service_port(port: int | str, selected: list[Workload], workloads: Workloads) -> tuple[str, int] | None:
+    """Find the Service whose port somebody has taken for that of its pods."""
+    for workload in selected[:20]:
+        for key in workloads.world.services_of(workload.key):
+            service = workloads.world.services[key]
+            targets = workloads.world.target_ports(service, port, workload) if isinstance(port, int) else ()
+            if targets:
+                return key, targets[0]
+    return None

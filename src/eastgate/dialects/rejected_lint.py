@@ -1,0 +1,22 @@
+"""What lint knows of policies that cannot be read: nothing but that they are there."""
+
+from __future__ import annotations
+
+from eastgate.dialects.linting import Linting, Statements
+from eastgate.dialects.rejected import Policy
+
+__all__ = ["LINTING"]
+
+
+def _statements(_policy: Policy) -> Statements:
+    return Statements(rules=(), naming=(), targets=(), target_field="targetRefs", allows=False, empty_list=None)
+
+
+LINTING: Linting[Policy] = Linting(
+    statements=_statements,
+    governs=lambda _policy, _layer: True,
+    readings=(),
+    fallback=None,
+    checks=(),
+    codes=(),
+)

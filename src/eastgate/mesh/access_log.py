@@ -1,0 +1,204 @@
+"""Reads the access log of a proxy as the decisions that it tells of. Nothing here decides again.
+
+Commands get single lines, in whatever text they come: `find_record` finds the record in one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from eastgate.mesh.codes import NO_DECISION, NOT_A_LOG_LINE
+from eastgate.questions import QuestionError
+
+__all__ = ["UNREACHABLE", "Observation", "find_record", "read_line", "read_record", "rule_of"]
+
+UNREACHABLE = "unreachable"  # who decided, of a connection that was let in and that no application took
+# Flags of requests that ended before their answer did: by the client, or by a time limit.
+_ENDED_EARLY = {"DC", "DT", "SI"}
+_RECORDS = ("request", "denial", "connection", "unreachable", "handshake")
+_DECODER = json.JSONDecoder()
+_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A decision of a proxy, as its access log has it. `decision` is the name of the verdict: a status and its decider.
+
+    `level`: a connection, a request, or a handshake that failed.
+    """
+
+    level: str
+    workload: str
+    port: int
+    peer: str | None
+    source: str | None
+    allowed: bool
+    decision: str
+    time: str = ""
+    status: int = 0
+    method: str | None = None
+    host: str | None = None
+    path: str | None = None
+    audit: tuple[str, ...] = ()
+    detail: str | None = None
+
+    @property
+    def who(self) -> str:
+        """Return the name of what decided, without the status."""
+        return self.decision.partition(":")[2]
+
+
+def rule_of(decision: str) -> tuple[str | None, int | None]:
+    """Return the policy and the rule that a verdict is named after; both None where no rule decided."""
+    policy, separator, index = decision.partition(":")[2].rpartition("#")
+    return (policy, int(index)) if separator and index.isdigit() else (None, None)
+
+
+def read_record(record: Mapping[str, Any]) -> Observation | None:
+    """Return the decision that a record tells of; None where it is none of ours, or tells of no decision."""
+    match record.get("eastgate"):
+        case "request":
+            return _request(record)
+        case "denial":
+            return _connection(record, allowed=False)
+        case "connection":
+            decision = record.get("decision")
+            return _connection(record, allowed=True) if decision and str(decision).startswith("200:") else None
+        case kind if kind == UNREACHABLE:
+            decided = {**record, "decision": f"200:{UNREACHABLE}"}
+            return replace(_connection(decided, allowed=True), detail=str(record.get("flags") or ""))
+        case "handshake" if record.get("peer") is None:  # with a peer it is a caller without TLS, and no failure
+            return Observation(
+                "handshake",
+                str(record["workload"]),
+                int(record["port"]),
+                None,
+                record.get("source"),
+                False,
+                "0:handshake",
+                time=str(record.get("time", "")),
+                detail=record.get("reason"),
+            )
+    return None
+
+
+def _connection(record: Mapping[str, Any], *, allowed: bool) -> Observation:
+    return Observation(
+        "connection",
+        str(record["workload"]),
+        int(record["port"]),
+        record.get("peer"),
+        record.get("source"),
+        allowed,
+        str(record.get("decision")),
+        time=str(record.get("time", "")),
+        audit=_audit(record),
+    )
+
+
+def _request(record: Mapping[str, Any]) -> Observation:
+    details = str(record.get("details") or "")
+    decision = str(record.get("decision") or "")
+    flags = str(record.get("flags") or "")
+    reached = details.startswith("via_upstream") or "U" in flags or not _ENDED_EARLY.isdisjoint(flags.split(","))
+    allowed = reached and decision.startswith("200:")
+    if not allowed and (not decision or decision.startswith("200:")):
+        decision = f"{record.get('status') or 0}:proxy/{details or 'closed'}"  # it is no policy that refused it
+    return Observation(
+        "request",
+        str(record["workload"]),
+        int(record["port"]),
+        record.get("peer"),
+        record.get("source"),
+        allowed,
+        decision,
+        time=str(record.get("time", "")),
+        status=int(record.get("status") or 0),
+        method=record.get("method"),
+        host=record.get("host"),
+        path=record.get("path"),
+        audit=_audit(record),
+        detail=details or None,
+    )
+
+
+def _audit(record: Mapping[str, Any]) -> tuple[str, ...]:
+    return (str(record["audit"]),) if record.get("audit") else ()
+
+
+def find_record(line: str) -> Mapping[str, Any] | None:
+    """Return the first record of ours in a line; None where there is none. Other programs put text, or objects, around
+    it.
+    """
+    start = line.find("{")
+    while start != -1:
+        try:
+            value, _ = _DECODER.raw_decode(line, start)
+        except (ValueError, RecursionError):
+            value = None
+        for candidate in _objects(value):
+            if candidate.get("eastgate") in _RECORDS or candidate.get("event") == "decided":
+                return candidate
+        start = line.find("{", start + 1)
+    return None
+
+
+def _objects(value: object) -> Iterator[Mapping[str, Any]]:
+    """Yield an object, and the records that are text in it: `docker logs` has the line as `log`, Loki as `line`."""
+    if isinstance(value, dict):
+        yield value
+        for inner in value.values():
+            if isinstance(inner, str) and "{" in inner and (record := find_record(inner)) is not None:
+                yield record
+
+
+def read_line(record: Mapping[str, Any] | None, line: str) -> Observation:
+    """Return the decision that a line tells of. Raises QuestionError where that is none."""
+    if record is None:
+        text = line.strip() if len(line.strip()) <= _SHOWN else line.strip()[: _SHOWN - 1] + "…"
+        way_out = (
+            "the line is cut off: give all of it"
+            if '"eastgate"' in line
+            else 'give a line that a proxy wrote: {"eastgate":"request",…}, or pipe its log into `eastgate why -`'
+        )
+        raise QuestionError(NOT_A_LOG_LINE, f"`{text}` is no line of a proxy's log", way_out)
+    try:
+        observation = _read_event(record) if "event" in record else read_record(record)
+    except (KeyError, TypeError, ValueError) as error:
+        raise QuestionError(NOT_A_LOG_LINE, f"the line lacks something: {error}", "give all of the line") from None
+    if observation is None:
+        raise QuestionError(NO_DECISION, _describe_undecided(record), _suggest(record))
+    return observation
+
+
+def _read_event(record: Mapping[str, Any]) -> Observation:
+    """Read a `decided` event of `up -o json`, which has read the proxy's record already."""
+    return Observation(
+        str(record["level"]),
+        str(record["to"]),
+        int(record["port"]),
+        record["peer"],
+        record["source"],
+        record["verdict"] == "allow",
+        str(record["decision"]),
+        time=str(record["time"]),
+        status=int(record["status"]),
+        method=record["method"],
+        host=record["host"],
+        path=record["path"],
+        audit=tuple(record["audit"]),
+        detail=record["detail"],
+    )
+
+
+def _describe_undecided(record: Mapping[str, Any]) -> str:
+    what = "a connection that ended" if record["eastgate"] == "connection" else "a caller that does not speak TLS"
+    return f"the line tells of {what}, and of no decision"
+
+
+def _suggest(record: Mapping[str, Any]) -> str:
+    source = record.get("source")
+    return f"look for another line with {json.dumps({'source': source})[1:-1]}" if source else "look for one before it"

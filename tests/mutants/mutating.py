@@ -1,0 +1,150 @@
+"""The small errors: each site of a module where one can be made, and the module with one of them made."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+__all__ = ["Mutant", "mutants_of", "mutated"]
+
+_COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+}
+_OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+    ast.LShift: ast.RShift,
+    ast.RShift: ast.LShift,
+}
+_CALLS = {"any": "all", "all": "any", "min": "max", "max": "min"}
+_WORDS = {"__str__", "__repr__", "__reduce__"}  # what is said to people has tests of its own
+
+Change = Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One error: the module, which of its sites it is, its line, and what it makes of what."""
+
+    module: str
+    number: int
+    line: int
+    change: str
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.number} line {self.line}: {self.change}"
+
+
+def mutants_of(module: str, source: str) -> list[Mutant]:
+    """Return every error that can be made in a module."""
+    return [Mutant(module, number, line, change) for number, (line, change, _) in enumerate(_sites(ast.parse(source)))]
+
+
+def mutated(source: str, number: int) -> ast.Module:
+    """Return a module with one of its errors made."""
+    tree = ast.parse(source)
+    for index, (_, _, make) in enumerate(_sites(tree)):
+        if index == number:
+            make()
+            break
+    return ast.fix_missing_locations(tree)
+
+
+def _sites(tree: ast.Module) -> Iterator[tuple[int, str, Change]]:
+    for parent in _code(tree):
+        for child, replace in _children(parent):
+            for new in (*_wrong_expressions(child), *_wrong_statements(child)):
+                line = getattr(child, "lineno", getattr(parent, "lineno", 0))
+                change = f"{_text(child)}  ->  {_text(new)}"
+                yield line, change, lambda replace=replace, new=new: replace(new)  # type: ignore[misc]
+
+
+def _text(node: ast.AST) -> str:
+    return " ".join(ast.unparse(node).split())[:100]
+
+
+def _code(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes that do something, in order."""
+    yield node
+    for child, _ in _children(node):
+        yield from _code(child)
+
+
+def _children(node: ast.AST) -> Iterator[tuple[ast.AST, Callable[[ast.AST], None]]]:
+    """Yield what a node is made of, and how to replace it: without types, text for people, assertions and imports."""
+    for name, value in ast.iter_fields(node):
+        if name in ("annotation", "returns", "decorator_list"):
+            continue
+        children = value if isinstance(value, list) else [value]
+        if isinstance(node, ast.Call) and name == "args" and ast.unparse(node.func) in ("isinstance", "cast"):
+            children = children[:1] if ast.unparse(node.func) == "isinstance" else []
+        for index, child in enumerate(children):
+            if isinstance(child, ast.AST) and not _is_left_alone(node, child):
+                yield child, _setter(node, name, index if isinstance(value, list) else None)
+
+
+def _is_left_alone(parent: ast.AST, child: ast.AST) -> bool:
+    if isinstance(child, ast.Assert | ast.Import | ast.ImportFrom | ast.JoinedStr):
+        return True
+    if isinstance(child, ast.FunctionDef):
+        return child.name in _WORDS
+    return isinstance(parent, ast.Module) and isinstance(child, ast.Assign | ast.AnnAssign)  # constants and types
+
+
+def _setter(parent: ast.AST, name: str, index: int | None) -> Callable[[ast.AST], None]:
+    def replace(new: ast.AST) -> None:
+        if index is None:
+            setattr(parent, name, new)
+        else:
+            getattr(parent, name)[index] = new
+
+    return replace
+
+
+def _wrong_expressions(node: ast.AST) -> Iterator[ast.AST]:
+    match node:
+        case ast.Compare(left, [operator], [right]) if type(operator) in _COMPARISONS:
+            yield ast.Compare(left, [_COMPARISONS[type(operator)]()], [right])
+        case ast.BoolOp(operator, values):
+            yield ast.BoolOp(ast.And() if isinstance(operator, ast.Or) else ast.Or(), values)
+            yield values[0]
+        case ast.UnaryOp(ast.Not(), operand):
+            yield operand
+        case ast.BinOp(left, operator, right) if type(operator) in _OPERATORS:
+            yield ast.BinOp(left, _OPERATORS[type(operator)](), right)
+        case ast.Constant(bool() as value):
+            yield ast.Constant(not value)
+        case ast.Constant(int() as value):
+            yield ast.Constant(value + 1)
+        case ast.Call(ast.Name(str() as name), arguments, keywords) if name in _CALLS:
+            yield ast.Call(ast.Name(_CALLS[name], ast.Load()), arguments, keywords)
+        case ast.IfExp(test, body, orelse):
+            yield ast.IfExp(test, orelse, body)
+
+
+def _wrong_statements(node: ast.AST) -> Iterator[ast.AST]:
+    match node:
+        case ast.If(test, body, orelse) if not _is_guard_of_types(test):
+            yield ast.If(ast.UnaryOp(ast.Not(), test), body, orelse)
+        case ast.comprehension(target, iterated, [_, *_], is_async):
+            yield ast.comprehension(target, iterated, [], is_async)
+        case ast.Expr(ast.Call()):
+            yield ast.Pass()
+        case ast.Return(ast.expr() as value) if not isinstance(value, ast.Constant):
+            yield ast.Return(ast.Constant(None))
+
+
+def _is_guard_of_types(test: ast.expr) -> bool:
+    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"

@@ -1,0 +1,44 @@
+"""What is mutated, and which tests must notice: the one list of paths that mutation testing has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["ROOT", "SUBJECTS", "Subject"]
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A package, and the tests that stand for it, the quickest to notice first."""
+
+    package: str
+    tests: tuple[str, ...]
+
+    def modules(self) -> list[str]:
+        """Return the names of its modules."""
+        folder = ROOT / "src" / self.package.replace(".", "/")
+        files = (file.relative_to(ROOT / "src").with_suffix("") for file in sorted(folder.rglob("*.py")))
+        return [".".join(file.parts).removesuffix(".__init__") for file in files]
+
+
+SUBJECTS = {
+    "ir": Subject(
+        "eastgate.policy",
+        ("tests/engine", "tests/targets", "tests/worlds", "tests/test_conformance.py"),
+    ),
+    "engine": Subject(
+        "eastgate.engine",
+        (
+            "tests/engine",
+            "tests/worlds",
+            "tests/cli",
+            "tests/test_conformance.py",
+            "tests/analysis",
+            "tests/test_api.py",
+        ),
+    ),
+    "envoy": Subject("eastgate.targets.envoy", ("tests/targets", "tests/analysis")),
+}

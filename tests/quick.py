@@ -1,0 +1,119 @@
+"""Which tests are quick: those that start no process and talk to nobody, which `make quick` runs.
+
+The others are listed here, by folder or file, so that nobody has to remember a marker; where only one test of a file
+is not quick it has the marker itself, `real` or `slow`. A quick test that starts a
+process, or that connects to anything but this machine, fails wherever it runs.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis.errors import InvalidArgument
+
+__all__ = ["EXAMPLES", "fewer_examples", "mark_of", "watch", "without_processes"]
+
+ROOT = Path(__file__).parent
+
+REAL = (
+    "attacks",
+    "authorino",
+    "cli/test_broken_saves.py",
+    "cli/test_call.py",
+    "cli/test_identities.py",
+    "cli/test_lazy.py",
+    "cli/test_openness.py",
+    "cli/test_saving.py",
+    "cli/test_up.py",
+    "differential",
+    "docs/test_console.py",
+    "expressions/test_upstream.py",
+    "faults",
+    "identity",
+    "lint/test_integrations.py",
+    "mesh",
+    "programs",
+    "sources/test_kustomize.py",
+    "test_bench.py",
+    "xds/server",
+)
+"""Folders and files of tests that start Envoys, commands or servers."""
+
+SLOW = (
+    "analysis/test_speed.py",
+    "crds/test_agreement.py",
+    "dialects/accesspolicy/test_no_document_crashes.py",
+    "dialects/kuadrant/test_schemes_no_document_crashes.py",
+    "dialects/linkerd/test_no_document_crashes.py",
+    "dialects/test_no_document_crashes.py",
+    "engine/test_long_lists.py",
+    "gjson/test_bounds.py",
+    "sources/test_limits.py",
+)
+"""Others that take long."""
+
+EXAMPLES = 15
+"""How many examples a generated test looks at in a quick run."""
+
+_STARTS = {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "pty.spawn", "subprocess.Popen"}
+
+_forbidden = False
+
+
+def mark_of(path: Path) -> str | None:
+    """Return the marker of all tests of a file that are not quick."""
+    relative = path.relative_to(ROOT).as_posix()
+    for marker, files in (("real", REAL), ("slow", SLOW)):
+        if any(relative == file or relative.startswith(f"{file}/") for file in files):
+            return marker
+    return None
+
+
+@contextmanager
+def without_processes() -> Iterator[None]:
+    """Make whatever starts a process, or connects to another machine, fail."""
+    global _forbidden
+    _forbidden = True
+    try:
+        yield
+    finally:
+        _forbidden = False
+
+
+def watch() -> None:
+    """Look at every event of this process from now on; nothing is forbidden at first."""
+    sys.addaudithook(_look)
+
+
+def _look(event: str, arguments: tuple[object, ...]) -> None:
+    if not _forbidden:
+        return
+    if event in _STARTS:
+        raise AssertionError(f"a quick test starts a process ({event}): mark it `real`, or list its file in {__name__}")
+    if event == "socket.connect" and not _is_here(arguments[1]):
+        raise AssertionError(f"a test connects to {arguments[1]!r}, which is not this machine")
+
+
+def _is_here(address: object) -> bool:
+    if not isinstance(address, tuple):
+        return True  # a socket in the file system
+    host = str(address[0])
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def fewer_examples(test: object) -> None:
+    """Have a generated test look at a few examples, also where it asks for more of them itself."""
+    own = getattr(test, "_hypothesis_internal_use_settings", None)
+    if isinstance(own, settings) and own.max_examples > EXAMPLES:
+        try:
+            test._hypothesis_internal_use_settings = settings(own, max_examples=EXAMPLES)  # type: ignore[attr-defined]
+        except InvalidArgument:  # it has `@example`s only
+            return
