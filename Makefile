@@ -33,6 +33,9 @@ fmt: $(READY)  ## put the code into the one style
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+mutants: $(READY)  ## small errors in the code that decides, one at a time: which does no test notice? MUTANTS_ARGS="engine --sample 300"
+	@$(BIN)/python -m tests.mutants $(or $(MUTANTS_ARGS),engine)
+
 fuzz: $(READY)  ## look for differences between the engine and real Envoys; FUZZ_ARGS="--seconds 600 --seed 1"
 	@$(BIN)/python -m tests.differential $(FUZZ_ARGS)
 

@@ -14,9 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hypothesis import settings
-from hypothesis.errors import InvalidArgument
 
-__all__ = ["EXAMPLES", "fewer_examples", "mark_of", "watch", "without_processes"]
+__all__ = ["EXAMPLES", "fewer_examples", "give_settings", "mark_of", "settings_of", "watch", "without_processes"]
 
 ROOT = Path(__file__).parent
 
@@ -61,6 +60,8 @@ EXAMPLES = 15
 """How many examples a generated test looks at in a quick run."""
 
 _STARTS = {"os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "pty.spawn", "subprocess.Popen"}
+
+_SETTINGS = "_hypothesis_internal_use_settings"
 
 _forbidden = False
 
@@ -111,9 +112,17 @@ def _is_here(address: object) -> bool:
 
 def fewer_examples(test: object) -> None:
     """Have a generated test look at a few examples, also where it asks for more of them itself."""
-    own = getattr(test, "_hypothesis_internal_use_settings", None)
-    if isinstance(own, settings) and own.max_examples > EXAMPLES:
-        try:
-            test._hypothesis_internal_use_settings = settings(own, max_examples=EXAMPLES)  # type: ignore[attr-defined]
-        except InvalidArgument:  # it has `@example`s only
-            return
+    own = settings_of(test)
+    if own is not None and own.max_examples > EXAMPLES:
+        give_settings(test, settings(own, max_examples=EXAMPLES))
+
+
+def settings_of(test: object) -> settings | None:
+    """Return the settings of a generated test; None where it is none."""
+    own = getattr(test, _SETTINGS, None)
+    return own if isinstance(own, settings) else None
+
+
+def give_settings(test: object, given: settings) -> None:
+    """Exchange the settings of a generated test, which it may have given itself."""
+    setattr(test, _SETTINGS, given)

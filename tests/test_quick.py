@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests import quick
 
@@ -54,3 +56,19 @@ def test_every_file_that_is_listed_is_there() -> None:
 @pytest.mark.real
 def test_a_real_test_may_start_a_process() -> None:
     assert subprocess.run(COMMAND, check=True).returncode == 0
+
+
+@settings(max_examples=1000)
+@given(st.integers())
+def _generated(number: int) -> None:
+    assert number == number
+
+
+def test_a_generated_test_looks_at_few_examples_also_where_it_asks_for_many() -> None:
+    before = quick.settings_of(_generated)
+    assert before is not None
+    assert before.max_examples == 1000
+    quick.fewer_examples(_generated)
+    after = quick.settings_of(_generated)
+    assert after is not None
+    assert after.max_examples == quick.EXAMPLES

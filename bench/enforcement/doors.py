@@ -14,8 +14,8 @@ from google.protobuf.message import Message
 
 from bench.enforcement.origin import answered_by_envoy, answering
 from bench.enforcement.rules import SETTINGS, authority_of, classic_rules
-from eastgate.targets.envoy import Node, PortPlan, Requests, Verdict, plan_port
-from eastgate.targets.envoy.callers import Naming
+from eastgate.symbolic.callers import Callers
+from eastgate.targets.envoy import ByCaller, Node, PortPlan, Requests, Verdict, plan_port
 from eastgate.xds.clusters import Address
 from eastgate.xds.inbound_listener import inbound_listener
 from eastgate.xds.inbound_port import InboundPort
@@ -41,10 +41,9 @@ def ours(address: str, port: int, rules: int, *, anything: bool = False) -> list
 
 def unruled(address: str, port: int) -> list[Resource]:
     """The same listeners, with nothing that decides. (Where no policy asks for it, Eastgate does not read HTTP.)"""
-    naming = Naming(SETTINGS)
-    cells = naming.cells(())
+    cells = Callers(SETTINGS).cells(())
     open_to_all: Node = Verdict(True, 200, "open")
-    anyone = naming.by_caller(cells, dict.fromkeys(cells, open_to_all))
+    anyone = ByCaller.of(cells, dict.fromkeys(cells, open_to_all))
     requests = Requests(anyone, None, None, None)
     return _with(
         _chain(address, port, PortPlan(port, anyone, anyone, requests, None, frozenset())),

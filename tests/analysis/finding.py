@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from eastgate.analysis.effective import Branch, Caller, Destination, Row, Table
+from eastgate.analysis.effective import Branch, CallerEntry, Destination, Row, Table
 from eastgate.analysis.effective.requests import Message
-from eastgate.engine.partial import truth
 from eastgate.policy import Request, consents, mentions
 from eastgate.policy.attributes import IDENTITY, MCP_METHOD, MCP_TOOL, MESH_NAME, PORT, Attribute
+from eastgate.symbolic.truth import truth
 
 
 def row_of(table: Table, request: Request) -> Row:
@@ -44,7 +44,7 @@ def _with_silence(request: Request, branch: Branch) -> Request:
     return Request({**request.values, **silent})
 
 
-def _caller(callers: tuple[Caller, ...], request: Request) -> Caller:
+def _caller(callers: tuple[CallerEntry, ...], request: Request) -> CallerEntry:
     identity, name = request.values.get(IDENTITY), request.values.get(MESH_NAME)
     for one in callers:
         if one.is_exact and one.identity == identity and (identity is not None or one.mesh_name == name):
@@ -58,14 +58,14 @@ def _caller(callers: tuple[Caller, ...], request: Request) -> Caller:
     return kinds["otherName" if name is not None and "otherName" in kinds else "none"]
 
 
-def _account(identity: str, kinds: dict[str, Caller]) -> str | None:
+def _account(identity: str, kinds: dict[str, CallerEntry]) -> str | None:
     """The namespace of a service account of this mesh."""
     stem = str(kinds["otherServiceAccount"].identity).partition("/ns/")[0]
     found = re.fullmatch(re.escape(stem) + "/ns/([^/]+)/sa/[^/]+", identity)
     return found[1] if found else None
 
 
-def _is_of(group: Caller, kinds: dict[str, Caller], identity: object, name: object) -> bool:
+def _is_of(group: CallerEntry, kinds: dict[str, CallerEntry], identity: object, name: object) -> bool:
     if group.kind == "namespace":
         return isinstance(identity, str) and _account(identity, kinds) == group.name
     return isinstance(name, str) and name.endswith(group.name[1:]) and not name.startswith("spiffe://")

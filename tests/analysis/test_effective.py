@@ -37,8 +37,8 @@ def agrees(table: Table, layers: tuple[Layer, ...], request: Request) -> None:
         return
     branch = branch_of(row, request)
     outcome = reference.decide(layers, request)
-    assert branch.allowed == outcome.allowed, (branch, outcome)
-    assert branch.origin == (outcome.rule.origin if outcome.rule else None), (branch, outcome)
+    assert branch.end.allowed == outcome.allowed, (branch, outcome)
+    assert branch.end.origin == (outcome.rule.origin if outcome.rule else None), (branch, outcome)
     verdicts = {"allow": [True], "deny": [False], "if": [True, False]}
     assert outcome.allowed in verdicts[row.cell.verdict]
 
@@ -83,7 +83,7 @@ def test_rows_of_a_service_are_allowed_only_where_every_pod_allows(situation: tu
             asked = request.with_value(SERVICE, key)
             outcomes = [reference.decide(cluster.layers(pod.key), asked) for pod in pods]
             row = row_of(table, asked)
-            assert branch_of(row, asked).allowed == all(one.allowed for one in outcomes)
+            assert branch_of(row, asked).end.allowed == all(one.allowed for one in outcomes)
             refusing = {pod.key for pod, one in zip(pods, outcomes, strict=True) if not one.allowed}
             assert set(row.cell.refusing) <= refusing
 
@@ -105,7 +105,7 @@ def test_rows_of_a_pod_in_linkerds_mesh_agree_with_the_engine(
     plane: DataPlane,
     calls: list[Call],
 ) -> None:
-    chosen = Settings.of({"linkerdDefaultPolicy": default, "dataPlane": plane})
+    chosen = Settings.from_mapping({"linkerdDefaultPolicy": default, "dataPlane": plane})
     cluster = Cluster(authority_of([namespace, *pods, *resources], chosen))
     for key, workload in cluster.authority.world.workloads.items():
         ((_, table),) = pod_tables(cluster, workload)
@@ -130,7 +130,7 @@ def _named(request: Request) -> Request:
 def test_rows_of_gateways_and_backends_agree_with_the_engine(
     policies: list[Manifest], answers: dict[str, str], unlisted: str
 ) -> None:
-    chosen = Settings.of({"trustDomain": "td", "unlistedCaller": unlisted})
+    chosen = Settings.from_mapping({"trustDomain": "td", "unlistedCaller": unlisted})
     authority = authority_of([*access_generate.FIXED, *policies], chosen)
     for backend in access_generate.BACKENDS:
         behind = BackendNamed("n", backend)

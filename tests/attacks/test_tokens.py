@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from eastgate.tokens import Verified, verify
+from eastgate.tokens import VerifiedToken, verify
 from eastgate.xds.tokens import TokenIdentity
 from tests.attacks.placements import HOST, PLACEMENTS, Attacked, Placement, Trust, Verdict
 from tests.attacks.policies import only_accounts
@@ -51,7 +51,7 @@ def test_no_token_is_believed_that_should_not_be(trusting: Trusting) -> None:
 @pytest.mark.parametrize("one", TRIES, ids=lambda one: one.name)
 def test_the_offline_verifier_says_the_same(one: TokenTry) -> None:
     said = verify(one.token, KEYS, EXPECTED, time.time())
-    assert isinstance(said, Verified) is one.believed
+    assert isinstance(said, VerifiedToken) is one.believed
     if one.headers is None and one.status == (200,):
         assert one.believed
     if not one.believed:

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate.cel import CelEvaluationError, Expression
-from eastgate.engine.partial import truth
 from eastgate.policy import Request, Value
 from eastgate.policy.attributes import MCP_TOOL, PATH, PORT, Attribute, header
+from eastgate.symbolic.truth import truth
 from tests.cel.offer import compiled
 
 # Small alphabets, so that values and literals often meet.

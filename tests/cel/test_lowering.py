@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.cel.lower import negated
+from eastgate.cel.lower import negate
 from eastgate.policy import ALWAYS, NEVER, And, Is, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
 from eastgate.policy.attributes import METHOD, PATH, PORT, header
 from tests.cel.offer import compiled
@@ -63,7 +63,7 @@ def test_a_simple_expression_is_a_predicate(text: str, true: Predicate | None, o
 
 
 def test_a_negation_goes_to_the_atoms() -> None:
-    assert negated(And((X, Or((Not(GET), A))))) == Or((Not(X), And((GET, Not(A)))))
+    assert negate(And((X, Or((Not(GET), A))))) == Or((Not(X), And((GET, Not(A)))))
 
 
 def test_a_long_list_of_alternatives_is_flat() -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eastgate.cel.syntax import Call, Field, ListOf, Literal, Local, Loop, Node
-from eastgate.cel.upstream import Rejected, parse
+from eastgate.cel.upstream import CoreError, parse
 from eastgate.cel.variables import Variables
 
 Schema = dict[str, Any]
@@ -57,7 +57,7 @@ def rules(schema: Schema, times: int | None = 1) -> Iterator[Rule]:
 
 def _tree(rule: str) -> Node:
     tree = parse(rule, _NOTHING)
-    assert not isinstance(tree, Rejected), tree
+    assert not isinstance(tree, CoreError), tree
     return tree
 
 

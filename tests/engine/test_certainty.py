@@ -5,8 +5,6 @@ from __future__ import annotations
 from hypothesis import given, settings
 
 from eastgate.engine import reference
-from eastgate.engine.certainty import prove_allow
-from eastgate.engine.completions import complete
 from eastgate.policy import (
     AllowAny,
     And,
@@ -25,6 +23,8 @@ from eastgate.policy import (
     Suffix,
 )
 from eastgate.policy.attributes import HOST, IDENTITY, METHOD, PATH, PORT, header
+from eastgate.symbolic.completions import complete
+from eastgate.symbolic.judging import prove_allow
 from tests.engine import strategies
 
 

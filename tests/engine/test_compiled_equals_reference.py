@@ -6,9 +6,9 @@ from hypothesis import given, settings
 
 from eastgate.engine import reference
 from eastgate.engine.compiled import compile_layers
-from eastgate.engine.completions import complete
-from eastgate.engine.partial import truth
 from eastgate.policy import Chain, Deny, Layer, Placement, Request, Rule
+from eastgate.symbolic.completions import complete
+from eastgate.symbolic.truth import truth
 from tests.engine import strategies
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.engine.completions import complete
-from eastgate.engine.partial import judge
 from eastgate.policy import (
     ALWAYS,
     AllowAny,
@@ -26,6 +24,8 @@ from eastgate.policy import (
     Suffix,
 )
 from eastgate.policy.attributes import HOST, METHOD, PATH, Attribute, header
+from eastgate.symbolic.completions import complete
+from eastgate.symbolic.judging import judge
 
 TEAM = header("x-team")
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
 
 __all__ = ["Mutant", "mutants_of", "mutated"]
 
@@ -36,39 +39,61 @@ Change = Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One error: the module, which of its sites it is, its line, and what it makes of what."""
+    """One error: the file, which of its sites it is, the function and where it starts, the line, and the change."""
 
-    module: str
+    file: Path
     number: int
+    function: str
+    starts: int
     line: int
     change: str
 
     def __str__(self) -> str:
-        return f"{self.module}:{self.number} line {self.line}: {self.change}"
+        return f"{self.file.parent.name}/{self.file.name}:{self.line} {self.function}: {self.change}"
 
 
-def mutants_of(module: str, source: str) -> list[Mutant]:
-    """Return every error that can be made in a module."""
-    return [Mutant(module, number, line, change) for number, (line, change, _) in enumerate(_sites(ast.parse(source)))]
+def mutants_of(file: Path) -> list[Mutant]:
+    """Return every error that can be made in the functions of a module."""
+    sites = _sites(ast.parse(file.read_text(encoding="utf-8")))
+    return [
+        Mutant(file, number, site.function, site.starts, site.line, site.change) for number, site in enumerate(sites)
+    ]
 
 
 def mutated(source: str, number: int) -> ast.Module:
     """Return a module with one of its errors made."""
     tree = ast.parse(source)
-    for index, (_, _, make) in enumerate(_sites(tree)):
-        if index == number:
-            make()
-            break
+    next(islice(_sites(tree), number, None)).make()
     return ast.fix_missing_locations(tree)
 
 
-def _sites(tree: ast.Module) -> Iterator[tuple[int, str, Change]]:
-    for parent in _code(tree):
-        for child, replace in _children(parent):
-            for new in (*_wrong_expressions(child), *_wrong_statements(child)):
-                line = getattr(child, "lineno", getattr(parent, "lineno", 0))
-                change = f"{_text(child)}  ->  {_text(new)}"
-                yield line, change, lambda replace=replace, new=new: replace(new)  # type: ignore[misc]
+@dataclass(frozen=True, slots=True)
+class _Site:
+    function: str
+    starts: int
+    line: int
+    change: str
+    make: Change
+
+
+def _sites(tree: ast.Module) -> Iterator[_Site]:
+    for name, function in _functions(tree):
+        starts = min([function.lineno, *(decorator.lineno for decorator in function.decorator_list)])
+        for parent in _code(function):
+            for child, replace in _children(parent):
+                for new in (*_wrong_expressions(child), *_wrong_statements(child)):
+                    line = getattr(child, "lineno", getattr(parent, "lineno", starts))
+                    change = f"{_text(child)}  ->  {_text(new)}"
+                    yield _Site(name, starts, line, change, partial(replace, new))
+
+
+def _functions(node: ast.AST, within: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Yield each function that is in no other one, with its qualified name."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef) and child.name not in _WORDS:
+            yield within + child.name, child
+        elif isinstance(child, ast.ClassDef):
+            yield from _functions(child, f"{within}{child.name}.")
 
 
 def _text(node: ast.AST) -> str:
@@ -85,22 +110,18 @@ def _code(node: ast.AST) -> Iterator[ast.AST]:
 def _children(node: ast.AST) -> Iterator[tuple[ast.AST, Callable[[ast.AST], None]]]:
     """Yield what a node is made of, and how to replace it: without types, text for people, assertions and imports."""
     for name, value in ast.iter_fields(node):
-        if name in ("annotation", "returns", "decorator_list"):
+        if name in ("annotation", "returns", "decorator_list", "defaults", "kw_defaults"):
             continue
         children = value if isinstance(value, list) else [value]
         if isinstance(node, ast.Call) and name == "args" and ast.unparse(node.func) in ("isinstance", "cast"):
             children = children[:1] if ast.unparse(node.func) == "isinstance" else []
         for index, child in enumerate(children):
-            if isinstance(child, ast.AST) and not _is_left_alone(node, child):
+            if isinstance(child, ast.AST) and not _is_left_alone(child):
                 yield child, _setter(node, name, index if isinstance(value, list) else None)
 
 
-def _is_left_alone(parent: ast.AST, child: ast.AST) -> bool:
-    if isinstance(child, ast.Assert | ast.Import | ast.ImportFrom | ast.JoinedStr):
-        return True
-    if isinstance(child, ast.FunctionDef):
-        return child.name in _WORDS
-    return isinstance(parent, ast.Module) and isinstance(child, ast.Assign | ast.AnnAssign)  # constants and types
+def _is_left_alone(child: ast.AST) -> bool:
+    return isinstance(child, ast.Assert | ast.Import | ast.ImportFrom | ast.JoinedStr)
 
 
 def _setter(parent: ast.AST, name: str, index: int | None) -> Callable[[ast.AST], None]:

@@ -17,11 +17,9 @@ class Subject:
     package: str
     tests: tuple[str, ...]
 
-    def modules(self) -> list[str]:
-        """Return the names of its modules."""
-        folder = ROOT / "src" / self.package.replace(".", "/")
-        files = (file.relative_to(ROOT / "src").with_suffix("") for file in sorted(folder.rglob("*.py")))
-        return [".".join(file.parts).removesuffix(".__init__") for file in files]
+    def files(self) -> list[Path]:
+        """Return its modules."""
+        return sorted((ROOT / "src" / self.package.replace(".", "/")).rglob("*.py"))
 
 
 SUBJECTS = {

@@ -1,25 +1,26 @@
-"""Running the tests on a mutant: a child process, forked when everything but Eastgate and the tests is imported."""
+"""Running tests on mutants: they are collected once, and each mutant is a fork in which one function is exchanged."""
 
 from __future__ import annotations
 
-import contextlib
 import enum
-import importlib.abc
-import importlib.machinery
-import importlib.util
+import gc
 import os
 import resource
 import signal
-import sys
-from collections.abc import Sequence
-from types import CodeType
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import CodeType, FunctionType
 
+import pytest
+from hypothesis import Phase, settings
+
+from tests import quick
 from tests.mutants.mutating import Mutant, mutated
-from tests.mutants.places import ROOT
 
-__all__ = ["Fate", "fate_of", "preload"]
+__all__ = ["Fate", "run"]
 
 _SECONDS = 120  # of CPU; a mutant that takes longer goes round in circles
+_OPTIONS = ("-q", "--quick", "-n0", "--no-cov", "--assert=plain", "-p", "no:cacheprovider")
 
 
 class Fate(enum.StrEnum):
@@ -30,68 +31,92 @@ class Fate(enum.StrEnum):
     SURVIVED = "survived"
 
 
-def preload() -> None:
-    """Import what all mutants share, and make sure that Eastgate is not among it."""
-    for name in ("cel_expr_python", "click", "msgspec", "pytest", "re2", "yaml"):
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
-    loaded = [name for name in sys.modules if name.partition(".")[0] == "eastgate"]
-    if loaded:
-        raise RuntimeError(f"cannot mutate what is imported already: {loaded}")
+def run(mutants: Sequence[Mutant], tests: Sequence[str], on_fate: Callable[[Mutant, Fate], None]) -> bool:
+    """Tell the fate of each mutant; False where the tests fail on the code as it is, so that nothing can be told."""
+    os.environ["CI"] = "true"  # the same examples for every mutant
+    forks = _Forks(mutants, on_fate)
+    pytest.main([*_OPTIONS, *tests], plugins=[forks])
+    return forks.sound
 
 
-def fate_of(mutant: Mutant | None, tests: Sequence[str]) -> Fate:
-    """Run tests on a mutant, or on the code as it is, in a child process."""
+class _Forks:
+    """Has pytest run its tests once for each mutant, in a process of its own."""
+
+    def __init__(self, mutants: Sequence[Mutant], on_fate: Callable[[Mutant, Fate], None]) -> None:
+        self.sound = False
+        self._mutants = mutants
+        self._on_fate = on_fate
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if session.testsfailed or not session.items:
+            return True
+        for item in session.items:
+            _only_generate(getattr(item, "obj", None))
+        self.sound = _fate(session, None) is Fate.SURVIVED
+        for mutant in self._mutants if self.sound else ():
+            self._on_fate(mutant, _fate(session, mutant))
+        return True
+
+
+def _only_generate(test: object) -> None:
+    """Have a generated test look for no simpler example than the first that fails."""
+    own = quick.settings_of(test)
+    if own is not None:
+        quick.give_settings(test, settings(own, phases=[Phase.explicit, Phase.generate]))
+
+
+def _fate(session: pytest.Session, mutant: Mutant | None) -> Fate:
     child = os.fork()
     if child == 0:
-        _run(mutant, tests)
+        _be_the_child(session, mutant)
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         return Fate.TIMED_OUT if os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL) else Fate.KILLED
     return Fate.SURVIVED if os.waitstatus_to_exitcode(status) == 0 else Fate.KILLED
 
 
-def _run(mutant: Mutant | None, tests: Sequence[str]) -> None:
-    """Be the child: ends the process."""
-    status = 70
+def _be_the_child(session: pytest.Session, mutant: Mutant | None) -> None:
+    """Run the tests up to the first failure; ends the process."""
+    status = 1
     try:
         resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS + 5))
-        os.environ["CI"] = "true"  # the same examples for every mutant
-        os.chdir(ROOT)
-        with open(os.devnull, "w") as nowhere:
-            os.dup2(nowhere.fileno(), 1)
-            os.dup2(nowhere.fileno(), 2)
+        session.config.pluginmanager.unregister(name="terminalreporter")
         if mutant is not None:
-            sys.meta_path.insert(0, _Finder(mutant))
-        import pytest
-
-        options = ["-x", "-q", "--quick", "-n0", "--no-cov", "-p", "no:cacheprovider", "-p", "no:randomly"]
-        status = int(pytest.main([*options, *tests]))
+            _exchange(mutant)
+        following: list[pytest.Item | None] = [*session.items[1:], None]
+        for item, after in zip(session.items, following, strict=True):
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+            if session.testsfailed:
+                break
+        else:
+            status = 0
     finally:
         os._exit(status)
 
 
-class _Finder(importlib.abc.MetaPathFinder):
-    """Finds the mutated module instead of the one on disk."""
-
-    def __init__(self, mutant: Mutant) -> None:
-        self._mutant = mutant
-
-    def find_spec(self, fullname: str, path: object, target: object = None) -> importlib.machinery.ModuleSpec | None:
-        if fullname != self._mutant.module:
-            return None
-        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)  # type: ignore[arg-type]
-        if spec is not None and spec.origin is not None:
-            spec.loader = _Loader(fullname, spec.origin, self._mutant.number)
-        return spec
+def _exchange(mutant: Mutant) -> None:
+    """Give the function that a mutant is about its code, wherever it is referred to."""
+    source = mutant.file.read_text(encoding="utf-8")
+    module = compile(mutated(source, mutant.number), str(mutant.file), "exec")
+    (code,) = (code for code in _codes(module) if _is_at(code, mutant))
+    functions = [one for one in gc.get_objects() if isinstance(one, FunctionType) and _is_of(one.__code__, mutant)]
+    for function in functions:
+        function.__code__ = code
+    if not functions:
+        raise LookupError(f"nothing has imported {mutant}")
 
 
-class _Loader(importlib.machinery.SourceFileLoader):
-    def __init__(self, fullname: str, path: str, number: int) -> None:
-        super().__init__(fullname, path)
-        self._number = number
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
 
-    def get_code(self, fullname: str) -> CodeType | None:
-        source = self.get_source(fullname)
-        assert source is not None
-        return compile(mutated(source, self._number), self.path, "exec")
+
+def _is_at(code: CodeType, mutant: Mutant) -> bool:
+    return (code.co_qualname, code.co_firstlineno) == (mutant.function, mutant.starts)
+
+
+def _is_of(code: CodeType, mutant: Mutant) -> bool:
+    return _is_at(code, mutant) and Path(code.co_filename) == mutant.file

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.policy import Request
+from eastgate.policy import ALWAYS, Request
 from eastgate.routing.candidates import candidates_of
-from eastgate.routing.search import Effort, reachable
+from eastgate.symbolic.reaching import Effort, reachable
+from eastgate.symbolic.trees import Entry
 from eastgate.world import Listener, Route, World
 from tests.routing.building import gateway, match, request, route, rule, told
 
@@ -89,22 +90,11 @@ def test_headers_that_only_one_rule_looks_at_are_forgotten_after_it() -> None:
 
 
 def test_a_search_that_becomes_long_names_all_that_is_not_excluded() -> None:
-    world = World()
-    found = [
-        one
-        for r in [route("a", "/x"), route("b", "/x"), route("c", "/y"), route("d")]
-        for one in candidates_of(world, r, None)
-    ]
-    found.sort(key=lambda one: one.rank)
+    routes = [route("a", "/x"), route("b", "/x"), route("c", "/y"), route("d")]
+    candidates = [one for each in routes for one in candidates_of(World(), each, None)]
+    entries = [Entry(one.when, one.routed.route.name) for one in sorted(candidates, key=lambda one: one.rank)]
+    none = Entry(ALWAYS, "404")
 
-    def names(effort: int) -> list[str]:
-        return [one.routed.route.name if one else "404" for one in reachable(found, {}, Effort(effort))]
-
-    assert names(1000) == ["a", "c", "d"]
-    assert names(3) == ["a", "b", "c", "d"]
-    assert [one.routed.route.name if one else "404" for one in reachable(found[:-1], {}, Effort(0))] == [
-        "a",
-        "b",
-        "c",
-        "404",
-    ]
+    assert reachable([*entries, none], Request({}), Effort(1000)) == ["a", "c", "d"]
+    assert reachable([*entries, none], Request({}), Effort(0)) == ["a", "b", "c", "d"]
+    assert reachable([*entries[:-1], none], Request({}), Effort(0)) == ["a", "b", "c", "404"]

@@ -7,12 +7,21 @@ import pytest
 from eastgate import Settings
 from eastgate.policy import ALWAYS, NEVER, AccountsOf, Is, OneOf, Predicate, Prefix, Present, Suffix
 from eastgate.policy.attributes import IDENTITY, MESH_NAME
-from eastgate.targets.envoy.callers import AccountOf, Caller, Known, Naming, Nobody, OtherAccount, Stranger
+from eastgate.symbolic.callers import (
+    AccountsIn,
+    Anonymous,
+    CallerCell,
+    Callers,
+    Identity,
+    OtherAccounts,
+    OtherIdentities,
+)
+from eastgate.targets.envoy import ByCaller
 
 TAIL = "serviceaccount.identity.linkerd.td"
-NAMING = Naming(Settings.of({"trustDomain": "td"}))
-A, B = AccountOf("td", "a"), AccountOf("td", "b")
-OTHER = OtherAccount("td")
+CALLERS = Callers(Settings.from_mapping({"trustDomain": "td"}))
+A, B = AccountsIn("td", "a"), AccountsIn("td", "b")
+OTHER = OtherAccounts("td")
 
 
 @pytest.mark.parametrize(
@@ -26,15 +35,15 @@ OTHER = OtherAccount("td")
     ],
 )
 def test_an_account_has_a_name_and_others_are_called_by_their_identity(identity: str, name: str) -> None:
-    assert NAMING.mesh_name(identity) == name
-    assert NAMING.identity(name) == identity
+    assert CALLERS.names.mesh_name(identity) == name
+    assert CALLERS.names.identity(name) == identity
 
 
 @pytest.mark.parametrize(
     "name", ["spiffe://td/ns/a/sa/x", "web.example.com", TAIL, f"x.{TAIL}", f".{TAIL}", "x.a.serviceaccount.identity"]
 )
 def test_nobody_has_a_name_that_is_no_account_of_the_trust_domain(name: str) -> None:
-    assert NAMING.identity(name) is None
+    assert CALLERS.names.identity(name) is None
 
 
 def _named(text: str) -> Is:
@@ -51,23 +60,23 @@ def _named(text: str) -> Is:
         (_named(".td"), A, ALWAYS),
         (_named(".example.com"), A, NEVER),
         (_named(f".x.a.{TAIL}"), A, Is(IDENTITY, Suffix(".x"))),
-        (_named(f".a.{TAIL}"), Known("spiffe://td/ns/a/sa/x"), ALWAYS),
-        (_named(f".x.a.{TAIL}"), Known("spiffe://td/ns/a/sa/y.x"), ALWAYS),
-        (_named(f".x.a.{TAIL}"), Known("spiffe://td/ns/a/sa/x"), NEVER),
-        (_named(f".a.{TAIL}"), Nobody(), NEVER),
-        (Is(MESH_NAME, Prefix("spiffe://")), Stranger(), ALWAYS),
+        (_named(f".a.{TAIL}"), Identity("spiffe://td/ns/a/sa/x"), ALWAYS),
+        (_named(f".x.a.{TAIL}"), Identity("spiffe://td/ns/a/sa/y.x"), ALWAYS),
+        (_named(f".x.a.{TAIL}"), Identity("spiffe://td/ns/a/sa/x"), NEVER),
+        (_named(f".a.{TAIL}"), Anonymous(), NEVER),
+        (Is(MESH_NAME, Prefix("spiffe://")), OtherIdentities(), ALWAYS),
         (Is(MESH_NAME, Prefix("spiffe://")), A, NEVER),
-        (Is(MESH_NAME, Present()), Nobody(), NEVER),
-        (Is(MESH_NAME, Present()), Stranger(), ALWAYS),
+        (Is(MESH_NAME, Present()), Anonymous(), NEVER),
+        (Is(MESH_NAME, Present()), OtherIdentities(), ALWAYS),
         (Is(IDENTITY, AccountsOf("td", "a")), A, ALWAYS),
-        (Is(IDENTITY, AccountsOf("td", "a")), Stranger(), NEVER),
-        (Is(IDENTITY, AccountsOf("td", "a")), Known("spiffe://td/ns/a/sa/x/deeper"), NEVER),
-        (Is(IDENTITY, OneOf(frozenset({"spiffe://td/x"}))), Stranger(), NEVER),
+        (Is(IDENTITY, AccountsOf("td", "a")), OtherIdentities(), NEVER),
+        (Is(IDENTITY, AccountsOf("td", "a")), Identity("spiffe://td/ns/a/sa/x/deeper"), NEVER),
+        (Is(IDENTITY, OneOf(frozenset({"spiffe://td/x"}))), OtherIdentities(), NEVER),
     ],
     ids=str,
 )
-def test_what_an_atom_says_of_all_callers_of_a_cell(atom: Is, caller: Caller, settled: Predicate) -> None:
-    assert NAMING.settle(atom, caller) == settled
+def test_what_an_atom_says_of_all_callers_of_a_cell(atom: Is, caller: CallerCell, settled: Predicate) -> None:
+    assert CALLERS.settle(atom, caller) == settled
 
 
 def test_whoever_is_named_and_whoever_is_known_has_a_cell() -> None:
@@ -78,30 +87,30 @@ def test_whoever_is_named_and_whoever_is_known_has_a_cell() -> None:
         _named(f".b.{TAIL}"),
         _named(".example.com"),
     ]
-    assert NAMING.cells(asked, ["spiffe://td/ns/a/sa/x"]) == [
-        Known("spiffe://evil/x"),
-        Known("spiffe://td/ns/a/sa/x"),
-        Known("spiffe://td/ns/b/sa/x"),
+    assert CALLERS.cells(asked, ["spiffe://td/ns/a/sa/x"]) == [
+        Identity("spiffe://evil/x"),
+        Identity("spiffe://td/ns/a/sa/x"),
+        Identity("spiffe://td/ns/b/sa/x"),
         A,
         B,
         OTHER,
-        Stranger(),
-        Nobody(),
+        OtherIdentities(),
+        Anonymous(),
     ]
 
 
 @pytest.mark.parametrize(
     ("identity", "cell"),
     [
-        (None, Nobody()),
-        ("spiffe://td/ns/a/sa/x", Known("spiffe://td/ns/a/sa/x")),
+        (None, Anonymous()),
+        ("spiffe://td/ns/a/sa/x", Identity("spiffe://td/ns/a/sa/x")),
         ("spiffe://td/ns/a/sa/y", A),
         ("spiffe://td/ns/b/sa/x", OTHER),
-        ("spiffe://td/ns/a/sa/y/deeper", Stranger()),
-        ("spiffe://evil/ns/a/sa/x", Stranger()),
-        ("spiffe://td/ns/a/sa/y,spiffe://td/ns/a/sa/z", Stranger()),
+        ("spiffe://td/ns/a/sa/y/deeper", OtherIdentities()),
+        ("spiffe://evil/ns/a/sa/x", OtherIdentities()),
+        ("spiffe://td/ns/a/sa/y,spiffe://td/ns/a/sa/z", OtherIdentities()),
     ],
 )
-def test_a_caller_is_in_the_narrowest_cell(identity: str | None, cell: Caller) -> None:
-    cells: list[Caller] = [Known("spiffe://td/ns/a/sa/x"), A, OTHER, Stranger(), Nobody()]
-    assert NAMING.by_caller(cells, dict.fromkeys(cells, "")).cell(identity) == cell
+def test_a_caller_is_in_the_narrowest_cell(identity: str | None, cell: CallerCell) -> None:
+    cells: list[CallerCell] = [Identity("spiffe://td/ns/a/sa/x"), A, OTHER, OtherIdentities(), Anonymous()]
+    assert ByCaller.of(cells, dict.fromkeys(cells, "")).cell(identity) == cell

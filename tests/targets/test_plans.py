@@ -32,16 +32,17 @@ from eastgate.policy import (
     Stage,
 )
 from eastgate.policy.attributes import ADDRESS, METHOD, PATH, SERVICE, Attribute, header
+from eastgate.symbolic.trees import Choice, choice
 from eastgate.targets.envoy import Inexpressible, PortPlan, Verdict, plan_port
 from eastgate.targets.envoy.combining import unread
-from eastgate.targets.envoy.decisions import Choice, choice, name_of
+from eastgate.targets.envoy.decisions import name_of
 from eastgate.xds.server.resources import EXTENSION, LISTENER
 from tests.differential.bench import authority_of
 from tests.differential.world import WORLD
 from tests.targets.emitting import Manifest, emitted
 from tests.targets.interpreter import Interpreter, Sent
 
-SETTINGS = Settings.of({"trustDomain": "td"})
+SETTINGS = Settings.from_mapping({"trustDomain": "td"})
 RULE = Origin(PolicyRef("Kind", "n", "p", "g.io"), 3)
 YES, NO = Verdict(True, 200, "yes"), Verdict(False, 403, "no")
 IS_GET = Is(METHOD, OneOf(frozenset({"GET"})))
@@ -74,7 +75,7 @@ def test_a_verdict_is_named_after_the_rule_in_one_word(origin: Origin | None, na
         (choice([(Not(Is(METHOD, Present())), YES)], NO), False),
     ],
 )
-def test_bytes_that_are_not_read_come_in_only_where_all_of_http_would(node: Choice, allowed: bool) -> None:
+def test_bytes_that_are_not_read_come_in_only_where_all_of_http_would(node: Choice[Verdict], allowed: bool) -> None:
     found = unread(node)
     assert isinstance(found, Verdict)
     assert found.allowed is allowed
@@ -111,7 +112,7 @@ def test_a_port_is_closed_where_envoy_could_not_decide_the_same(stage: Stage, co
 
 
 def test_a_policy_on_the_traffic_of_a_service_closes_its_pods() -> None:
-    chosen = Settings.of({"trustDomain": "td", "meshMode": "ambient", "serviceTarget": "traffic"})
+    chosen = Settings.from_mapping({"trustDomain": "td", "meshMode": "ambient", "serviceTarget": "traffic"})
     policy = _policy("q", [{}], target={"group": "", "kind": "Service", "name": "s0"})
     authority = authority_of([*WORLD, policy], chosen)
     said = Interpreter(emitted(authority, "a/p0", 80), 80).say(Sent("spiffe://td/ns/a/sa/x", "127.0.0.1"))

@@ -9,7 +9,7 @@ from functools import cache
 from joserfc.jwa import JWS_ALGORITHMS
 from joserfc.jwk import ECKey, OctKey, OKPKey, RSAKey
 
-from eastgate.tokens import Expectations, Keys, Reason, Rejected, Verified, verify
+from eastgate.tokens import Expectations, Keys, Reason, RejectedToken, VerifiedToken, verify
 
 ISSUER = "https://issuer.example"
 NOW = 1_800_000_000
@@ -88,9 +88,9 @@ def token(claims: object = CLAIMS, signer: str = "p256", algorithm: str = "ES256
 def reason(text: str, known: Keys, expected: Expectations = EXPECTED, now: float = NOW) -> Reason | None:
     """Why it is rejected; None where it is not. What it says never repeats the token."""
     match verify(text, known, expected, now):
-        case Rejected(reason, message):
+        case RejectedToken(reason, message):
             assert message.endswith(".")
             assert not any(len(part) > 8 and part in message for part in text.split("."))
             return reason
-        case Verified():
+        case VerifiedToken():
             return None

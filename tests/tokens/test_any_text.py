@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eastgate.tokens import Expectations, Reason, Rejected, Verified, verify
+from eastgate.tokens import Expectations, Reason, RejectedToken, VerifiedToken, verify
 from eastgate.tokens.strict_json import JsonProblem, read_object
 from tests.tokens.mint import CLAIMS, EXPECTED, NOW, b64, keys, sealed, text, token
 
@@ -39,24 +39,24 @@ headers = st.fixed_dictionaries(
 @example("\ud800")
 @example("." * 20_000)
 def test_noise_is_rejected(noise: str) -> None:
-    assert isinstance(verify(noise, KNOWN, EXPECTED, NOW), Rejected)
+    assert isinstance(verify(noise, KNOWN, EXPECTED, NOW), RejectedToken)
 
 
 @given(headers, values, st.binary(max_size=80))
 def test_what_nobody_signed_is_rejected(header: dict[str, object], payload: object, signature: bytes) -> None:
     forged = f"{text(header)}.{text(payload)}.{b64(signature)}"
-    assert isinstance(verify(forged, KNOWN, EXPECTED, NOW), Rejected)
+    assert isinstance(verify(forged, KNOWN, EXPECTED, NOW), RejectedToken)
 
 
 @given(st.integers(0, len(GOOD) - 1), st.characters())
 def test_one_character_makes_a_token_worthless(at: int, character: str) -> None:
     changed = GOOD[:at] + character + GOOD[at + 1 :]
-    assert isinstance(verify(changed, KNOWN, EXPECTED, NOW), Rejected) == (changed != GOOD)
+    assert isinstance(verify(changed, KNOWN, EXPECTED, NOW), RejectedToken) == (changed != GOOD)
 
 
 @given(st.binary(max_size=200) | values.map(lambda value: json.dumps(value).encode()))
 def test_a_signed_payload_of_any_kind_gets_an_answer(payload: bytes) -> None:
-    assert isinstance(verify(sealed({"alg": "ES256"}, payload, "p256", "ES256"), KNOWN, EXPECTED, NOW), Rejected)
+    assert isinstance(verify(sealed({"alg": "ES256"}, payload, "p256", "ES256"), KNOWN, EXPECTED, NOW), RejectedToken)
 
 
 names = st.sampled_from(["iss", "aud", "exp", "nbf", "iat", "sub"])
@@ -68,7 +68,7 @@ def test_claims_are_believed_exactly_when_they_all_hold(more: dict[str, Any], le
     """Against the rules written once more, in the plainest way."""
     claims = {**CLAIMS, **more}
     outcome = verify(token(claims), KNOWN, Expectations(EXPECTED.issuer, EXPECTED.audiences, leeway=leeway), NOW)
-    if isinstance(outcome, Rejected) and outcome.reason in (Reason.MALFORMED, Reason.TOO_LARGE):
+    if isinstance(outcome, RejectedToken) and outcome.reason in (Reason.MALFORMED, Reason.TOO_LARGE):
         return
     audience = claims["aud"] if isinstance(claims["aud"], list) else [claims["aud"]]
     times = [claims[name] for name in ("exp", "nbf", "iat") if name in claims]
@@ -81,7 +81,7 @@ def test_claims_are_believed_exactly_when_they_all_hold(more: dict[str, Any], le
         and claims.get("nbf", NOW) - leeway <= NOW
         and claims["iat"] - leeway <= NOW
     )
-    assert isinstance(outcome, Verified) == holds
+    assert isinstance(outcome, VerifiedToken) == holds
 
 
 @given(st.dictionaries(st.text(), values))

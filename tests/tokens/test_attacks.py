@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.utils import encode_dss_signature
 from joserfc.jwk import OctKey
 
-from eastgate.tokens import Expectations, Keys, Reason, Verified, verify
+from eastgate.tokens import Expectations, Keys, Reason, VerifiedToken, verify
 from eastgate.tokens.algorithms import ASYMMETRIC
 from eastgate.tokens.keys import MAX_TRIES
 from tests.tokens.mint import (
@@ -297,7 +297,7 @@ def test_the_twin_of_an_ecdsa_signature_proves_the_same_claims() -> None:
     """It is as valid by the standard, and issuers write either. So nothing may hang on the text of a token."""
     outcomes = [verify(f"{HEAD}.{es256(R, s)}", KNOWN, EXPECTED, NOW) for s in (S, P256_ORDER - S)]
     assert outcomes[0] == outcomes[1]
-    assert isinstance(outcomes[0], Verified)
+    assert isinstance(outcomes[0], VerifiedToken)
 
 
 @pytest.mark.parametrize("algorithm", ASYMMETRIC)

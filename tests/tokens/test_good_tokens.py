@@ -10,7 +10,7 @@ import pytest
 from joserfc import jws
 from joserfc.jwk import ECKey
 
-from eastgate.tokens import Expectations, Keys, Reason, Verified, verify
+from eastgate.tokens import Expectations, Keys, Reason, VerifiedToken, verify
 from eastgate.tokens.algorithms import ASYMMETRIC
 from tests.tokens.mint import CLAIMS, EXPECTED, ISSUER, NOW, b64, jwk, key_for, keys, pair, reason, token
 
@@ -21,7 +21,7 @@ def test_each_algorithm_is_verified(algorithm: str, named: bool) -> None:
     signer = key_for(algorithm)
     signed = token(signer=signer, algorithm=algorithm, kid=signer if named else None)
     outcome = verify(signed, keys("rsa", "p256", "p384", "p521", "ed25519"), EXPECTED, NOW)
-    assert isinstance(outcome, Verified)
+    assert isinstance(outcome, VerifiedToken)
     assert outcome.claims == CLAIMS
     assert outcome.kid == signer
     assert outcome.header["alg"] == algorithm
@@ -89,7 +89,7 @@ def test_claims_keep_their_values() -> None:
         "\u0000": "🦊",
     }
     outcome = verify(token(claims), keys("p256"), EXPECTED, NOW)
-    assert isinstance(outcome, Verified)
+    assert isinstance(outcome, VerifiedToken)
     assert outcome.claims == claims
 
 

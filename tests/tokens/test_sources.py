@@ -25,8 +25,8 @@ from eastgate.tokens import (
     KeysUnavailable,
     KnownKeys,
     Reason,
-    Rejected,
-    Verified,
+    RejectedToken,
+    VerifiedToken,
     verify_from,
 )
 from eastgate.tokens.http import MAX_BYTES, MAX_REDIRECTS
@@ -66,9 +66,9 @@ def ids(found: Keys) -> list[str | None]:
 def outcome(source: KeySource, issuer_url: str, signer: str = "p256") -> Reason | None:
     signed = token({**CLAIMS, "iss": issuer_url}, signer=signer)
     match verify_from(source, issuer_url, signed, Expectations(issuer_url), NOW):
-        case Rejected(reason):
+        case RejectedToken(reason):
             return reason
-        case Verified():
+        case VerifiedToken():
             return None
 
 

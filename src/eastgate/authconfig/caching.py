@@ -1,4 +1,4 @@
-"""Answers that may be used again for a while: only good ones, and never more than fit."""
+"""Caches answers for a while: only good ones, and never more than fit."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class AnswerCache:
         self._lock = threading.Lock()
 
     def get(self, key: tuple[object, ...]) -> Found | None:
-        """The answer, unless it is too old."""
+        """Return the answer, unless it is too old."""
         with self._lock:
             held = self._held.get(key)
             if held is None:
@@ -66,18 +66,18 @@ def cached(
     ask: Callable[[], Finding],
     good_for: Callable[[Found], float | None] = lambda _: None,
 ) -> Finding:
-    """The answer, asked for only if there is none to use again. `good_for` may shorten the time of an answer.
+    """Return the answer, asked for only if there is none to use again. `good_for` may shorten the time of an answer.
 
     A key that is null or cannot be had means that nothing is used again. `owner` is what the answer belongs to: the
     evaluator is known by its place in memory, which the scheme keeps for as long as the key is held.
     """
     if cache is None or settings is None:
         return ask()
-    named = resolve(settings.key, document)
-    if not isinstance(named, Found) or named.value is None:
+    selected = resolve(settings.key, document)
+    if not isinstance(selected, Found) or selected.value is None:
         return ask()
     scheme, evaluator = owner
-    key = (scheme, id(evaluator), json.dumps(named.value, sort_keys=True, default=str))
+    key = (scheme, id(evaluator), json.dumps(selected.value, sort_keys=True, default=str))
     held = cache.get(key)
     if held is not None:
         return Found(held.value, held.masked, "It was so a moment ago, which is still good.")

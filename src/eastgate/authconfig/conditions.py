@@ -1,4 +1,4 @@
-"""Conditions on the authorization JSON: patterns and CEL predicates, exactly as Authorino compares."""
+"""Evaluates conditions on the authorization JSON: patterns and CEL predicates, exactly as Authorino compares."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from eastgate.authconfig.document import Document
-from eastgate.authconfig.judgement import Seen, Verdict
 from eastgate.authconfig.model import All, AnyOf, Condition, Operator, Pattern, Predicate
 from eastgate.authconfig.outcomes import ANYTHING, EITHER, ERRS, FAILS, HOLDS, Outcomes, all_hold, any_holds
 from eastgate.authconfig.paths import is_plain, lead, touched
 from eastgate.authconfig.secrecy import MASK
 from eastgate.cel import CelEvaluationError, CelProblem, compile_document_cel
 from eastgate.gjson import Selection, TooMuch, select
+from eastgate.policy import Seen, StepVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,12 +22,12 @@ __all__ = ["Looked", "look", "regex_problem"]
 
 _SHOWN = 200  # characters of what a pattern saw
 
-_VERDICTS = {HOLDS: Verdict.ACCEPTED, FAILS: Verdict.REFUSED, ERRS: Verdict.ERROR}
+_VERDICTS = {HOLDS: StepVerdict.ACCEPTED, FAILS: StepVerdict.REFUSED, ERRS: StepVerdict.ERROR}
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """How a condition can come out, and what was looked at on the way."""
+    """The outcomes of a condition, and what was looked at on the way."""
 
     outcomes: Outcomes
     seen: tuple[Seen, ...]
@@ -36,7 +36,7 @@ class Looked:
 
     @property
     def reason(self) -> str:
-        """What was the matter with the last thing looked at, which is the one that decided."""
+        """Return the reason of the last part that was looked at, which is the one that decided."""
         return next((seen.reason for seen in reversed(self.seen) if seen.reason), "")
 
 
@@ -49,7 +49,7 @@ def look(condition: Condition, document: Document) -> Looked:
 
 
 @dataclass(frozen=True, slots=True)
-class _One:
+class _PartOutcome:
     """One pattern or predicate: how it comes out, what its selector found (masked), and what there is to say."""
 
     outcomes: Outcomes
@@ -65,54 +65,64 @@ def _outcomes(condition: Condition, document: Document, seen: list[Seen], unknow
         case AnyOf(parts):
             return any_holds(_outcomes(part, document, seen, unknown) for part in parts)
         case Pattern():
-            one = _pattern(condition, document)
+            part_outcome = _pattern(condition, document)
             text = f"{condition.selector} {condition.operator} {condition.value}"
         case Predicate(text):
-            one = _predicate(condition, document)
-    seen.append(Seen(text, one.saw, _VERDICTS.get(one.outcomes, Verdict.UNKNOWN), one.reason, condition.span))
-    if one.unknown:
-        unknown.append(one.unknown)
-    return one.outcomes
+            part_outcome = _predicate(condition, document)
+    seen.append(
+        Seen(
+            text,
+            part_outcome.saw,
+            _VERDICTS.get(part_outcome.outcomes, StepVerdict.UNKNOWN),
+            part_outcome.reason,
+            condition.span,
+        )
+    )
+    if part_outcome.unknown:
+        unknown.append(part_outcome.unknown)
+    return part_outcome.outcomes
 
 
 # Patterns
 
 
-def _pattern(pattern: Pattern, document: Document) -> _One:
+def _pattern(pattern: Pattern, document: Document) -> _PartOutcome:
     if pattern.operator is Operator.MATCHES and (problem := regex_problem(pattern.value)):
-        return _One(ERRS, f"{pattern.value!r} is not a regular expression: {problem}.")
+        return _PartOutcome(ERRS, f"{pattern.value!r} is not a regular expression: {problem}.")
     path = lead(pattern.selector)
     if unknown := touched((path,), document.unknown):
         possible = EITHER if is_plain(pattern.selector) else ANYTHING
-        return _One(possible, f"{pattern.selector} depends on {unknown}, which is not known.", unknown=unknown)
+        return _PartOutcome(possible, f"{pattern.selector} depends on {unknown}, which is not known.", unknown=unknown)
     try:
-        found = select(document.plain, pattern.selector)
+        selection = select(document.plain, pattern.selector)
     except TooMuch:
-        return _One(ERRS, f"{pattern.selector} takes too long on this request.")
-    saw = _shown(found) if not touched((path,), document.hidden) else _masked(pattern.selector, document)
-    if _holds(pattern, found):
-        return _One(HOLDS, saw=saw)
-    said = "found nothing" if saw is None else f"found {saw!r}"
-    return _One(FAILS, f"{pattern.selector} {pattern.operator} {pattern.value!r} does not hold: it {said}.", saw)
+        return _PartOutcome(ERRS, f"{pattern.selector} takes too long on this request.")
+    saw = _shown(selection) if not touched((path,), document.hidden) else _masked(pattern.selector, document)
+    if _holds(pattern, selection):
+        return _PartOutcome(HOLDS, saw=saw)
+    finding = "found nothing" if saw is None else f"found {saw!r}"
+    return _PartOutcome(
+        FAILS, f"{pattern.selector} {pattern.operator} {pattern.value!r} does not hold: it {finding}.", saw
+    )
 
 
-def _holds(pattern: Pattern, found: Selection) -> bool:
+def _holds(pattern: Pattern, selection: Selection) -> bool:
     match pattern.operator:
         case Operator.EQ:
-            return found.text == pattern.value
+            return selection.text == pattern.value
         case Operator.NEQ:
-            return found.text != pattern.value
+            return selection.text != pattern.value
         case Operator.INCL:
-            return pattern.value in found.texts
+            return pattern.value in selection.texts
         case Operator.EXCL:
-            return pattern.value not in found.texts
+            return pattern.value not in selection.texts
         case Operator.MATCHES:
             search = _compiled(pattern.value)
-            return not isinstance(search, str) and search(_bytes(found.text)) is not None
+            return not isinstance(search, str) and search(_bytes(selection.text)) is not None
 
 
-def _shown(found: Selection) -> str | None:
-    return found.text[:_SHOWN] if found.exists else None
+def _shown(selection: Selection) -> str | None:
+    return selection.text[:_SHOWN] if selection.exists else None
 
 
 def _masked(selector: str, document: Document) -> str | None:
@@ -123,14 +133,14 @@ def _masked(selector: str, document: Document) -> str | None:
 
 
 def regex_problem(expression: str) -> str | None:
-    """What keeps a text from being an RE2 expression."""
-    found = _compiled(expression)
-    return found if isinstance(found, str) else None
+    """Return what keeps a text from being an RE2 expression."""
+    compiled = _compiled(expression)
+    return compiled if isinstance(compiled, str) else None
 
 
 @lru_cache(maxsize=4096)
 def _compiled(expression: str) -> Callable[[bytes], object | None] | str:
-    """RE2, as in Go: no expression can make it take long. It searches anywhere in the text."""
+    """Compile with RE2, as Go does: no expression can make it take long. It searches anywhere in the text."""
     import re2
 
     options = re2.Options()
@@ -139,8 +149,8 @@ def _compiled(expression: str) -> Callable[[bytes], object | None] | str:
     try:
         search: Callable[[bytes], object | None] = re2.compile(_bytes(expression), options).search
     except re2.error as problem:
-        (said,) = problem.args
-        return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+        (message,) = problem.args
+        return message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
     return search
 
 
@@ -151,19 +161,21 @@ def _bytes(text: str) -> bytes:
 # Predicates
 
 
-def _predicate(predicate: Predicate, document: Document) -> _One:
+def _predicate(predicate: Predicate, document: Document) -> _PartOutcome:
     expression = compile_document_cel(predicate.text)
     if isinstance(expression, CelProblem):
-        return _One(ERRS, f"The expression cannot be understood: {expression.message}.")
+        return _PartOutcome(ERRS, f"The expression cannot be understood: {expression.message}.")
     if unknown := touched(expression.mentions, document.unknown):
-        return _One(ANYTHING, f"The expression depends on {unknown}, which is not known.", unknown=unknown)
+        return _PartOutcome(ANYTHING, f"The expression depends on {unknown}, which is not known.", unknown=unknown)
     try:
         answer = expression.evaluate(document.plain)
     except CelEvaluationError as error:
         hidden = touched(expression.mentions, document.hidden)
-        return _One(ERRS, "The expression has no answer." if hidden else f"The expression has no answer: {error}.")
+        return _PartOutcome(
+            ERRS, "The expression has no answer." if hidden else f"The expression has no answer: {error}."
+        )
     if answer is True:
-        return _One(HOLDS)
+        return _PartOutcome(HOLDS)
     if answer is False:
-        return _One(FAILS, f"The expression {predicate.text!r} is false.")
-    return _One(ERRS, "The expression gives something that is neither true nor false.")
+        return _PartOutcome(FAILS, f"The expression {predicate.text!r} is false.")
+    return _PartOutcome(ERRS, "The expression gives something that is neither true nor false.")

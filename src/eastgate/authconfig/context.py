@@ -1,4 +1,4 @@
-"""What every evaluator of one request shares."""
+"""The context that all evaluators of one request share."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Where a caller's credential is in a request: one place per identity, exactly as the scheme says.
+"""Finds a caller's credential in a request: one location per identity, exactly as the scheme says.
 
-Of several of one name the first counts, as in Authorino. Parameters of a query are URL-decoded, headers and cookies
-are not, and a prefix in the Authorization header is compared with its letter case.
+Of several of one name the first counts, as in Authorino. Parameters of a query are URL-decoded, headers and cookies are
+not, and a prefix in the Authorization header is compared with its letter case.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def credential(credentials: Credentials, request: RequestFacts) -> str | Refused | NotKnown:
-    """The credential, why there is none, or what must be known to tell."""
+    """Return the credential, why there is none, or what must be known to tell."""
     if credentials in request.presented:
         return request.presented[credentials]
     if credentials.where is Where.QUERY:
         if request.path is UNKNOWN:
             return NotKnown("the path")
-        found = _in_query(request.path, credentials.key)
+        candidates = _in_query(request.path, credentials.key)
     else:
         if request.headers is UNKNOWN:
             return NotKnown("the headers")
-        found = _in_headers(request.headers, credentials)
-    first = next(iter(found), "")
+        candidates = _in_headers(request.headers, credentials)
+    first = next(iter(candidates), "")
     return first or Refused(f"There is no credential in {described(credentials)}.")
 
 
 def described(credentials: Credentials) -> str:
-    """The place, for a sentence."""
+    """Return the place, for a sentence."""
     match credentials.where:
         case Where.AUTHORIZATION_HEADER:
             return f"the Authorization header after {credentials.key!r}"
@@ -71,7 +71,7 @@ def _in_headers(headers: Mapping[str, str], credentials: Credentials) -> list[st
 
 
 def _in_query(path: str, key: str) -> list[str]:
-    """All values of a parameter, decoded as Go's net/url does: what is not well-formed is not there."""
+    """Return all values of a parameter, decoded as Go's net/url does: what is not well-formed is not there."""
     before, _, query = path.partition("#")[0].partition("?")
     if _MALFORMED.search(before) or _CONTROL.search(path):
         return []
@@ -82,8 +82,8 @@ def _in_query(path: str, key: str) -> list[str]:
 # For masking
 
 
-def all_credentials(places: Iterable[Credentials], request: RequestFacts) -> Iterator[str]:
-    """Everything in a request that is where a credential may be, good or not."""
+def all_credentials(locations: Iterable[Credentials], request: RequestFacts) -> Iterator[str]:
+    """Return everything in a request that is where a credential may be, valid or not."""
     headers = request.headers if request.headers is not UNKNOWN else {}
     path = request.path if request.path is not UNKNOWN else ""
     yield from request.presented.values()
@@ -92,27 +92,27 @@ def all_credentials(places: Iterable[Credentials], request: RequestFacts) -> Ite
             yield value
             if name.endswith("authorization"):
                 yield value.partition(" ")[2]
-    for place in places:
-        yield from _in_query(path, place.key) if place.where is Where.QUERY else _in_headers(headers, place)
+    for location in locations:
+        yield from _in_query(path, location.key) if location.where is Where.QUERY else _in_headers(headers, location)
     for name in _SECRET_PARAMETERS:
         yield from _in_query(path, name)
 
 
 def masked_headers(headers: Mapping[str, str], places: tuple[Credentials, ...]) -> dict[str, str]:
-    """The headers without credentials."""
+    """Return the headers without credentials."""
     secret = _secret_headers(places)
     return {name: MASK if name in secret else value for name, value in headers.items()}
 
 
 @lru_cache(maxsize=256)
-def _secret_headers(places: tuple[Credentials, ...]) -> frozenset[str]:
-    custom = (place.key.lower() for place in places if place.where is Where.CUSTOM_HEADER)
+def _secret_headers(locations: tuple[Credentials, ...]) -> frozenset[str]:
+    custom = (location.key.lower() for location in locations if location.where is Where.CUSTOM_HEADER)
     return frozenset((*_SECRET_HEADERS, *custom))
 
 
-def masked_path(path: str, places: tuple[Credentials, ...]) -> str:
-    """The path without credentials in its query."""
-    secret = {*_SECRET_PARAMETERS, *(place.key for place in places if place.where is Where.QUERY)}
+def masked_path(path: str, locations: tuple[Credentials, ...]) -> str:
+    """Return the path without credentials in its query."""
+    secret = {*_SECRET_PARAMETERS, *(location.key for location in locations if location.where is Where.QUERY)}
 
     def masked(part: re.Match[str]) -> str:
         return f"{part[1]}{MASK}" if unquote_plus(part[1][1:-1]) in secret else part[0]

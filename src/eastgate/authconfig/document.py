@@ -56,29 +56,31 @@ class Document:
         self.hidden = hidden
 
     def copied(self) -> Document:
-        """Another one that learns on its own."""
+        """Return a copy that learns on its own."""
         return Document(dict(self.plain), dict(self.masked), dict(self.unknown), dict(self.hidden))
 
     def learn(self, part: str, name: str | None, value: object, masked: object) -> None:
-        """Put what a step found under `auth`: the identity as it is, the others by the name of the step."""
+        """Put the finding of a step under `auth`: the identity as it is, the others by the name of the step."""
         path: Path = ("auth", part) if name is None else ("auth", part, name)
-        for document, found in ((self.plain, value), (self.masked, masked)):
+        for document, finding in ((self.plain, value), (self.masked, masked)):
             auth = _object(document["auth"])
-            auth[part] = _sorted(found if name is None else {**_object(auth.get(part, {})), name: found})
-            document["auth"] = {one: auth[one] for one in _PARTS if auth.get(one) is not None}
+            auth[part] = _sorted(finding if name is None else {**_object(auth.get(part, {})), name: finding})
+            document["auth"] = {
+                name_of_part: auth[name_of_part] for name_of_part in _PARTS if auth.get(name_of_part) is not None
+            }
         self.unknown.pop(path, None)
         for stale in [each for each in self.hidden if each[: len(path)] == path]:
             del self.hidden[stale]
-        self.hidden.update((place, f"auth.{part}") for place in _differences(value, masked, path))
+        self.hidden.update((path_hidden, f"auth.{part}") for path_hidden in _differences(value, masked, path))
 
     def forget(self, part: str, name: str | None, why: str) -> None:
-        """Nobody knows what this step found, or whether it found anything."""
+        """Note that nobody knows what this step found, or whether it found anything."""
         path: Path = ("auth", part) if name is None else ("auth", part, name)
         self.unknown[path] = why
 
 
 def _sorted(value: object) -> object:
-    """The value as Go writes what it has read: the keys of maps in order, numbers as float64."""
+    """Return the value as Go writes what it has read: the keys of maps in order, numbers as float64."""
     if isinstance(value, InOrder):
         return InOrder((key, _sorted(item)) for key, item in value.items())
     if isinstance(value, Mapping):
@@ -97,7 +99,7 @@ def _object(value: object) -> Object:
 
 
 def _differences(value: object, masked: object, path: Path) -> Iterator[Path]:
-    """Where the two differ, as deep inside as they are still objects."""
+    """Yield where the two differ, as deep inside as they are still objects."""
     if value is masked or (not isinstance(value, dict) and value == masked):
         return
     if not isinstance(value, dict) or not isinstance(masked, dict) or value.keys() != masked.keys():
@@ -108,7 +110,7 @@ def _differences(value: object, masked: object, path: Path) -> Iterator[Path]:
 
 
 def document_of(request: RequestFacts, credentials: tuple[Credentials, ...]) -> Document:
-    """The document before the first step. `credentials` are the places where this scheme looks for credentials."""
+    """Return the document before the first step. `credentials` are where this scheme looks for credentials."""
     unknown: dict[Path, str] = {}
     plain = _document(request, request.headers, request.path, unknown)
     headers = masked_headers(request.headers, credentials) if request.headers is not UNKNOWN else UNKNOWN
@@ -122,8 +124,8 @@ def document_of(request: RequestFacts, credentials: tuple[Credentials, ...]) -> 
     if path != request.path:
         for name in ("path", "query", "url_path"):
             hidden[("request", name)] = "a credential"
-        for place in ((*_HTTP, "path"), ("request", "headers", ":path"), (*_HTTP, "headers", ":path")):
-            hidden[place] = "a credential"
+        for path_of in ((*_HTTP, "path"), ("request", "headers", ":path"), (*_HTTP, "headers", ":path")):
+            hidden[path_of] = "a credential"
     if isinstance(request.certificate, str):
         hidden[("context", "source", "certificate")] = "the client certificate"
         _object(_object(masked["context"])["source"])["certificate"] = MASK
@@ -131,7 +133,8 @@ def document_of(request: RequestFacts, credentials: tuple[Credentials, ...]) -> 
 
 
 def _document(request: RequestFacts, headers: object, path: object, unknown: dict[Path, str]) -> Object:
-    """Members that are empty or unknown are left out, as Go's `omitempty` does; the unknown are noted.
+    """Build the document. Members that are empty or unknown are left out, as Go's `omitempty` does; the unknown are
+    noted.
 
     They stand in the order of Authorino's types, which a selector with a wildcard can tell.
     """
@@ -147,19 +150,19 @@ def _document(request: RequestFacts, headers: object, path: object, unknown: dic
         "size": (request.size, "the size"),
         "body": (request.body, "the body"),
     }
-    known: Object = {"headers": sent, "time": time}
+    members: Object = {"headers": sent, "time": time}
     for name, (value, called) in given.items():
         if value is UNKNOWN:
             unknown[("request", name)] = unknown[(*_HTTP, name)] = called
         elif value:
-            known[name] = value
-    http = {name: known[name] for name in _HTTP_MEMBERS if name in known}
-    known |= {**_from_path(path, unknown), **_from_headers(headers, unknown), **_grpc(headers, path, unknown)}
+            members[name] = value
+    http = {name: members[name] for name in _HTTP_MEMBERS if name in members}
+    members |= {**_from_path(path, unknown), **_from_headers(headers, unknown), **_grpc(headers, path, unknown)}
     if request.extensions:
-        known["context_extensions"] = _sorted(dict(request.extensions))
+        members["context_extensions"] = _sorted(dict(request.extensions))
     source, envoy_source = _peer(request, unknown)
     context: Object = {"source": envoy_source, "destination": {}, "request": {"time": time, "http": http}}
-    asked = {name: known[name] for name in _REQUEST_MEMBERS if name in known}
+    asked = {name: members[name] for name in _REQUEST_MEMBERS if name in members}
     document: Object = {"context": context, "metadata": {}, "request": asked, "source": source, "destination": {}}
     _elsewhere(request, document, context, unknown)
     document["auth"] = {}
@@ -167,13 +170,13 @@ def _document(request: RequestFacts, headers: object, path: object, unknown: dic
 
 
 def _headers(request: RequestFacts, headers: object, path: object, unknown: dict[Path, str]) -> Object:
-    """The headers as a proxy hands them on: with what HTTP/1 has in its first line, and the host among them."""
+    """Return the headers as a proxy hands them on: with what HTTP/1 has in its first line, and the host among them."""
     sent: Object = {}
     places = (("request", "headers"), (*_HTTP, "headers"))
     if isinstance(headers, Mapping):
         sent.update((name, value) for name, value in headers.items() if name != "host")
     else:
-        unknown.update(((*place, NAMES), "the headers") for place in places)
+        unknown.update(((*path_of, NAMES), "the headers") for path_of in places)
     for name, value, called in (
         (":authority", request.host, "the host"),
         (":method", request.method, "the method"),
@@ -181,14 +184,16 @@ def _headers(request: RequestFacts, headers: object, path: object, unknown: dict
         (":scheme", request.scheme, "the scheme"),
     ):
         if value is UNKNOWN:
-            unknown.update(((*place, name), called) for place in places)
+            unknown.update(((*path_of, name), called) for path_of in places)
         else:
             sent[name] = value
     return {name: sent[name] for name in sorted(sent)}
 
 
 def _from_path(path: object, unknown: dict[Path, str]) -> Object:
-    """The path without its query, decoded, and the query. What Go reads as something else than a path is unknown."""
+    """Return the path without its query, decoded, and the query. What Go reads as something else than a path is
+    unknown.
+    """
     if not isinstance(path, str):
         unknown[("request", "url_path")] = unknown[("request", "query")] = "the path"
         return {}
@@ -208,12 +213,12 @@ def _from_headers(headers: object, unknown: dict[Path, str]) -> Object:
     if not isinstance(headers, Mapping):
         unknown |= {("request", name): "the headers" for name in ("referer", "user_agent")}
         return {}
-    named = {"referer": headers.get("referer"), "user_agent": headers.get("user-agent")}
-    return {name: value for name, value in named.items() if value}
+    values = {"referer": headers.get("referer"), "user_agent": headers.get("user-agent")}
+    return {name: value for name, value in values.items() if value}
 
 
 def _grpc(headers: object, path: object, unknown: dict[Path, str]) -> Object:
-    """Service and method of a call of gRPC, whose path has two names."""
+    """Return service and method of a gRPC call, whose path has two names."""
     if not isinstance(headers, Mapping):
         unknown[("request", "grpc")] = "the headers"
         return {}
@@ -228,7 +233,7 @@ def _grpc(headers: object, path: object, unknown: dict[Path, str]) -> Object:
 
 
 def _peer(request: RequestFacts, unknown: dict[Path, str]) -> tuple[Object, Object]:
-    """The source, as the document has it and as Envoy has it: the certificate is in the second one alone."""
+    """Return the source, as the document has it and as Envoy has it: the certificate is in the second one alone."""
     source: Object = {}
     for name, value, called in (
         ("address", request.address, "the source address"),

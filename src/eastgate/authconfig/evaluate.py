@@ -26,19 +26,20 @@ from eastgate.authconfig.facts import RequestFacts, Services
 from eastgate.authconfig.findings import Broken, Finding, Found, NotKnown, Refused
 from eastgate.authconfig.gates import Gate, Guarded, gate_of
 from eastgate.authconfig.identity import recognized
-from eastgate.authconfig.judgement import Judgement, Seen, Step, StepKind, Verdict
+from eastgate.authconfig.judgement import Judgement, StepKind
 from eastgate.authconfig.metadata import fetched
 from eastgate.authconfig.model import Denial, Response, Scheme
-from eastgate.authconfig.responses import challenges, customized, told
+from eastgate.authconfig.responses import build_response, challenges, customized
 from eastgate.authconfig.secrecy import Secrets
 from eastgate.authconfig.values import stringified
 from eastgate.places import Span
+from eastgate.policy import RulingStep, Seen, StepVerdict
 
 __all__ = ["evaluate"]
 
 
 def evaluate(scheme: Scheme, request: RequestFacts, services: Services) -> Judgement:
-    """May this request pass? Never raises for anything in the request, and never allows by an error."""
+    """Evaluate a scheme on a request. Never raises for anything in the request, and never allows by an error."""
     places = tuple(dict.fromkeys(identity.credentials for identity in scheme.identities))
     secrets = Secrets()
     secrets.claimed(*all_credentials(places, request))
@@ -58,13 +59,13 @@ class _Denied(Exception):  # noqa: N818 - carries the answer out of the steps
 
 UNAUTHORIZED = "Unauthorized"
 
-_NOT_KNOWN = (Verdict.UNKNOWN, "Whether the scheme concerns this request is not known.")
+_NOT_KNOWN = (StepVerdict.UNKNOWN, "Whether the scheme concerns this request is not known.")
 _CONCERNED = {
-    Gate.OPEN: (Verdict.ACCEPTED, "The scheme concerns this request."),
-    Gate.CLOSED: (Verdict.SKIPPED, "The scheme does not concern this request."),
+    Gate.OPEN: (StepVerdict.ACCEPTED, "The scheme concerns this request."),
+    Gate.CLOSED: (StepVerdict.SKIPPED, "The scheme does not concern this request."),
     Gate.MAYBE: _NOT_KNOWN,
     Gate.UNSURE: _NOT_KNOWN,
-    Gate.ERROR: (Verdict.ERROR, "Whether the scheme concerns this request cannot be told."),
+    Gate.ERROR: (StepVerdict.ERROR, "Whether the scheme concerns this request cannot be told."),
 }
 
 
@@ -75,7 +76,7 @@ class _Run:
         self._evaluation = evaluation
         self._document = evaluation.document
         self._scheme = evaluation.scheme
-        self._steps: list[Step] = []
+        self._steps: list[RulingStep] = []
         self._headers: dict[str, str] = {}
         self._metadata: dict[str, object] = {}
 
@@ -110,7 +111,7 @@ class _Run:
         return gate is not Gate.CLOSED
 
     def _guarded(self, kind: StepKind, each: Guarded, status: int) -> tuple[Gate, tuple[Seen, ...]]:
-        """The gate of a step: open, closed (and noted) or maybe. Any other denies."""
+        """Return the gate of a step: open, closed (and noted) or maybe. Any other denies."""
         gate, looked = gate_of(each.when, self._evaluation)
         if looked is None:
             return gate, ()
@@ -118,17 +119,19 @@ class _Run:
             self._step(
                 kind,
                 each.name,
-                Verdict.SKIPPED,
+                StepVerdict.SKIPPED,
                 f"Its condition does not hold. {looked.reason}",
                 looked.seen,
                 each.span,
             )
         elif gate is Gate.ERROR:
-            self._step(kind, each.name, Verdict.ERROR, f"Its condition errs. {looked.reason}", looked.seen, each.span)
+            self._step(
+                kind, each.name, StepVerdict.ERROR, f"Its condition errs. {looked.reason}", looked.seen, each.span
+            )
             raise _Denied(status, UNAUTHORIZED)
         elif gate is Gate.UNSURE:
             reason = f"Whether its condition holds is not known. {looked.reason}"
-            self._step(kind, each.name, Verdict.UNKNOWN, reason, looked.seen, each.span)
+            self._step(kind, each.name, StepVerdict.UNKNOWN, reason, looked.seen, each.span)
             raise _Denied(status, UNAUTHORIZED)
         return gate, looked.seen
 
@@ -137,7 +140,7 @@ class _Run:
     def _identity(self) -> None:
         if not self._scheme.identities:
             self._document.learn("identity", None, {"anonymous": True}, {"anonymous": True})
-            self._step(StepKind.IDENTITY, "anonymous", Verdict.ACCEPTED, "The scheme asks for no identity.")
+            self._step(StepKind.IDENTITY, "anonymous", StepVerdict.ACCEPTED, "The scheme asks for no identity.")
             return
         problems: dict[str, str] = {}
         doubt = ""
@@ -148,7 +151,7 @@ class _Run:
             finding = recognized(identity, self._evaluation)
             if isinstance(finding, Found) and gate is Gate.MAYBE:
                 finding = NotKnown("whether its condition holds")
-            self._found(StepKind.IDENTITY, identity, finding, seen)
+            self._record_step(StepKind.IDENTITY, identity, finding, seen)
             match finding:
                 case Found():
                     if doubt:
@@ -174,7 +177,7 @@ class _Run:
             if gate is Gate.CLOSED:
                 continue
             finding = fetched(metadata, self._evaluation)
-            self._found(StepKind.METADATA, metadata, finding, seen)
+            self._record_step(StepKind.METADATA, metadata, finding, seen)
             self._learn("metadata", metadata.name, finding, gate)
 
     # Authorization: ALL
@@ -185,7 +188,7 @@ class _Run:
             if gate is Gate.CLOSED:
                 continue
             finding, looked_at = agreed(authorization, self._evaluation)
-            self._found(StepKind.AUTHORIZATION, authorization, finding, (*seen, *looked_at))
+            self._record_step(StepKind.AUTHORIZATION, authorization, finding, (*seen, *looked_at))
             if not isinstance(finding, Found):
                 refused = isinstance(finding, Refused) and finding.reason.startswith("not authorized: ")
                 raise _Denied(403, finding.reason if refused else UNAUTHORIZED)
@@ -198,19 +201,19 @@ class _Run:
             gate, seen = self._guarded(StepKind.RESPONSE, response, 403)
             if gate is Gate.CLOSED:
                 continue
-            finding = told(response, self._evaluation)
+            finding = build_response(response, self._evaluation)
             if isinstance(finding, Found) and gate is Gate.MAYBE:
                 finding = NotKnown("whether its condition holds")
-            self._found(StepKind.RESPONSE, response, finding, seen)
+            self._record_step(StepKind.RESPONSE, response, finding, seen)
             self._learn("response", response.name, finding, gate)
             if isinstance(finding, Found):
-                self._tell(response, finding)
+                self._add_response(response, finding)
 
-    def _tell(self, response: Response, found: Found) -> None:
+    def _add_response(self, response: Response, finding: Found) -> None:
         if response.in_header:
-            self._headers[response.key] = stringified(found.masked)
+            self._headers[response.key] = stringified(finding.masked)
         else:
-            self._metadata[response.key] = found.masked
+            self._metadata[response.key] = finding.masked
 
     # What all steps share
 
@@ -220,28 +223,28 @@ class _Run:
         if isinstance(finding, NotKnown) or gate is Gate.MAYBE:
             self._document.forget(part, name, f"what {name} has found")
 
-    def _found(self, kind: StepKind, each: Guarded, finding: Finding, seen: tuple[Seen, ...]) -> None:
+    def _record_step(self, kind: StepKind, each: Guarded, finding: Finding, seen: tuple[Seen, ...]) -> None:
         match finding:
             case Found():
-                verdict = Verdict.ACCEPTED
+                verdict = StepVerdict.ACCEPTED
             case Refused():
-                verdict = Verdict.REFUSED
+                verdict = StepVerdict.REFUSED
             case NotKnown():
-                verdict = Verdict.UNKNOWN
+                verdict = StepVerdict.UNKNOWN
             case Broken():
-                verdict = Verdict.ERROR
+                verdict = StepVerdict.ERROR
         self._step(kind, each.name, verdict, finding.reason, seen, each.span)
 
     def _step(
         self,
         kind: StepKind,
         name: str,
-        verdict: Verdict,
+        verdict: StepVerdict,
         reason: str,
         seen: tuple[Seen, ...] = (),
         span: Span | None = None,
     ) -> None:
-        self._steps.append(Step(kind, name, verdict, reason.strip(), seen, span))
+        self._steps.append(RulingStep(kind, name, verdict, reason.strip(), seen, span))
 
     def _denied(self, denied: _Denied) -> Judgement:
         custom: Denial = self._scheme.unauthenticated if denied.status == 401 else self._scheme.unauthorized
@@ -249,7 +252,7 @@ class _Run:
         status, message, sent, body = customized(custom, denied.status, denied.message, headers, self._evaluation)
         return Judgement(False, status, message, sent, body, self._explained(), self._shown())
 
-    def _explained(self) -> tuple[Step, ...]:
+    def _explained(self) -> tuple[RulingStep, ...]:
         return explained_steps(self._steps, self._evaluation.secrets)
 
     def _shown(self) -> dict[str, object]:
@@ -257,5 +260,5 @@ class _Run:
 
 
 def _by_priority(listed: Iterable[T]) -> list[T]:
-    """Lower numbers first; those of one priority in the order in which they are written."""
+    """Sort steps: lower numbers first; those of one priority in the order in which they are written."""
     return sorted(listed, key=lambda each: each.priority)

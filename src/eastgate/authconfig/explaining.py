@@ -1,4 +1,4 @@
-"""What an evaluation shows of itself: the steps and the document, without secrets."""
+"""Describes an evaluation: its steps and the document, without secrets."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from eastgate.authconfig.document import Document
-from eastgate.authconfig.judgement import Seen, Step
 from eastgate.authconfig.secrecy import Secrets
+from eastgate.policy import RulingStep, Seen
 
 __all__ = ["explained_steps", "shown_document"]
 
 
-def explained_steps(steps: Iterable[Step], secrets: Secrets) -> tuple[Step, ...]:
-    """The steps without secrets."""
+def explained_steps(steps: Iterable[RulingStep], secrets: Secrets) -> tuple[RulingStep, ...]:
+    """Return the steps without secrets."""
     return tuple(
         replace(step, reason=secrets.said(step.reason), seen=tuple(_explained(seen, secrets) for seen in step.seen))
         for step in steps
@@ -30,14 +30,14 @@ def _explained(seen: Seen, secrets: Secrets) -> Seen:
 
 
 def shown_document(document: Document, secrets: Secrets) -> dict[str, object]:
-    """The document without secrets, and without what is unknown."""
+    """Return the document without secrets, and without what is unknown."""
     shown = secrets.explained(document.masked)
     if not isinstance(shown, dict):
         return {}
     for path in document.unknown:
-        place: object = shown
+        parent: object = shown
         for key in path[:-1]:
-            place = place.get(key) if isinstance(place, dict) else None
-        if isinstance(place, dict):
-            place.pop(path[-1], None)
+            parent = parent.get(key) if isinstance(parent, dict) else None
+        if isinstance(parent, dict):
+            parent.pop(path[-1], None)
     return shown

@@ -1,4 +1,4 @@
-"""What a scheme is evaluated on: the request as far as it is known, and whom to ask about the rest."""
+"""The input of a scheme: the request as far as it is known, and whom to ask about the rest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from eastgate.authconfig.model import Credentials
     from eastgate.tokens import KeySource
 
-__all__ = ["Answer", "Fetcher", "RequestFacts", "Review", "Reviewer", "Services", "Unavailable"]
+__all__ = ["Fetcher", "RequestFacts", "Review", "Reviewer", "ServerResponse", "Services", "Unavailable"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Unavailable(Exception):  # noqa: N818 - a state of the world, which is ans
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What the API server says: of a token `status` is who bears it, of an access nothing more than the reason."""
+    """The answer of the API server: of a token `status` is its bearer, of an access nothing more than the reason."""
 
     granted: bool
     reason: str = ""
@@ -70,17 +70,17 @@ class Reviewer(Protocol):
     """The API server, asked about tokens and accesses. Raises `Unavailable`."""
 
     def token(self, token: str, audiences: tuple[str, ...]) -> Review:
-        """A TokenReview."""
+        """Return a TokenReview."""
         ...
 
     def access(self, spec: Mapping[str, object]) -> Review:
-        """A SubjectAccessReview with this `spec`."""
+        """Return a SubjectAccessReview with this `spec`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a server answered. The body may hold what must not be shown."""
+class ServerResponse:
+    """The response of a server. The body may hold what must not be shown."""
 
     status: int
     body: bytes = field(repr=False)
@@ -90,8 +90,8 @@ class Answer:
 class Fetcher(Protocol):
     """Asks servers over HTTP. Raises `Unavailable`."""
 
-    def fetch(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
-        """One request and its answer, of whatever status."""
+    def fetch(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> ServerResponse:
+        """Send one request and return its response, of whatever status."""
         ...
 
 
@@ -105,7 +105,7 @@ def _no_secret(namespace: str, name: str) -> Secret | None:  # noqa: ARG001 - th
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """Whom an evaluation may ask, and how strict it is. Whoever is missing cannot be asked, which denies."""
+    """The services that an evaluation may ask, and how strict it is. A missing one cannot be asked, which denies."""
 
     secrets: Callable[[str, Selector], Iterable[Secret]] = _no_secrets
     """The Secrets of a namespace that a selector selects."""

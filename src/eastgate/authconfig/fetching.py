@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
-from eastgate.authconfig.facts import Answer, Unavailable
+from eastgate.authconfig.facts import ServerResponse, Unavailable
 from eastgate.tokens.http import MAX_BYTES, MAX_REDIRECTS, Failure, HttpClient, RequestFailed, origin, split_url
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class HttpFetcher:
     def __init__(self, timeout: float = 3, tls: ssl.SSLContext | None = None) -> None:
         self._client = HttpClient(timeout, tls)
 
-    def fetch(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
+    def fetch(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> ServerResponse:
         """Return the answer, of whatever status. Raises `Unavailable`, which never repeats the URL's query."""
         if problem := url_problem(url):
             raise Unavailable(f"the address {problem}")
@@ -29,7 +29,7 @@ class HttpFetcher:
             response = self._client.request(method, url, headers, body)
         except RequestFailed as failed:
             raise Unavailable(f"{_without_secrets(failed.url)} {_explain(failed)}") from None
-        return Answer(response.status, response.body, response.content_type)
+        return ServerResponse(response.status, response.body, response.content_type)
 
 
 def url_problem(url: str) -> str | None:

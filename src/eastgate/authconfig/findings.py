@@ -1,4 +1,4 @@
-"""What one evaluator says of a request. Exactly one of these, and only `Found` speaks for the caller."""
+"""The findings of one evaluator on a request. Exactly one of these, and only `Found` speaks for the caller."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class NotKnown:
 
     @property
     def reason(self) -> str:
-        """The same as a sentence."""
+        """Return the same as a sentence."""
         return f"It depends on {self.what}, which is not known."
 
 

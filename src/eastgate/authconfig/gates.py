@@ -15,7 +15,7 @@ __all__ = ["Gate", "Guarded", "gate_of"]
 
 
 class Gate(enum.Enum):
-    """What a `when` means for what it guards."""
+    """The effect of a `when` on what it guards."""
 
     OPEN = enum.auto()
     CLOSED = enum.auto()
@@ -27,27 +27,27 @@ class Gate(enum.Enum):
 
 
 class Guarded(Protocol):
-    """What the steps of all kinds have in common."""
+    """The attributes that steps of all kinds have in common."""
 
     @property
     def name(self) -> str:
-        """Its name in the scheme."""
+        pass
 
     @property
     def priority(self) -> int:
-        """Lower numbers come first."""
+        """Return the priority; lower numbers come first."""
 
     @property
     def when(self) -> Condition | None:
-        """The condition that guards it."""
+        """Return the condition that guards it."""
 
     @property
     def span(self) -> Span | None:
-        """Where it is written."""
+        """Return where it is written."""
 
 
 def gate_of(when: Condition | None, evaluation: Evaluation) -> tuple[Gate, Looked | None]:
-    """Whether what is guarded takes place, and what was looked at to tell."""
+    """Return whether what is guarded takes place, and what was looked at to tell."""
     if when is None:
         return Gate.OPEN, None
     looked = look(when, evaluation.document)

@@ -16,7 +16,7 @@ __all__ = ["erring_guards", "sets_apart"]
 
 
 def erring_guards(scheme: Scheme) -> Iterator[tuple[Pattern | Predicate, str]]:
-    """Every condition of a `when` that may err, and why."""
+    """Yield every condition of a `when` that may err, and why."""
     for when in _guards(scheme):
         for condition in _leaves(when):
             why = _may_err(condition)
@@ -25,8 +25,12 @@ def erring_guards(scheme: Scheme) -> Iterator[tuple[Pattern | Predicate, str]]:
 
 
 def sets_apart(scheme: Scheme) -> Iterator[Span]:
-    """Every reference to a named set of patterns that stands in `any`, where one of its patterns is enough."""
-    rules = (one.rule.condition for one in scheme.authorizations if isinstance(one.rule, PatternRules))
+    """Yield every reference to a named set of patterns that stands in `any`, where one of its patterns is enough."""
+    rules = (
+        authorization.rule.condition
+        for authorization in scheme.authorizations
+        if isinstance(authorization.rule, PatternRules)
+    )
     for condition in (*_guards(scheme), *rules):
         yield from _apart(condition)
 
@@ -41,7 +45,7 @@ def _apart(condition: Condition) -> Iterator[Span]:
 
 def _guards(scheme: Scheme) -> Iterator[Condition]:
     steps: tuple[Guarded, ...] = (*scheme.identities, *scheme.metadata, *scheme.authorizations, *scheme.responses)
-    for when in (scheme.when, *(one.when for one in steps)):
+    for when in (scheme.when, *(step.when for step in steps)):
         if when is not None:
             yield when
 

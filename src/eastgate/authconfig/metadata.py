@@ -1,4 +1,4 @@
-"""More about a request, fetched over HTTP."""
+"""Fetches more about a request over HTTP."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from eastgate.authconfig.caching import cached
 from eastgate.authconfig.context import Evaluation
-from eastgate.authconfig.facts import Answer, Unavailable
+from eastgate.authconfig.facts import ServerResponse, Unavailable
 from eastgate.authconfig.fetching import origin, url_problem
 from eastgate.authconfig.findings import Broken, Finding, Found, NotKnown, Refused
 from eastgate.authconfig.model import HttpCall, Literal, Metadata, Selected, Where
@@ -22,7 +22,7 @@ _FIXED_SERVER = re.compile(r"https?://[^/?#{]+(?=[/?#]|$)", re.IGNORECASE)
 
 
 def fetched(metadata: Metadata, evaluation: Evaluation) -> Finding:
-    """What the server says. Without a way to ask, nobody knows what it would say."""
+    """Ask the server. Without a way to ask, nobody knows what it would say."""
     return cached(
         evaluation.services.cache,
         metadata.cache,
@@ -47,7 +47,7 @@ def _asked(call: HttpCall, evaluation: Evaluation) -> Finding:
     return _read(answer, evaluation)
 
 
-def _read(answer: Answer, evaluation: Evaluation) -> Finding:
+def _read(answer: ServerResponse, evaluation: Evaluation) -> Finding:
     if not 200 <= answer.status < 300:
         return Broken(f"The server for metadata answers {answer.status}.")
     if "application/json" not in answer.content_type:
@@ -63,7 +63,7 @@ def _read(answer: Answer, evaluation: Evaluation) -> Finding:
 def _request(
     call: HttpCall, evaluation: Evaluation
 ) -> tuple[str, dict[str, str], bytes | None] | Refused | NotKnown | Broken:
-    """The address, the headers and the body, or what keeps them from being known."""
+    """Return the address, the headers and the body, or what keeps them from being known."""
     url = resolve(Selected(call.url) if "{" in call.url else Literal(call.url), evaluation.document)
     if not isinstance(url, Found):
         return url
@@ -77,8 +77,8 @@ def _request(
     body = _body(call, evaluation)
     if isinstance(body, NotKnown | Broken):
         return body
-    named = headers.value if isinstance(headers.value, Mapping) else {}
-    sent = {name: stringified(value) for name, value in named.items()}
+    header_values = headers.value if isinstance(headers.value, Mapping) else {}
+    sent = {name: stringified(value) for name, value in header_values.items()}
     sent["Content-Type"] = "text/plain" if call.method == "GET" else call.content_type
     return _with_secret(call, evaluation, address, sent, body)
 
@@ -89,21 +89,21 @@ def _body(call: HttpCall, evaluation: Evaluation) -> bytes | NotKnown | Broken |
     if call.method != "POST":
         return Broken(f"Servers for metadata are asked with GET or POST, not {call.method}.")
     document = evaluation.document
-    found = resolve(call.body, document) if call.body else properties(call.body_parameters, document)
-    if not isinstance(found, Found):
-        return found
+    body = resolve(call.body, document) if call.body else properties(call.body_parameters, document)
+    if not isinstance(body, Found):
+        return body
     if call.body:
-        return stringified(found.value).encode("utf-8", "replace")
-    named = found.value if isinstance(found.value, Mapping) else {}
+        return stringified(body.value).encode("utf-8", "replace")
+    parameters = body.value if isinstance(body.value, Mapping) else {}
     if call.content_type == "application/json":
-        return json.dumps(dict(named)).encode()
-    return urlencode({name: stringified(value) for name, value in named.items()}, errors="replace").encode()
+        return json.dumps(dict(parameters)).encode()
+    return urlencode({name: stringified(value) for name, value in parameters.items()}, errors="replace").encode()
 
 
 def _with_secret(
     call: HttpCall, evaluation: Evaluation, url: str, headers: dict[str, str], body: bytes | None
 ) -> tuple[str, dict[str, str], bytes | None] | Broken:
-    """The same with the shared secret, where there is one, at the place for it."""
+    """Return the same with the shared secret, where there is one, at the place for it."""
     reference = call.shared_secret
     if reference is None:
         return url, headers, body

@@ -87,7 +87,7 @@ Value: TypeAlias = Literal | Selected | Celled
 
 
 class Operator(enum.StrEnum):
-    """How a pattern compares what its selector found."""
+    """The comparison of a pattern."""
 
     EQ = "eq"
     NEQ = "neq"
@@ -98,7 +98,7 @@ class Operator(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """What is selected, compared with a value."""
+    """A selected value, compared with a value."""
 
     selector: str
     operator: Operator
@@ -146,7 +146,7 @@ class Where(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Where a credential is, and under which name; in the Authorization header `key` is the prefix before it."""
+    """The location of a credential, and its name; in the Authorization header `key` is the prefix before it."""
 
     where: Where = Where.AUTHORIZATION_HEADER
     key: str = "Bearer"
@@ -225,7 +225,7 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """How long an answer may be used again for a request with the same key."""
+    """The time for which an answer may be used again for a request with the same key."""
 
     key: Value
     seconds: int = 60
@@ -295,7 +295,9 @@ class Rego:
 
 @dataclass(frozen=True, slots=True)
 class SubjectAccess:
-    """What the API server would let this user do. Without attributes of a resource it is the path of the request."""
+    """A question to the API server: what this user may do. Without attributes of a resource, on the path of the
+    request.
+    """
 
     user: Value | None
     groups: tuple[str, ...] = ()
@@ -336,7 +338,7 @@ class Json:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What the service behind is told: a header, or metadata of the proxy."""
+    """A header, or metadata of the proxy, for the service behind."""
 
     name: str
     content: PlainResponse | Json
@@ -350,7 +352,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """What a denied client gets instead of the usual."""
+    """The response to a denied client, instead of the usual."""
 
     code: int | None = None
     message: Value | None = None

@@ -1,4 +1,4 @@
-"""How a condition can come out when not everything is known: the set of what is possible.
+"""The possible outcomes of a condition when not everything is known.
 
 With everything known exactly one of the three is possible. An unknown value makes more than one possible, and a
 decision may only rest on what all of them agree on.
@@ -28,12 +28,12 @@ ANYTHING = HOLDS | FAILS | ERRS
 
 
 def all_hold(parts: Iterable[Outcomes]) -> Outcomes:
-    """ALL, one part after the other as Authorino does it: the first that fails or errs decides."""
+    """Combine with ALL, one part after the other as Authorino does it: the first that fails or errs decides."""
     return _folded(iter(parts), go_on=HOLDS)
 
 
 def any_holds(parts: Iterable[Outcomes]) -> Outcomes:
-    """ANY, one part after the other: the first that holds or errs decides."""
+    """Combine with ANY, one part after the other: the first that holds or errs decides."""
     return _folded(iter(parts), go_on=FAILS)
 
 

@@ -1,8 +1,8 @@
-"""Which parts of the authorization JSON an expression can look at, found before it is evaluated.
+"""Finds the parts of the authorization JSON that an expression can look at, before it is evaluated.
 
-What is unknown must not decide, and what is secret must not be shown. Both are places in the document, and whatever
-may look at such a place is treated as if it did: a selector that is more than names with dots between them counts as
-looking at everything below the names that it starts with.
+What is unknown must not decide, and what is secret must not be shown. Both are paths in the document, and whatever may
+look at such a path is treated as if it did: a selector that is more than names with dots between them counts as looking
+at everything below the names that it starts with.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _INPUT_KEY = re.compile(r"\.(\w+)|\[\"([^\"\\]*)\"\]", re.ASCII)
 
 @lru_cache(maxsize=4096)
 def lead(selector: str) -> Path:
-    """The names that a selector starts with, up to the first component that is something else."""
+    """Return the names that a selector starts with, up to the first component that is something else."""
     return tuple(_names(selector))
 
 
@@ -39,13 +39,13 @@ def _names(selector: str) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def is_plain(selector: str) -> bool:
-    """Whether a selector is nothing but names, so that it cannot fail whatever it finds."""
+    """Return whether a selector is nothing but names, so that it cannot fail whatever it finds."""
     return sum(map(len, lead(selector))) + len(lead(selector)) - 1 == len(selector)
 
 
 @lru_cache(maxsize=4096)
 def template_mentions(template: str) -> tuple[Path, ...]:
-    """What the selectors in braces of a template start with. Escaped braces count too, which errs on the safe side."""
+    """Return the paths that selectors in a template start with. Escaped braces count too, to be on the safe side."""
     mentions: list[Path] = []
     depth = start = 0
     for at, character in enumerate(template):
@@ -61,27 +61,29 @@ def template_mentions(template: str) -> tuple[Path, ...]:
 
 @lru_cache(maxsize=256)
 def rego_mentions(module: str) -> tuple[Path, ...]:
-    """The paths under `input` that a Rego module spells out; `input` by itself is everything."""
-    return tuple(tuple(key[1] or key[2] for key in _INPUT_KEY.finditer(found[1])) for found in _INPUT.finditer(module))
+    """Return the paths under `input` that a Rego module spells out; `input` by itself is everything."""
+    return tuple(
+        tuple(key[1] or key[2] for key in _INPUT_KEY.finditer(reference[1])) for reference in _INPUT.finditer(module)
+    )
 
 
-def touched(mentions: Iterable[Path], places: Mapping[Path, str]) -> str | None:
-    """What is at the first of the places that is inside, or around, something mentioned."""
-    if not places:
+def touched(mentions: Iterable[Path], paths: Mapping[Path, str]) -> str | None:
+    """Return the name of the first of the paths that is inside, or around, something mentioned."""
+    if not paths:
         return None
     for mention in mentions:
-        for place, name in places.items():
-            if all(map(_meets, mention, place)):
+        for path, name in paths.items():
+            if all(map(_meets, mention, path)):
                 return name
     return None
 
 
-def _meets(mentioned: str, place: str) -> bool:
-    return mentioned == place or (place == NAMES and not mentioned.startswith(":"))
+def _meets(mentioned: str, path: str) -> bool:
+    return mentioned == path or (path == NAMES and not mentioned.startswith(":"))
 
 
 def pruned(document: Mapping[str, object], mentions: Iterable[Path]) -> dict[str, object]:
-    """Only the parts of a document that are mentioned, each where it was."""
+    """Return only the parts of a document that are mentioned, each where it was."""
     kept: dict[str, object] = {}
     for mention in sorted(set(mentions)):
         if not mention:

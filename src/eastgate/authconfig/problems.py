@@ -1,7 +1,7 @@
-"""What can be said against the parts of a scheme before it is evaluated, in words for its author.
+"""Finds problems of a scheme before it is evaluated, in words for its author.
 
-The evaluator denies where one of these would have something to say, so a reader that asks them first turns an outage
-into a message.
+The evaluator denies where one of these would find something, so a reader that calls them first turns an outage into a
+message.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ __all__ = [
 
 
 def selector_problem(selector: str) -> str | None:
-    """What is wrong with a GJSON selector."""
+    """Return what is wrong with a GJSON selector."""
     return path_problem(selector)
 
 
 def template_problem(text: str) -> str | None:
-    """What is wrong with a selector, or with a text that has selectors in braces."""
+    """Return what is wrong with a selector, or with a text that has selectors in braces."""
     if not is_template(text):
         return path_problem(text)
     depth = start = 0
@@ -47,7 +47,7 @@ def template_problem(text: str) -> str | None:
 
 
 def pattern_problem(pattern: Pattern) -> str | None:
-    """What is wrong with a pattern: its selector, or its regular expression."""
+    """Return what is wrong with a pattern: its selector, or its regular expression."""
     problem = path_problem(pattern.selector)
     if problem is None and pattern.operator is Operator.MATCHES and (bad := regex_problem(pattern.value)):
         return f"{pattern.value!r} is not a regular expression: {bad}"
@@ -55,26 +55,26 @@ def pattern_problem(pattern: Pattern) -> str | None:
 
 
 def cel_problem(text: str) -> CelProblem | None:
-    """What is wrong with a CEL expression that gives a value."""
-    found = compile_document_cel(text)
-    return found if isinstance(found, CelProblem) else None
+    """Return what is wrong with a CEL expression that gives a value."""
+    compiled = compile_document_cel(text)
+    return compiled if isinstance(compiled, CelProblem) else None
 
 
 def predicate_problem(text: str) -> CelProblem | None:
-    """What is wrong with a CEL expression that must be true or false."""
-    found = compile_document_cel(text)
-    if isinstance(found, CelProblem):
-        return found
-    if found.type not in ("BOOL", "DYN"):
-        return CelProblem(f"the expression is of type {found.type.lower()}, not bool", 0, len(text))
+    """Return what is wrong with a CEL expression that must be true or false."""
+    compiled = compile_document_cel(text)
+    if isinstance(compiled, CelProblem):
+        return compiled
+    if compiled.type not in ("BOOL", "DYN"):
+        return CelProblem(f"the expression is of type {compiled.type.lower()}, not bool", 0, len(text))
     return None
 
 
 def condition_problems(condition: Condition) -> list[tuple[Pattern | Predicate, str | CelProblem]]:
-    """Everything that is wrong in a condition, each with the part that it is wrong in."""
+    """Return everything that is wrong in a condition, each with the part that it is wrong in."""
     match condition:
         case All(parts) | AnyOf(parts):
-            return [found for part in parts for found in condition_problems(part)]
+            return [each for part in parts for each in condition_problems(part)]
         case Pattern():
             problem = pattern_problem(condition)
             return [(condition, problem)] if problem else []
@@ -84,7 +84,7 @@ def condition_problems(condition: Condition) -> list[tuple[Pattern | Predicate, 
 
 
 def url_problem(url: str) -> str | None:
-    """What is wrong with an address; selectors in braces may stand in it."""
+    """Return what is wrong with an address; selectors in braces may stand in it."""
     if "{" not in url:
         return fetching.url_problem(url)
     if problem := template_problem(url):
@@ -94,7 +94,7 @@ def url_problem(url: str) -> str | None:
 
 
 def _filled(url: str) -> str:
-    """The address with something harmless for each selector."""
+    """Return the address with something harmless for each selector."""
     out: list[str] = []
     depth = 0
     for character in url:

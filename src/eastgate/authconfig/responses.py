@@ -1,4 +1,4 @@
-"""What the service behind is told, and what a client is told instead. Both are made without secrets."""
+"""Builds what the service behind and a denied client get. Both are made without secrets."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from eastgate.authconfig.findings import Broken, Finding, Found
 from eastgate.authconfig.model import X509, Denial, Identity, Json, Plain, PlainResponse, Response, Value
 from eastgate.authconfig.values import properties, resolve, stringified
 
-__all__ = ["REASON_HEADER", "challenges", "customized", "told"]
+__all__ = ["REASON_HEADER", "build_response", "challenges", "customized"]
 
 REASON_HEADER = "X-Ext-Auth-Reason"
 
 
-def told(response: Response, evaluation: Evaluation) -> Finding:
-    """What a response says. A header that would need more than one line is not made."""
-    found = cached(
+def build_response(response: Response, evaluation: Evaluation) -> Finding:
+    """Build a response. A header that would need more than one line is not made."""
+    finding = cached(
         evaluation.services.cache,
         response.cache,
         (evaluation.scheme, response),
         evaluation.document,
-        lambda: _made(response, evaluation),
+        lambda: _build_content(response, evaluation),
     )
-    if isinstance(found, Found) and response.in_header and not is_header_value(stringified(found.masked)):
+    if isinstance(finding, Found) and response.in_header and not is_header_value(stringified(finding.masked)):
         return Broken("It has characters that no header can have.")
-    return found
+    return finding
 
 
-def _made(response: Response, evaluation: Evaluation) -> Finding:
+def _build_content(response: Response, evaluation: Evaluation) -> Finding:
     match response.content:
         case PlainResponse(value):
-            found = resolve(value, evaluation.document)
+            finding = resolve(value, evaluation.document)
         case Json(listed):
-            found = properties(listed, evaluation.document)
-    if isinstance(found, Found):
-        return Found(found.value, evaluation.secrets.answered(found.masked))
-    return found
+            finding = properties(listed, evaluation.document)
+    if isinstance(finding, Found):
+        return Found(finding.value, evaluation.secrets.answered(finding.masked))
+    return finding
 
 
 def is_header_value(text: str) -> bool:
-    """Whether a text can be the value of a header."""
+    """Return whether a text can be the value of a header."""
     return all(character == "\t" or (" " <= character != "\x7f") for character in text)
 
 
 def challenges(identities: Iterable[Identity]) -> list[tuple[str, str]]:
-    """What a client that nobody recognizes may try: one challenge per identity."""
+    """Return what a client that nobody recognizes may try: one challenge per identity."""
     return [("WWW-Authenticate", f'{_scheme(each)} realm="{_quoted(each.name)}"') for each in identities]
 
 
@@ -68,7 +68,9 @@ def _quoted(name: str) -> str:
 def customized(
     denial: Denial, status: int, message: str, headers: list[tuple[str, str]], evaluation: Evaluation
 ) -> tuple[int, str, tuple[tuple[str, str], ...], str]:
-    """Status, message, headers and body of a denial, as the scheme wants them. Its headers replace the challenges."""
+    """Return status, message, headers and body of a denial, as the scheme wants them. Its headers replace the
+    challenges.
+    """
     message = evaluation.secrets.said(message) if denial.message is None else _text(denial.message, evaluation)
     message = _one_line(message)
     body = "" if denial.body is None else _text(denial.body, evaluation)
@@ -78,13 +80,13 @@ def customized(
 
 
 def _text(value: Value, evaluation: Evaluation) -> str:
-    """The value, or nothing where it cannot be had: a denial stays one."""
-    found = resolve(value, evaluation.document)
-    return stringified(evaluation.secrets.answered(found.masked)) if isinstance(found, Found) else ""
+    """Return the value, or nothing where it cannot be had: a denial stays one."""
+    finding = resolve(value, evaluation.document)
+    return stringified(evaluation.secrets.answered(finding.masked)) if isinstance(finding, Found) else ""
 
 
 def _one_line(text: str) -> str:
-    """The text as a header can have it: ASCII, on one line."""
+    """Return the text as a header can have it: ASCII, on one line."""
     if text.isascii() and text.isprintable():
         return text
     return json.dumps(text)[1:-1].replace('\\"', '"')

@@ -33,30 +33,30 @@ class Secrets:
         self._proven: set[str] = set()
 
     def claimed(self, *texts: str) -> None:
-        """Texts that the caller sent as credentials, whatever they are worth."""
+        """Note texts that the caller sent as credentials, valid or not."""
         for text in texts:
             self._claimed.update(_spellings(text))
 
     def proven(self, *texts: str) -> None:
-        """Texts that are secrets for sure: nobody outside chooses them."""
+        """Note texts that are secrets for sure: nobody outside chooses them."""
         for text in texts:
             self._proven.update(_spellings(text))
 
     def explained(self, value: object) -> object:
-        """The value for an explanation."""
+        """Return the value for an explanation."""
         return _masked(value, _longest_first(self._claimed | self._proven))
 
     def said(self, text: str) -> str:
-        """A text for an explanation."""
+        """Return a text for an explanation."""
         return _masked_text(text, _longest_first(self._claimed | self._proven))
 
     def answered(self, value: object) -> object:
-        """The value for an answer."""
+        """Return the value for an answer."""
         return _masked(value, _longest_first(self._proven)) if self._proven else value
 
 
 def _spellings(text: str) -> Iterable[str]:
-    """The text as it may occur: as it is, in a URL, in Base64."""
+    """Return the text as it may occur: as it is, in a URL, in Base64."""
     if not text:
         return ()
     encoded = base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()

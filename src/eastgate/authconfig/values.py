@@ -19,10 +19,10 @@ _Evaluate: TypeAlias = Callable[[dict[str, object]], object]
 
 
 def resolve(value: Value, document: Document) -> Found | NotKnown | Broken:
-    """The value in this document."""
+    """Return the value in this document."""
     match value:
-        case Literal(written):
-            return Found(written, written)
+        case Literal(constant):
+            return Found(constant, constant)
         case Selected(path):
             template = is_template(path)
             mentions = template_mentions(path) if template else (lead(path),)
@@ -43,12 +43,12 @@ def _both(mentions: Iterable[Path], document: Document, evaluate: _Evaluate) -> 
         return NotKnown(unknown)
     hidden = touched(mentions, document.hidden)
     try:
-        found = evaluate(document.plain)
+        value = evaluate(document.plain)
     except TooMuch:
         return Broken("The selector takes too long on this request.")
     except CelEvaluationError as error:
         return Broken("The expression has no answer." if hidden else f"The expression has no answer: {error}.")
-    return Found(found, found if not hidden else _twin(document, evaluate))
+    return Found(value, value if not hidden else _twin(document, evaluate))
 
 
 def _twin(document: Document, evaluate: _Evaluate) -> object:
@@ -59,19 +59,19 @@ def _twin(document: Document, evaluate: _Evaluate) -> object:
 
 
 def properties(listed: Iterable[Property], document: Document) -> Found | NotKnown | Broken:
-    """An object of several values, all of which must be there to be had."""
+    """Return an object of several values, all of which must be there to be had."""
     plain: dict[str, object] = {}
     masked: dict[str, object] = {}
     for each in listed:
-        found = resolve(each.value, document)
-        if not isinstance(found, Found):
-            return found
-        plain[each.name], masked[each.name] = found.value, found.masked
+        finding = resolve(each.value, document)
+        if not isinstance(finding, Found):
+            return finding
+        plain[each.name], masked[each.name] = finding.value, finding.masked
     return Found(plain, masked)
 
 
 def stringified(value: object) -> str:
-    """A value as text, the way Authorino prints it: a text as it is, nothing for null, JSON for the rest."""
+    """Return a value as text, the way Authorino prints it: a text as it is, nothing for null, JSON for the rest."""
     if isinstance(value, str):
         return value
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
@@ -80,7 +80,7 @@ def stringified(value: object) -> str:
 
 
 def _go_order(value: object) -> object:
-    """Go prints the keys of a map in their order."""
+    """Sort the keys of a map, as Go prints them."""
     if isinstance(value, dict):
         return {key: _go_order(value[key]) for key in sorted(value)}
     return [_go_order(item) for item in value] if isinstance(value, list | tuple) else value

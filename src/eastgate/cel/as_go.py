@@ -1,8 +1,8 @@
-"""Where the core, which is CEL in C++, differs from CEL in Go, and what is put into an expression to make up for it.
+"""Rewrites expressions so that the core, which is CEL in C++, evaluates them as CEL in Go does.
 
 Hosts of documents, such as Authorino, are written in Go. There a field of a text or number is absent and no error, a
-bool is no number, `substring` may reach the end, and an optional as the answer is what is in it. The checked
-expression is rewritten: operands are wrapped into functions that are declared here and that no author can write.
+bool is no number, `substring` may reach the end, and an optional as the answer is what is in it. The checked expression
+is rewritten: operands are wrapped into functions that are declared here and that no author can write.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-__all__ = ["declarations", "rewritten"]
+__all__ = ["declarations", "rewrite"]
 
 _FIELDS, _ENTRIES, _NUMBER, _SUBSTRING = "@fields", "@entries", "@number", "@substring"
 _SCALAR, _NO_DOUBLE = "@scalar", "@no_double"
@@ -19,7 +19,7 @@ _STRING: Final = 5  # google.api.expr's primitive type
 
 
 def _fields(value: object) -> object:
-    """What has the fields of a value: a text, a number and null have none."""
+    """Return a value that has fields: for a text, a number and null an empty one."""
     if isinstance(value, dict):
         return value
     if value is None or isinstance(value, str | bool | int | float):
@@ -28,7 +28,7 @@ def _fields(value: object) -> object:
 
 
 def _entries(value: object) -> object:
-    """What has the entries of a value, by index or by key."""
+    """Return a value that has the entries of a value, by index or by key."""
     return value if isinstance(value, list) else _fields(value)
 
 
@@ -71,12 +71,12 @@ _IMPLEMENTED: Final[dict[str, tuple[Callable[..., object], int]]] = {
 
 
 def only_texts(template: str) -> bool:
-    """Whether a template of `format` has no clause other than `%s`, which writes anything."""
+    """Return whether a template of `format` has no clause other than `%s`, which writes anything."""
     return re.search(r"%(?!s)", template.replace("%%", "")) is None
 
 
 def declarations(cel: Any) -> list[Any]:
-    """The functions, for an environment of the core."""
+    """Return the functions, for an environment of the core."""
     return [
         cel.FunctionDecl(
             name, [cel.Overload(id=name, return_type=cel.Type.DYN, parameters=[cel.Type.DYN] * count, impl=impl)]
@@ -85,8 +85,8 @@ def declarations(cel: Any) -> list[Any]:
     ]
 
 
-def rewritten(checked: Any) -> bool:
-    """Put the functions into a checked expression, which is changed; whether there was anything to do."""
+def rewrite(checked: Any) -> bool:
+    """Put the functions into a checked expression, in place; return whether there was anything to do."""
     rewriting = _Rewriting(checked)
     rewriting.visit(checked.expr)
     if _is_optional(checked.type_map.get(checked.expr.id)):
@@ -127,7 +127,7 @@ class _Rewriting:
             self._name(expr, call, _SUBSTRING)
 
     def _wrap(self, operand: Any, function: str) -> None:
-        """Only what may be anything: of what is known to be a map or a number the core says the same."""
+        """Wrap an operand that may be anything: for a map or a number the core does the same."""
         type_ = self._checked.type_map.get(operand.id)
         is_text = function == _NUMBER and type_ is not None and type_.primitive == _STRING
         if not is_text and (type_ is None or type_.WhichOneof("type_kind") != "dyn"):
@@ -142,7 +142,7 @@ class _Rewriting:
         self._name(operand, operand.call_expr, function)
 
     def unwrap(self, expr: Any) -> None:
-        """An optional as the answer is what is in it, and an error where there is nothing."""
+        """Take the answer out of an optional; an error where there is nothing in it."""
         inner = type(expr)()
         inner.CopyFrom(expr)
         expr.Clear()
@@ -161,7 +161,7 @@ class _Rewriting:
 
 
 def _listed(expr: Any) -> Iterator[Any]:
-    """The elements of a list that is written out; of any other the list itself."""
+    """Yield the elements of a list that is written out; of any other the list itself."""
     if expr.HasField("list_expr"):
         yield from expr.list_expr.elements
     else:

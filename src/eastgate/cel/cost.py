@@ -1,10 +1,9 @@
-"""How much work an expression can be, found before it ever runs.
+"""Bounds the work of an expression before it ever runs.
 
-CEL has no endless loops, but a short text can still keep a processor busy: loops inside loops over long lists,
-texts doubled by each link of a chain of `map`, patterns with large repetitions. So the work is bounded from above
-in steps of about 30 ns, each constant below measured against the evaluator, and an expression that could take
-more than about a tenth of a second is refused. The bound is for values of up to 4096 characters; longer ones cost
-in proportion.
+CEL has no endless loops, but a short text can still keep a processor busy: loops inside loops over long lists, texts
+doubled by each link of a chain of `map`, patterns with large repetitions. So the work is bounded from above in steps of
+about 30 ns, each constant below measured against the evaluator, and an expression that could take more than about a
+tenth of a second is refused. The bound is for values of up to 4096 characters; longer ones cost in proportion.
 """
 
 from __future__ import annotations
@@ -43,13 +42,13 @@ _UNICODE_CLASS: Final = 50  # characters that \pL and the like are worth
 
 
 def most_steps(tree: Node) -> int:
-    """An upper bound of the work."""
+    """Return an upper bound of the work."""
     return _measure(tree, {})[0]
 
 
 @dataclass(frozen=True, slots=True)
 class _Size:
-    """How large a value can be: characters of a text; or entries of a list or map, and how large each can be."""
+    """The largest size of a value: characters of a text; or entries of a list or map, and the largest size of each."""
 
     length: int
     element: _Size | None = None
@@ -60,12 +59,12 @@ class _Size:
 
     @property
     def copied(self) -> int:
-        """Steps to copy it: the entries of a list are shared, not copied."""
+        """Return the steps to copy it: the entries of a list are shared, not copied."""
         return self.length if self.element else self.length // _CHARACTERS_PER_STEP
 
     @property
     def read(self) -> int:
-        """Steps to compare all of it."""
+        """Return the steps to compare all of it."""
         return self.length * (1 + self.element.read) if self.element else self.length // _CHARACTERS_PER_STEP
 
 
@@ -81,7 +80,7 @@ def _largest(sizes: Iterable[_Size]) -> _Size:
 
 
 def _measure(node: Node, scope: Mapping[str, _Size]) -> tuple[int, _Size]:
-    """The steps that a node takes, and the size of its value."""
+    """Return the steps that a node takes, and the size of its value."""
     match node:
         case Literal():
             return 1, _Size(node.length)
@@ -112,8 +111,8 @@ def _call(call: Call, scope: Mapping[str, _Size]) -> tuple[int, _Size]:
     match call.function, sizes:
         case "_&&_" | "_||_" | "!_", _:
             pass
-        case "_?_:_", [_, one, other]:
-            result = _largest((one, other))
+        case "_?_:_", [_, first, second]:
+            result = _largest((first, second))
         case "_[_]", [container, _]:
             result = container.of_one
         case "_+_", [left, right] if not call.scalar:
@@ -129,7 +128,9 @@ def _call(call: Call, scope: Mapping[str, _Size]) -> tuple[int, _Size]:
 
 
 def _loop(loop: Loop, scope: Mapping[str, _Size]) -> tuple[int, _Size]:
-    """The macros only ever add to an accumulator, so what one turn adds, times the turns, is its final size."""
+    """Measure a loop. Macros only ever add to an accumulator, so what one turn adds, times the turns, is its final
+    size.
+    """
     over_steps, over = _measure(loop.over, scope)
     start_steps, start = _measure(loop.start, scope)
     inner = {**scope, **dict.fromkeys(loop.names, over.of_one), loop.accumulator: start}
@@ -149,7 +150,7 @@ _PATTERN_TOKEN: Final = re.compile(
 
 
 def _pattern_length(pattern: Node) -> int:
-    """How long a pattern is once its repetitions are written out."""
+    """Return the length of a pattern once its repetitions are written out."""
     if not (isinstance(pattern, Literal) and isinstance(pattern.value, str)):
         return _VALUE_LENGTH
     open_groups, last = [0], 0

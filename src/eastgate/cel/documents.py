@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from eastgate.cel import upstream
-from eastgate.cel.as_go import declarations, rewritten
+from eastgate.cel.as_go import declarations, rewrite
 from eastgate.cel.cost import MAX_STEPS, _measure, _Size
 from eastgate.cel.expression import _unreadable
 from eastgate.cel.problems import CelProblem, translate
@@ -55,7 +55,7 @@ class DocumentExpression:
     _compiled: Any = field(repr=False, compare=False)
 
     def evaluate(self, document: Mapping[str, object]) -> object:
-        """The answer as plain JSON data. Raises CelEvaluationError where there is none."""
+        """Return the answer as plain JSON data. Raises CelEvaluationError where there is none."""
         data: dict[str, object] = {path[0]: {} for path in self.mentions}
         for path in sorted(self.mentions):
             _copy(document, data, path)
@@ -71,17 +71,17 @@ class DocumentExpression:
 
 @lru_cache(maxsize=1024)
 def compile_document_cel(text: str, roots: tuple[str, ...] = ROOTS) -> DocumentExpression | CelProblem:
-    """The expression, or the first thing that is wrong with it. Never raises."""
+    """Compile an expression, or return the first thing that is wrong with it. Never raises."""
     problem = _unreadable(text)
     if problem:
         return problem
     try:
         compiled, tree = _checked(text, roots)
     except Exception as error:  # the core raises bare RuntimeErrors, protobuf its own
-        rejected = upstream._rejected(error)
-        if rejected.message == upstream.TOO_DEEP:
+        core_error = upstream._core_error(error)
+        if core_error.message == upstream.TOO_DEEP:
             return CelProblem("the expression is nested too deeply", 0, len(text), "32 levels are allowed")
-        return _with_roots(translate(rejected.message, text, Variables()), roots)
+        return _with_roots(translate(core_error.message, text, Variables()), roots)
     if any(_is_unclear_format(node) for node in walk(tree)):
         return CelProblem("the template of `format` must be written out, without `%e`", 0, len(text))
     steps, _ = _measure(tree, dict.fromkeys(roots, _ASSUMED))
@@ -94,7 +94,7 @@ def compile_document_cel(text: str, roots: tuple[str, ...] = ROOTS) -> DocumentE
 
 
 def _is_unclear_format(node: Node) -> bool:
-    """Whether the core may write numbers otherwise than CEL in Go."""
+    """Return whether the core may write numbers otherwise than CEL in Go."""
     match node:
         case Call("format", (Literal(str(text)), _)):
             return re.search(r"%[.0-9]*e", text.replace("%%", "")) is not None
@@ -104,7 +104,7 @@ def _is_unclear_format(node: Node) -> bool:
 
 
 def _with_roots(problem: CelProblem, roots: tuple[str, ...]) -> CelProblem:
-    """Names the variables that there are, where the problem is one that there is not."""
+    """Add the names of the variables that exist to a problem with one that does not."""
     if not problem.message.startswith("there is no variable"):
         return problem
     return replace(problem, help="there are " + ", ".join(f"`{root}`" for root in roots))
@@ -118,7 +118,7 @@ def _checked(text: str, roots: tuple[str, ...]) -> tuple[Any, Node]:
     checked = upstream._unpacked(compiled, checked_pb2.CheckedExpr())
     reader = upstream._Reader(Variables(), checked.source_info.positions, checked.type_map)
     tree = reader.read(checked.expr, frozenset())
-    return (environment.deserialize(upstream._packed(checked)) if rewritten(checked) else compiled), tree
+    return (environment.deserialize(upstream._packed(checked)) if rewrite(checked) else compiled), tree
 
 
 @lru_cache(maxsize=16)
@@ -143,7 +143,7 @@ def _mentions(node: Node, roots: tuple[str, ...]) -> Iterator[Path]:
 
 
 def _path(node: Node, roots: tuple[str, ...]) -> Path | None:
-    """The path that a chain of names written out spells."""
+    """Return the path that a chain of names written out spells."""
     match node:
         case Local(name, bound=False) if name in roots:
             return (name,)
@@ -157,7 +157,7 @@ def _path(node: Node, roots: tuple[str, ...]) -> Path | None:
 
 
 def _copy(document: Mapping[str, object], data: dict[str, object], path: Path) -> None:
-    """Put what a path leads to where the expression finds it. Shorter paths come first and bring all that is below."""
+    """Copy what a path leads to. Shorter paths come first and bring all that is below."""
     source: object = document
     target = data
     for at, key in enumerate(path):
@@ -175,7 +175,7 @@ def _copy(document: Mapping[str, object], data: dict[str, object], path: Path) -
 
 
 def _fitting(value: object, where: str, depth: int) -> object:
-    """The value as the core takes it: it would take a NUL for the end of a text, and round large integers."""
+    """Return the value as the core takes it: it would take a NUL for the end of a text, and round large integers."""
     if depth > MAX_DEPTH:
         raise CelEvaluationError(f"`{where}` is nested too deeply")
     match value:
@@ -235,7 +235,7 @@ def _plain(value: object) -> object:
 
 
 def _most_text(node: Node, scope: Mapping[str, int]) -> int:
-    """The characters of a value, all its parts together."""
+    """Return an upper bound of the characters of a value, all its parts together."""
     match node:
         case Literal():
             return node.length
@@ -267,7 +267,7 @@ def _most_of_call(call: Call, scope: Mapping[str, int]) -> int:
             return texts + _TURNS * _TURNS * separator
         case "format", [text, arguments]:
             return text * max(arguments, 1) if text > _TEXT else text + text * arguments // 2
-        case "_?_:_", [_, one, other]:
-            return max(one, other)
+        case "_?_:_", [_, first, second]:
+            return max(first, second)
         case _:
             return sum(sizes)

@@ -1,4 +1,4 @@
-"""Compiling an expression, and asking it."""
+"""Compiles expressions, and evaluates them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from eastgate.cel import upstream
 from eastgate.cel.cost import MAX_STEPS, most_steps
-from eastgate.cel.lower import lower, negated
+from eastgate.cel.lower import lower, negate
 from eastgate.cel.presence import stray_presence, with_presence_tests
 from eastgate.cel.problems import CelProblem, translate, underlined
 from eastgate.cel.runtime import CelEvaluationError, Program, fitting
@@ -41,10 +41,10 @@ class Expression:
     _program: Program = field(repr=False, compare=False)
 
     def evaluate(self, values: Mapping[Attribute, Value | None]) -> bool:
-        """The answer for a request whose attributes are known, or None where they are absent.
+        """Return the answer for a request whose attributes are known, or None where they are absent.
 
-        Raises CelEvaluationError where there is no answer. An attribute that `values` does not name is unknown,
-        which is no answer either: taking it for absent would let `!has(...)` say yes.
+        Raises CelEvaluationError where there is no answer. An attribute that `values` does not name is unknown, which
+        is no answer either: taking it for absent would let `!has(...)` say yes.
         """
         for attribute in self.attributes:
             if attribute not in values:
@@ -67,7 +67,9 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class _Reads:
-    """What an expression reads of a request, by the names that the evaluator knows. A tested map has no attribute."""
+    """The variables that an expression reads of a request, by the names that the evaluator knows. A tested map has no
+    attribute.
+    """
 
     variables: tuple[tuple[str, Attribute, Kind], ...]
     tests: tuple[tuple[str, Attribute | None], ...]
@@ -82,7 +84,7 @@ class _Reads:
 
 
 def compile_cel(text: str, variables: Variables) -> Expression | CelProblem:
-    """The expression, or the first thing that is wrong with it. Never raises."""
+    """Compile an expression, or return the first thing that is wrong with it. Never raises."""
     problem = _unreadable(text)
     if problem:
         return problem
@@ -90,19 +92,19 @@ def compile_cel(text: str, variables: Variables) -> Expression | CelProblem:
     if isinstance(source, CelProblem):
         return source
     checked = upstream.check(source, variables)
-    if isinstance(checked, upstream.Rejected):
-        return _rejected(checked, text, variables)
+    if isinstance(checked, upstream.CoreError):
+        return _translate(checked, text, variables)
     problem = _unwanted(text, checked, variables)
     if problem:
         return problem
     reads = _reads(checked.tree, variables)
     lowered = lower(checked.tree, variables)
-    or_error = None if lowered.false is None else negated(lowered.false)
+    or_error = None if lowered.false is None else negate(lowered.false)
     return Expression(text, reads.attributes, lowered.true, or_error, reads, checked.program)
 
 
 def _unreadable(text: str) -> CelProblem | None:
-    """What needs no parser to be found."""
+    """Return a problem that needs no parser to be found."""
     if not text.strip():
         return CelProblem("the expression is empty", 0, len(text))
     if len(text) > MAX_LENGTH:
@@ -115,23 +117,23 @@ def _unreadable(text: str) -> CelProblem | None:
 
 
 def _with_tests(text: str, variables: Variables) -> str | CelProblem:
-    """The text that the core checks."""
+    """Return the text that the core checks."""
     if "has" not in text:
         return text
     parsed = upstream.parse(text, variables)
-    if isinstance(parsed, upstream.Rejected):
-        return _rejected(parsed, text, variables)
+    if isinstance(parsed, upstream.CoreError):
+        return _translate(parsed, text, variables)
     return with_presence_tests(text, parsed, variables)
 
 
-def _rejected(rejected: upstream.Rejected, text: str, variables: Variables) -> CelProblem:
+def _translate(rejected: upstream.CoreError, text: str, variables: Variables) -> CelProblem:
     if rejected.message == upstream.TOO_DEEP:
         return CelProblem("the expression is nested too deeply", 0, len(text), "32 levels are allowed")
     return translate(rejected.message, text, variables)
 
 
 def _unwanted(text: str, checked: upstream.Checked, variables: Variables) -> CelProblem | None:
-    """What CEL takes and Eastgate does not."""
+    """Return a problem with what CEL accepts and Eastgate does not."""
     if checked.type not in ("BOOL", "DYN"):
         kind = checked.type.lower().replace("<", "(").replace(">", ")")
         return CelProblem(f"the expression is of type {kind}, not bool", 0, len(text))
@@ -162,12 +164,12 @@ def _reads(tree: Node, variables: Variables) -> _Reads:
     for node in walk(tree):
         match node:
             case Variable(path):
-                known = variables.attribute(path)
-                if known:
-                    read[path] = (path, *known)
+                declared = variables.attribute(path)
+                if declared:
+                    read[path] = (path, *declared)
             case HasVariable(path):
-                known = variables.attribute(path)
-                tests[presence_of(path)] = known[0] if known else None
+                declared = variables.attribute(path)
+                tests[presence_of(path)] = declared[0] if declared else None
             case Entry(map_, key) | HasEntry(map_, key):
                 maps.setdefault(map_, {})[key] = variables.maps[map_](key)
     return _Reads(

@@ -1,9 +1,9 @@
-"""Lowering: an expression as predicates over attributes, where it is simple enough to mean exactly the same.
+"""Lowers an expression to predicates over attributes, where it is simple enough to mean exactly the same.
 
 CEL has three outcomes, and an error is not false: `!` keeps it, `&&` and `||` drop it only where the other side
-decides. So every part is lowered twice, to where it is true and to where it is false; where neither holds it errs.
-`!` then exchanges the two, `&&` is And of the one and Or of the other, and no negation ever turns an
-absent attribute into a yes.
+decides. So every part is lowered twice, to where it is true and to where it is false; where neither holds it errs. `!`
+then exchanges the two, `&&` is And of the one and Or of the other, and no negation ever turns an absent attribute into
+a yes.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from eastgate.policy.attributes import Attribute
 from eastgate.policy.matchers import Matcher, OneOf, Prefix, Present, Suffix, Value
 from eastgate.policy.predicates import ALWAYS, NEVER, And, Computed, Is, Not, Or, Predicate
 
-__all__ = ["Lowered", "lower", "negated"]
+__all__ = ["Lowered", "lower", "negate"]
 
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """Where an expression is true, and where it is false; None: no predicate says so."""
+    """The predicates under which an expression is true, and is false; None: no predicate says so."""
 
     true: Predicate | None
     false: Predicate | None
@@ -33,7 +33,7 @@ _NOTHING = OneOf(frozenset())
 
 
 def lower(node: Node, variables: Variables) -> Lowered:
-    """The two predicates of an expression of type bool."""
+    """Lower an expression of type bool to two predicates."""
     match node:
         case Literal(True):
             return Lowered(ALWAYS, NEVER)
@@ -42,25 +42,25 @@ def lower(node: Node, variables: Variables) -> Lowered:
         case HasEntry(map_, key):
             return _given(variables.maps[map_](key))
         case HasVariable(path):
-            known = variables.attribute(path)
-            return _given(known[0]) if known else Lowered(ALWAYS, NEVER)  # a map is always there
+            declared = variables.attribute(path)
+            return _given(declared[0]) if declared else Lowered(ALWAYS, NEVER)  # a map is always there
         case Call(function, arguments):
             return _call(function, arguments, variables)
         case _:
             return _OPAQUE
 
 
-def negated(predicate: Predicate) -> Predicate:
-    """Not of a predicate, with the negations at the atoms, where they read best."""
+def negate(predicate: Predicate) -> Predicate:
+    """Negate a predicate, with the negations at the atoms, where they read best."""
     match predicate:
         case Is() | Computed():
             return Not(predicate)
         case Not(part):
             return part
         case And(parts):
-            return _any(negated(part) for part in parts)
+            return _any(negate(part) for part in parts)
         case Or(parts):
-            return _all(negated(part) for part in parts)
+            return _all(negate(part) for part in parts)
 
 
 def _call(function: str, arguments: tuple[Node, ...], variables: Variables) -> Lowered:
@@ -88,9 +88,9 @@ def _call(function: str, arguments: tuple[Node, ...], variables: Variables) -> L
 
 
 def _one_of(node: Node, items: tuple[Node, ...], variables: Variables) -> Lowered:
-    """Equality with literals of the variable's own type; CEL also compares across types, which OneOf does not."""
-    known = _attribute(node, variables)
-    wanted = {Kind.TEXT: str, Kind.NUMBER: int, Kind.TIME: None}[known[1]] if known else None
+    """Lower equality with literals of the variable's own type; CEL also compares across types, which OneOf does not."""
+    declared = _attribute(node, variables)
+    wanted = {Kind.TEXT: str, Kind.NUMBER: int, Kind.TIME: None}[declared[1]] if declared else None
     values: set[Value] = set()
     for item in items:
         if not (isinstance(item, Literal) and type(item.value) is wanted and isinstance(item.value, str | int)):
@@ -100,11 +100,11 @@ def _one_of(node: Node, items: tuple[Node, ...], variables: Variables) -> Lowere
 
 
 def _matching(node: Node, matcher: Matcher, variables: Variables) -> Lowered:
-    """An atom that errs where the attribute is absent: it is false only of a value that is there."""
-    known = _attribute(node, variables)
-    if known is None:
+    """Lower an atom that errs where the attribute is absent: it is false only of a value that is there."""
+    declared = _attribute(node, variables)
+    if declared is None:
         return _OPAQUE
-    present, atom = Is(known[0], Present()), Is(known[0], matcher, joined=known[0].is_repeatable)
+    present, atom = Is(declared[0], Present()), Is(declared[0], matcher, joined=declared[0].is_repeatable)
     return Lowered(NEVER, present) if matcher == _NOTHING else Lowered(atom, And((present, Not(atom))))
 
 
@@ -128,21 +128,21 @@ def _inverse(lowered: Lowered) -> Lowered:
 
 
 def _every(parts: Iterable[Predicate | None]) -> Predicate | None:
-    """ALL of them; a part that no predicate says does not matter beside one that never holds."""
+    """Return ALL of them; a part that no predicate says does not matter beside one that never holds."""
     parts = tuple(parts)
     if NEVER in parts:
         return NEVER
-    known = tuple(part for part in parts if part is not None)
-    return _all(known) if len(known) == len(parts) else None
+    lowered = tuple(part for part in parts if part is not None)
+    return _all(lowered) if len(lowered) == len(parts) else None
 
 
 def _some(parts: Iterable[Predicate | None]) -> Predicate | None:
-    """ANY of them; a part that no predicate says does not matter beside one that always holds."""
+    """Return ANY of them; a part that no predicate says does not matter beside one that always holds."""
     parts = tuple(parts)
     if ALWAYS in parts:
         return ALWAYS
-    known = tuple(part for part in parts if part is not None)
-    return _any(known) if len(known) == len(parts) else None
+    lowered = tuple(part for part in parts if part is not None)
+    return _any(lowered) if len(lowered) == len(parts) else None
 
 
 def _all(parts: Iterable[Predicate]) -> Predicate:

@@ -1,8 +1,8 @@
-"""`has(request.path)`: whether a request has an attribute at all.
+"""Tests of presence: `has(request.path)`.
 
 The core checks dotted variables, and takes `has` of one for the variable itself: `has(request.path) == "/x"` would
-compare the path. So each such test becomes a hidden variable of type bool before the check. The name takes
-exactly the room of the test it replaces, and the offsets of everything after it stay what they were.
+compare the path. So each such test becomes a hidden variable of type bool before the check. The name takes exactly the
+room of the test it replaces, and the offsets of everything after it stay what they were.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ __all__ = ["stray_presence", "with_presence_tests"]
 
 
 def with_presence_tests(text: str, tree: Node, variables: Variables) -> str | CelProblem:
-    """The expression with hidden variables for its tests of variables."""
+    """Replace tests of variables by hidden variables."""
     for node in walk(tree):
         if not (isinstance(node, Field) and node.tested):
             continue
         path = _dotted(node)
         if path is None or path not in variables:
             continue
-        written = re.compile(r"has\s*\(\s*\.?\s*" + r"\s*\.\s*".join(path.split(".")) + r"\s*\)")
-        found = written.match(text, text.rfind("has", 0, node.at))
-        if found is None:
+        pattern = re.compile(r"has\s*\(\s*\.?\s*" + r"\s*\.\s*".join(path.split(".")) + r"\s*\)")
+        match = pattern.match(text, text.rfind("has", 0, node.at))
+        if match is None:
             return CelProblem(f"this test is not plain enough: write `has({path})`", node.at, node.at + 1)
-        hidden = presence_of(path).ljust(len(found[0]))
-        text = text[: found.start()] + hidden + text[found.end() :]
+        hidden = presence_of(path).ljust(len(match[0]))
+        text = text[: match.start()] + hidden + text[match.end() :]
     return text
 
 
 def stray_presence(text: str, tree: Node, variables: Variables) -> CelProblem | None:
-    """A hidden variable that the author wrote: it is none of theirs."""
+    """Return a hidden variable that the author wrote: it is none of theirs."""
     for node in walk(tree):
         if isinstance(node, HasVariable) and text.startswith(presence_of(node.path), node.at):
             return unknown_variable(text, presence_of(node.path), node.at, variables)
@@ -42,7 +42,7 @@ def stray_presence(text: str, tree: Node, variables: Variables) -> CelProblem | 
 
 
 def _dotted(node: Node) -> str | None:
-    """The path that a chain of fields spells, unless it starts at the variable of a loop."""
+    """Return the path that a chain of fields spells, unless it starts at the variable of a loop."""
     match node:
         case Local(name, bound=False):
             return name

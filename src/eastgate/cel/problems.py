@@ -1,6 +1,6 @@
-"""What is wrong with an expression, in a sentence, with the text to underline.
+"""Translates errors of the core to a sentence, with the text to underline.
 
-The core names a place by line and column and speaks of overloads and selects; an author thinks of variables,
+The core names a position by line and column and speaks of overloads and selects; an author thinks of variables,
 functions and signs. What is not translated here is passed on in its words.
 """
 
@@ -41,7 +41,7 @@ _SIGNS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class CelProblem:
-    """What is wrong, and where: `text[start:end]`, which is empty at the end of a text that ends too early."""
+    """A problem and its position: `text[start:end]`, which is empty at the end of a text that ends too early."""
 
     message: str
     start: int
@@ -50,11 +50,11 @@ class CelProblem:
 
 
 def translate(message: str, text: str, variables: Variables) -> CelProblem:
-    """The first error of the core about an expression."""
-    found = re.search(r"ERROR: <input>:(-?\d+):(-?\d+): (.*?)(?:\n \| |\n?ERROR: <input>|$)", message, re.DOTALL)
-    if found is None:
+    """Translate the first error of the core about an expression."""
+    located = re.search(r"ERROR: <input>:(-?\d+):(-?\d+): (.*?)(?:\n \| |\n?ERROR: <input>|$)", message, re.DOTALL)
+    if located is None:
         return CelProblem(re.sub(r"^[A-Z_]+: ", "", message), 0, len(text))
-    line, column, error = int(found[1]), int(found[2]), re.sub(r" \[[A-Z_]+\]$", "", found[3])
+    line, column, error = int(located[1]), int(located[2]), re.sub(r" \[[A-Z_]+\]$", "", located[3])
     if line < 1:
         return CelProblem(error, 0, len(text))
     at = min(sum(len(part) for part in text.split("\n")[: line - 1]) + line - 1 + column - 1, len(text))
@@ -62,14 +62,14 @@ def translate(message: str, text: str, variables: Variables) -> CelProblem:
         match = re.match(pattern, error, re.DOTALL)
         if match is not None:
             return make(text, at, match, variables)
-    said = "".join(character if character.isprintable() else " " for character in error[:1].lower() + error[1:])
-    return CelProblem(said, at, _end_of_word(text, at))
+    sentence = "".join(character if character.isprintable() else " " for character in error[:1].lower() + error[1:])
+    return CelProblem(sentence, at, _end_of_word(text, at))
 
 
 def unknown_variable(text: str, path: str, at: int, variables: Variables) -> CelProblem:
-    """A name that the dialect does not offer."""
+    """Return a problem for a name that the dialect does not offer."""
     start, end = underlined(text, path, at)
-    below = sorted(known for known in variables if known.startswith(f"{path}."))
+    below = sorted(variable for variable in variables if variable.startswith(f"{path}."))
     if below:
         return CelProblem(f"`{path}` cannot stand alone", start, end, f"write one of {_listed(below)}")
     near = did_you_mean(path, variables)
@@ -78,9 +78,9 @@ def unknown_variable(text: str, path: str, at: int, variables: Variables) -> Cel
 
 
 def underlined(text: str, path: str, at: int) -> tuple[int, int]:
-    """Where a dotted name is written: the core points at its last dot, at its start or at the bracket before it."""
-    written = re.compile(r"\s*\.\s*".join(rf"`?{re.escape(part)}`?" for part in path.split(".")))
-    for match in written.finditer(text):
+    """Return the extent of a dotted name: the core points at its last dot, at its start or at the bracket before it."""
+    pattern = re.compile(r"\s*\.\s*".join(rf"`?{re.escape(part)}`?" for part in path.split(".")))
+    for match in pattern.finditer(text):
         if match.end() >= at:
             return match.span()
     return at, _end_of_word(text, at)
@@ -142,8 +142,8 @@ def _misplaced(text: str, at: int, match: re.Match[str], variables: Variables) -
             start, end = sign.span()
     word = text[start:end]
     instead = _SIGNS.get(word)
-    said = f"`{word}`" if word.isprintable() and len(word) <= _LONGEST_WORD else "this"
-    return CelProblem(f"{said} cannot stand here", start, end, f"write `{instead}`" if instead else None)
+    subject = f"`{word}`" if word.isprintable() and len(word) <= _LONGEST_WORD else "this"
+    return CelProblem(f"{subject} cannot stand here", start, end, f"write `{instead}`" if instead else None)
 
 
 def _not_a_token(text: str, at: int, match: re.Match[str], variables: Variables) -> CelProblem:

@@ -1,4 +1,4 @@
-"""Running a compiled expression: what can go wrong, in the words of the policy's author."""
+"""Runs a compiled expression, and words its errors for the policy's author."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ class Program(Protocol):
     """A compiled expression."""
 
     def run(self, data: Mapping[str, object]) -> bool:
-        """The answer; raises CelEvaluationError where there is none."""
+        """Return the answer; raises CelEvaluationError where there is none."""
         ...
 
 
 def fitting(value: str | int, kind: Kind, path: str) -> str | int | datetime:
-    """The value as the evaluator takes it. One of the wrong type errs: it must not be compared as something else."""
+    """Return the value as the evaluator takes it. One of the wrong type errs: it must not be compared as something
+    else.
+    """
     match kind, value:
         case Kind.TEXT, str():
             return _whole(value, path)
@@ -43,7 +45,7 @@ def fitting(value: str | int, kind: Kind, path: str) -> str | int | datetime:
 
 
 def _whole(text: str, path: str) -> str:
-    """The text, if the core sees all of it: it takes a NUL for the end, and `admin\\0x` would be `admin` to it."""
+    """Return the text, if the core sees all of it: it takes a NUL for the end, and `admin\\0x` for `admin`."""
     if "\0" in text:
         raise CelEvaluationError(f"`{path}` has a NUL in it, which cannot be evaluated")
     if not text.isascii():
@@ -55,7 +57,7 @@ def _whole(text: str, path: str) -> str:
 
 
 def in_plain_words(message: str) -> str:
-    """An evaluation error of the CEL core, without its status code."""
+    """Return an evaluation error of the CEL core, without its status code."""
     absent = re.search(r'No value with name "(.*)" found in Activation', message)
     if absent:
         return f"`{absent[1]}` is absent"

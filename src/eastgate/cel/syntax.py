@@ -106,7 +106,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """What `all`, `exists`, `exists_one`, `map` and `filter` become: a fold over the elements of a value."""
+    """A fold over the elements of a value, which `all`, `exists`, `exists_one`, `map` and `filter` become."""
 
     names: tuple[str, ...]
     over: Node
@@ -121,7 +121,7 @@ Node = Literal | Variable | HasVariable | Entry | HasEntry | Local | Field | Cal
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Every node of the tree, outer before inner."""
+    """Yield every node of the tree, outer before inner."""
     yield node
     for child in _children(node):
         yield from walk(child)

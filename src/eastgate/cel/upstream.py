@@ -1,8 +1,8 @@
-"""All that Eastgate sees of `cel-expr-python` and of protobuf: untyped, so it ends here.
+"""The only module that sees `cel-expr-python` and protobuf, which are untyped.
 
-The core checks an expression and runs it; its serialized form, read with the protobuf classes of xds-protos, is
-the checked syntax tree, which `read` turns into `syntax`. Both imports wait for the first expression: together
-they take about 70 ms, which a run without CEL should not pay.
+The core checks an expression and runs it; its serialized form, read with the protobuf classes of xds-protos, is the
+checked syntax tree, which `read` turns into `syntax`. Both imports wait for the first expression: together they take
+about 70 ms, which a run without CEL should not pay.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ from eastgate.cel.syntax import (
 )
 from eastgate.cel.variables import Variables, presence_of
 
-__all__ = ["TOO_DEEP", "Checked", "Rejected", "check", "parse"]
+__all__ = ["TOO_DEEP", "Checked", "CoreError", "check", "parse"]
 
 TOO_DEEP = "recursion limit exceeded"
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
-    """What the core said of an expression that it does not take."""
+class CoreError:
+    """The error of the core about an expression that it does not accept."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """An expression that the core takes: its tree, the name of its type, and how to run it."""
+    """An expression that the core accepts: its tree, the name of its type, and how to run it."""
 
     tree: Node
     type: str
     program: _Program
 
 
-def parse(text: str, variables: Variables) -> Node | Rejected:
-    """The tree of an expression whose names and types are not checked yet."""
+def parse(text: str, variables: Variables) -> Node | CoreError:
+    """Parse an expression, without checking names and types."""
     from cel.expr import syntax_pb2  # type: ignore[import-untyped]
 
     try:
@@ -59,11 +59,11 @@ def parse(text: str, variables: Variables) -> Node | Rejected:
         parsed = _unpacked(compiled, syntax_pb2.ParsedExpr())
         return _Reader(variables, parsed.source_info.positions, {}).read(parsed.expr, frozenset())
     except Exception as error:  # the core raises bare RuntimeErrors, protobuf its own; none of them may pass
-        return _rejected(error)
+        return _core_error(error)
 
 
-def check(text: str, variables: Variables) -> Checked | Rejected:
-    """The expression with names and types checked, ready to run."""
+def check(text: str, variables: Variables) -> Checked | CoreError:
+    """Check names and types of an expression, and make it ready to run."""
     from cel.expr import checked_pb2
 
     environment = _environment(variables)
@@ -75,7 +75,7 @@ def check(text: str, variables: Variables) -> Checked | Rejected:
         if reader.respelled:
             compiled = environment.deserialize(_packed(checked))
     except Exception as error:  # as above
-        return _rejected(error)
+        return _core_error(error)
     return Checked(tree, compiled.return_type().name(), _Program(compiled))
 
 
@@ -88,7 +88,7 @@ class _Program:
         self._compiled = compiled
 
     def run(self, data: Mapping[str, object]) -> bool:
-        """The answer; an error, whether the core returns or raises it, is a CelEvaluationError."""
+        """Return the answer; an error, whether the core returns or raises it, is a CelEvaluationError."""
         try:
             result = self._compiled.eval(data=data)
             answer = result.plain_value()
@@ -97,13 +97,15 @@ class _Program:
         if answer is True or answer is False:
             return bool(answer)
         kind = result.type().name()
-        said = in_plain_words(str(answer)) if kind == "ERROR" else f"the answer is of type {kind.lower()}, not bool"
-        raise CelEvaluationError(said)
+        message = in_plain_words(str(answer)) if kind == "ERROR" else f"the answer is of type {kind.lower()}, not bool"
+        raise CelEvaluationError(message)
 
 
 @lru_cache(maxsize=64)
 def _environment(variables: Variables) -> Any:
-    """Dotted variables, so that an unknown field is an error of the expression and not of each request."""
+    """Return an environment with dotted variables, so that an unknown field is an error of the expression, not of each
+    request.
+    """
     from cel_expr_python import cel  # type: ignore[import-untyped]
 
     types: dict[str, Any] = {presence_of(path): cel.Type.BOOL for path in variables}
@@ -132,13 +134,13 @@ def _packed(message: Any) -> bytes:
     return bytes(envelope.SerializeToString())
 
 
-def _rejected(error: Exception) -> Rejected:
+def _core_error(error: Exception) -> CoreError:
     message = str(error)
-    return Rejected(TOO_DEEP if "recursion" in message or "MaxDepth" in message else message)
+    return CoreError(TOO_DEEP if "recursion" in message or "MaxDepth" in message else message)
 
 
 def _is_scalar(type_: Any) -> bool:
-    """Whether values of the type have a fixed size: bool, int, uint, double; timestamp, duration."""
+    """Return whether values of the type have a fixed size: bool, int, uint, double; timestamp, duration."""
     return type_ is not None and (type_.primitive in (1, 2, 3, 4) or type_.well_known in (2, 3))
 
 
@@ -153,7 +155,7 @@ class _Reader:
         self.respelled = False
 
     def read(self, expr: Any, bound: frozenset[str]) -> Node:
-        """The node, with the names that enclosing loops bind."""
+        """Return the node, with the names that enclosing loops bind."""
         match expr.WhichOneof("expr_kind"):
             case "const_expr":
                 return _literal(expr.const_expr)

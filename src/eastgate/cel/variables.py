@@ -1,4 +1,4 @@
-"""What a dialect offers to its expressions: variables by their dotted path, and the attribute behind each."""
+"""The variables that a dialect offers to its expressions, by their dotted path, and the attribute behind each."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Variables:
             raise ValueError("two variables have one name")
 
     def __iter__(self) -> Iterator[str]:
-        """The dotted paths of all variables."""
+        """Yield the dotted paths of all variables."""
         for group in (self.texts, self.numbers, self.times, self.maps):
             yield from group
 
@@ -54,7 +54,7 @@ class Variables:
         return any(path in group for group in (self.texts, self.numbers, self.times, self.maps))
 
     def attribute(self, path: str) -> tuple[Attribute, Kind] | None:
-        """The attribute behind a variable, and its type; None for a map and for an unknown path."""
+        """Return the attribute behind a variable, and its type; None for a map and for an unknown path."""
         for group, kind in ((self.texts, Kind.TEXT), (self.numbers, Kind.NUMBER), (self.times, Kind.TIME)):
             if path in group:
                 return group[path], kind
@@ -62,5 +62,5 @@ class Variables:
 
 
 def presence_of(path: str) -> str:
-    """The hidden variable that stands for `has(path)`: as long as that text, so that no offset moves."""
+    """Return the hidden variable that stands for `has(path)`: as long as that text, so that no offset moves."""
     return f"_has_{path.replace('.', '_')}"

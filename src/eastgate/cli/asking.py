@@ -39,9 +39,11 @@ def ask(name: str, what: str, output: str, **arguments: Any) -> dict[str, Any]:
     return answer
 
 
-def failed(told: dict[str, Any]) -> Diagnostic:
+def failed(answer: dict[str, Any]) -> Diagnostic:
     """A diagnostic that a mesh told."""
-    return Diagnostic(Code(told["code"], "", "", Severity(told["severity"])), told["message"], None, told["help"])
+    return Diagnostic(
+        Code(answer["code"], "", "", Severity(answer["severity"])), answer["message"], None, answer["help"]
+    )
 
 
 def known_workloads(context: click.Context) -> list[dict[str, Any]]:
@@ -52,7 +54,7 @@ def known_workloads(context: click.Context) -> list[dict[str, Any]]:
 
     try:
         client = ControlClient(find(context.params.get("name") or "default").socket("control"))
-        told: list[dict[str, Any]] = asyncio.run(client.ask("status"))["workloads"]
+        workloads: list[dict[str, Any]] = asyncio.run(client.ask("status"))["workloads"]
     except LocalMeshError:
         return []
-    return told
+    return workloads

@@ -32,14 +32,18 @@ _COLORS = {"allow": "green", "no answer": "yellow"}
 
 def _sources(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     workloads = known_workloads(context)
-    accounts = {str(one["identity"]).rpartition("/ns/")[2].replace("/sa/", "/") for one in workloads}
-    known = ["anonymous", *(f"sa:{one}" for one in sorted(accounts)), *(f"pod:{one['workload']}" for one in workloads)]
-    return matching(known, incomplete)
+    accounts = {str(workload["identity"]).rpartition("/ns/")[2].replace("/sa/", "/") for workload in workloads}
+    names = [
+        "anonymous",
+        *(f"sa:{account}" for account in sorted(accounts)),
+        *(f"pod:{workload['workload']}" for workload in workloads),
+    ]
+    return matching(names, incomplete)
 
 
 def _destinations(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    known = [f"pod:{one['workload']}" for one in known_workloads(context)]
-    return matching([*known, "service:"], incomplete)
+    names = [f"pod:{workload['workload']}" for workload in known_workloads(context)]
+    return matching([*names, "service:"], incomplete)
 
 
 @click.command(epilog=_EXIT)
@@ -107,11 +111,16 @@ def call(
     explained: set[tuple[object, ...]] = set()
     for _ in range(repeat):
         answer = ask(name, "call", output, explain=True, **arguments)
-        for one in answer["calls"]:
-            made.append(one)
+        for call_made in answer["calls"]:
+            made.append(call_made)
             if output != "json":
-                same = (one["at"], one["verdict"], one["agrees"], (one["proxy"] or {}).get("decision"))
-                say(_told(one, why=same not in explained))
+                same = (
+                    call_made["at"],
+                    call_made["verdict"],
+                    call_made["agrees"],
+                    (call_made["proxy"] or {}).get("decision"),
+                )
+                say(_describe_call(call_made, why=same not in explained))
                 explained.add(same)
     if output == "json":
         emit_json({"verdict": _worst(made), "calls": made})
@@ -120,52 +129,52 @@ def call(
     sys.exit(_status(made))
 
 
-def _data(written: str | None, output: str) -> bytes:
-    if written is None or not written.startswith("@"):
-        return (written or "").encode("utf-8", "surrogateescape")
-    if written == "@-":
+def _data(text: str | None, output: str) -> bytes:
+    if text is None or not text.startswith("@"):
+        return (text or "").encode("utf-8", "surrogateescape")
+    if text == "@-":
         return sys.stdin.buffer.read()
     try:
-        return Path(written[1:]).read_bytes()
+        return Path(text[1:]).read_bytes()
     except OSError as error:
-        fail([Diagnostic(BAD_OPTION, f"cannot read `{written[1:]}`: {error.strerror}")], output)
+        fail([Diagnostic(BAD_OPTION, f"cannot read `{text[1:]}`: {error.strerror}")], output)
 
 
-def _told(one: dict[str, Any], *, why: bool) -> str:
-    verdict = one["verdict"] if one["made"] else "not made"
-    if _unanswered(one):
+def _describe_call(call: dict[str, Any], *, why: bool) -> str:
+    verdict = call["verdict"] if call["made"] else "not made"
+    if _unanswered(call):
         verdict = "no answer"
     painted = click.style(verdict.upper(), fg=_COLORS.get(verdict, "red"), bold=True)
-    came = str(one["status"]) if one["status"] else one["error"] or "no answer"
-    lines = [f"{painted}  " + printable(f"{came}  {one['at']}  {one['milliseconds']:.0f} ms")]
-    proxy, engine = one["proxy"], one["engine"]
+    came = str(call["status"]) if call["status"] else call["error"] or "no answer"
+    lines = [f"{painted}  " + printable(f"{came}  {call['at']}  {call['milliseconds']:.0f} ms")]
+    proxy, engine = call["proxy"], call["engine"]
     if not why:
         return lines[0]
     if proxy is not None:
-        lines.append(printable(f"  proxy:  {proxy['verdict']}: {proxy['reason']}{_place(proxy)}"))
+        lines.append(printable(f"  proxy:  {proxy['verdict']}: {proxy['reason']}{_position(proxy)}"))
     else:
         lines.append("  proxy:  it logged nothing")
-    lines.append(printable(f"  engine: {engine['verdict']}: {engine['reason']}{_place(engine)}"))
-    if one["note"]:
-        lines.append(printable(f"  note:   {one['note']}"))
-    if not one["agrees"]:
+    lines.append(printable(f"  engine: {engine['verdict']}: {engine['reason']}{_position(engine)}"))
+    if call["note"]:
+        lines.append(printable(f"  note:   {call['note']}"))
+    if not call["agrees"]:
         loud = "PROXY AND ENGINE DISAGREE: this is not what the policies say"
         lines += ["", click.style(loud, fg="white", bg="red", bold=True)]
-    if one.get("explanation"):
-        lines += ["", one["explanation"], ""]
+    if call.get("explanation"):
+        lines += ["", call["explanation"], ""]
     return "\n".join(lines)
 
 
-def _place(told: dict[str, Any]) -> str:
-    return f"  ({told['file']}:{told['line']})" if told.get("file") else ""
+def _position(proxy: dict[str, Any]) -> str:
+    return f"  ({proxy['file']}:{proxy['line']})" if proxy.get("file") else ""
 
 
 def _summary(made: list[dict[str, Any]]) -> str:
-    took = sorted(one["milliseconds"] for one in made)
-    allowed = sum(one["made"] and one["verdict"] == "allow" for one in made)
+    took = sorted(call["milliseconds"] for call in made)
+    allowed = sum(call["made"] and call["verdict"] == "allow" for call in made)
     unanswered = sum(map(_unanswered, made))
     without = f" ({unanswered} without an answer)" if unanswered else ""
-    denied = sum(one["made"] and one["verdict"] == "deny" for one in made)
+    denied = sum(call["made"] and call["verdict"] == "deny" for call in made)
     other = f", {len(made) - allowed - denied} not made" if len(made) > allowed + denied else ""
     return (
         f"{len(made)} calls: {allowed} allowed{without}, {denied} denied{other}; "
@@ -178,14 +187,14 @@ def _worst(made: list[dict[str, Any]]) -> str | None:
 
 
 def _status(made: list[dict[str, Any]]) -> int:
-    if any(not one["agrees"] for one in made):
+    if any(not call["agrees"] for call in made):
         return DISAGREE
-    if any(not one["made"] for one in made):
+    if any(not call["made"] for call in made):
         return UNDECIDED
-    if any(one["verdict"] == "deny" for one in made):
+    if any(call["verdict"] == "deny" for call in made):
         return DENIED
     return UNANSWERED if any(map(_unanswered, made)) else ALLOWED
 
 
-def _unanswered(one: dict[str, Any]) -> bool:
-    return bool(one["made"] and one["verdict"] == "allow" and not one["answered"])
+def _unanswered(call: dict[str, Any]) -> bool:
+    return bool(call["made"] and call["verdict"] == "allow" and not call["answered"])

@@ -16,25 +16,25 @@ __all__ = ["destinations", "matching", "sources", "things"]
 def sources(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Service accounts and pods of the manifests, and the other forms."""
     authority = _authority(context)
-    known: list[str] = ["anonymous", "sa:", "pod:", "spiffe://", "ip:"]
+    words: list[str] = ["anonymous", "sa:", "pod:", "spiffe://", "ip:"]
     if authority is not None:
         accounts = {f"{w.namespace}/{w.service_account}" for w in authority.world.workloads.values() if w.is_pod}
         accounts |= set(authority.world.service_accounts)
-        known += [f"sa:{account}" for account in sorted(accounts)]
-        known += [f"pod:{pod}" for pod in sorted(authority.world.workloads)]
-    return matching(known, incomplete)
+        words += [f"sa:{account}" for account in sorted(accounts)]
+        words += [f"pod:{pod}" for pod in sorted(authority.world.workloads)]
+    return matching(words, incomplete)
 
 
 def destinations(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Pods, Services, Gateways and Backends of the manifests."""
     authority = _authority(context)
-    known: list[str] = ["pod:", "service:", "gateway:", "backend:"]
+    words: list[str] = ["pod:", "service:", "gateway:", "backend:"]
     if authority is not None:
-        known += [f"pod:{pod}" for pod in sorted(authority.world.workloads)]
-        known += [f"service:{service}" for service in sorted(authority.world.services)]
-        known += [f"gateway:{gateway}" for gateway in sorted(authority.world.gateways)]
-        known += [f"backend:{backend}" for backend in sorted(authority.world.backends)]
-    return matching(known, incomplete)
+        words += [f"pod:{pod}" for pod in sorted(authority.world.workloads)]
+        words += [f"service:{service}" for service in sorted(authority.world.services)]
+        words += [f"gateway:{gateway}" for gateway in sorted(authority.world.gateways)]
+        words += [f"backend:{backend}" for backend in sorted(authority.world.backends)]
+    return matching(words, incomplete)
 
 
 def things(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -65,6 +65,6 @@ def _authority(context: click.Context) -> Authority | None:
         return None  # a completion says nothing about broken manifests: the command will
 
 
-def matching(known: Iterable[str], incomplete: str) -> list[CompletionItem]:
+def matching(words: Iterable[str], incomplete: str) -> list[CompletionItem]:
     """The words that begin so. What could not be typed is not offered: a shell shows it as it is."""
-    return [CompletionItem(one) for one in known if one.startswith(incomplete) and one.isprintable()]
+    return [CompletionItem(word) for word in words if word.startswith(incomplete) and word.isprintable()]

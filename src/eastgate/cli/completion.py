@@ -15,8 +15,8 @@ __all__ = ["completion"]
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
     """Print the completion script of a shell."""
-    found = get_completion_class(shell)
-    assert found is not None  # noqa: S101 - click knows the three shells
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None  # noqa: S101 - click knows the three shells
     root = context.find_root().command
-    script = found(root, {}, "eastgate", "_EASTGATE_COMPLETE")
+    script = completion_class(root, {}, "eastgate", "_EASTGATE_COMPLETE")
     emit(script.source_template % script.source_vars() + "\n")

@@ -82,7 +82,7 @@ def convert(
     with progress("reading manifests") as on_file:
         bounds = Bounds.of(paths, follow=follow, exclude=exclude)
         reading = read_documents(paths, chosen, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
-    options = Options(frozenset(Assumption(one) for one in assumed), istio_root_namespace)
+    options = Options(frozenset(Assumption(name) for name in assumed), istio_root_namespace)
     manifests, conversion = converted(reading, to, chosen, options)
     if manifests.reporter.errors:
         fail(manifests.reporter, output)
@@ -106,8 +106,8 @@ def _say(conversion: Conversion, output: str, left_out: Sequence[Unread], *, sho
             {
                 "converted": conversion.manifests if shown else [],
                 "losses": [loss.to_json() for loss in conversion.losses],
-                "notConverted": [_named(one.kind, one.namespace, one.name) for one in conversion.kept],
-                "notRead": [str(one) for one in left_out],
+                "notConverted": [_qualified_name(entry.kind, entry.namespace, entry.name) for entry in conversion.kept],
+                "notRead": [str(entry) for entry in left_out],
             }
         )
         return
@@ -124,7 +124,7 @@ def _say(conversion: Conversion, output: str, left_out: Sequence[Unread], *, sho
     note(counted(left_out), err=True)
 
 
-def _named(kind: str, namespace: str | None, name: str) -> str:
+def _qualified_name(kind: str, namespace: str | None, name: str) -> str:
     return "/".join(part for part in (kind, namespace, name) if part)
 
 
@@ -133,8 +133,8 @@ def _write_files(conversion: Conversion, folder: Path, output: str) -> None:
     from eastgate.convert.render import as_json, as_yaml
 
     by_file: dict[str, list[dict[str, object]]] = {}
-    for one in conversion.written:
-        by_file.setdefault(one.document.span.file, []).append(dict(one.manifest))
+    for converted in conversion.written:
+        by_file.setdefault(converted.document.span.file, []).append(dict(converted.manifest))
     folder.mkdir(parents=True, exist_ok=True)
     names = _file_names(list(by_file), output)
     render = as_json if output == "json" else as_yaml

@@ -80,19 +80,19 @@ def crds(
     from eastgate.crds import Webhook, admission_policies, definitions
 
     made = definitions(Webhook(*conversion_webhook, conversion_ca) if conversion_webhook else None)
-    names = {one["spec"]["names"]["kind"]: one["metadata"]["name"] for one in made}
-    wanted = {names[kind] for kind in _known(kinds, names)}
+    names = {manifest["spec"]["names"]["kind"]: manifest["metadata"]["name"] for manifest in made}
+    wanted = {names[kind] for kind in _check_names(kinds, names)}
     if admission is not None:
-        made = [one for one in admission_policies(MeshMode(admission)) if _resource(one) in wanted]
+        made = [manifest for manifest in admission_policies(MeshMode(admission)) if _resource(manifest) in wanted]
     else:
-        made = [one for one in made if one["metadata"]["name"] in wanted]
+        made = [manifest for manifest in made if manifest["metadata"]["name"] in wanted]
     if folder is None:
         _print(made, output)
     else:
-        _write({f"{_stem(one)}.{output}": _text([one], output) for one in made}, folder)
+        _write({f"{_stem(manifest)}.{output}": _text([manifest], output) for manifest in made}, folder)
 
 
-def _known(asked: Sequence[str], there_are: Sequence[str] | dict[str, str]) -> list[str]:
+def _check_names(asked: Sequence[str], there_are: Sequence[str] | dict[str, str]) -> list[str]:
     """The kinds that are asked for, in any letter case; all of them where none is."""
     by_name = {kind.lower(): kind for kind in there_are}
     for kind in asked:
@@ -107,16 +107,16 @@ def _resource(policy: dict[str, Any]) -> str:
     return f"{plural}.{group}"
 
 
-def _stem(one: dict[str, Any]) -> str:
-    suffix = "-binding" if one["kind"].endswith("Binding") else ""
-    return f"{one['metadata']['name']}{suffix}"
+def _stem(manifest: dict[str, Any]) -> str:
+    suffix = "-binding" if manifest["kind"].endswith("Binding") else ""
+    return f"{manifest['metadata']['name']}{suffix}"
 
 
 def _editor_schemas(kinds: Sequence[str], folder: str | None) -> None:
     from eastgate.crds import editor_schemas, file_name, one_for_all
 
     made = editor_schemas()
-    wanted = set(_known(kinds, [kind.kind for kind, _ in made]))
+    wanted = set(_check_names(kinds, [kind.kind for kind, _ in made]))
     made = [(kind, schema) for kind, schema in made if kind.kind in wanted]
     if folder is not None:
         files = {file_name(kind): schema for kind, schema in made} | {"all.json": one_for_all(made)}
@@ -134,7 +134,7 @@ def _print(made: list[dict[str, Any]], output: str) -> None:
 
 def _text(made: list[dict[str, Any]], output: str) -> str:
     if output == "json":
-        return "".join(json_text(one, indent=2) + "\n" for one in made)
+        return "".join(json_text(manifest, indent=2) + "\n" for manifest in made)
     import yaml
 
     from eastgate.yaml_text import PrintableDumper

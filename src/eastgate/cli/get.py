@@ -49,45 +49,46 @@ def get(words: tuple[str, ...], files: tuple[str, ...], output: str, **options: 
         namespace = options["namespace"] if not options["all_namespaces"] else None
         where = namespace if isinstance(namespace, str) else None
         with no_collection():
-            found = listing(cluster, kind, namespace=where, names=names, selector=selector)
+            listed = listing(cluster, kind, namespace=where, names=names, selector=selector)
     except (BadSelector, UnknownKind) as error:
         raise click.UsageError(str(error)) from None
-    _show(found, output, one=len(names) == 1, headers=not options["no_headers"])
-    missing = [name for name in names if all(name not in (row.name, f"{row.kind}/{row.name}") for row in found.rows)]
+    _show(listed, output, is_single=len(names) == 1, headers=not options["no_headers"])
+    missing = [name for name in names if all(name not in (row.name, f"{row.kind}/{row.name}") for row in listed.rows)]
     for name in missing:
         say(printable(f"there is no {kind} {name}"), err=True)
     if handling_of(options["unread"]) is not Handling.IGNORE:
         note(counted(cluster.authority.unread_objects.found), err=True)
     broken = {
-        (one.ref.group, one.ref.kind, one.ref.namespace or "", one.ref.name) for one in cluster.authority.rejected
+        (rejected.ref.group, rejected.ref.kind, rejected.ref.namespace or "", rejected.ref.name)
+        for rejected in cluster.authority.rejected
     }
-    if missing or any((row.group, row.kind, row.namespace, row.name) in broken for row in found.rows):
+    if missing or any((row.group, row.kind, row.namespace, row.name) in broken for row in listed.rows):
         sys.exit(UNDECIDED)
-    if not found.rows and output in ("text", "wide"):
+    if not listed.rows and output in ("text", "wide"):
         say(printable(f"no {kind} found" + (f" in namespace {where}" if where else "")), err=True)
 
 
-def _show(found: Listing, output: str, *, one: bool, headers: bool) -> None:
-    documents = list({id(document): document for row in found.rows for document in row.documents}.values())
+def _show(listed: Listing, output: str, *, is_single: bool, headers: bool) -> None:
+    documents = list({id(document): document for row in listed.rows for document in row.documents}.values())
     match output:
         case "json":
-            emit_json(_manifests(documents, one=one))
+            emit_json(_manifests(documents, is_single=is_single))
         case "yaml":
             import yaml  # only who asks for it pays for it
 
             from eastgate.yaml_text import PrintableDumper
 
-            written = _manifests(documents, one=one)
-            emit(yaml.dump(written, Dumper=PrintableDumper, sort_keys=False, allow_unicode=True))
+            manifests = _manifests(documents, is_single=is_single)
+            emit(yaml.dump(manifests, Dumper=PrintableDumper, sort_keys=False, allow_unicode=True))
         case "name":
-            for row in found.rows:
+            for row in listed.rows:
                 say(printable(row.full_name))
         case _:
             width = terminal_width() if output == "text" else None
-            for line in found.text(wide=output == "wide", headers=headers, width=width, color=colored()):
+            for line in listed.text(wide=output == "wide", headers=headers, width=width, color=colored()):
                 say(line)
 
 
-def _manifests(documents: list[Document], *, one: bool) -> object:
+def _manifests(documents: list[Document], *, is_single: bool) -> object:
     """A Kubernetes List of what was written; of one name, the object itself, as kubectl does."""
-    return manifest(documents[0]) if one and len(documents) == 1 else as_list(documents)
+    return manifest(documents[0]) if is_single and len(documents) == 1 else as_list(documents)

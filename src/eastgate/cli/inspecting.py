@@ -37,11 +37,11 @@ def cluster_from(files: Sequence[str | os.PathLike[str]], options: dict[str, obj
     """Read the manifests, or say everything that is wrong with them and exit."""
     if not files:
         raise click.UsageError("no manifests: give files or folders with -f")
-    config, written, exclude = options["config"], options["settings"], options["exclude"]
-    assert isinstance(written, tuple) and isinstance(exclude, tuple)  # noqa: S101, PT018 - click makes it so
+    config, pairs_given, exclude = options["config"], options["settings"], options["exclude"]
+    assert isinstance(pairs_given, tuple) and isinstance(exclude, tuple)  # noqa: S101, PT018 - click makes it so
     namespace = options["namespace"]
-    written = with_default_namespace(written, namespace if isinstance(namespace, str) else None)
-    settings = settings_from(written, config if isinstance(config, str) else None, output)
+    pairs_given = with_default_namespace(pairs_given, namespace if isinstance(namespace, str) else None)
+    settings = settings_from(pairs_given, config if isinstance(config, str) else None, output)
     with progress("reading manifests") as on_file:
         bounds = Bounds.of(files, follow=bool(options["follow"]), exclude=exclude)
         reading = read_documents(files, settings, stdin=sys.stdin.buffer, on_file=on_file, bounds=bounds)
@@ -57,7 +57,9 @@ def cluster_from(files: Sequence[str | os.PathLike[str]], options: dict[str, obj
     except ManifestError:
         fail(reading.reporter, output)
     if options["verbose"]:
-        told = f"read {len(reading.documents)} objects, {len(cluster.policies)} of them policies"
-        say(told + left_out(reading.excluded), err=True)
-    warn([*cluster.authority.warnings, *(error for one in cluster.authority.rejected for error in one.errors)])
+        summary = f"read {len(reading.documents)} objects, {len(cluster.policies)} of them policies"
+        say(summary + left_out(reading.excluded), err=True)
+    warn(
+        [*cluster.authority.warnings, *(error for rejected in cluster.authority.rejected for error in rejected.errors)]
+    )
     return cluster

@@ -83,33 +83,35 @@ def lint(
     if manifests.reporter.errors:
         _emit(_read_only(manifests), output, manifests.excluded)
         sys.exit(UNDECIDED)
-    found = find(Authority(manifests, rules, unread=handling_of(unread)), manifests)
+    findings = find(Authority(manifests, rules, unread=handling_of(unread)), manifests)
     shown = [
-        one
-        for one in found
-        if (one.code.id.startswith(chosen or ("",)) and not one.code.id.startswith(dropped))
-        or one.code is UNREAD_POLICY
+        finding
+        for finding in findings
+        if (finding.code.id.startswith(chosen or ("",)) and not finding.code.id.startswith(dropped))
+        or finding.code is UNREAD_POLICY
     ]
     _emit(shown, output, manifests.excluded)
-    if any(one.code is UNREAD_POLICY for one in shown):
+    if any(finding.code is UNREAD_POLICY for finding in shown):
         sys.exit(UNDECIDED)
-    sys.exit(1 if any(one.severity in _THRESHOLDS[fail_on] for one in shown) else 0)
+    sys.exit(1 if any(finding.severity in _THRESHOLDS[fail_on] for finding in shown) else 0)
 
 
-def _prefixes(written: Sequence[str], option: str) -> tuple[str, ...]:
+def _prefixes(values: Sequence[str], option: str) -> tuple[str, ...]:
     """Codes, or the beginnings of codes, separated by commas too."""
-    found = tuple(part.strip().upper() for one in written for part in one.split(",") if part.strip())
-    for one in found:
-        if not re.fullmatch(r"E(G\d{0,4})?", one):
+    prefixes = tuple(part.strip().upper() for value in values for part in value.split(",") if part.strip())
+    for prefix in prefixes:
+        if not re.fullmatch(r"E(G\d{0,4})?", prefix):
             raise click.BadParameter(
-                f"`{one}` is not a code such as EG6003, or the beginning of one", param_hint=option
+                f"`{prefix}` is not a code such as EG6003, or the beginning of one", param_hint=option
             )
-    return found
+    return prefixes
 
 
 def _read_only(manifests: Manifests) -> list[Finding]:
     """Manifests that cannot be understood are not looked at further: what is wrong with them comes first."""
-    return sorted((Finding.of(one) for one in manifests.reporter), key=lambda one: one.sort_key)
+    return sorted(
+        (Finding.of(diagnostic) for diagnostic in manifests.reporter), key=lambda diagnostic: diagnostic.sort_key
+    )
 
 
 def _emit(findings: Sequence[Finding], output: str, excluded: int) -> None:

@@ -214,32 +214,32 @@ def question_options(command: F) -> F:
     )(command)
 
 
-def pairs(written: Sequence[str], option: str, output: str) -> dict[str, str]:
+def pairs(values: Sequence[str], option: str, output: str) -> dict[str, str]:
     """Options of the form key=value."""
-    found = {}
-    for one in written:
-        key, equals, value = one.partition("=")
+    parsed = {}
+    for text in values:
+        key, equals, value = text.partition("=")
         if not key or not equals:
-            fail([Diagnostic(BAD_OPTION, f"`{one}` is not key=value", None, f"write {option} key=value")], output)
-        found[key] = value
-    return found
+            fail([Diagnostic(BAD_OPTION, f"`{text}` is not key=value", None, f"write {option} key=value")], output)
+        parsed[key] = value
+    return parsed
 
 
-def headers_from(written: Sequence[str], output: str) -> dict[str, list[str]] | None:
+def headers_from(values: Sequence[str], output: str) -> dict[str, list[str]] | None:
     """All values of each header that `--header` gives; None where it gives none."""
-    found: dict[str, list[str]] = {}
-    for one in written:
-        for name, value in pairs([one], "--header", output).items():
-            found.setdefault(name, []).append(value)
-    return found or None
+    headers: dict[str, list[str]] = {}
+    for header in values:
+        for name, value in pairs([header], "--header", output).items():
+            headers.setdefault(name, []).append(value)
+    return headers or None
 
 
-def settings_from(written: Sequence[str], config: str | None, output: str) -> Settings:
+def settings_from(values: Sequence[str], config: str | None, output: str) -> Settings:
     """The settings: the file's, and over them those of the command line."""
     path = Path(config) if config else Path("eastgate.yaml")
     try:
         base = read_config(path, named=bool(config)) if config or os.path.lexists(path) else Settings()
-        return Settings.of(pairs(written, "--set", output), base)
+        return Settings.from_mapping(pairs(values, "--set", output), base)
     except ManifestError as error:
         fail(error.diagnostics, output)
     except SettingsError as error:
@@ -256,14 +256,14 @@ def _claim(value: str) -> object:
     return value
 
 
-def _token(written: str | None, output: str) -> str | None:
+def _token(value: str | None, output: str) -> str | None:
     """A token, or `@` and a file that holds it, which keeps it out of the list of processes."""
-    if written is None or not written.startswith("@"):
-        return written
+    if value is None or not value.startswith("@"):
+        return value
     try:
-        return Path(written[1:]).read_text("utf-8").strip()
+        return Path(value[1:]).read_text("utf-8").strip()
     except (OSError, ValueError):
-        fail([Diagnostic(BAD_OPTION, f"cannot read the token from `{written[1:]}`")], output)
+        fail([Diagnostic(BAD_OPTION, f"cannot read the token from `{value[1:]}`")], output)
 
 
 def _file(path: str | None) -> str | None:
@@ -272,8 +272,8 @@ def _file(path: str | None) -> str | None:
 
 def keys_from(options: dict[str, object], output: str) -> KeySource | None:
     """The keys of token issuers: those that are given, and where there is a token, those that issuers publish."""
-    written = options["jwks"]
-    files = pairs([str(one) for one in written], "--jwks", output) if isinstance(written, tuple) else {}
+    values = options["jwks"]
+    files = pairs([str(value) for value in values], "--jwks", output) if isinstance(values, tuple) else {}
     if not files and options["token"] is None:
         return None
     from eastgate.tokens import DiscoveredKeys, KnownKeys  # few questions need it

@@ -52,17 +52,17 @@ def emit_json(data: object) -> None:
 
 def warn(diagnostics: Iterable[Diagnostic]) -> None:
     """Diagnostics on standard error."""
-    if found := [one for one in diagnostics if one.code.severity is not Severity.INFO]:
-        say(render_all(found, color=colored(sys.stderr)) + "\n", err=True)
+    if shown := [diagnostic for diagnostic in diagnostics if diagnostic.code.severity is not Severity.INFO]:
+        say(render_all(shown, color=colored(sys.stderr)) + "\n", err=True)
 
 
 def fail(diagnostics: Iterable[Diagnostic], output: str) -> NoReturn:
     """Say what is wrong, file by file and line by line, and exit with the status for “could not decide”."""
-    found = sorted(diagnostics, key=lambda d: (d.span.file, d.span.line, d.span.column) if d.span else ("", 0, 0))
-    errors = sum(1 for d in found if d.is_error)
+    ordered = sorted(diagnostics, key=lambda d: (d.span.file, d.span.line, d.span.column) if d.span else ("", 0, 0))
+    errors = sum(1 for d in ordered if d.is_error)
     if output == "json":
-        emit_json({"verdict": None, "error": found[0].message, "diagnostics": [d.to_json() for d in found]})
+        emit_json({"verdict": None, "error": ordered[0].message, "diagnostics": [d.to_json() for d in ordered]})
     else:
-        warn(found)
+        warn(ordered)
         say(f"{errors} error{'' if errors == 1 else 's'}: could not decide", err=True)
     sys.exit(UNDECIDED)

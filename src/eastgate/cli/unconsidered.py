@@ -21,9 +21,9 @@ unread_option = click.option(
 )
 
 
-def handling_of(written: object) -> Handling:
+def handling_of(value: object) -> Handling:
     """What `--unread` says."""
-    return Handling.BY_KIND if written is None else Handling(str(written))
+    return Handling.BY_KIND if value is None else Handling(str(value))
 
 
 def status_of(decision: Decision, handling: Handling) -> int:

@@ -109,7 +109,7 @@ def _run(session: Session, output: str, verbose: bool) -> None:
     def started(mesh: LocalMesh) -> None:
         nonlocal proxies
         proxies = len(mesh.sites)
-        errors = (error for one in mesh.authority.rejected for error in one.errors)
+        errors = (error for rejected in mesh.authority.rejected for error in rejected.errors)
         warn([*mesh.authority.warnings, *errors])
 
     try:
@@ -137,32 +137,36 @@ def _screen(session: Session, output: str, verbose: bool) -> Screen:
 
 
 def _not_started(diagnostics: Sequence[Diagnostic], output: str) -> NoReturn:
-    found = list(diagnostics)
+    listed = list(diagnostics)
     if output == "json":
-        told = {"event": "failed", "error": found[0].message, "diagnostics": [one.to_json() for one in found]}
-        emit(json_text(told) + "\n")
+        event = {
+            "event": "failed",
+            "error": listed[0].message,
+            "diagnostics": [diagnostic.to_json() for diagnostic in listed],
+        }
+        emit(json_text(event) + "\n")
     else:
-        warn(found)
-        say(f"{len(found)} error{'' if len(found) == 1 else 's'}: nothing was started", err=True)
+        warn(listed)
+        say(f"{len(listed)} error{'' if len(listed) == 1 else 's'}: nothing was started", err=True)
     sys.exit(UNDECIDED)
 
 
-def _apps(written: Sequence[str], output: str) -> dict[str, Address]:
+def _apps(values: Sequence[str], output: str) -> dict[str, Address]:
     from eastgate.xds.clusters import Address
 
-    found = {}
-    for one in written:
-        workload, equals, address = one.partition("=")
+    apps = {}
+    for value in values:
+        workload, equals, address = value.partition("=")
         if not equals or not _WORKLOAD.fullmatch(workload):
-            _bad(f"`{one}` names no workload and address", "write --app NS/NAME[:PORT]=HOST:PORT", output)
-        found[workload] = Address(*_address(address, f"--app {workload}=", output))
-    return found
+            _bad(f"`{value}` names no workload and address", "write --app NS/NAME[:PORT]=HOST:PORT", output)
+        apps[workload] = Address(*_address(address, f"--app {workload}=", output))
+    return apps
 
 
-def _address(written: str, option: str, output: str) -> tuple[str, int]:
-    host, _, port = written.rpartition(":")
+def _address(value: str, option: str, output: str) -> tuple[str, int]:
+    host, _, port = value.rpartition(":")
     if not port.isascii() or not port.isdigit() or not 0 <= int(port) <= 65535 or any(c in host for c in "/ @"):
-        _bad(f"`{written}` is not HOST:PORT", f"write {option} 127.0.0.1:9000", output)
+        _bad(f"`{value}` is not HOST:PORT", f"write {option} 127.0.0.1:9000", output)
     return {"": "127.0.0.1", "localhost": "127.0.0.1"}.get(host, host.strip("[]")), int(port)
 
 

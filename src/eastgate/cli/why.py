@@ -82,19 +82,19 @@ def why(
         )
     else:
         explain = _by_mesh(name, output)
-    told = []
-    for place, (written, seen) in enumerate(lines):
-        data, words = explain(written, seen)
-        told.append(data)
+    explanations = []
+    for index, (line_text, seen) in enumerate(lines):
+        data, words = explain(line_text, seen)
+        explanations.append(data)
         if output != "json":
-            say(("\n" if place else "") + words)
+            say(("\n" if index else "") + words)
     if output == "json":
-        emit_json({"lines": told, "leftAside": aside})
+        emit_json({"lines": explanations, "leftAside": aside})
     elif aside:
         say(f"\nleft aside {aside} line{'' if aside == 1 else 's'} that tell of no decision", err=True)
     if verbose:
         say(f"explained {len(lines)} line{'' if len(lines) == 1 else 's'}", err=True)
-    sys.exit(CHANGED if any(one["holds"] is False for one in told) else 0)
+    sys.exit(CHANGED if any(explanation["holds"] is False for explanation in explanations) else 0)
 
 
 def _by_number(line: str | None, last: bool, files: tuple[str, ...], name: str, output: str) -> NoReturn:
@@ -119,24 +119,24 @@ def _lines(text: str, output: str) -> tuple[list[tuple[str, Observation]], int]:
     from eastgate.mesh.history import Repeats
     from eastgate.questions import QuestionError
 
-    written = [line for line in text.splitlines() if line.strip()]
-    found: list[tuple[str, Observation]] = []
+    source_lines = [line for line in text.splitlines() if line.strip()]
+    observations: list[tuple[str, Observation]] = []
     problems: list[Diagnostic] = []
     repeats = Repeats()
-    for line in written:
+    for line in source_lines:
         try:
             seen = read_line(find_record(line), line)
         except QuestionError as error:
             problems.append(error.diagnostic)
             continue
         if not repeats.is_repeat(seen):
-            found.append((line, seen))
-    if not written:
+            observations.append((line, seen))
+    if not source_lines:
         way_out = "give a line, or pipe a proxy's log into `eastgate why -`"
         fail([Diagnostic(NOT_A_LOG_LINE, "there is no line to explain", None, way_out)], output)
-    if not found:
+    if not observations:
         fail(problems[:1], output)
-    return found, len(written) - len(found)
+    return observations, len(source_lines) - len(observations)
 
 
 def _by_mesh(name: str, output: str) -> _Explain:
@@ -165,8 +165,7 @@ def _by_files(
     from eastgate.questions import QuestionError
 
     local = any((seen.source or "").startswith("127.") for seen in lines)
-    networks = (*settings.linkerd_cluster_networks, _MESHES) if local else settings.linkerd_cluster_networks
-    enforced = replace(settings.enforced(), linkerd_cluster_networks=networks)
+    enforced = replace(settings.enforced(), local_networks=(_MESHES,) if local else ())
     authority = load_authority(files, enforced, output, bounds=bounds, strict=True, unread=handling)
     if local:
         itself = (seen for seen in lines if seen.who.startswith(_ITSELF) and seen.source is not None)
@@ -178,9 +177,9 @@ def _by_files(
 
     def explain(_line: str, seen: Observation) -> tuple[dict[str, Any], str]:
         try:
-            found = explain_observation(seen, authority)
+            explanation = explain_observation(seen, authority)
         except QuestionError as error:
             fail([error.diagnostic], output)
-        return found.to_json(rendered), found.text(rendered, color=colored())
+        return explanation.to_json(rendered), explanation.text(rendered, color=colored())
 
     return explain

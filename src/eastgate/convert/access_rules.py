@@ -1,4 +1,4 @@
-"""The rules of an AccessPolicy in the words of the other form, or why there are none."""
+"""Converts the rules of an AccessPolicy to the other form, or says why that cannot be."""
 
 from __future__ import annotations
 
@@ -40,29 +40,29 @@ class Rules:
 
 
 def new_rules(spec: Node, action: Action, job: Job) -> Rules | Unsayable:
-    """Today's form. Every caller that was named stays named."""
-    found = Rules()
+    """Convert rules to today's form. Every caller that was named stays named."""
+    converted = Rules()
     at_gateway = any(ref["kind"].text == "Gateway" for ref in spec["targetRefs"])
     for rule in spec["rules"]:
-        named: Manifest = {"name": rule["name"].text, "source": rule["source"].plain()}
+        named_rule: Manifest = {"name": rule["name"].text, "source": rule["source"].plain()}
         if action is Action.ASK:
-            found.rules.append(named)
+            converted.rules.append(named_rule)
         elif action is Action.DENY:
             conditions = _denied(rule, at_gateway)
             if isinstance(conditions, Unsayable):
                 return conditions
-            found.rules += _numbered(named, conditions)
+            converted.rules += _numbered(named_rule, conditions)
         else:
-            found.rules += _numbered(named, _allowed(rule, at_gateway, job))
-    return found
+            converted.rules += _numbered(named_rule, _allowed(rule, at_gateway, job))
+    return converted
 
 
-def _numbered(named: Manifest, conditions: Sequence[Manifest | None]) -> list[Manifest]:
-    """The same source for each condition. None is no condition."""
+def _numbered(named_rule: Manifest, conditions: Sequence[Manifest | None]) -> list[Manifest]:
+    """Repeat the rule for each condition. None is no condition."""
     rules: list[Manifest] = []
     for number, condition in enumerate(conditions, 1):
-        name = f"{named['name']}"
-        rule: Manifest = {**named, "name": name if number == 1 else f"{name[:60]}-{number}"}
+        name = f"{named_rule['name']}"
+        rule: Manifest = {**named_rule, "name": name if number == 1 else f"{name[:60]}-{number}"}
         rules.append(rule if condition is None else {**rule, "authorization": condition})
     return rules
 
@@ -80,7 +80,7 @@ def _denied(rule: Node, at_gateway: bool) -> list[Manifest | None] | Unsayable:
 
 
 def _allowed(rule: Node, at_gateway: bool, job: Job) -> list[Manifest | None]:
-    """The tools; and what calling them needs, as far as it can be said without letting more through."""
+    """Return the tools; and what calling them needs, as far as it can be said without letting more through."""
     authorization = rule.get("authorization")
     expressions: list[Manifest] = []
     methods: list[Manifest] = []
@@ -113,20 +113,20 @@ def _cel(expression: str) -> Manifest:
 
 
 def _calls(tools: Node, at_gateway: bool) -> tuple[list[Manifest | str], Unsayable | None]:
-    """Calls of the tools: by `params`, or where those are too many or too long, by an expression."""
+    """Convert calls of tools: by `params`, or where those are too many or too long, by an expression."""
     names = list(tools)
-    if len(names) <= _MOST_PARAMS and all(len(one.text) <= _LONGEST_PARAM for one in names):
-        return [{"name": "tools/call", "params": [one.text for one in names]}], None
-    qualified = [one for one in names if at_gateway and "/" in one.text]
-    plain = [one.text for one in names if one not in qualified]
+    if len(names) <= _MOST_PARAMS and all(len(tool.text) <= _LONGEST_PARAM for tool in names):
+        return [{"name": "tools/call", "params": [tool.text for tool in names]}], None
+    qualified = [tool for tool in names if at_gateway and "/" in tool.text]
+    plain = [tool.text for tool in names if tool not in qualified]
     calls: list[Manifest | str] = []
-    short = [one for one in qualified if len(one.text) <= _LONGEST_PARAM][:_MOST_PARAMS]
+    short = [tool for tool in qualified if len(tool.text) <= _LONGEST_PARAM][:_MOST_PARAMS]
     if short:
-        calls.append({"name": "tools/call", "params": [one.text for one in short]})
+        calls.append({"name": "tools/call", "params": [tool.text for tool in short]})
     if plain:
         listed = ", ".join(json.dumps(name, ensure_ascii=False) for name in plain)
         calls.append(f"request.mcp.tool_name in [{listed}]")
-    left = next((one for one in qualified if one not in short), None)
+    left = next((tool for tool in qualified if tool not in short), None)
     if left is None:
         return calls, None
     return calls, Unsayable(
@@ -138,12 +138,14 @@ def _calls(tools: Node, at_gateway: bool) -> tuple[list[Manifest | str], Unsayab
 
 
 def old_rules(spec: Node, action: Action, job: Job, *, may_leave_out: bool) -> Rules | Unsayable:
-    """The proposal's form. What cannot be said is left out of a policy that allows, and ends one that does not."""
-    written = spec.get("rules")
-    if written is None:
+    """Convert rules to the proposal's form. What cannot be said is left out of a policy that allows, and ends one that
+    does not.
+    """
+    rules = spec.get("rules")
+    if rules is None:
         return Unsayable("v0alpha0 has no rule for everybody", spec["action"].span)
-    found = Rules()
-    for rule in written:
+    converted = Rules()
+    for rule in rules:
         new = _old_rule(rule, action, job)
         if isinstance(new, Unsayable):
             if action is not Action.ALLOW or not may_leave_out:
@@ -154,30 +156,30 @@ def old_rules(spec: Node, action: Action, job: Job, *, may_leave_out: bool) -> R
             asks: Manifest = {"type": "ExternalAuth", "externalAuth": spec["externalAuth"].plain()}
             new["authorization"] = asks
         authorization = new.get("authorization")
-        found.needs_cel |= isinstance(authorization, dict) and authorization["type"] == "CEL"
-        found.rules.append(new)
-    if not found.rules:
-        return Unsayable("v0alpha0 has no policy that allows nothing", written.span)
-    return found
+        converted.needs_cel |= isinstance(authorization, dict) and authorization["type"] == "CEL"
+        converted.rules.append(new)
+    if not converted.rules:
+        return Unsayable("v0alpha0 has no policy that allows nothing", rules.span)
+    return converted
 
 
 def _old_rule(rule: Node, action: Action, job: Job) -> Manifest | Unsayable:
     source, authorization = rule.get("source"), rule.get("authorization")
     if source is None:
         return Unsayable("v0alpha0 has no rule for everybody", rule["name"].span)
-    named: Manifest = {"name": rule["name"].text, "source": source.plain()}
+    named_rule: Manifest = {"name": rule["name"].text, "source": source.plain()}
     if authorization is None or _matches_anything(authorization):
         if action is Action.ALLOW:
             return Unsayable("v0alpha0 allows tools by their names, and not everything", rule["name"].span)
-        return named
+        return named_rule
     if action is Action.ASK:
         return Unsayable("in v0alpha0 an authorizer is asked about all that a source does", authorization.span)
     condition = _old_condition(authorization, action, job)
-    return condition if isinstance(condition, Unsayable) else {**named, "authorization": condition}
+    return condition if isinstance(condition, Unsayable) else {**named_rule, "authorization": condition}
 
 
 def _matches_anything(authorization: Node) -> bool:
-    """Whether it is the same as no authorization: `mcp` that names no methods and no base protocol is no `mcp`."""
+    """Return whether it matches anything: `mcp` that names no methods and no base protocol is no `mcp`."""
     if authorization["type"].text != "Inline" or any(key not in ("type", "mcp") for key, _ in authorization.items()):
         return False
     mcp = authorization.get("mcp")
@@ -216,12 +218,12 @@ def _old_condition(authorization: Node, action: Action, job: Job) -> Manifest | 
 
 
 def _tools(methods: Iterable[Node]) -> tuple[list[Plain], bool]:
-    """The tools that are named, and whether that is all that the methods say."""
+    """Return the tools that are named, and whether that is all that the methods say."""
     tools: list[Plain] = []
     exact = True
     for method in methods:
         if method["name"].text == "tools/call" and "params" in method:
-            tools += [one.text for one in method["params"]]
+            tools += [param.text for param in method["params"]]
         else:
             exact = False
     return tools, exact

@@ -1,7 +1,7 @@
-"""Auth schemes in the words of AuthConfig v1beta3, the one version that Authorino serves today.
+"""Converts auth schemes to AuthConfig v1beta3, the one version that Authorino serves today.
 
-A scheme in the names of v1beta1 is renamed field by field; one in the later names has them already. What no version
-has (`audiences`) is left out here, and becomes a check in `authorino_checks`.
+A scheme in the names of v1beta1 is renamed field by field; one in the later names has them already. What no version has
+(`audiences`) is left out here, and becomes a check in `authorino_checks`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PLACES: Final = {"custom_header": "customHeader", "query": "queryString", "cook
 
 
 def auth_config(scheme: Mapping[str, Plain]) -> Manifest:
-    """The `spec` of the AuthConfig for a scheme that was read without errors, as plain data without nulls."""
+    """Return the `spec` of the AuthConfig for a scheme that was read without errors, as plain data without nulls."""
     old = "identity" in scheme or any(isinstance(scheme.get(name), list) for name in (*_SECTIONS, "response"))
     renamed = _from_v1beta1(scheme) if old or "denyWith" in scheme else dict(scheme)
     spec = {name: value for name, value in renamed.items() if value not in ({}, [])}
@@ -41,29 +41,29 @@ def _object(value: Plain) -> Manifest:
 
 
 def _items(value: Plain) -> list[Manifest]:
-    return [_object(one) for one in value] if isinstance(value, list) else []
+    return [_object(item) for item in value] if isinstance(value, list) else []
 
 
 def _without_audiences(entry: Manifest) -> Manifest:
     if "jwt" not in entry:
         return entry
-    return {**entry, "jwt": {name: one for name, one in _object(entry["jwt"]).items() if name != "audiences"}}
+    return {**entry, "jwt": {name: value for name, value in _object(entry["jwt"]).items() if name != "audiences"}}
 
 
 def _in_order(section: str, entries: Manifest) -> Manifest:
-    """Priorities that keep the written order, where it matters: Authorino evaluates those of one priority at once.
+    """Set priorities that keep the written order, where it matters: Authorino evaluates those of one priority at once.
 
-    Of identities the first that recognizes the caller counts. Elsewhere an entry may look at what those before it
-    have found.
+    Of identities the first that recognizes the caller counts. Elsewhere an entry may look at what those before it have
+    found.
     """
     priorities = [_object(entry).get("priority", 0) for entry in entries.values()]
     if len(set(map(str, priorities))) == len(priorities):
         return entries
     if section != "authentication" and f"auth.{section}" not in json.dumps(entries):
         return entries
-    ranked = sorted(range(len(priorities)), key=lambda place: (_number(priorities[place]), place))
-    ranks = {place: rank for rank, place in enumerate(ranked)}
-    return {name: {**_object(entry), "priority": ranks[place]} for place, (name, entry) in enumerate(entries.items())}
+    ranked = sorted(range(len(priorities)), key=lambda index: (_number(priorities[index]), index))
+    ranks = {index: rank for rank, index in enumerate(ranked)}
+    return {name: {**_object(entry), "priority": ranks[index]} for index, (name, entry) in enumerate(entries.items())}
 
 
 def _number(value: Plain) -> int:
@@ -71,18 +71,18 @@ def _number(value: Plain) -> int:
 
 
 def _response(response: Manifest) -> Manifest:
-    """AuthPolicy says `filters` for what AuthConfig calls `dynamicMetadata`."""
+    """Rename `filters` of AuthPolicy to `dynamicMetadata`, as AuthConfig calls it."""
     success = _object(response.get("success"))
     if "filters" in success:
         success["dynamicMetadata"] = success.pop("filters")
-    told: Manifest = {
-        place: {name: _plain(_object(one)) for name, one in _object(each).items()} for place, each in success.items()
+    converted: Manifest = {
+        part: {name: _plain(_object(entry)) for name, entry in _object(each).items()} for part, each in success.items()
     }
-    return {**response, "success": told} if told else response
+    return {**response, "success": converted} if converted else response
 
 
 def _plain(entry: Manifest) -> Manifest:
-    """A plain value that is written out, as an expression: of any other, Authorino tells how Go stores it."""
+    """Convert a literal plain value to an expression: of any other, Authorino tells how Go stores it."""
     plain = _object(entry.get("plain"))
     if "value" not in plain:
         return entry
@@ -94,24 +94,24 @@ def _plain(entry: Manifest) -> Manifest:
 
 def _from_v1beta1(scheme: Mapping[str, Plain]) -> Manifest:
     spec: Manifest = {name: scheme[name] for name in ("hosts", "patterns", "when") if name in scheme}
-    spec["authentication"] = _named(scheme.get("identity"), _identity)
-    spec["metadata"] = _named(scheme.get("metadata"), lambda entry: _renamed(entry, http=_http))
-    spec["authorization"] = _named(scheme.get("authorization"), _authorization)
-    response: Manifest = {name: _denial(_object(one)) for name, one in _object(scheme.get("denyWith")).items()}
+    spec["authentication"] = _by_name(scheme.get("identity"), _identity)
+    spec["metadata"] = _by_name(scheme.get("metadata"), lambda entry: _renamed(entry, http=_http))
+    spec["authorization"] = _by_name(scheme.get("authorization"), _authorization)
+    response: Manifest = {name: _denial(_object(denial)) for name, denial in _object(scheme.get("denyWith")).items()}
     entries = _items(scheme.get("response"))
     headers = [entry for entry in entries if entry.get("wrapper", "httpHeader") == "httpHeader"]
     others = [entry for entry in entries if entry not in headers]
     success: Manifest = {
-        name: {str(entry["name"]): _told(entry) for entry in told}
-        for name, told in (("headers", headers), ("dynamicMetadata", others))
-        if told
+        name: {str(entry["name"]): _convert_response(entry) for entry in listed}
+        for name, listed in (("headers", headers), ("dynamicMetadata", others))
+        if listed
     }
     spec["response"] = {**response, **({"success": success} if success else {})}
     return spec
 
 
-def _named(entries: Plain, convert: Callable[[Manifest], Manifest]) -> Manifest:
-    """A list of entries with names, as a mapping by name."""
+def _by_name(entries: Plain, convert: Callable[[Manifest], Manifest]) -> Manifest:
+    """Return a list of entries with names, as a mapping by name."""
     return {str(entry["name"]): convert(_common(entry)) for entry in _items(entries)}
 
 
@@ -124,17 +124,17 @@ def _common(entry: Manifest) -> Manifest:
 
 
 def _value(value: Manifest) -> Manifest:
-    """A value, written out or selected."""
+    """Return a value, written out or selected."""
     selected = _object(value.get("valueFrom")).get("authJSON")
     return {"selector": selected} if selected is not None else {"value": value.get("value")}
 
 
-def _values(named: Plain) -> Manifest:
-    return {str(one["name"]): _value(one) for one in _items(named)}
+def _values(entries: Plain) -> Manifest:
+    return {str(entry["name"]): _value(entry) for entry in _items(entries)}
 
 
 def _renamed(entry: Manifest, /, **fields: Callable[[Manifest], Manifest]) -> Manifest:
-    return {name: fields[name](_object(one)) if name in fields else one for name, one in entry.items()}
+    return {name: fields[name](_object(value)) if name in fields else value for name, value in entry.items()}
 
 
 _METHODS: Final = {
@@ -151,7 +151,7 @@ def _identity(entry: Manifest) -> Manifest:
     for name, value in entry.items():
         if name in _METHODS:
             method, names = _METHODS[name]
-            converted[method] = {names.get(field, field): one for field, one in _object(value).items()}
+            converted[method] = {names.get(field, field): inner for field, inner in _object(value).items()}
         elif name == "apiKey":
             keys = _object(value)
             labels = keys.pop("labelSelectors", None)
@@ -161,7 +161,7 @@ def _identity(entry: Manifest) -> Manifest:
         elif name == "extendedProperties":
             properties = _items(value)
             for field, overwrite in (("defaults", False), ("overrides", True)):
-                chosen: list[Plain] = [one for one in properties if (one.get("overwrite") is True) is overwrite]
+                chosen: list[Plain] = [prop for prop in properties if (prop.get("overwrite") is True) is overwrite]
                 if chosen:
                     converted[field] = _values(chosen)
         else:
@@ -177,7 +177,7 @@ def _credentials(credentials: Manifest) -> Manifest:
 
 
 def _http(call: Manifest) -> Manifest:
-    converted = {"url" if name == "endpoint" else name: one for name, one in call.items()}
+    converted = {"url" if name == "endpoint" else name: value for name, value in call.items()}
     for name in ("bodyParameters", "headers"):
         if name in converted:
             converted[name] = _values(converted[name])
@@ -197,19 +197,21 @@ def _authorization(entry: Manifest) -> Manifest:
                 review = _renamed(_object(value), user=_value)
                 if "resourceAttributes" in review:
                     attributes = _object(review["resourceAttributes"])
-                    review["resourceAttributes"] = {key: _value(_object(one)) for key, one in attributes.items()}
+                    review["resourceAttributes"] = {
+                        key: _value(_object(attribute)) for key, attribute in attributes.items()
+                    }
                 converted["kubernetesSubjectAccessReview"] = review
             case _:
                 converted[name] = value
     return converted
 
 
-def _told(entry: Manifest) -> Manifest:
-    told = {name: value for name, value in _common(entry).items() if name not in ("wrapper", "wrapperKey")}
-    if "json" in told:
-        told["json"] = {"properties": _values(_object(told["json"]).get("properties"))}
-    told = _renamed(told, plain=_value)
-    return {"key": entry["wrapperKey"], **told} if "wrapperKey" in entry else told
+def _convert_response(entry: Manifest) -> Manifest:
+    converted = {name: value for name, value in _common(entry).items() if name not in ("wrapper", "wrapperKey")}
+    if "json" in converted:
+        converted["json"] = {"properties": _values(_object(converted["json"]).get("properties"))}
+    converted = _renamed(converted, plain=_value)
+    return {"key": entry["wrapperKey"], **converted} if "wrapperKey" in entry else converted
 
 
 def _denial(denial: Manifest) -> Manifest:

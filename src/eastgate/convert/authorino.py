@@ -55,12 +55,12 @@ def to_authorino(items: Sequence[Item], job: Job) -> None:
 
 
 def _schemes(policy: Policy, world: World) -> list[tuple[list[tuple[str, Span]], Scheme]]:
-    """Each scheme with its hosts and where they are written; one without hosts is for those that the policy selects."""
-    found = []
+    """Return each scheme with its hosts and their spans; one without hosts is for those that the policy selects."""
+    schemes = []
     for scheme, (span, spans) in zip(policy.schemes, policy.scheme_spans, strict=True):
         hosts = list(zip(scheme.hosts, spans, strict=True)) if spans else []
-        found.append((hosts or [(host, span) for host in _selected_hosts(policy, world)], scheme))
-    return found
+        schemes.append((hosts or [(host, span) for host in _selected_hosts(policy, world)], scheme))
+    return schemes
 
 
 def _selected_hosts(policy: Policy, world: World) -> list[str]:
@@ -70,7 +70,7 @@ def _selected_hosts(policy: Policy, world: World) -> list[str]:
 
 
 def _gateways(policy: Policy, world: World) -> list[Gateway]:
-    """The Gateway that is targeted, or those that the targeted route is attached to."""
+    """Return the Gateway that is targeted, or those that the targeted route is attached to."""
     target = policy.target
     if isinstance(target, GatewayNamed):
         keys = [f"{target.namespace}/{target.name}"]
@@ -93,7 +93,7 @@ def _convertible(
         message = f"a CUSTOM policy has no dry run: {ref} is not converted"
         job.keep(document, codes.AUDIT, message, document.locate("metadata", "annotations"))
         return False
-    winner = in_force(one for one in policies if one.target == policy.target)
+    winner = in_force(other for other in policies if other.target == policy.target)
     if winner is not policy:
         name = winner.ref if winner is not None else "another policy"
         job.keep(document, codes.NOT_IN_FORCE, f"{name} has the same target: {ref} is not converted", policy.name_span)
@@ -110,22 +110,22 @@ def _convertible(
 
 
 def _has_hosts_alone(item: Item, policy: Policy, taken: Mapping[Policy, Sequence[str]], job: Job) -> bool:
-    """Whether no two schemes, of this policy or of another, have hosts that Authorino would mix up."""
+    """Return whether no two schemes, of this policy or of another, have hosts that Authorino would mix up."""
     names = {host: str(other.ref) for other, hosts in taken.items() for host in hosts}
-    for place, (hosts, _) in enumerate(_schemes(policy, job.world), 1):
+    for number, (hosts, _) in enumerate(_schemes(policy, job.world), 1):
         for host, span in hosts:
             rival = next((who for other, who in names.items() if _overlap(host, other)), None)
             if rival is not None:
                 message = f"{rival} has an AuthConfig for {host} too: {policy.ref} is not converted"
                 job.keep(item.document, codes.SHARED_HOST, message, span, help="write one scheme for the host")
                 return False
-        names |= {host: f"auth scheme {place}" for host, _ in hosts}
+        names |= {host: f"auth scheme {number}" for host, _ in hosts}
     return True
 
 
 def _overlap(host: str, other: str) -> bool:
-    """Whether Authorino takes one for the other, where `*.example.com` is for example.com as well."""
-    return any(is_inside(one, two) or two == f"*.{one}" for one, two in ((host, other), (other, host)))
+    """Return whether Authorino takes one for the other, where `*.example.com` is for example.com as well."""
+    return any(is_inside(inner, outer) or outer == f"*.{inner}" for inner, outer in ((host, other), (other, host)))
 
 
 def _write(
@@ -133,7 +133,7 @@ def _write(
 ) -> None:
     stem = f"{policy.ref.namespace}-{policy.ref.name}"
     kind = "AuthorizationPolicy.security.istio.io"
-    several = [one for one in gateways if one.namespace == gateway.namespace]
+    several = [listed for listed in gateways if listed.namespace == gateway.namespace]
     name = stem if len(several) == 1 else f"{stem}-{gateway.name}"
     target: Manifest = {"targetRefs": [{"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": gateway.name}]}
     asking: Manifest = {"action": "CUSTOM", "provider": {"name": _PROVIDER}}
@@ -160,7 +160,9 @@ def _write(
 
 
 def _rules(policy: Policy, gateway: Gateway, job: Job) -> Iterator[Plain]:
-    """One rule with all operations; and where there is TLS, one for each that selects by the name in the handshake."""
+    """Build one rule with all operations; and where there is TLS, one for each that selects by the name in the
+    handshake.
+    """
     hostnames = _target_hosts(policy, job.world)
     rules = policy.rules or (HttpRule(None, None, None, policy.span),)
     _lose_other_routes(policy, gateway, hostnames, job)
@@ -180,7 +182,7 @@ def _rules(policy: Policy, gateway: Gateway, job: Job) -> Iterator[Plain]:
 
 
 def _denied(policy: Policy, gateway: Gateway, foreign: Sequence[str], job: Job) -> Iterator[Plain]:
-    """What the rules select and no scheme of the policy is for, where Authorino could answer for it all the same.
+    """Build rules for what the rules select and no scheme is for, where Authorino could answer for it all the same.
 
     It could by an AuthConfig of another policy, and by one for `*.example.com` about example.com itself. A name in the
     TLS handshake selects a request to whatever host.
@@ -205,7 +207,7 @@ def _denied(policy: Policy, gateway: Gateway, foreign: Sequence[str], job: Job) 
 
 
 def _target_hosts(policy: Policy, world: World) -> tuple[str, ...]:
-    """Those that a rule without hosts means: of the route; a Gateway's, and a route's without any, are all."""
+    """Return the hosts that a rule without hosts means: the route's; for a Gateway, or a route without any, all."""
     target = policy.target
     if isinstance(target, GatewayNamed):
         return (ANY,)
@@ -226,7 +228,7 @@ def _operation(rule: HttpRule, hosts: Sequence[str], gateway: Gateway, job: Job)
 
 
 def _hosts(rule: HttpRule, hosts: Sequence[str], gateway: Gateway, job: Job) -> list[str]:
-    """The hosts, also with a port behind them: a Host header may name one, and Istio compares all of it.
+    """Return the hosts, also with a port behind them: a Host header may name one, and Istio compares all of it.
 
     A pattern cannot be open at both ends. But behind `*.example.com` a Gateway of Istio routes its own ports only, and
     any port behind a whole name; so these are named, too. Where a route takes every host, nothing is safe but to ask
@@ -258,7 +260,7 @@ def _with_ports(hosts: Sequence[str], gateway: Gateway, world: World) -> list[st
 
 
 def _served(gateway: Gateway, world: World) -> tuple[set[str], bool]:
-    """The whole names that a Gateway serves, and whether it serves any other."""
+    """Return the whole names that a Gateway serves, and whether it serves any other."""
     routes = [route for route in world.routes.values() if _is_attached(route, gateway)]
     routed = {host for route in routes for host in route.hostnames or (ANY,)}
     heard = {listener.hostname or ANY for listener in gateway.listeners}
@@ -278,13 +280,13 @@ def _lose_other_routes(policy: Policy, gateway: Gateway, hostnames: Sequence[str
 
 
 def _is_attached(route: Route, gateway: Gateway) -> bool:
-    return any((one.namespace, one.name) == (gateway.namespace, gateway.name) for one in route.parents)
+    return any((parent.namespace, parent.name) == (gateway.namespace, gateway.name) for parent in route.parents)
 
 
 def _shares(route: Route, gateway: Gateway, hosts: set[str]) -> bool:
     theirs = route.hostnames or (ANY,)
     return _is_attached(route, gateway) and any(
-        is_inside(one, other) or is_inside(other, one) for one in theirs for other in hosts
+        is_inside(host, other) or is_inside(other, host) for host in theirs for other in hosts
     )
 
 
@@ -293,8 +295,8 @@ def _shares(route: Route, gateway: Gateway, hosts: set[str]) -> bool:
 
 def _auth_configs(item: Item, policy: Policy, gateway: Gateway, stem: str, job: Job) -> None:
     assert item.document.node is not None  # noqa: S101 - policies are read with positions
-    written = without_nulls(item.document.node["spec"])
-    nodes = [*(written.get("authSchemes") or ()), *([written["authScheme"]] if "authScheme" in written else ())]
+    spec_node = without_nulls(item.document.node["spec"])
+    nodes = [*(spec_node.get("authSchemes") or ()), *([spec_node["authScheme"]] if "authScheme" in spec_node else ())]
     for number, (node, (hosts, scheme)) in enumerate(zip(nodes, _schemes(policy, job.world), strict=True), 1):
         name = job.name("AuthConfig", gateway.namespace, f"{stem}-{number}")
         secret = _secret(node)
@@ -315,10 +317,10 @@ def _auth_configs(item: Item, policy: Policy, gateway: Gateway, stem: str, job: 
 
 
 def _secret(node: Node) -> Span | None:
-    """Where a scheme asks for a Secret first."""
+    """Return where a scheme asks for a Secret first."""
     for key, value in node.items():
         if key in _SECRET_KEYS:
             return node.key_span(key)
-        if (found := _secret(value)) is not None:
-            return found
-    return next((found for value in node if (found := _secret(value)) is not None), None)
+        if (span := _secret(value)) is not None:
+            return span
+    return next((span for value in node if (span := _secret(value)) is not None), None)

@@ -63,12 +63,12 @@ class GepRule:
 
     @property
     def never(self) -> bool:
-        """Whether it matches nothing."""
-        return any(one is not None and not one for one in (self.callers, self.ports, self.paths, self.methods))
+        """Return whether it matches nothing."""
+        return any(part is not None and not part for part in (self.callers, self.ports, self.paths, self.methods))
 
     @property
     def is_http(self) -> bool:
-        """Whether it looks at what only HTTP has."""
+        """Return whether it looks at what only HTTP has."""
         return self.paths is not None or self.methods is not None
 
 
@@ -100,37 +100,35 @@ class Gep:
 
     @property
     def namespace(self) -> str:
-        """Where it is, and what it targets."""
+        """Return where it is, and what it targets."""
         return self.policy.ref.namespace or "default"
 
     @property
     def name(self) -> str:
-        """Its own name."""
         return self.policy.ref.name
 
     @property
     def denies(self) -> bool:
-        """Whether it is a DENY."""
+        """Return whether it is a DENY."""
         return self.policy.action is Action.DENY
 
     @property
     def is_application(self) -> bool:
-        """Whether it is enforced at L7."""
+        """Return whether it is enforced at L7."""
         return self.policy.level is Level.APPLICATION
 
     @property
     def node(self) -> Node:
-        """What was written."""
         assert self.document.node is not None  # noqa: S101 - policies are read with positions
         return self.document.node
 
     def span(self, *path: str | int) -> Span:
-        """Where something stands in it."""
+        """Return where something stands in it."""
         return self.document.locate("spec", *path)
 
 
 def read(item: Item) -> Gep | None:
-    """A namespaced policy; None where it is one of a cluster-wide tier."""
+    """Return a namespaced policy; None where it is one of a cluster-wide tier."""
     policy, document = item.policy, item.document
     assert isinstance(policy, Policy)  # noqa: S101 - the registry has chosen it
     if policy.tier is not Tier.NAMESPACED:
@@ -165,8 +163,8 @@ def _rule(rule: Node, namespace: str) -> GepRule:
     source, application = rule.get("authorizationSource"), rule.get("applicationAttributes")
     callers: tuple[Caller, ...] | None = None
     if source is not None:
-        identities = (Identity(one.text, one.span) for one in source.get("identities") or ())
-        accounts = (_account(one, namespace) for one in source.get("serviceAccounts") or ())
+        identities = (Identity(node.text, node.span) for node in source.get("identities") or ())
+        accounts = (_account(node, namespace) for node in source.get("serviceAccounts") or ())
         callers = (*identities, *accounts)
     paths, methods = (application.get("paths"), application.get("methods")) if application is not None else (None, None)
     return GepRule(
@@ -185,12 +183,14 @@ def _old_rule(rule: Node) -> GepRule:
     if sources is not None:
         callers = []
         for source in sources:
-            callers += [Identity(one.text, one.span) for one in source.get("identities") or ()]
-            callers += [_account(one, "") for one in source.get("serviceAccounts") or ()]
-            callers += [WholeNamespace(one.text, one.span) for one in source.get("namespaces") or ()]
+            callers += [Identity(node.text, node.span) for node in source.get("identities") or ()]
+            callers += [_account(node, "") for node in source.get("serviceAccounts") or ()]
+            callers += [WholeNamespace(node.text, node.span) for node in source.get("namespaces") or ()]
     ports = None
-    if attributes is not None and all("ports" in one for one in attributes):  # one without ports is any port
-        ports = tuple(dict.fromkeys(port.number for one in attributes for port in one["ports"]))
+    if attributes is not None and all(
+        "ports" in attribute for attribute in attributes
+    ):  # one without ports is any port
+        ports = tuple(dict.fromkeys(port.number for attribute in attributes for port in attribute["ports"]))
     return GepRule(tuple(callers) if callers is not None else None, ports, span=rule.span)
 
 
@@ -223,4 +223,4 @@ def _ports(attributes: Node | None) -> tuple[int, ...] | None:
 
 
 def _texts(node: Node | None) -> tuple[str, ...] | None:
-    return tuple(dict.fromkeys(one.text for one in node)) if node is not None else None
+    return tuple(dict.fromkeys(item.text for item in node)) if node is not None else None

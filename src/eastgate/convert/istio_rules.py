@@ -1,4 +1,4 @@
-"""The rules of a GEP-3779 policy as Istio's: `from` who, `to` which operation.
+"""Converts the rules of a GEP-3779 policy to Istio's: `from` who, `to` which operation.
 
 Where Istio's words are wider, an ALLOW says less and a DENY says more.
 """
@@ -23,9 +23,9 @@ _PATHS_HELP = (
 
 
 def istio_rules(gep: Gep, job: Job) -> list[Plain]:
-    """The rules; one that can match nothing is left out, which changes nothing."""
-    found = (_rule(rule, gep, job) for rule in gep.rules if not rule.never)
-    return [rule for rule in found if rule is not None]
+    """Convert the rules; one that can match nothing is left out, which changes nothing."""
+    converted = (_rule(rule, gep, job) for rule in gep.rules if not rule.never)
+    return [rule for rule in converted if rule is not None]
 
 
 def _rule(rule: GepRule, gep: Gep, job: Job) -> Manifest | None:
@@ -52,7 +52,7 @@ def _rule(rule: GepRule, gep: Gep, job: Job) -> Manifest | None:
 
 
 def lose_paths(job: Job, span: Span) -> None:
-    """Which path a request has depends on the mesh."""
+    """Report that the path of a request depends on the mesh."""
     if not job.assumes(Assumption.ISTIO_PATHS):
         job.lose(codes.PATHS, "Istio compares these paths as the mesh normalizes them", span, help=_PATHS_HELP)
 
@@ -95,16 +95,20 @@ def _namespace(namespace: str, caller: WholeNamespace, gep: Gep, job: Job) -> It
         job.lose(codes.NAMESPACE_ACCOUNTS, message, caller.span, help=way_out)
         yield pattern
         return
-    known = accounts_of(namespace, job)
-    listed = ", ".join(known) if known else "none is known"
+    accounts = accounts_of(namespace, job)
+    listed = ", ".join(accounts) if accounts else "none is known"
     message = f"of all service accounts of namespace {namespace} only those stay that the manifests know: {listed}"
     job.lose(codes.NAMESPACE_ACCOUNTS, message, caller.span, help=way_out)
-    for name in known:
+    for name in accounts:
         yield f"{domain}/ns/{namespace}/sa/{name}"
 
 
 def accounts_of(namespace: str, job: Job) -> list[str]:
-    """The service accounts of a namespace that are declared, or that a workload runs as."""
-    declared = {one.name for one in job.world.service_accounts.values() if one.namespace == namespace}
-    used = {one.service_account for one in job.world.workloads.values() if one.namespace == namespace and one.is_pod}
+    """Return the service accounts of a namespace that are declared, or that a workload runs as."""
+    declared = {account.name for account in job.world.service_accounts.values() if account.namespace == namespace}
+    used = {
+        workload.service_account
+        for workload in job.world.workloads.values()
+        if workload.namespace == namespace and workload.is_pod
+    }
     return sorted(declared | used)

@@ -15,31 +15,31 @@ __all__ = ["Clients", "callers_of"]
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """Who may call; None is anybody. `unsaid` are those that cannot be named, in words."""
+    """The callers; None is anybody. `unsaid` are those that cannot be named, in words."""
 
     callers: tuple[Caller, ...] | None
     unsaid: str = ""
 
 
 def callers_of(when: Predicate, settings: Settings) -> Clients:
-    """The callers of an authorization."""
+    """Return the callers of an authorization."""
     if when == ALWAYS:
         return Clients(None)
     callers: list[Caller] = []
     unsaid: list[str] = []
     for part in when.parts if isinstance(when, Or) else (when,):
-        found = _one(part, settings)
-        callers += found.callers or ()
-        unsaid += [found.unsaid] if found.unsaid else []
+        clients = _clients_of(part, settings)
+        callers += clients.callers or ()
+        unsaid += [clients.unsaid] if clients.unsaid else []
     return Clients(tuple(dict.fromkeys(callers)), ", ".join(unsaid))
 
 
-def _one(part: Predicate, settings: Settings) -> Clients:
+def _clients_of(part: Predicate, settings: Settings) -> Clients:
     match part:
         case Is(attribute, OneOf(values)) if attribute == MESH_NAME:
-            named = {str(value): _named(str(value), settings) for value in sorted(values, key=str)}
-            unsaid = ", ".join(name for name, caller in named.items() if caller is None)
-            return Clients(tuple(caller for caller in named.values() if caller is not None), unsaid)
+            callers_by_name = {str(value): _caller_of(str(value), settings) for value in sorted(values, key=str)}
+            unsaid = ", ".join(name for name, caller in callers_by_name.items() if caller is None)
+            return Clients(tuple(caller for caller in callers_by_name.values() if caller is not None), unsaid)
         case And((Is(attribute, Suffix(text)), _)) if attribute == MESH_NAME:
             stem = _stem(text.removeprefix("."), settings)
             if stem is not None and dns_label_problem(stem) is None:
@@ -49,7 +49,7 @@ def _one(part: Predicate, settings: Settings) -> Clients:
             return Clients((), str(part))
 
 
-def _named(name: str, settings: Settings) -> Caller | None:
+def _caller_of(name: str, settings: Settings) -> Caller | None:
     if name.startswith("spiffe://"):
         # A SPIFFE ID of the own trust domain means a service account in GEP-3779, and some other client in Linkerd.
         return None if name.startswith(f"spiffe://{settings.trust_domain}/") else Identity(name)
@@ -61,6 +61,6 @@ def _named(name: str, settings: Settings) -> Caller | None:
 
 
 def _stem(name: str, settings: Settings) -> str | None:
-    """What stands before the part that all service accounts of the mesh share."""
+    """Return what stands before the part that all service accounts of the mesh share."""
     shared = settings.mesh_name("*", "*").removeprefix("*.*")
     return name.removesuffix(shared) if name.endswith(shared) else None

@@ -1,4 +1,4 @@
-"""The rules of a GEP-3779 policy as Linkerd's authorizations: on Servers, or on routes where they look at HTTP."""
+"""Converts the rules of a GEP-3779 policy to Linkerd's authorizations: on Servers, or on routes for HTTP."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def _manifest(gep: Gep, job: Job, kind: str, version: str, name: str, spec: Mani
 
 
 def server_of(gep: Gep, selector: Selector, port: int, job: Job) -> str:
-    """A Server, closed but for what is authorized."""
+    """Return a Server, closed but for what is authorized."""
     spec: Manifest = {"podSelector": written(selector), "port": port, "accessPolicy": "deny"}
     return _manifest(gep, job, "Server", "v1beta3", f"{gep.name}-{port}", spec)
 
 
 def authorize(gep: Gep, number: int, rule: GepRule, servers: Sequence[str], job: Job) -> None:
-    """Let the callers of a rule in: on the Servers, or on a route of theirs."""
+    """Authorize the callers of a rule: on the Servers, or on a route of theirs."""
     name = f"{gep.name}-rule-{number}"
     refs: list[Plain] = []
     if rule.callers is not None:
@@ -66,16 +66,16 @@ def catch_all(gep: Gep, servers: Sequence[str], job: Job) -> None:
 
 
 def _identity(caller: Caller, job: Job) -> str:
-    """What Linkerd calls it. A SPIFFE ID of another trust domain it knows as such."""
+    """Return Linkerd's name of a caller. A SPIFFE ID of another trust domain it knows as such."""
     match caller:
         case Account(namespace, name):
             return job.settings.mesh_name(namespace, name)
         case WholeNamespace(namespace):
             return job.settings.mesh_name(namespace, "*")
         case Identity(spiffe):
-            found = account_of(spiffe)
-            own = found is not None and found[0] == job.settings.trust_domain
-            return job.settings.mesh_name(*found[1:]) if found is not None and own else spiffe
+            account = account_of(spiffe)
+            own = account is not None and account[0] == job.settings.trust_domain
+            return job.settings.mesh_name(*account[1:]) if account is not None and own else spiffe
 
 
 # Routes
@@ -89,7 +89,7 @@ def _route(gep: Gep, name: str, matches: Sequence[Manifest], servers: Sequence[s
 
 
 def _matches(rule: GepRule) -> Iterator[Manifest]:
-    """ANY path with ANY method."""
+    """Build matches of ANY path with ANY method."""
     for path, method in product(rule.paths or (None,), rule.methods or (None,)):
         match: Manifest = {"path": _path(path) if path is not None else {"type": "PathPrefix", "value": "/"}}
         if method is not None:
@@ -98,7 +98,9 @@ def _matches(rule: GepRule) -> Iterator[Manifest]:
 
 
 def _path(path: str) -> Manifest:
-    """Linkerd's prefixes mean whole segments; what is meant here is any text, which takes an expression."""
+    """Build a path match. Linkerd's prefixes mean whole segments; what is meant here is any text, which takes an
+    expression.
+    """
     if path in ("*", "/*"):
         return {"type": "PathPrefix", "value": "/"}
     if path.endswith("*"):

@@ -1,4 +1,4 @@
-"""What a converter works with, and what comes out of it.
+"""The input and the result of a converter.
 
 A policy is either converted, perhaps to something narrower, or it is kept: left as it is, to stay in force. The
 policies that are kept and those that came out, together, never allow more than what was written.
@@ -40,7 +40,7 @@ _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # it would b
 
 
 class Assumption(StrEnum):
-    """What the user knows of the mesh and no manifest can tell."""
+    """Something that the user knows of the mesh and no manifest can tell."""
 
     ISTIO_IDENTITIES = "istio-identities"  # nobody has an identity below that of a service account
     ISTIO_PATHS = "istio-paths"  # the mesh normalizes paths, merges slashes and refuses encoded ones
@@ -50,7 +50,7 @@ class Assumption(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to convert."""
+    """The options of a conversion."""
 
     assumed: frozenset[Assumption] = frozenset()
     istio_root_namespace: str = "istio-system"
@@ -86,11 +86,11 @@ class Job:
     _names: set[tuple[str, str, str]] = field(default_factory=set)
 
     def assumes(self, assumption: Assumption) -> bool:
-        """Whether the user said so."""
+        """Return whether the user said so."""
         return assumption in self.options.assumed
 
     def lose(self, code: Code, message: str, span: Span | None, *, help: str | None = None) -> None:  # noqa: A002
-        """Something cannot be said; what is converted is narrower."""
+        """Report that something cannot be said; what is converted is narrower."""
         loss = Diagnostic(code, message, span, help)
         if loss not in self.losses:
             self.losses.append(loss)
@@ -110,7 +110,7 @@ class Job:
             self.kept.append(document)
 
     def write(self, document: Document, manifest: Manifest) -> None:
-        """One manifest is done."""
+        """Add a finished manifest."""
         self.written.append(Written(manifest, document))
 
     def reserve(self, kind: str, namespace: str, name: str) -> None:
@@ -118,7 +118,7 @@ class Job:
         self._names.add((kind, namespace, name))
 
     def name(self, kind: str, namespace: str, wanted: str) -> str:
-        """A name that nothing else has, as near to the wanted one as can be."""
+        """Return a name that nothing else has, as near to the wanted one as can be."""
         if len(wanted) > _LONGEST_NAME:
             wanted = f"{wanted[:240].rstrip('.-')}-{hashlib.sha256(wanted.encode()).hexdigest()[:10]}"
         name, number = wanted, 1
@@ -130,21 +130,21 @@ class Job:
 
 
 def origin_of(document: Document) -> str:
-    """What a manifest was converted from, for its annotation."""
+    """Return what a manifest was converted from, for its annotation."""
     return f"{document.api_version} {document.kind} {document.namespace or 'default'}/{document.name}"
 
 
 def metadata_of(
     document: Document, name: str, namespace: str | None = None, annotations: dict[str, str] | None = None
 ) -> Manifest:
-    """Name, namespace, labels and annotations; what an API server adds is left to it."""
+    """Return name, namespace, labels and annotations; what an API server adds is left to it."""
     metadata: Manifest = {"name": name}
     chosen = namespace if namespace is not None else document.namespace
     if chosen is not None:
         metadata["namespace"] = chosen
-    written = _written_metadata(document)
+    original = _original_metadata(document)
     for key in _KEPT_METADATA:
-        entries = written.get(key)
+        entries = original.get(key)
         if isinstance(entries, dict) and entries:
             metadata[key] = {name: value for name, value in entries.items() if name != _LAST_APPLIED}
     noted = metadata.get("annotations")
@@ -156,14 +156,14 @@ def metadata_of(
     return metadata
 
 
-def _written_metadata(document: Document) -> Manifest:
+def _original_metadata(document: Document) -> Manifest:
     node = document.node.get("metadata") if document.node is not None else None
     plain = node.plain() if node is not None else {}
     return plain if isinstance(plain, dict) else {}
 
 
 def without_status(document: Document) -> Manifest:
-    """A document that has the form asked for already."""
+    """Return a document that has the form asked for already."""
     plain = document.node.plain() if document.node is not None else dict(document.data or {})
     assert isinstance(plain, dict)  # noqa: S101 - an object is a mapping
     return {key: value for key, value in plain.items() if key != "status"}

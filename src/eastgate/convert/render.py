@@ -1,4 +1,4 @@
-"""Manifests as text: readable, and the same each time."""
+"""Renders manifests as text: readable, and the same each time."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class _Dumper(PrintableDumper):
 
 
 def as_yaml(manifests: Sequence[Manifest]) -> str:
-    """YAML documents, with keys in the order in which they were put."""
+    """Return YAML documents, with keys in the order in which they were put."""
     return "---\n".join(
         yaml.dump(manifest, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120) for manifest in manifests
     )
 
 
 def as_json(manifests: Sequence[Manifest]) -> str:
-    """A List, which kubectl takes."""
+    """Return a List, which kubectl takes."""
     return json_text({"apiVersion": "v1", "kind": "List", "items": list(manifests)}, indent=2) + "\n"

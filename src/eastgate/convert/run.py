@@ -1,4 +1,4 @@
-"""A conversion from documents to manifests."""
+"""Converts documents to manifests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Conversion", "convert"]
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What came out: manifests in the order of what they came from, what was lost, and what was not converted."""
+    """The manifests in the order of what they came from, what was lost, and what was not converted."""
 
     written: tuple[Written, ...]
     losses: tuple[Diagnostic, ...]
@@ -28,8 +28,8 @@ class Conversion:
 
     @property
     def manifests(self) -> list[Manifest]:
-        """The manifests alone."""
-        return [one.manifest for one in self.written]
+        """Return the manifests alone."""
+        return [converted.manifest for converted in self.written]
 
 
 def convert(
@@ -42,11 +42,11 @@ def convert(
     items = _items(manifests.policies, reading.documents, settings.namespace)
     job = Job(settings, World.of(manifests.objects), options or Options(), items)
     _run(items, to, job)
-    place = {id(document): number for number, document in enumerate(reading.documents)}
+    order = {id(document): number for number, document in enumerate(reading.documents)}
     return manifests, Conversion(
-        tuple(sorted(job.written, key=lambda one: place[id(one.document)])),
-        tuple(sorted(job.losses, key=_place)),
-        tuple(sorted(job.kept, key=lambda document: place[id(document)])),
+        tuple(sorted(job.written, key=lambda converted: order[id(converted.document)])),
+        tuple(sorted(job.losses, key=_position)),
+        tuple(sorted(job.kept, key=lambda document: order[id(document)])),
     )
 
 
@@ -68,7 +68,7 @@ def _run(items: Sequence[Item], to: str, job: Job) -> None:
 
 
 def _items(policies: Sequence[Policy], documents: Sequence[Document], namespace: str) -> list[Item]:
-    by_name = {(one.group, one.kind, one.home, one.name): one for one in documents}
+    by_name = {(document.group, document.kind, document.home, document.name): document for document in documents}
     items = []
     for policy in policies:
         ref = policy.ref
@@ -76,5 +76,5 @@ def _items(policies: Sequence[Policy], documents: Sequence[Document], namespace:
     return items
 
 
-def _place(loss: Diagnostic) -> tuple[str, int, int]:
+def _position(loss: Diagnostic) -> tuple[str, int, int]:
     return (loss.span.file, loss.span.line, loss.span.column) if loss.span is not None else ("", 0, 0)

@@ -13,15 +13,15 @@ _MOST = 64  # combinations of values, each of which becomes a policy of its own
 
 
 def written(selector: Selector) -> dict[str, Plain]:
-    """A selector as Kubernetes writes it, in a stable order."""
+    """Return a selector as Kubernetes writes it, in a stable order."""
     plain: dict[str, Plain] = {}
     if selector.match_labels:
         plain["matchLabels"] = dict(sorted(selector.match_labels))
     expressions: list[Plain] = []
-    for one in sorted(selector.expressions, key=lambda r: (r.key, r.operator, sorted(r.values))):
-        entry: dict[str, Plain] = {"key": one.key, "operator": str(one.operator)}
-        if one.values:
-            entry["values"] = list[Plain](sorted(one.values))
+    for expression in sorted(selector.expressions, key=lambda r: (r.key, r.operator, sorted(r.values))):
+        entry: dict[str, Plain] = {"key": expression.key, "operator": str(expression.operator)}
+        if expression.values:
+            entry["values"] = list[Plain](sorted(expression.values))
         expressions.append(entry)
     if expressions:
         plain["matchExpressions"] = expressions
@@ -29,8 +29,8 @@ def written(selector: Selector) -> dict[str, Plain]:
 
 
 def label_sets(selector: Selector) -> list[dict[str, str]] | None:
-    """Sets of labels such that a pod is selected if it has ALL of ANY of them; None where there are no such sets."""
-    if any(one.operator is not Operator.IN for one in selector.expressions):
+    """Return sets of labels such that a pod is selected if it has ALL of ANY of them; None where there are none."""
+    if any(expression.operator is not Operator.IN for expression in selector.expressions):
         return None
     values = _values(selector)
     count = 1
@@ -43,17 +43,17 @@ def label_sets(selector: Selector) -> list[dict[str, str]] | None:
 
 
 def _values(selector: Selector) -> dict[str, frozenset[str]]:
-    """The values that a key may have, of those keys of which this is said."""
+    """Return the values that a key may have, of those keys of which this is said."""
     values = {key: frozenset({value}) for key, value in sorted(selector.match_labels)}
-    for one in selector.expressions:
-        if one.operator is Operator.IN:
-            values[one.key] = values.get(one.key, one.values) & one.values
+    for expression in selector.expressions:
+        if expression.operator is Operator.IN:
+            values[expression.key] = values.get(expression.key, expression.values) & expression.values
     return values
 
 
-def may_meet(one: Selector, other: Selector) -> bool:
-    """Whether some pod may be selected by both: unless they demand different values of one label."""
-    ours, theirs = _values(one), _values(other)
+def may_meet(selector: Selector, other: Selector) -> bool:
+    """Return whether some pod may be selected by both: unless they demand different values of one label."""
+    ours, theirs = _values(selector), _values(other)
     if not all(ours.values()) or not all(theirs.values()):
         return False  # it selects nothing
     return all(not values.isdisjoint(theirs[key]) for key, values in ours.items() if key in theirs)

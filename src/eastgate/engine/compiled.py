@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from eastgate.engine.clauses import Filed
-from eastgate.engine.completions import complete
 from eastgate.engine.conditions import compile_condition
 from eastgate.engine.search import build_search
 from eastgate.engine.table import Table, build_table
@@ -31,6 +30,7 @@ from eastgate.policy import (
     consents,
 )
 from eastgate.policy.attributes import IDENTITY, PORT
+from eastgate.symbolic.completions import complete
 
 __all__ = ["Finder", "Program", "Verdict", "compile_layers"]
 

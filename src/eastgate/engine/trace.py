@@ -8,15 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eastgate.engine.completions import complete
-from eastgate.engine.partial import judge_stage, pick_chain, truth
 from eastgate.policy import (
     UNOPPOSED,
     AllowAny,
     And,
     Answer,
     AskAll,
-    FirstMatch,
     Known,
     Layer,
     Observe,
@@ -31,6 +28,10 @@ from eastgate.policy import (
     rules_of,
 )
 from eastgate.policy.attributes import Attribute, Unknown
+from eastgate.symbolic.completions import complete
+from eastgate.symbolic.judging import StageOutcome, judge_stage, pick_chain
+from eastgate.symbolic.stages import Move
+from eastgate.symbolic.truth import truth
 
 __all__ = ["LayerTrace", "Missed", "NearMiss", "StageTrace", "Trace", "trace"]
 
@@ -137,11 +138,11 @@ def _trace_layer(layer: Layer, request: Request, nearest: int) -> LayerTrace:
     stages: list[StageTrace] = []
     misses: tuple[NearMiss, ...] = ()
     for stage in chain.stages:
-        outcome, ends = judge_stage(layer.name, stage, request)
-        stages.append(_trace_stage(stage, outcome, request))
-        if isinstance(stage, AllowAny) and not outcome.allowed:
+        said = judge_stage(layer.name, stage, request)
+        stages.append(_trace_stage(stage, said, request))
+        if isinstance(stage, AllowAny) and said.move is Move.DENY:
             misses = _nearest(stage.rules, asked, nearest)
-        if ends:
+        if said.move in (Move.ACCEPT, Move.DENY):
             break
     return LayerTrace(
         layer.name,
@@ -154,8 +155,9 @@ def _trace_layer(layer: Layer, request: Request, nearest: int) -> LayerTrace:
     )
 
 
-def _trace_stage(stage: Stage, outcome: Outcome, request: Request) -> StageTrace:
-    said = "denied" if not outcome.allowed else "accepted" if outcome.rule else "passed"
+def _trace_stage(stage: Stage, outcome: StageOutcome, request: Request) -> StageTrace:
+    accepted = outcome.outcome.rule is not None
+    said = "denied" if outcome.move is Move.DENY else "accepted" if accepted else "passed"
     rules = tuple(rules_of(stage))
     match stage:
         case Observe(would=would):
@@ -174,9 +176,6 @@ def _trace_stage(stage: Stage, outcome: Outcome, request: Request) -> StageTrace
                 for ask in asks
             ]
             return StageTrace(stage.name, said, outcome.rule, len(rules), asked=tuple(asked))
-        case FirstMatch(steps=steps) if said == "passed":
-            rule = next((step.rule for step in steps if truth(step.rule.when, request)), None)
-            return StageTrace(stage.name, said, rule, len(rules))
         case _:
             return StageTrace(stage.name, said, outcome.rule, len(rules))
 

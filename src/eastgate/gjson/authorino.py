@@ -13,16 +13,16 @@ from typing import Final
 
 from eastgate.gjson.bounds import MAX_TEXT, Budget, TooMuch
 from eastgate.gjson.jsontext import well_formed
-from eastgate.gjson.textvalue import parsed
+from eastgate.gjson.textvalue import parse_value
 from eastgate.gjson.values import Value, whole_number
 
 _BASE64_ALPHABET: Final = frozenset(string.ascii_letters + string.digits + "+/")
 
 
 def _extract(value: Value, argument: str, budget: Budget) -> Value | str:
-    """One of the parts that a separator makes of a string."""
+    """Return one of the parts that a separator makes of a string."""
     separator, position = " ", 0
-    for key, item in parsed(argument, budget).members():
+    for key, item in parse_value(argument, budget).members():
         match key.string:
             case "sep":
                 separator = item.string
@@ -36,11 +36,11 @@ def _extract(value: Value, argument: str, budget: Budget) -> Value | str:
 
 
 def _replace(value: Value, argument: str, budget: Budget) -> Value | str:
-    """All occurrences of one text replaced by another."""
+    """Replace all occurrences of a text."""
     if not argument:
         return value
     old, new = "", ""
-    for key, item in parsed(argument, budget).members():
+    for key, item in parse_value(argument, budget).members():
         match key.string:
             case "old":
                 old = item.string
@@ -66,7 +66,7 @@ def _mapped(text: str, fast: Callable[[str], str], exact: Callable[[str], str]) 
 
 
 def _upper(character: str) -> str:
-    """One character for one, as Go does it: `ß` stays."""
+    """Convert to upper case, one character for one, as Go does it: `ß` stays."""
     for mapped in (character.upper(), character.title()):
         if len(mapped) == 1:
             return mapped
@@ -84,7 +84,7 @@ def _base64(value: Value, argument: str, _budget: Budget) -> Value | str:
 
 
 def _decoded(text: str) -> bytes:
-    """With or without padding. What cannot be decoded is left out, along with all that follows it."""
+    """Decode with or without padding. What cannot be decoded is left out, along with all that follows it."""
     letters = text.replace("\r", "").replace("\n", "")
     if len(text.encode("utf-8", "replace")) % 4 == 0 and len(letters) % 4 == 0:
         bare = letters[:-2] + letters[-2:].rstrip("=")
@@ -97,7 +97,7 @@ def _decoded(text: str) -> bytes:
 
 
 def _strip(value: Value, _argument: str, _budget: Budget) -> Value | str:
-    """Only what can be printed."""
+    """Keep only what can be printed."""
     return "".join(filter(str.isprintable, value.source))
 
 

@@ -1,7 +1,7 @@
-"""How much one selection may cost.
+"""Bounds the work of one selection.
 
-Selectors come from policy authors and documents from callers; together they could make small texts grow without
-end (`[@this,@this]|[@this,@this]|...`). Every selection therefore draws on one budget and ends when it is used up.
+Selectors come from policy authors and documents from callers; together they could make small texts grow without end
+(`[@this,@this]|[@this,@this]|...`). Every selection therefore draws on one budget and ends when it is used up.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class TooMuch(ValueError):  # noqa: N818 - says what happened to the caller that
 
 
 class Budget:
-    """What is left of one selection's work, and how deep it is nested right now."""
+    """The work that is left to one selection, and how deep it is nested right now."""
 
     __slots__ = ("_depth", "_left")
 
@@ -48,7 +48,7 @@ class Budget:
         self._depth -= 1
 
     def afford(self, text: str) -> str:
-        """The text, paid for. Refused when it is too long."""
+        """Return the text, paid for. Raises TooMuch when it is too long."""
         if len(text) > MAX_TEXT:
             raise TooMuch(f"the selection produces more than {MAX_TEXT} characters")
         self.spend(len(text))
@@ -75,9 +75,9 @@ class Pieces:
         self._pieces += pieces
 
     def joined(self) -> str:
-        """All pieces as they are."""
+        """Return all pieces as they are."""
         return "".join(self._pieces)
 
     def enclosed(self, brackets: str) -> str:
-        """All pieces, separated by commas, between an opening and a closing bracket."""
+        """Return all pieces, separated by commas, between an opening and a closing bracket."""
         return brackets[0] + ",".join(self._pieces) + brackets[1]

@@ -25,17 +25,16 @@ class DataValue:
 
     @property
     def raw(self) -> str:
-        """The data as Go's encoding/json would write it."""
-        return jsontext.written(self._data, self._budget)
+        """Return the data as Go's encoding/json would write it."""
+        return jsontext.write_json(self._data, self._budget)
 
     @property
     def source(self) -> str:
-        """The same as `raw`: nothing is left around data."""
+        """Return `raw`: nothing is left around data."""
         return self.raw
 
     @property
     def string(self) -> str:
-        """See Value."""
         match self._data:
             case None:
                 return ""
@@ -52,7 +51,6 @@ class DataValue:
 
     @property
     def number(self) -> float:
-        """See Value."""
         match self._data:
             case bool():
                 return 0.0
@@ -63,23 +61,21 @@ class DataValue:
         return 0.0
 
     def get(self, key: str) -> DataValue | None:
-        """The member of an object with exactly this key, found without a search."""
+        """Return the member of an object with exactly this key, found without a search."""
         if isinstance(self._data, dict) and key in self._data:
             return DataValue(self._data[key], self._budget)
         return None
 
     def container(self) -> Value | None:
-        """See Value."""
         if self.kind in CONTAINERS:
             return self
         return first_container(self.raw, self._budget) if self.kind is Kind.STRING else None
 
     def lines(self) -> Iterator[Value]:
-        """One line, the data itself."""
+        """Return one line, the data itself."""
         yield self
 
     def elements(self) -> Iterator[Value]:
-        """See Value."""
         if isinstance(self._data, list | tuple):
             for item in self._data:
                 self._budget.spend(1)
@@ -89,14 +85,13 @@ class DataValue:
     items = elements
 
     def members(self) -> Iterator[tuple[Value, Value]]:
-        """See Value."""
         if isinstance(self._data, dict):
             for key, item in self._data.items():
                 self._budget.spend(1)
                 yield DataValue(str(key), self._budget), DataValue(item, self._budget)
 
     def plain(self) -> object:
-        """The very data that was given."""
+        """Return the very data that was given."""
         return self._data
 
 

@@ -14,10 +14,10 @@ _ANY_RUN: Final = "**"
 
 
 def glob_matches(text: str, pattern: str, budget: Budget) -> bool:
-    """Whether the pattern covers the whole text.
+    """Return whether the pattern covers the whole text.
 
-    Only the last `*` is ever reconsidered, which suffices: an earlier one that matched as little as possible
-    leaves the most to the rest. So the time is at most length times length, and each retry is paid for.
+    Only the last `*` is ever reconsidered, which suffices: an earlier one that matched as little as possible leaves the
+    most to the rest. So the time is at most length times length, and each retry is paid for.
     """
     tokens = _tokens(pattern)
     if tokens is None:
@@ -41,7 +41,7 @@ def glob_matches(text: str, pattern: str, budget: Budget) -> bool:
 
 @lru_cache(maxsize=256)
 def _tokens(pattern: str) -> tuple[str, ...] | None:
-    """The pattern's parts; a backslash at the end stands for itself after a `*`, else it matches nothing: None."""
+    """Return the pattern's parts; None where it matches nothing: it ends with a backslash that follows no `*`."""
     tokens: list[str] = []
     characters = iter(pattern)
     for character in characters:

@@ -1,7 +1,7 @@
-"""JSON as text: where a value ends, what a string means, how data is printed.
+"""JSON as text: finds the end of values, reads strings, prints data.
 
-Reading is as forgiving as the real gjson: some modifiers hand on text that is not quite JSON, and what Authorino
-makes of it decides who gets in. All patterns here are fixed and match in linear time.
+Reading is as forgiving as the real gjson: some modifiers hand on text that is not quite JSON, and what Authorino makes
+of it decides who gets in. All patterns here are fixed and match in linear time.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ _python_quote = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def end_of_string(text: str, start: int) -> int | None:
-    """Where the string that opens at `start` ends; None if it never does."""
+    """Return where the string that opens at `start` ends; None if it never does."""
     match = _REST_OF_STRING.match(text, start + 1)
     return match.end() if match else None
 
 
 def end_of_number(text: str, start: int) -> int:
-    """Where the number at `start` ends: at a space, a comma or a closing bracket."""
+    """Return where the number at `start` ends: at a space, a comma or a closing bracket."""
     match = _NUMBER_END.search(text, start + 1)
     return match.start() if match else len(text)
 
 
 def end_of_word(text: str, start: int) -> int:
-    """Where `true`, `false` or `null` ends."""
+    """Return where `true`, `false` or `null` ends."""
     match = _WORD.match(text, start + 1)
     return match.end() if match else len(text)
 
 
 def end_of_block(text: str, start: int) -> int:
-    """Where the bracket that opens at `start` closes; the end of the text if it never does.
+    """Return where the bracket that opens at `start` closes; the end of the text if it never does.
 
     What opens is taken for a bracket, whatever it is, and any bracket closes any other: so does the real gjson.
     """
@@ -60,19 +60,19 @@ def end_of_block(text: str, start: int) -> int:
 
 
 def end_of_argument(text: str, start: int) -> int:
-    """Where a string or a bracketed value ends; the end of the text if it never does."""
+    """Return where a string or a bracketed value ends; the end of the text if it never does."""
     if text[start] == '"':
         return end_of_string(text, start) or len(text)
     return end_of_block(text, start)
 
 
 def without_spaces(text: str) -> str:
-    """The text without the spaces between its tokens."""
+    """Return the text without the spaces between its tokens."""
     return _STRING_OR_SPACE.sub(lambda token: token[1] or "", text)
 
 
 def unescaped(text: str) -> str:
-    """What the inside of a string means. A broken escape or a control character ends it, as in the real gjson."""
+    """Return what the inside of a string means. A broken escape or a control character ends it, as in gjson."""
     if "\\" not in text:
         return text
     out: list[str] = []
@@ -115,7 +115,7 @@ def _joined_surrogates(high: str, low: str) -> str:
 
 
 def well_formed(text: str) -> str:
-    """The text with a replacement character for each half of a surrogate pair, so that it can be encoded."""
+    """Return the text with a replacement character for each half of a surrogate pair, so that it can be encoded."""
     if text.isascii():
         return text
     try:
@@ -126,20 +126,20 @@ def well_formed(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """The text as a JSON string, written like Go does: `<`, `>` and `&` are escaped too."""
-    written = _python_quote(well_formed(text))
-    return written.translate(_GO_ESCAPES)
+    """Return the text as a JSON string, written like Go does: `<`, `>` and `&` are escaped too."""
+    encoded = _python_quote(well_formed(text))
+    return encoded.translate(_GO_ESCAPES)
 
 
-def written(data: object, budget: Budget) -> str:
-    """The data as compact JSON, written like Go's encoding/json, which is what Authorino's selectors read."""
+def write_json(data: object, budget: Budget) -> str:
+    """Return the data as compact JSON, as Go's encoding/json writes it, which is what Authorino's selectors read."""
     out = Pieces(budget)
     _write(data, out, MAX_DEPTH)
     return out.joined()
 
 
 def _write(data: object, out: Pieces, depth: int) -> None:
-    """Pay for each piece before going on: shared parts can make small data print without end."""
+    """Write data, and pay for each piece before going on: shared parts can make small data print without end."""
     if depth == 0:
         raise TooMuch(f"the data is nested deeper than {MAX_DEPTH} levels")
     if isinstance(data, dict):
@@ -186,7 +186,7 @@ _checker = json.JSONDecoder(parse_constant=_no_constant, parse_int=len, parse_fl
 
 
 def read_json(text: str) -> object:
-    """The data that strictly valid JSON means; a ValueError for anything else."""
+    """Return the data that strictly valid JSON means; a ValueError for anything else."""
     try:
         return _reader.decode(text)
     except RecursionError:
@@ -194,7 +194,7 @@ def read_json(text: str) -> object:
 
 
 def is_json(text: str) -> bool:
-    """Whether the text is strictly valid JSON."""
+    """Return whether the text is strictly valid JSON."""
     try:
         _checker.decode(text)
     except RecursionError:

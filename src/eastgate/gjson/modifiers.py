@@ -13,7 +13,7 @@ from eastgate.gjson.bounds import Budget, Pieces
 from eastgate.gjson.jsontext import is_json, quoted, without_spaces
 from eastgate.gjson.pretty import pretty
 from eastgate.gjson.queries import is_true
-from eastgate.gjson.textvalue import TextValue, missing, parsed
+from eastgate.gjson.textvalue import TextValue, missing_value, parse_value
 from eastgate.gjson.values import Kind, Value
 
 Modifier: TypeAlias = Callable[[Value, str, Budget], Value | str]
@@ -24,7 +24,7 @@ def _this(value: Value, _argument: str, _budget: Budget) -> Value | str:
 
 
 def _valid(value: Value, _argument: str, budget: Budget) -> Value | str:
-    return value if not isinstance(value, TextValue) or is_json(value.source) else missing(budget)
+    return value if not isinstance(value, TextValue) or is_json(value.source) else missing_value(budget)
 
 
 def _ugly(value: Value, _argument: str, _budget: Budget) -> Value | str:
@@ -41,7 +41,7 @@ def _reverse(value: Value, _argument: str, budget: Budget) -> Value | str:
 
 
 def _flatten(value: Value, argument: str, budget: Budget) -> Value | str:
-    """Arrays in the array dissolve into it: one level of them, or with {"deep":true} all."""
+    """Dissolve arrays in the array: one level of them, or with {"deep":true} all."""
     if value.kind is not Kind.ARRAY:
         return value
     pieces = Pieces(budget)
@@ -80,7 +80,7 @@ def _values(value: Value, _argument: str, budget: Budget) -> Value | str:
 
 
 def _join(value: Value, argument: str, budget: Budget) -> Value | str:
-    """The objects of an array as one. Of equal keys the last value counts, or with {"preserve":true} all are kept."""
+    """Merge the objects of an array. Of equal keys the last value counts, or with {"preserve":true} all are kept."""
     if value.kind is not Kind.ARRAY:
         return value
     objects = (item for item in value.elements() if item.kind is Kind.OBJECT)
@@ -103,13 +103,13 @@ def _tostr(value: Value, _argument: str, _budget: Budget) -> Value | str:
 
 def _fromstr(value: Value, _argument: str, budget: Budget) -> Value | str:
     valid = not isinstance(value, TextValue) or is_json(value.source)
-    return value.string if valid else missing(budget)
+    return value.string if valid else missing_value(budget)
 
 
 def _group(value: Value, _argument: str, budget: Budget) -> Value | str:
-    """{"a":[1,2],"b":[3,4]} becomes [{"a":1,"b":3},{"a":2,"b":4}]."""
+    """Convert {"a":[1,2],"b":[3,4]} to [{"a":1,"b":3},{"a":2,"b":4}]."""
     if value.kind is not Kind.OBJECT:
-        return missing(budget)
+        return missing_value(budget)
     groups: list[Pieces] = []
     for key, item in value.members():
         for at, element in enumerate(item.elements()):
@@ -134,8 +134,8 @@ def _object(members: Iterable[tuple[str, str]], budget: Budget) -> str:
 
 
 def _option(argument: str, name: str, budget: Budget) -> bool:
-    """A yes or no from a modifier's argument; the last one of that name counts."""
-    given = [is_true(item) for key, item in parsed(argument, budget).members() if key.string == name]
+    """Return a yes or no from a modifier's argument; the last one of that name counts."""
+    given = [is_true(item) for key, item in parse_value(argument, budget).members() if key.string == name]
     return bool(given) and given[-1]
 
 

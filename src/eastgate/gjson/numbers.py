@@ -13,7 +13,7 @@ _INT64_MAX, _INT64_MIN = (1 << 63) - 1, -(1 << 63)
 
 
 def to_float(text: str) -> float:
-    """Go's strconv.ParseFloat: 0 for what is not a number, an infinity for what is too large."""
+    """Convert as Go's strconv.ParseFloat: 0 for what is not a number, an infinity for what is too large."""
     if not text.isascii() or text != text.strip() or "\0" in text:
         return 0.0
     try:
@@ -27,7 +27,7 @@ def to_float(text: str) -> float:
 
 
 def plain_decimal(number: float) -> str:
-    """The shortest digits that mean this number, without an exponent: Go's FormatFloat(number, 'f', -1, 64)."""
+    """Return the shortest digits that mean this number, without an exponent: Go's FormatFloat(number, 'f', -1, 64)."""
     if math.isnan(number):
         return "NaN"
     if math.isinf(number):
@@ -37,14 +37,14 @@ def plain_decimal(number: float) -> str:
 
 
 def json_number(number: float) -> str:
-    """The number as Go's encoding/json prints it: an exponent only for the very small and the very large."""
+    """Return the number as Go's encoding/json prints it: an exponent only for the very small and the very large."""
     if number != 0 and not 1e-6 <= abs(number) < 1e21:
         return repr(number).replace("e-0", "e-").replace("inf", "Inf").replace("nan", "NaN")
     return plain_decimal(number)
 
 
 def integer_text(number: int) -> str:
-    """Decimal digits. Python refuses to print thousands of them, and so do we."""
+    """Return decimal digits. Python refuses to print thousands of them, and so do we."""
     try:
         return str(number)
     except ValueError:
@@ -52,7 +52,7 @@ def integer_text(number: int) -> str:
 
 
 def integer_float(number: int) -> float:
-    """The nearest float."""
+    """Return the nearest float."""
     try:
         return float(number)
     except OverflowError:
@@ -60,20 +60,20 @@ def integer_float(number: int) -> float:
 
 
 def plain_number(raw: str) -> int | float:
-    """The number that its text means: whole if written so and not beyond all measure."""
+    """Return the number that its text means: whole if written so and not beyond all measure."""
     if raw not in ("", "-") and text_is_digits(raw) and len(raw) <= _MOST_DIGITS:
         return int(raw)
     return to_float(raw)
 
 
 def text_is_digits(raw: str) -> bool:
-    """Whether a JSON number is printed as it was written: an optional minus, then nothing but digits."""
+    """Return whether a JSON number is printed as it was written: an optional minus, then nothing but digits."""
     digits = raw[1:] if raw.startswith("-") else raw
     return digits == "" or (digits.isascii() and digits.isdigit())
 
 
 def number_to_int(number: float, raw: str) -> int:
-    """Go's Result.Int() of a number: cut towards zero, kept within 64 bits, and 0 for what is no number."""
+    """Convert as Go's Result.Int(): cut towards zero, kept within 64 bits, and 0 for what is no number."""
     if -_SAFE <= number <= _SAFE:
         return int(number)
     if raw not in ("", "-") and text_is_digits(raw) and len(raw) <= _MOST_DIGITS:

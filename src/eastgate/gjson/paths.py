@@ -18,7 +18,7 @@ _OPERATORS = ("!=", "!%", "<=", ">=", "==", "<", ">", "=", "%")
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What stands in `#(...)`: the path into an element, the comparison, and what to compare with."""
+    """The content of `#(...)`: the path into an element, the comparison, and what to compare with."""
 
     path: str = ""
     operator: str = ""
@@ -48,7 +48,7 @@ class SubPath:
 
 @lru_cache(maxsize=_CACHED)
 def object_step(path: str) -> Step:
-    """The first component, where it meets an object."""
+    """Return the first component, where it meets an object."""
     part: list[str] = []
     wild = escaped = False
     at = 0
@@ -71,7 +71,7 @@ def object_step(path: str) -> Step:
 
 @lru_cache(maxsize=_CACHED)
 def array_step(path: str) -> Step:
-    """The first component, where it meets an array."""
+    """Return the first component, where it meets an array."""
     hashed = False
     query: Query | None = None
     at = 0
@@ -82,10 +82,10 @@ def array_step(path: str) -> Step:
         if character == "#":
             hashed = True
             if at == 0 and path[1:2] in ("(", "["):
-                found = query_at(path)
-                if found is None:
+                query_and_end = query_at(path)
+                if query_and_end is None:
                     return Step(path, hashed=True, query=Query())
-                query, at = found
+                query, at = query_and_end
                 continue
         at += 1
     return Step(path, hashed=hashed, query=query)
@@ -101,7 +101,7 @@ def _followed(
     hashed: bool = False,
     query: Query | None = None,
 ) -> Step:
-    """A step that ends at a dot or pipe. A dot before a modifier or multipath is a pipe, except after `#`."""
+    """Return a step that ends at a dot or pipe. A dot before a modifier or multipath is a pipe, except after `#`."""
     rest = path[at + 1 :]
     if path[at] == "|" or (pipes and rest and _starts_anew(rest)):
         return Step(part, pipe=rest, wild=wild, hashed=hashed, query=query)
@@ -113,12 +113,12 @@ def _starts_anew(path: str) -> bool:
 
 
 def end_of_name(path: str) -> int:
-    """Where the name of the modifier that a path starts with ends."""
+    """Return where the name of the modifier that a path starts with ends."""
     return next((at for at in range(1, len(path)) if path[at] in ".|:"), len(path))
 
 
 def query_at(path: str) -> tuple[Query, int] | None:
-    """The query that a path starts with, and the place after its closing bracket; None if it never closes."""
+    """Return the query that a path starts with, and the offset after its closing bracket; None if it never closes."""
     operator_at, depth, escapes = 0, 1, False
     at = 2
     while at < len(path):
@@ -150,7 +150,7 @@ def query_at(path: str) -> tuple[Query, int] | None:
 
 
 def _end_of_quotes(path: str, at: int) -> int:
-    """The place of the quote that closes the one at `at`, or the end."""
+    """Return the offset of the quote that closes the one at `at`, or the end."""
     at += 1
     while at < len(path) and path[at] != '"':
         at += 2 if path[at] == "\\" else 1
@@ -177,7 +177,7 @@ def _trimmed(text: str) -> str:
 
 @lru_cache(maxsize=_CACHED)
 def split_at_pipe(path: str) -> tuple[str, str | None]:
-    """What is done to each element of an array, and what is done after that to all of them."""
+    """Split a path into what is done to each element of an array, and what is done after that to all of them."""
     if "|" not in path:
         return path, None
     if path[0] == "{":
@@ -218,7 +218,7 @@ def _end_of_query(path: str, at: int) -> int:
 
 @lru_cache(maxsize=_CACHED)
 def sub_paths(path: str) -> tuple[tuple[SubPath, ...], str] | None:
-    """The parts of the multipath that a path starts with, and what follows it; None if it never closes."""
+    """Return the parts of the multipath that a path starts with, and what follows it; None if it never closes."""
     parts: list[SubPath] = []
     start, at, colon, depth, modifier = 1, 1, 0, 1, False
 
@@ -250,7 +250,7 @@ def sub_paths(path: str) -> tuple[tuple[SubPath, ...], str] | None:
 
 
 def last_name(path: str) -> str:
-    """The key that a part of a multipath gets when it is not given one."""
+    """Return the key that a part of a multipath gets when it is not given one."""
     at = len(path) - 1
     while at >= 0 and not (path[at] in "|." and (at == 0 or path[at - 1] != "\\")):
         at -= 1
@@ -260,7 +260,7 @@ def last_name(path: str) -> str:
 
 @lru_cache(maxsize=_CACHED)
 def modifier_at(path: str) -> tuple[str, str, str] | None:
-    """The name and argument of the modifier that a path starts with, and what follows; None if there is none."""
+    """Return the name and argument of the modifier that a path starts with, and what follows; None if there is none."""
     end = end_of_name(path)
     name = path[1:end]
     if name not in MODIFIER_NAMES:
@@ -277,7 +277,7 @@ def modifier_at(path: str) -> tuple[str, str, str] | None:
 
 @lru_cache(maxsize=_CACHED)
 def literal_at(path: str) -> tuple[str, str] | None:
-    """The JSON that a path starting with `!` stands for, and what follows; None if it is a key after all."""
+    """Return the JSON that a path starting with `!` stands for, and what follows; None if it is a key after all."""
     if path[1] in '{["+-0123456789':
         end = end_of_block(path, 1)
         return path[1:end], path[end:]

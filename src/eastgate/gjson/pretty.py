@@ -7,7 +7,7 @@ from typing import Final
 
 from eastgate.gjson.bounds import MAX_TEXT, Budget, TooMuch
 from eastgate.gjson.queries import is_true
-from eastgate.gjson.textvalue import parsed
+from eastgate.gjson.textvalue import parse_value
 from eastgate.gjson.values import CONTAINERS, Kind, Value, whole_number
 
 _WORDS: Final = {Kind.NULL: "null", Kind.TRUE: "true", Kind.FALSE: "false"}
@@ -22,7 +22,7 @@ class _Options:
 
 
 def pretty(value: Value, argument: str, budget: Budget) -> str:
-    """The value over several lines; an array that fits into the width stays on one."""
+    """Return the value over several lines; an array that fits into the width stays on one."""
     options = _options(argument, budget)
     printer = _Printer(options, budget)
     if value.exists:
@@ -32,7 +32,7 @@ def pretty(value: Value, argument: str, budget: Budget) -> str:
 
 def _options(argument: str, budget: Budget) -> _Options:
     options = _Options()
-    for key, item in parsed(argument, budget).members():
+    for key, item in parse_value(argument, budget).members():
         match key.string:
             case "sortKeys":
                 options.sort_keys = is_true(item)
@@ -135,7 +135,7 @@ class _Printer:
         return True
 
     def _new_line(self, level: int) -> None:
-        """A space that ends the line becomes the line break."""
+        """Turn a space that ends the line into the line break."""
         self._line = len(self._out)
         if self._out.endswith(b" "):
             self._out[-1:] = b"\n"

@@ -1,7 +1,7 @@
-"""What can be said against a path before it is used.
+"""Finds problems of a path before it is used.
 
-gjson itself never complains: it takes an unknown modifier for a key, and an unbalanced query matches nothing.
-A policy that selects nothing by mistake may let everyone in, so its author should hear of it first.
+gjson itself never complains: it takes an unknown modifier for a key, and an unbalanced query matches nothing. A policy
+that selects nothing by mistake may let everyone in, so its author should hear of it first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Problem(Exception):  # noqa: N818 - never leaves this module
 
 
 def path_problem(path: str) -> str | None:
-    """What is wrong with the path, in words for its author; None if nothing can be said before it is used."""
+    """Return what is wrong with the path, in words for its author; None if nothing is known before it is used."""
     if len(path) > MAX_PATH:
         return f"the path has {len(path)} characters, at most {MAX_PATH} are allowed"
     if not path:
@@ -56,7 +56,7 @@ def _check(path: str, depth: int) -> None:
 
 
 def _component(path: str, depth: int) -> str | None:
-    """Check the first component; what follows it, or None at the end."""
+    """Check the first component; return what follows it, or None at the end."""
     match path[:1]:
         case "@":
             return _modifier(path)
@@ -91,20 +91,20 @@ def _after(rest: str, what: str) -> str | None:
 
 
 def _literal(path: str) -> str | None:
-    found = literal_at(path)
-    if found is None:
+    parsed = literal_at(path)
+    if parsed is None:
         raise _Problem(f'"{path[:20]}" is not a literal; write "\\!" for a key that starts with "!"')
-    literal, rest = found
+    literal, rest = parsed
     if literal.lower() not in ("nan", "inf") and not is_json(literal):
         raise _Problem(f'the literal "{literal[:40]}" is not valid JSON')
     return _after(rest, "a literal")
 
 
 def _multipath(path: str, depth: int) -> str | None:
-    found = sub_paths(path)
-    if found is None:
+    parsed = sub_paths(path)
+    if parsed is None:
         raise _Problem(f'the multipath "{path[:20]}" is not closed')
-    parts, rest = found
+    parts, rest = parsed
     for part in parts:
         if not part.path:
             raise _Problem(f'the multipath "{path[:20]}" has an empty part')
@@ -113,10 +113,10 @@ def _multipath(path: str, depth: int) -> str | None:
 
 
 def _query(path: str, depth: int) -> str | None:
-    found = query_at(path)
-    if found is None:
+    parsed = query_at(path)
+    if parsed is None:
         raise _Problem(f'the query "{path[:20]}" is not closed')
-    query, end = found
+    query, end = parsed
     if query.operator == "!" or query.operand.startswith("!"):
         raise _Problem(f'"{path[:end]}" has no operator; the operators are == != < <= > >= % !%')
     if query.operand.startswith("~") and query.operand not in TILDES:
@@ -129,13 +129,13 @@ def _query(path: str, depth: int) -> str | None:
 
 
 def _modifier(path: str) -> str | None:
-    found = modifier_at(path)
-    if found is None:
+    parsed = modifier_at(path)
+    if parsed is None:
         name = path[1 : end_of_name(path)]
         near = get_close_matches(name, MODIFIER_NAMES, n=1)
         hint = f"did you mean @{near[0]}?" if near else f'write "\\@{name}" for a key of that name'
         raise _Problem(f"there is no modifier @{name}; {hint}")
-    name, argument, rest = found
+    name, argument, rest = parsed
     if name in _CHOICES:
         _choice(name, argument)
     elif name in _FIELDS and argument:

@@ -1,4 +1,4 @@
-"""Whether an element of an array is what a query asks for."""
+"""Tests whether an element of an array matches a query."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TILDES: Final = ("~true", "~false")
 
 
 def query_matches(query: Query, value: Value, budget: Budget) -> bool:
-    """Whether the value at the query's path compares as asked. Without a comparison it only has to exist."""
+    """Return whether the value at the query's path compares as asked. Without a comparison it only has to exist."""
     if query.operand.startswith("~"):
         return query.operator == "" or _boolean(is_true(value), query.operator, query.operand[1:])
     if not value.exists:
@@ -34,7 +34,7 @@ def query_matches(query: Query, value: Value, budget: Budget) -> bool:
 
 
 def is_true(value: Value) -> bool:
-    """What `~` before an operand makes of a value, and what the argument of a modifier that asks yes or no means."""
+    """Return the truth of a value: of one after `~`, and of the argument of a modifier that asks yes or no."""
     match value.kind:
         case Kind.TRUE:
             return True
@@ -72,7 +72,7 @@ def _ordered(value: _Comparable, operation: str, operand: _Comparable) -> bool:
 
 
 def _boolean(value: bool, operation: str, operand: str) -> bool:
-    """True is more than false, and nothing else is comparable with either."""
+    """Compare with a boolean: true is more than false, and nothing else is comparable with either."""
     match operation:
         case "=":
             return operand == ("true" if value else "false")

@@ -1,4 +1,4 @@
-"""Walking a path through a value: the heart of gjson."""
+"""Walks a path through a value: the heart of gjson."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ from eastgate.gjson.paths import (
     sub_paths,
 )
 from eastgate.gjson.queries import query_matches
-from eastgate.gjson.textvalue import TextValue, missing, parsed
+from eastgate.gjson.textvalue import TextValue, missing_value, parse_value
 from eastgate.gjson.values import CONTAINERS, Kind, Unterminated, Value
 
 
 def find(value: Value, path: str, budget: Budget) -> Value:
-    """What the path leads to. Each turn of the loop takes what stands before a pipe; nested paths come back here."""
+    """Return what the path leads to. Each turn of the loop takes what stands before a pipe; nested paths come back
+    here.
+    """
     budget.enter()
     rest: str | None = path
     while rest is not None:
@@ -38,7 +40,7 @@ def find(value: Value, path: str, budget: Budget) -> Value:
 
 
 def _before_pipe(value: Value, path: str, budget: Budget) -> tuple[Value, str | None]:
-    """The value that the path up to its first pipe leads to, and the path after the pipe, if any."""
+    """Return the value that the path up to its first pipe leads to, and the path after the pipe, if any."""
     if len(path) > 1 and path[0] in "@!":
         made = _modified(value, path, budget) if path[0] == "@" else _literal(path, budget)
         if made is not None:
@@ -59,17 +61,17 @@ def _before_pipe(value: Value, path: str, budget: Budget) -> tuple[Value, str | 
 
 
 def _modified(value: Value, path: str, budget: Budget) -> tuple[Value, str] | None:
-    found = modifier_at(path)
-    if found is None:
+    modifier = modifier_at(path)
+    if modifier is None:
         return None
-    name, argument, rest = found
+    name, argument, rest = modifier
     result = MODIFIERS[name](value, argument, budget)
-    return (parsed(budget.afford(result), budget) if isinstance(result, str) else result), rest
+    return (parse_value(budget.afford(result), budget) if isinstance(result, str) else result), rest
 
 
 def _literal(path: str, budget: Budget) -> tuple[Value, str] | None:
-    found = literal_at(path)
-    return None if found is None else (parsed(found[0], budget), found[1])
+    literal = literal_at(path)
+    return None if literal is None else (parse_value(literal[0], budget), literal[1])
 
 
 def _multipath(value: Value, parts: Iterable[SubPath], brackets: str, budget: Budget) -> Value:
@@ -97,16 +99,16 @@ class _Walk:
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
-        self.value: Value = missing(budget)
+        self.value: Value = missing_value(budget)
         self.pipe: str | None = None
 
     def into(self, container: Value, path: str) -> bool:
-        """Walk on in an object or array; whether it was found there."""
+        """Walk on in an object or array; return whether it was found there."""
         self._budget.enter()
         is_object = container.kind is Kind.OBJECT
-        found = self._object(container, path) if is_object else self.array(container.walked(), path)
+        is_found = self._object(container, path) if is_object else self.array(container.walked(), path)
         self._budget.leave()
-        return found
+        return is_found
 
     def _object(self, container: Value, path: str) -> bool:
         step = object_step(path)
@@ -132,7 +134,7 @@ class _Walk:
             self.pipe = step.pipe
 
     def array(self, elements: Iterable[Value], path: str) -> bool:
-        """Walk on in the elements of an array; whether it was found there."""
+        """Walk on in the elements of an array; return whether it was found there."""
         step = array_step(path)
         self._follow(step)
         try:
@@ -154,23 +156,23 @@ class _Walk:
         return False
 
     def _hash(self, elements: Iterable[Value], step: Step) -> bool:
-        """`#` counts the elements; `#.path` collects what the path leads to in each of them."""
+        """Count the elements for `#`; collect what the path leads to in each of them for `#.path`."""
         if step.rest is None:
-            self.value = parsed(str(sum(1 for _ in elements)), self._budget)
+            self.value = parse_value(str(sum(1 for _ in elements)), self._budget)
             return True
         path, pipe = split_at_pipe(step.rest)
         if pipe is not None:
             self.pipe = pipe
         pieces = Pieces(self._budget)
         for element in elements:
-            found = find(element, path, self._budget)
-            if found.exists:
-                pieces.add(found.raw)
+            result = find(element, path, self._budget)
+            if result.exists:
+                pieces.add(result.raw)
         self.value = TextValue(Kind.ARRAY, pieces.enclosed("[]"), self._budget)
         return True
 
     def _query(self, elements: Iterable[Value], step: Step, query: Query) -> bool:
-        """`#(...)` is the first element that matches, `#(...)#` all of them, each with the rest of the path.
+        """Find the first element that matches `#(...)`, or for `#(...)#` all of them, each with the rest of the path.
 
         Not finding any does not end the walk: another key may match a wildcard further up.
         """
@@ -178,12 +180,12 @@ class _Walk:
         for element in elements:
             if not self._asked_for(element, query):
                 continue
-            found = element if step.rest is None else self._rest_of(element, step.rest)
+            result = element if step.rest is None else self._rest_of(element, step.rest)
             if not query.every:
-                self.value = found
+                self.value = result
                 return True
-            if found.raw:
-                pieces.add(found.raw)
+            if result.raw:
+                pieces.add(result.raw)
         if query.every and not self.value.exists:
             self.value = TextValue(Kind.ARRAY, pieces.enclosed("[]"), self._budget)
         return False

@@ -1,4 +1,4 @@
-"""Selecting from a document, the way callers see it."""
+"""Selects from a document."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from eastgate.gjson.values import Kind, Value
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What a path leads to. Data that was given is shared, not copied: do not change it."""
+    """The result of a path. Data that was given is shared, not copied: do not change it."""
 
     exists: bool
     """Whether the path leads anywhere; a null exists."""
@@ -26,29 +26,29 @@ class Selection:
 
     @property
     def array(self) -> list[object]:
-        """The items of an array; a single value as an array of itself; nothing for null and for what is missing."""
+        """Return the items of an array; a single value as an array of itself; nothing for null and missing values."""
         if self.value is None:
             return []
         return list(self.value) if isinstance(self.value, list | tuple) else [self.value]
 
 
 def select(document: object, path: str) -> Selection:
-    """What the path leads to in a document of plain JSON data. Raises TooMuch past a bound: fail closed."""
+    """Select what the path leads to in a document of plain JSON data. Raises TooMuch past a bound: fail closed."""
     return select_within(Budget(), document, path)
 
 
 def select_within(budget: Budget, document: object, path: str) -> Selection:
-    """Like `select`, on a budget that several selections share."""
+    """Select on a budget that several selections share."""
     if len(path) > MAX_PATH:
         raise TooMuch(f"the path is longer than {MAX_PATH} characters")
-    found = find(DataValue(document, budget), path, budget)
-    return Selection(found.exists, found.plain(), found.string, _texts(found))
+    value = find(DataValue(document, budget), path, budget)
+    return Selection(value.exists, value.plain(), value.string, _texts(value))
 
 
-def _texts(found: Value) -> tuple[str, ...]:
-    match found.kind:
+def _texts(value: Value) -> tuple[str, ...]:
+    match value.kind:
         case Kind.NULL:
             return ()
         case Kind.ARRAY:
-            return tuple(item.string for item in found.items())
-    return (found.string,)
+            return tuple(item.string for item in value.items())
+    return (value.string,)

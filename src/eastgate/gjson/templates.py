@@ -7,10 +7,10 @@ from eastgate.gjson.selection import select_within
 
 
 def fill(template: str, document: object) -> str:
-    """The template with each `{selector}` replaced by what it selects.
+    """Replace each `{selector}` of a template by what it selects.
 
-    A backslash takes the next character as it is. A brace that never closes swallows the rest, as in Authorino.
-    Raises TooMuch past a bound: fail closed.
+    A backslash takes the next character as it is. A brace that never closes swallows the rest, as in Authorino. Raises
+    TooMuch past a bound: fail closed.
     """
     if len(template) > MAX_TEMPLATE:
         raise TooMuch(f"the template is longer than {MAX_TEMPLATE} characters")
@@ -36,20 +36,22 @@ def fill(template: str, document: object) -> str:
 
 
 def _end_of_placeholder(template: str, at: int) -> int | None:
-    """The place of the brace that closes the placeholder. Braces nest, and neither quotes nor backslashes hide them."""
+    """Return the index of the brace that closes the placeholder. Braces nest, and neither quotes nor backslashes hide
+    them.
+    """
     depth = 0
-    for place in range(at, len(template)):
-        if template[place] == "{":
+    for index in range(at, len(template)):
+        if template[index] == "{":
             depth += 1
-        elif template[place] == "}":
+        elif template[index] == "}":
             if depth == 0:
-                return place
+                return index
             depth -= 1
     return None
 
 
 def is_template(text: str) -> bool:
-    """Whether Authorino takes a selector for a template: it has a brace other than one that opens an argument."""
+    """Return whether Authorino takes a selector for a template: it has a brace that opens no argument."""
     arguments, end = 0, 0
     at = text.find("@")
     while at >= 0:

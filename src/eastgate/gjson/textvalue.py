@@ -35,17 +35,14 @@ class TextValue:
 
     @property
     def exists(self) -> bool:
-        """See Value."""
         return self.kind is not Kind.NULL or self.raw != ""
 
     @property
     def source(self) -> str:
-        """See Value."""
         return self.raw if self._source is None else self._source
 
     @property
     def string(self) -> str:
-        """See Value."""
         match self.kind:
             case Kind.NULL:
                 return ""
@@ -63,28 +60,23 @@ class TextValue:
 
     @property
     def number(self) -> float:
-        """See Value."""
         return to_float(self.raw) if self.kind is Kind.NUMBER else 0.0
 
     def container(self) -> Value | None:
-        """See Value."""
         return first_container(self.source, self._budget)
 
     def lines(self) -> Iterator[Value]:
-        """See Value."""
         return _elements(self.source, 0, self._budget)
 
     def walked(self) -> Iterator[Value]:
-        """See Value."""
         return _elements(self.raw, 1, self._budget) if self.kind is Kind.ARRAY else iter(())
 
     def elements(self) -> Iterator[Value]:
-        """See Value."""
         with suppress(Unterminated):
             yield from self.walked()
 
     def items(self) -> Iterator[Value]:
-        """See Value. A lone `n`, which `@extract` gives, is a null here and a number elsewhere."""
+        """Return the elements. A lone `n`, which `@extract` gives, is a null here and a number elsewhere."""
         if self.kind is not Kind.ARRAY:
             return
         with suppress(Unterminated):
@@ -93,11 +85,12 @@ class TextValue:
                 yield TextValue(Kind.NULL, item.raw, self._budget) if is_null else item
 
     def members(self) -> Iterator[tuple[Value, Value]]:
-        """See Value."""
         return _members(self.raw, self._budget) if self.kind is Kind.OBJECT else iter(())
 
     def plain(self) -> object:
-        """Plain data; what is not quite JSON is read forgivingly, and of a key that is there twice the first counts."""
+        """Return plain data; what is not quite JSON is read forgivingly, and of a key that is there twice the first
+        counts.
+        """
         match self.kind:
             case Kind.NULL:
                 return None
@@ -121,13 +114,13 @@ class TextValue:
         self._budget.leave()
 
 
-def missing(budget: Budget) -> TextValue:
-    """What a path gives that leads nowhere."""
+def missing_value(budget: Budget) -> TextValue:
+    """Return the value of a path that leads nowhere."""
     return TextValue(Kind.NULL, "", budget)
 
 
-def parsed(text: str, budget: Budget) -> TextValue:
-    """The first value in a text, which may hold more than it."""
+def parse_value(text: str, budget: Budget) -> TextValue:
+    """Return the first value in a text, which may hold more than it."""
     start = _NOT_SPACE.search(text)
     if start is None:
         return TextValue(Kind.NULL, "", budget, text)
@@ -141,7 +134,7 @@ def parsed(text: str, budget: Budget) -> TextValue:
 
 
 def first_container(text: str, budget: Budget) -> TextValue | None:
-    """The first object or array in a text, even inside a string: `"[1,2]"|0` is 1 in the real gjson too."""
+    """Return the first object or array in a text, even inside a string: `"[1,2]"|0` is 1 in the real gjson too."""
     budget.spend(len(text))
     opening = _OPENING.search(text)
     if opening is None:
@@ -150,7 +143,7 @@ def first_container(text: str, budget: Budget) -> TextValue | None:
 
 
 def _scalar_at(text: str, at: int) -> tuple[Kind, int | None]:
-    """The kind of the string, word or number at a place and its end; None for a string without one."""
+    """Return the kind of the string, word or number at a place and its end; None for a string without one."""
     match text[at]:
         case '"':
             return Kind.STRING, jsontext.end_of_string(text, at)
@@ -179,10 +172,10 @@ def _elements(
     text: str, at: int, budget: Budget, start_or_end: re.Pattern[str] = _ELEMENT_OR_END
 ) -> Iterator[TextValue]:
     while (start := start_or_end.search(text, at)) and start[0] not in "]}":
-        found = _value_at(text, start.start(), budget)
-        if found is None:
+        value_and_end = _value_at(text, start.start(), budget)
+        if value_and_end is None:
             raise Unterminated
-        value, at = found
+        value, at = value_and_end
         yield value
 
 

@@ -33,56 +33,56 @@ class Unterminated(Exception):  # noqa: N818 - a way to end a walk, which never 
 
 
 class Value(Protocol):
-    """What a path can ask of data and of text alike."""
+    """The interface of data and text for a path."""
 
     @property
     def kind(self) -> Kind:
-        """Its JSON type."""
+        pass
 
     @property
     def exists(self) -> bool:
-        """Whether there is anything."""
+        """Return whether there is anything."""
 
     @property
     def raw(self) -> str:
-        """Its JSON text."""
+        pass
 
     @property
     def source(self) -> str:
-        """The text that the rest of a path works on: `raw`, and what a modifier may have left around it."""
+        """Return the text that the rest of a path works on: `raw`, and what a modifier may have left around it."""
 
     @property
     def string(self) -> str:
-        """What it is in a comparison or a template: a string itself, a number's digits, nothing for null."""
+        """Return the value in a comparison or a template: a string itself, a number's digits, nothing for null."""
 
     @property
     def number(self) -> float:
-        """The number it is; 0 for anything else."""
+        """Return the number it is; 0 for anything else."""
 
     def container(self) -> Value | None:
-        """The object or array that the rest of a path walks: itself, or the first one in its text."""
+        """Return the object or array that the rest of a path walks: itself, or the first one in its text."""
 
     def lines(self) -> Iterator[Value]:
-        """The values that follow each other in its text; at a string that never ends, Unterminated."""
+        """Return the values that follow each other in its text; at a string that never ends, Unterminated."""
 
     def walked(self) -> Iterator[Value]:
-        """The elements of an array; at a string that never ends, Unterminated."""
+        """Return the elements of an array; at a string that never ends, Unterminated."""
 
     def elements(self) -> Iterator[Value]:
-        """The elements of an array, up to a string that never ends."""
+        """Return the elements of an array, up to a string that never ends."""
 
     def items(self) -> Iterator[Value]:
-        """The elements of an array as gjson lists them, which skips more of what is not JSON."""
+        """Return the elements of an array as gjson lists them, which skips more of what is not JSON."""
 
     def members(self) -> Iterator[tuple[Value, Value]]:
-        """The keys and values of an object."""
+        """Return the keys and values of an object."""
 
     def plain(self) -> object:
-        """Plain data."""
+        pass
 
 
 def whole_number(value: Value) -> int:
-    """Go's Result.Int(): what a modifier's argument means where a whole number is asked for."""
+    """Convert an argument of a modifier to a whole number, as Go's Result.Int() does."""
     match value.kind:
         case Kind.TRUE:
             return 1

@@ -7,30 +7,20 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from eastgate.engine.compiled import Program, compile_layers
-from eastgate.engine.completions import complete
-from eastgate.lint.solving import GaveUp, complete_with_others
-from eastgate.policy import (
-    AllowAny,
-    AskAll,
-    Chain,
-    Deny,
-    Effect,
-    FirstMatch,
-    Is,
-    Layer,
-    Observe,
-    OneOf,
-    Placement,
-    Request,
-    Rule,
-    Stage,
-    Step,
-    atoms,
-    rules_of,
-)
+from eastgate.policy import Chain, Effect, FirstMatch, Is, Layer, Placement, Request, Rule, Stage, Step, rules_of
 from eastgate.policy.attributes import PORT, Attribute
+from eastgate.symbolic.cells import ports_named
+from eastgate.symbolic.stages import Arm, Move, order_stage
+from eastgate.symbolic.witnesses import complete_with_others, find_denied
 
 __all__ = ["Analysis", "Place", "places"]
+
+_EFFECTS = {
+    Move.ACCEPT: Effect.ACCEPT,
+    Move.DENY: Effect.DENY,
+    Move.PROCEED: Effect.ACCEPT,
+    Move.PASS: Effect.PASS,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +34,18 @@ class Place:
 
 
 def places(chain: Chain) -> Iterator[Place]:
-    """Every rule that decides by itself. What an authorizer is asked about is for the authorizer to decide."""
+    """Yield every rule that decides by itself. What an authorizer is asked about is for the authorizer to decide."""
     for number, stage in enumerate(chain.stages):
-        match stage:
-            case Deny(rules=rules):
-                yield from (Place(rule, number, place, Effect.DENY) for place, rule in enumerate(rules))
-            case AllowAny(rules=rules):
-                yield from (Place(rule, number, place, Effect.ACCEPT) for place, rule in enumerate(rules))
-            case FirstMatch(steps=steps):
-                yield from (Place(step.rule, number, place, step.effect) for place, step in enumerate(steps))
-            case AskAll() | Observe():
-                pass
+        for place, arm in enumerate(_arms(stage)):
+            yield Place(arm.rule, number, place, _EFFECTS[arm.move])
+
+
+def _arms(stage: Stage) -> list[Arm]:
+    """Return the arms of a stage whose rules decide by themselves."""
+    ordered = order_stage(stage)
+    if any(arm.authorizer is not None for one in ordered for arm in one.arms):
+        return []
+    return [arm for one in ordered for arm in one.arms]
 
 
 class Analysis:
@@ -74,12 +65,8 @@ class Analysis:
     @cached_property
     def _free_port(self) -> int:
         """A port that no rule names."""
-        named: set[object] = set()
-        for stage in self.chain.stages:
-            for rule in rules_of(stage):
-                for atom in atoms(rule.when):
-                    if isinstance(atom, Is) and atom.attribute == PORT and isinstance(atom.matcher, OneOf):
-                        named |= atom.matcher.values
+        asked = (atom for atom in self.chain.atoms(observed=False) if isinstance(atom, Is))
+        named = ports_named(atom.matcher for atom in asked if atom.attribute == PORT)
         return next((port for port in range(65535, 0, -1) if port not in named), 65535)
 
     def reaches(self, place: Place, found: Request) -> bool:
@@ -135,10 +122,7 @@ class Analysis:
                 FirstMatch("last", (last,), Effect.ACCEPT),
             )
         )
-        found = complete(Layer(Placement(None, "lint"), chain), Request({}))
-        if found.exhausted:
-            raise GaveUp
-        return None if found.outcome.allowed else found.of(Request({}))
+        return find_denied(chain)
 
     def escapes_all(self, place: Place) -> Request | None:
         """A request that a rule matches and that nothing decides before. Raises GaveUp."""
@@ -165,15 +149,12 @@ class Analysis:
 
 
 def _only(stage: Stage, kept: set[int] | None) -> list[Step]:
-    """The steps of an earlier stage that decide, be it for or against; of a tier also those that pass it over."""
-    match stage:
-        case Deny(rules=rules):
-            steps = [Step(rule, Effect.ACCEPT) for rule in rules]
-        case FirstMatch(steps=written):
-            steps = [Step(s.rule, s.effect if s.effect is Effect.PASS else Effect.ACCEPT) for s in written]
-        case _:
-            steps = []
-    return [step for step in steps if kept is None or step.effect is Effect.PASS or id(step.rule) in kept]
+    """Return the steps of an earlier stage that decide, for or against; of a tier also those that pass it over."""
+    return [
+        Step(arm.rule, Effect.PASS if arm.move is Move.PASS else Effect.ACCEPT)
+        for arm in _arms(stage)
+        if arm.move is not Move.PROCEED and (kept is None or arm.move is Move.PASS or id(arm.rule) in kept)
+    ]
 
 
 def _compiled(stages: Sequence[Sequence[Step]]) -> Program:

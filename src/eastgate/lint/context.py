@@ -7,19 +7,20 @@ from collections.abc import Sequence
 from dataclasses import fields
 
 from eastgate.dialects.linting import Decider, Example, Group
-from eastgate.lint.ground import Ground
+from eastgate.lint.inventory import Inventory
 from eastgate.lint.possible import can_allow, chains_for
 from eastgate.lint.samples import sources
-from eastgate.lint.solving import GaveUp, is_possible, witness
+from eastgate.lint.solving import is_possible
 from eastgate.policy import Chain, Layer, Predicate, Request
 from eastgate.questions import Question, arrivals
 from eastgate.settings import Settings
+from eastgate.symbolic.witnesses import GaveUp, witness
 
 __all__ = ["CheckContext", "command"]
 
 
-class CheckContext(Ground):
-    """The ground of the general checks, and answers to what a `Context` can be asked."""
+class CheckContext(Inventory):
+    """The inventory of the general checks, and answers to what a `Context` can be asked."""
 
     def under(self, group: Group, settings: Settings) -> Decider:
         """Assemble a group under other settings."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from eastgate.lint.ground import Policy
 from eastgate.lint.hooks import statements_of
+from eastgate.lint.inventory import Policy
 from eastgate.places import Span
 from eastgate.policy import AccountsOf, Is, OneOf, Predicate, Suffix, atoms
 from eastgate.policy.attributes import IDENTITY, MESH_NAME
 from eastgate.policy.service_accounts import account_of
 from eastgate.policy.spiffe import trust_domain_of
 from eastgate.settings import Settings
+from eastgate.symbolic.names import parse_account_name
 
 __all__ = ["Caller", "callers", "callers_in"]
 
@@ -74,10 +75,9 @@ def _mesh(name: str, span: Span | None, settings: Settings) -> Caller:
     """A name in Linkerd's form, `account.namespace.serviceaccount.identity.<control plane>.<domain>`."""
     if name.startswith("spiffe://"):
         return _spiffe(name, span)
-    head, separator, tail = name.partition(".serviceaccount.identity.")
-    account, dot, namespace = head.partition(".")
-    if not separator or not dot or "." in namespace:
+    parts = parse_account_name(name)
+    if parts is None or "." in parts.account:
         return Caller(name, span)
-    own = settings.mesh_name(namespace, account).partition(".serviceaccount.identity.")[2]
-    domain = settings.trust_domain if tail == own else tail.partition(".")[2]
-    return Caller(name, span, namespace, account, domain)
+    own = settings.mesh_name(parts.namespace, parts.account) == name
+    domain = settings.trust_domain if own else parts.tail.partition(".")[2]
+    return Caller(name, span, parts.namespace, parts.account, domain)

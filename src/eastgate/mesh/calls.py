@@ -17,7 +17,7 @@ from eastgate.mesh.mesh import LocalMesh
 from eastgate.policy.attributes import ADDRESS, IDENTITY, MESH_NAME, PORT, SOURCE_WORKLOAD
 from eastgate.policy.fields import each_header
 from eastgate.questions import BAD_ATTRIBUTE, BAD_DESTINATION, BAD_SOURCE, Arrival, Question, QuestionError, arrivals
-from eastgate.targets.envoy.callers import Naming
+from eastgate.symbolic.names import MeshNames
 
 __all__ = ["CallResult", "Client", "client_of", "make_calls"]
 
@@ -142,7 +142,7 @@ def client_of(mesh: LocalMesh, arrival: Arrival) -> Client:
 
 def _canonical(source: str, mesh: LocalMesh) -> str:
     """Return the account of a SPIFFE ID as `--from` names it: in the mesh an account has all of its names."""
-    account = Naming(mesh.settings).account(source)
+    account = MeshNames(mesh.settings).account(source)
     return f"sa:{account[0]}/{account[1]}" if account is not None else source
 
 

@@ -12,7 +12,7 @@ from eastgate.mesh.metrics import MeshMetrics
 from eastgate.policy.spiffe import trust_domain_of
 from eastgate.printable import printable
 from eastgate.settings import Settings
-from eastgate.targets.envoy.callers import Naming
+from eastgate.symbolic.names import MeshNames
 
 __all__ = ["Certificates"]
 
@@ -32,7 +32,7 @@ class Certificates:
         on_renewed: Callable[[Svid], None],
     ) -> None:
         self.source = source
-        self._naming = Naming(settings)
+        self._naming = MeshNames(settings)
         self._metrics = metrics
         self._on_event = on_event
         self._stand_ins: dict[str, EmbeddedCa] = {}

@@ -12,7 +12,7 @@ from eastgate.engine.compiled import Program
 from eastgate.mesh.access_log import UNREACHABLE, Observation
 from eastgate.policy import REFUSED_HOST, REFUSED_SPELLING, Origin, rules_of
 from eastgate.settings import Settings
-from eastgate.targets.envoy.callers import Naming
+from eastgate.symbolic.names import MeshNames
 from eastgate.targets.envoy.decisions import name_of
 from eastgate.targets.envoy.fields import UNCLEAR
 
@@ -140,5 +140,5 @@ def caller_name(peer: str | None, settings: Settings) -> str:
     """Return a caller as `--from` names it, by the identity that a proxy logged."""
     if peer is None or peer == "none":
         return "anonymous"
-    account = Naming(settings).account(peer)
+    account = MeshNames(settings).account(peer)
     return f"sa:{account[0]}/{account[1]}" if account is not None else peer

@@ -20,7 +20,8 @@ from eastgate.mesh.closures import TRUST, Closure, Closures, closing_of
 from eastgate.mesh.sites import Site, identity_of, known_identities, upstreams
 from eastgate.policy import PolicyRef
 from eastgate.settings import OpenRequests
-from eastgate.targets.envoy import Caller, Inexpressible, PortPlan, plan_port
+from eastgate.symbolic.callers import CallerCell
+from eastgate.targets.envoy import Inexpressible, PortPlan, plan_port
 from eastgate.targets.envoy.decisions import policy_name
 from eastgate.xds.inbound_port import InboundPort
 from eastgate.xds.secrets import svid_secret, trust_secret
@@ -131,7 +132,7 @@ class Enforcement:
 
     # Open requests
 
-    def end_requests(self, node: str, port: int, caller: Caller) -> None:
+    def end_requests(self, node: str, port: int, caller: CallerCell) -> None:
         """Close the connections on which a caller makes requests at a port, and nobody else's."""
         self._ended.setdefault((node, port), Counter())[str(caller)] += 1
         self.store.put(node, self._build(node))

@@ -20,7 +20,7 @@ from eastgate.mesh.events import Enforced, MeshEvent, Noted, OnEvent, PartlyEnfo
 from eastgate.policy import Request
 from eastgate.policy.spiffe import spiffe_problem, trust_domain_of
 from eastgate.questions import Question, QuestionError, arrivals
-from eastgate.targets.envoy import Caller
+from eastgate.symbolic.callers import CallerCell
 from eastgate.xds.values import noted_values
 
 __all__ = ["OpenRequestMonitor"]
@@ -51,7 +51,7 @@ class OpenRequestMonitor:
         self._enforcement = enforcement
         self._on_event = on_event
         self._settled: dict[str, _Settled] = {}
-        self._ended: dict[tuple[str, int, Caller], float] = {}
+        self._ended: dict[tuple[str, int, CallerCell], float] = {}
         self._still_allowed: set[int] = set()
 
     def on_event(self, event: MeshEvent) -> None:

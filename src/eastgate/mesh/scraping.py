@@ -21,7 +21,7 @@ class MetricsRefused(LocalMeshError):  # noqa: N818 - says what happened
 
 @contextlib.asynccontextmanager
 async def serve_metrics(host: str, port: int, text: Callable[[], bytes]) -> AsyncIterator[int]:
-    """Answers GET /metrics for as long as the block lasts; gives the port."""
+    """Serve GET /metrics for as long as the block lasts; yield the port."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         connection = Server(Source(reader), writer, _PATIENCE)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from eastgate.authority import Authority
 from eastgate.decisions import Decision
-from eastgate.engine.trace import trace
 from eastgate.mesh.access_log import UNREACHABLE, Observation, rule_of
 from eastgate.mesh.deciders import Decider, Deciders, caller_name, describe_handshake
-from eastgate.policy import Request
+from eastgate.policy import Request, is_network
 from eastgate.policy.attributes import query
 from eastgate.printable import printable
 from eastgate.questions import NOT_DECLARED, Question, QuestionError
 from eastgate.targets.envoy.decisions import OPEN, name_of, policy_name
-from eastgate.targets.envoy.flow import is_network
 
 __all__ = ["Comparison", "Explain", "Why", "explain_observation"]
 
@@ -133,8 +131,7 @@ def _decide_today(observation: Observation, decision: Decision) -> Decision:
         request = Request(logged, request.answers)
     if layers == decision.layers and request.values == decision.arrival.request.values:
         return decision
-    arrival = replace(decision.arrival, request=request)
-    return replace(decision, arrival=arrival, layers=layers, outcome=trace(layers, request, nearest=0).outcome)
+    return decision.narrowed(layers, request)
 
 
 def _compare(observation: Observation, decider: Decider, decision: Decision, authority: Authority) -> Comparison:

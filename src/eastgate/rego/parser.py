@@ -172,7 +172,7 @@ class _Parser:
         """Learn what the module imports, wherever it does."""
         for at, token in enumerate(self._tokens):
             if token.kind == "name" and token.text == "import" and token.fresh:
-                path = "".join(token.text for token in itertools.islice(self._tokens, at + 1, at + 6))
+                path = "".join(part.text for part in itertools.islice(self._tokens, at + 1, at + 6))
                 if path.startswith("rego.v1"):
                     self._version, self._keywords = 1, _LATER
                 elif path.startswith("future.keywords"):

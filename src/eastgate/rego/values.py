@@ -133,18 +133,18 @@ def in_order(values: Iterable[Value]) -> list[Value]:
 
 
 def magnitude(value: int | Decimal) -> int | Decimal:
-    """A number without its sign."""
+    """Return a number without its sign."""
     return -value if value < 0 else value
 
 
 def number(value: int | float | Decimal) -> Value:
-    """A number, an int wherever it is one."""
+    """Return a number, an int wherever it is one."""
     exact = value if isinstance(value, int) else Decimal(repr(value)) if isinstance(value, float) else value
     return int(exact) if exact == int(exact) else exact
 
 
 def from_json(data: object) -> Value:
-    """A value made of JSON data. Raises ValueError where it is none."""
+    """Return a value made of JSON data. Raises ValueError where it is none."""
     match data:
         case None | bool() | str():
             return data
@@ -162,7 +162,7 @@ def from_json(data: object) -> Value:
 
 
 def to_json(value: Value) -> object:
-    """JSON data: sets as arrays, keys that are no texts as the JSON of them."""
+    """Convert to JSON data: sets become arrays, keys that are no texts the JSON of them."""
     match value:
         case Decimal():
             return float(value)

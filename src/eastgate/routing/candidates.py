@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from eastgate.policy import Computed, Is, OneOf, Or, Predicate, Prefix, Value, all_of
 from eastgate.policy.attributes import METHOD, PATH, Attribute, header, query
-from eastgate.routing.conditions import Condition, Equals, Matches, Under
 from eastgate.routing.hostnames import Host, specificity
 from eastgate.routing.model import BackendRef, Routed
-from eastgate.world import GATEWAY_GROUP, PathMatch, PathType, Route, RouteMatch, RouteRule, ValueMatch, World
+from eastgate.world import (
+    GATEWAY_GROUP,
+    PathMatch,
+    PathType,
+    Route,
+    RouteMatch,
+    RouteRule,
+    ValueMatch,
+    World,
+    matches_pattern,
+)
 
 __all__ = ["Candidate", "Rank", "candidates_of"]
 
@@ -29,12 +39,12 @@ _PATH_ORDER = {PathType.EXACT: 2, PathType.PREFIX: 1, PathType.REGEX: 0}
 class Candidate:
     """One match of a rule, under one hostname of its route.
 
-    It is chosen if ALL its conditions hold, and those of no candidate with a smaller rank.
+    It is chosen for requests that meet its predicate, and that of no candidate with a smaller rank.
     """
 
     rank: Rank
     hostname: Host
-    conditions: tuple[Condition, ...]
+    when: Predicate
     routed: Routed
 
 
@@ -44,7 +54,7 @@ def candidates_of(world: World, route: Route, hostname: Host) -> Iterator[Candid
         routed = Routed(route, number, _backends(world, route, rule), rule.redirects)
         for position, match in enumerate(rule.matches):
             rank = _rank(route, hostname, match, (number, position))
-            yield Candidate(rank, hostname, _conditions(match), routed)
+            yield Candidate(rank, hostname, _requests(match), routed)
 
 
 def _backends(world: World, route: Route, rule: RouteRule) -> tuple[BackendRef, ...]:
@@ -86,25 +96,40 @@ def _prefix(path: PathMatch) -> str:
     return path.comparable.rstrip("/")
 
 
-def _conditions(match: RouteMatch) -> tuple[Condition, ...]:
-    return (
-        *([Equals(METHOD, match.method)] if match.method is not None else []),
-        *_path_conditions(match.path),
-        *(_value_condition(header(one.name), one) for one in match.headers),
-        *(_value_condition(query(one.name), one) for one in match.query),
+def _requests(match: RouteMatch) -> Predicate:
+    """Return which requests a match means."""
+    return all_of(
+        (
+            *([_equal(METHOD, match.method)] if match.method is not None else []),
+            *_paths(match.path),
+            *(_value(header(one.name), one) for one in match.headers),
+            *(_value(query(one.name), one) for one in match.query),
+        )
     )
 
 
-def _path_conditions(path: PathMatch) -> Iterator[Condition]:
+def _paths(path: PathMatch) -> Iterator[Predicate]:
     match path.type:
         case PathType.EXACT:
-            yield Equals(PATH, path.comparable)
+            yield _equal(PATH, path.comparable)
         case PathType.REGEX:
-            yield Matches(PATH, path.value)
+            yield _pattern(PATH, path.value)
         case PathType.PREFIX:
-            if _prefix(path):  # the prefix / is for every request, whatever its path
-                yield Under(PATH, _prefix(path))
+            if prefix := _prefix(path):  # the prefix / is for every request, whatever its path
+                yield Or((_equal(PATH, prefix), Is(PATH, Prefix(f"{prefix}/"))))
 
 
-def _value_condition(attribute: Attribute, one: ValueMatch) -> Condition:
-    return Matches(attribute, one.value) if one.regex else Equals(attribute, one.value)
+def _value(attribute: Attribute, match: ValueMatch) -> Predicate:
+    return _pattern(attribute, match.value) if match.regex else _equal(attribute, match.value)
+
+
+def _equal(attribute: Attribute, value: str) -> Is:
+    return Is(attribute, OneOf(frozenset({value})))
+
+
+def _pattern(attribute: Attribute, pattern: str) -> Computed:
+    def test(values: Mapping[Attribute, Value | None]) -> bool:
+        value = values[attribute]
+        return isinstance(value, str) and matches_pattern(pattern, value)
+
+    return Computed(f"{attribute} matches {pattern}", frozenset({attribute}), test, pattern=(attribute, pattern))

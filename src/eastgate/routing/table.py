@@ -14,14 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from eastgate.policy import Known, Request
+from eastgate.policy import ALWAYS, Known, Request
 from eastgate.policy.attributes import HOST, PATH, PORT, SNI, UNKNOWN, Attribute, Unknown
 from eastgate.policy.paths import comparable_path
 from eastgate.routing.attachment import attached_routes, distinct_listeners, is_http, is_tls
 from eastgate.routing.candidates import Candidate, Rank, candidates_of
 from eastgate.routing.hostnames import Host, comparable, hostnames_of, sample_hosts
 from eastgate.routing.model import Routed
-from eastgate.routing.search import Effort, reachable
+from eastgate.symbolic.reaching import Effort, reachable
+from eastgate.symbolic.trees import Entry
 from eastgate.world import Gateway, Listener, World
 
 __all__ = ["RoutingTable", "possible_routes"]
@@ -42,9 +43,14 @@ class _Entrance:
     listener: Listener
     candidates: Mapping[Host, tuple[Candidate, ...]]
 
-    def for_host(self, host: Host) -> list[Candidate]:
-        """The candidates for a host, in order: hostnames come in the order of precedence."""
-        return [candidate for name in hostnames_of(host) for candidate in self.candidates.get(name, ())]
+    def for_host(self, host: Host) -> list[Entry[Candidate | None]]:
+        """Return the candidates for a host, in order, and last that it is none of them.
+
+        Hostnames come in the order of precedence.
+        """
+        candidates = (candidate for name in hostnames_of(host) for candidate in self.candidates.get(name, ()))
+        entries: list[Entry[Candidate | None]] = [Entry(candidate.when, candidate) for candidate in candidates]
+        return [*entries, Entry(ALWAYS, None)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +143,7 @@ def _host(request: Request, attribute: Attribute) -> Host | Unknown:
     return value if value is UNKNOWN else comparable(None if value is None else str(value))
 
 
-def _http(request: Request) -> dict[Attribute, Known]:
-    """What a request is known to have, its path as it is compared."""
+def _http(request: Request) -> Request:
+    """Return a request with its path as it is compared."""
     path = request.values.get(PATH)
-    return {**request.values, PATH: comparable_path(path)} if isinstance(path, str) else dict(request.values)
+    return Request({**request.values, PATH: comparable_path(path)}) if isinstance(path, str) else request

@@ -32,7 +32,7 @@ _KINDS = (
 
 
 def load(name: str, stdin: BinaryIO | None, reporter: Reporter) -> bytes | None:
-    """The bytes of a file; None, and a finding, where they cannot be had."""
+    """Return the bytes of a file; None, and a finding, where they cannot be had."""
     try:
         if name == STDIN:
             return (stdin or sys.stdin.buffer).read(_ENOUGH)
@@ -43,7 +43,7 @@ def load(name: str, stdin: BinaryIO | None, reporter: Reporter) -> bytes | None:
 
 
 def _bytes(name: str, reporter: Reporter) -> bytes | None:
-    """The bytes of a regular file. One that becomes a pipe at the last moment is not waited for either."""
+    """Return the bytes of a regular file. One that becomes a pipe at the last moment is not waited for either."""
     if not is_readable(name, os.stat(name), reporter):
         return None
     waiting = 0 if name.startswith(_DESCRIPTORS) else os.O_NONBLOCK
@@ -58,7 +58,7 @@ def _bytes(name: str, reporter: Reporter) -> bytes | None:
 
 
 def is_readable(name: str, status: os.stat_result, reporter: Reporter) -> bool:
-    """Whether it is a file, or what the shell has opened for us; a finding where it is neither, nor a folder."""
+    """Return whether it is a file, or what the shell has opened for us; a finding where it is neither, nor a folder."""
     kind = next((words for is_repeat, words in _KINDS if is_repeat(status.st_mode)), None)
     if kind is None or name.startswith(_DESCRIPTORS):
         return True

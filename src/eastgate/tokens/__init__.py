@@ -14,7 +14,7 @@ The issuer to ask comes from the policy, never from the token.
 from eastgate.tokens.discovery import DiscoveredKeys
 from eastgate.tokens.expectations import Expectations
 from eastgate.tokens.keys import Keys
-from eastgate.tokens.outcome import Reason, Rejected, Verified
+from eastgate.tokens.outcome import Reason, RejectedToken, VerifiedToken
 from eastgate.tokens.sources import KeySource, KeysUnavailable, KnownKeys, verify_from
 from eastgate.tokens.verification import verify
 
@@ -26,8 +26,8 @@ __all__ = [
     "KeysUnavailable",
     "KnownKeys",
     "Reason",
-    "Rejected",
-    "Verified",
+    "RejectedToken",
+    "VerifiedToken",
     "verify",
     "verify_from",
 ]

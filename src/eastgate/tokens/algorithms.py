@@ -1,4 +1,4 @@
-"""Which signature algorithm goes with which kind of key, so that a key is never used for what it was not made for."""
+"""The signature algorithms of each kind of key, so that a key is never used for what it was not made for."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KNOWN = frozenset((*ASYMMETRIC, "Ed25519", "Ed448", *SYMMETRIC))
 
 
 def fitting(kty: str, crv: str | None) -> frozenset[str]:
-    """The algorithms that a public key of this type and curve can verify; none for a kind that we do not use."""
+    """Return the algorithms that a public key of this type and curve can verify; none for a kind that we do not use."""
     if kty == "RSA":
         return frozenset(_RSA)
     return frozenset(_BY_CURVE.get((kty, crv or ""), ()))

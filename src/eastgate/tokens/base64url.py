@@ -1,4 +1,4 @@
-"""The one spelling of bytes in tokens and keys (RFC 7515, section 2): base64url, no padding, no spare bits set."""
+"""Decodes the one spelling of bytes in tokens and keys (RFC 7515, section 2): base64url, no padding or spare bits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["decoded"]
 
 
 def decoded(text: str) -> bytes | None:
-    """The bytes, or None where the text is not exactly how they are written."""
+    """Return the bytes, or None where the text is not exactly how they are written."""
     try:
         data = urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except ValueError:

@@ -1,18 +1,18 @@
-"""Comparing what a token claims with what is expected of it, once its signature has been found good."""
+"""Compares the claims of a token with what is expected, once its signature was verified."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from eastgate.tokens.expectations import Expectations
-from eastgate.tokens.outcome import Reason, Refusal
+from eastgate.tokens.outcome import Reason, TokenRefused
 from eastgate.tokens.strict_json import Json
 
 __all__ = ["check_claims"]
 
 
 def check_claims(claims: Mapping[str, Json], expected: Expectations, now: float) -> None:
-    """A `Refusal` for the first claim that does not hold: ALL of times, issuer and audience must."""
+    """Raise `TokenRefused` for the first claim that does not hold: ALL of times, issuer and audience must."""
     _check_times(claims, expected, now)
     if expected.issuer is not None:
         _check_issuer(claims, expected.issuer)
@@ -26,11 +26,11 @@ def _check_times(claims: Mapping[str, Json], expected: Expectations, now: float)
         raise _missing("exp")
     # RFC 7519: not "on or after" exp. The leeway moves our clock, not theirs, since adding to a large integer may fail.
     if expires is not None and now - expected.leeway >= expires:
-        raise Refusal(Reason.EXPIRED, "The token has expired.")
+        raise TokenRefused(Reason.EXPIRED, "The token has expired.")
     if begins is not None and now + expected.leeway < begins:
-        raise Refusal(Reason.NOT_YET_VALID, "The token is not valid yet.")
+        raise TokenRefused(Reason.NOT_YET_VALID, "The token is not valid yet.")
     if issued is not None and now + expected.leeway < issued:
-        raise Refusal(Reason.ISSUED_IN_THE_FUTURE, "The token says that it was issued in the future.")
+        raise TokenRefused(Reason.ISSUED_IN_THE_FUTURE, "The token says that it was issued in the future.")
 
 
 def _time(claims: Mapping[str, Json], name: str) -> int | float | None:
@@ -48,24 +48,24 @@ def _check_issuer(claims: Mapping[str, Json], issuer: str) -> None:
     if not isinstance(claims["iss"], str):
         raise _invalid("iss", "a string")
     if claims["iss"] != issuer:
-        raise Refusal(Reason.WRONG_ISSUER, f"The token is not from the issuer {issuer}.")
+        raise TokenRefused(Reason.WRONG_ISSUER, f"The token is not from the issuer {issuer}.")
 
 
 def _check_audience(claims: Mapping[str, Json], audiences: frozenset[str]) -> None:
     if "aud" not in claims:
         raise _missing("aud")
     claim = claims["aud"]
-    named = claim if isinstance(claim, list) else [claim]
-    strings = {name for name in named if isinstance(name, str)}
-    if not all(isinstance(name, str) for name in named):
+    claimed = claim if isinstance(claim, list) else [claim]
+    strings = {name for name in claimed if isinstance(name, str)}
+    if not all(isinstance(name, str) for name in claimed):
         raise _invalid("aud", "a string or a list of strings")
     if audiences.isdisjoint(strings):
-        raise Refusal(Reason.WRONG_AUDIENCE, f"The token is not for {' or '.join(sorted(audiences))}.")
+        raise TokenRefused(Reason.WRONG_AUDIENCE, f"The token is not for {' or '.join(sorted(audiences))}.")
 
 
-def _missing(name: str) -> Refusal:
-    return Refusal(Reason.MISSING_CLAIM, f"The token has no {name} claim.")
+def _missing(name: str) -> TokenRefused:
+    return TokenRefused(Reason.MISSING_CLAIM, f"The token has no {name} claim.")
 
 
-def _invalid(name: str, kind: str) -> Refusal:
-    return Refusal(Reason.INVALID_CLAIM, f"The {name} claim of the token is not {kind}.")
+def _invalid(name: str, kind: str) -> TokenRefused:
+    return TokenRefused(Reason.INVALID_CLAIM, f"The {name} claim of the token is not {kind}.")

@@ -1,7 +1,7 @@
-"""The keys that issuers publish on the web (OpenID Connect Discovery 1.0), held for a while and then asked for again.
+"""Discovers the keys that issuers publish on the web (OpenID Connect Discovery 1.0), and caches them for a while.
 
-Between two fetches an issuer may withdraw a key or add one. How old keys may get, and how often anyone may make us
-look for new ones, are the settings of `DiscoveredKeys`. Keys that are too old are no keys: it fails closed.
+Between two fetches an issuer may withdraw a key or add one. How old keys may get, and how often anyone may make us look
+for new ones, are the settings of `DiscoveredKeys`. Keys that are too old are no keys: it fails closed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["DiscoveredKeys"]
 
 @dataclass(slots=True)
 class _Held:
-    """What is known of one issuer. One thread at a time fetches; the others wait for what it brings."""
+    """The cached keys of one issuer. One thread at a time fetches; the others wait for the result."""
 
     keys: Keys | None = None
     fetched: float = 0
@@ -61,7 +61,7 @@ class DiscoveredKeys:
         self._held: dict[str, _Held] = {}
 
     def keys(self, issuer_url: str) -> Keys:
-        """The issuer's keys, fetched if they are not fresh."""
+        """Return the issuer's keys, fetched if they are not fresh."""
         held = self._of(issuer_url)
         with held.lock:
             if held.keys is None or self._clock() - held.fetched >= self._fresh_for:
@@ -69,7 +69,7 @@ class DiscoveredKeys:
             return self._usable(held)
 
     def newer_keys(self, issuer_url: str, than: Keys) -> Keys:
-        """The issuer's keys, fetched if these are still the newest and the last fetch is long enough ago."""
+        """Return the issuer's keys, fetched if these are still the newest and the last fetch is long enough ago."""
         held = self._of(issuer_url)
         with held.lock:
             if held.keys is None or held.keys is than:

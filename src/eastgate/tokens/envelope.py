@@ -1,19 +1,19 @@
-"""Taking a token apart: three parts, a header that is understood, and bytes that can be written in one way only."""
+"""Parses a token: three parts, a header that is understood, and bytes that can be written in one way only."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from eastgate.tokens.base64url import decoded
-from eastgate.tokens.outcome import Reason, Refusal
+from eastgate.tokens.outcome import Reason, TokenRefused
 from eastgate.tokens.strict_json import Json, JsonProblem, read_object
 
-__all__ = ["Envelope", "opened"]
+__all__ = ["Envelope", "open_token"]
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """What a token says about itself, and the bytes to check it by. Nothing in it is proven yet."""
+    """The unverified header of a token, and the bytes to verify it by."""
 
     header: dict[str, Json]
     algorithm: str
@@ -23,19 +23,19 @@ class Envelope:
     signature: bytes
 
 
-def opened(token: str, max_bytes: int) -> Envelope:
-    """The parts of a token in compact serialization, or a `Refusal`.
+def open_token(token: str, max_bytes: int) -> Envelope:
+    """Parse a token in compact serialization. Raises `TokenRefused`.
 
-    Headers that bring a key along or say where one is (`jwk`, `jku`, `x5c`, `x5u`) are not read by anything: a key
-    that comes with the token proves only that its author has a key.
+    Headers that bring a key along or say where one is (`jwk`, `jku`, `x5c`, `x5u`) are not read by anything: a key that
+    comes with the token proves only that its author has a key.
     """
     if len(token) > max_bytes:
-        raise Refusal(Reason.TOO_LARGE, f"The token is longer than {max_bytes} bytes.")
+        raise TokenRefused(Reason.TOO_LARGE, f"The token is longer than {max_bytes} bytes.")
     if not token.isascii():
         raise _malformed("The token has characters that are not ASCII.")
     parts = token.split(".")
     if len(parts) == 5:
-        raise Refusal(Reason.UNSUPPORTED, "The token is encrypted (JWE); only signed tokens are accepted.")
+        raise TokenRefused(Reason.UNSUPPORTED, "The token is encrypted (JWE); only signed tokens are accepted.")
     if len(parts) != 3:
         raise _malformed("The token is not three parts with dots between them.")
     header_bytes, payload, signature = (_part(name, text) for name, text in zip(_PARTS, parts, strict=True))
@@ -45,7 +45,7 @@ def opened(token: str, max_bytes: int) -> Envelope:
         raise _malformed(f"The header of the token {problem}.") from None
     _check_kind(header)
     if not parts[1]:
-        raise Refusal(Reason.UNSUPPORTED, "The token has no payload; detached payloads are not accepted.")
+        raise TokenRefused(Reason.UNSUPPORTED, "The token has no payload; detached payloads are not accepted.")
     algorithm, kid = header.get("alg"), header.get("kid")
     if not isinstance(algorithm, str):
         raise _malformed("The header of the token does not name its algorithm.")
@@ -66,17 +66,17 @@ def _part(name: str, text: str) -> bytes:
 
 
 def _check_kind(header: dict[str, Json]) -> None:
-    """Refuses what changes the meaning of the other parts. All else that is unknown is ignored, as RFC 7515 asks."""
+    """Refuse what changes the meaning of the other parts. All else that is unknown is ignored, as RFC 7515 asks."""
     content = header.get("cty")
     if "crit" in header:
-        raise Refusal(Reason.UNSUPPORTED, "The token insists on extensions (crit), of which none is supported.")
+        raise TokenRefused(Reason.UNSUPPORTED, "The token insists on extensions (crit), of which none is supported.")
     if "b64" in header:
-        raise Refusal(Reason.UNSUPPORTED, "The token has an unencoded payload (b64), which is not accepted.")
+        raise TokenRefused(Reason.UNSUPPORTED, "The token has an unencoded payload (b64), which is not accepted.")
     if "enc" in header:
-        raise Refusal(Reason.UNSUPPORTED, "The token is encrypted (enc); only signed tokens are accepted.")
+        raise TokenRefused(Reason.UNSUPPORTED, "The token is encrypted (enc); only signed tokens are accepted.")
     if isinstance(content, str) and content.lower().removeprefix("application/") == "jwt":
-        raise Refusal(Reason.UNSUPPORTED, "The token has another token inside, which is not accepted.")
+        raise TokenRefused(Reason.UNSUPPORTED, "The token has another token inside, which is not accepted.")
 
 
-def _malformed(message: str) -> Refusal:
-    return Refusal(Reason.MALFORMED, message)
+def _malformed(message: str) -> TokenRefused:
+    return TokenRefused(Reason.MALFORMED, message)

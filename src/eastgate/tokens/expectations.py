@@ -1,4 +1,4 @@
-"""What a policy asks of a token before it believes it."""
+"""The requirements of a policy on a token."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Expectations"]
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """Whom the token must be from, whom it must be for, and how its signature and times are judged.
+    """The issuer and the audience of the token, and how its signature and times are judged.
 
     `leeway` is zero unless a policy says otherwise: the issuer's clock and ours are assumed to agree, a token ends at
     the second it says, and whoever has a drifting clock decides knowingly how many extra seconds a stolen token gets.

@@ -37,7 +37,7 @@ class Key:
     material: Material = field(repr=False)
 
     def signed(self, algorithm: str, message: bytes, signature: bytes) -> bool:
-        """Whether the owner of this key signed these bytes."""
+        """Return whether the owner of this key signed these bytes."""
         implementation = _implementations()[algorithm]
         try:
             implementation.check_key(self.material)
@@ -54,7 +54,7 @@ class Keys:
 
     @classmethod
     def of(cls, jwks: Mapping[str, object] | bytes, *, symmetric: bool = False) -> Keys:
-        """The keys in a JWKS, or a ValueError that says what is wrong with it.
+        """Read the keys in a JWKS. Raises ValueError, which says what is wrong with it.
 
         Keys for encryption and of kinds that are not known here are left out, as RFC 7517 asks. So are shared secrets
         (`oct`) unless `symmetric` is set: were a published key taken for a secret, everybody would know it.
@@ -74,90 +74,90 @@ class Keys:
         return cls(keys)
 
     def candidates(self, algorithm: str, kid: str | None) -> tuple[Key, ...]:
-        """The keys that may be tried for a token: those it names, or all where it names none; never too many."""
-        named = self.all if kid is None else self.named(kid)
-        return tuple(islice((key for key in named if algorithm in key.algorithms), MAX_TRIES))
+        """Return the keys that may be tried for a token: those it names, or all where it names none; never too many."""
+        keys = self.all if kid is None else self.with_id(kid)
+        return tuple(islice((key for key in keys if algorithm in key.algorithms), MAX_TRIES))
 
-    def named(self, kid: str) -> tuple[Key, ...]:
-        """The keys of this id; RFC 7517 lets keys of different types share one."""
+    def with_id(self, kid: str) -> tuple[Key, ...]:
+        """Return the keys of this id; RFC 7517 lets keys of different types share one."""
         return tuple(key for key in self.all if key.kid == kid)
 
 
-def _key(place: str, jwk: object, symmetric: bool) -> Key | None:
-    """The key, None where it is not one for us, or a ValueError where it is broken."""
+def _key(location: str, jwk: object, symmetric: bool) -> Key | None:
+    """Read a key; None where it is of no use here. Raises ValueError where it is broken."""
     if not isinstance(jwk, Mapping):
-        raise ValueError(f"{place} is not an object")
-    kty, kid, alg = (_text(place, jwk, name) for name in ("kty", "kid", "alg"))
+        raise ValueError(f"{location} is not an object")
+    kty, kid, alg = (_text(location, jwk, name) for name in ("kty", "kid", "alg"))
     if kty is None:
-        raise ValueError(f"{place} has no 'kty'")
-    if not _for_signatures(place, jwk) or kty not in _PUBLIC or (kty == "oct" and not symmetric):
+        raise ValueError(f"{location} has no 'kty'")
+    if not _for_signatures(location, jwk) or kty not in _PUBLIC or (kty == "oct" and not symmetric):
         return None
-    members = {name: _member(place, jwk, name) for name in _PUBLIC[kty]}
+    members = {name: _member(location, jwk, name) for name in _PUBLIC[kty]}
     if kty == "oct":
-        algorithms = _fitting_secret(place, members["k"])
+        algorithms = _fitting_secret(location, members["k"])
     else:
         algorithms = fitting(kty, members.get("crv"))
-        _check_public(place, jwk)
+        _check_public(location, jwk)
     if alg is not None:
         algorithms &= {alg}
     if not algorithms:
         return None
     if kty == "RSA":
-        _check_size(place, members["n"])
-    return Key(kid, algorithms, _imported(place, kty, members))
+        _check_size(location, members["n"])
+    return Key(kid, algorithms, _imported(location, kty, members))
 
 
-def _for_signatures(place: str, jwk: Mapping[str, object]) -> bool:
+def _for_signatures(location: str, jwk: Mapping[str, object]) -> bool:
     operations = jwk.get("key_ops", ["verify"])
     if not isinstance(operations, Sequence) or isinstance(operations, str | bytes):
-        raise ValueError(f"{place}.key_ops is not a list")
-    return _text(place, jwk, "use") in (None, "sig") and "verify" in operations
+        raise ValueError(f"{location}.key_ops is not a list")
+    return _text(location, jwk, "use") in (None, "sig") and "verify" in operations
 
 
-def _check_public(place: str, jwk: Mapping[str, object]) -> None:
-    """Whoever can read the private part can sign as the issuer, so such a key proves nothing any more."""
+def _check_public(location: str, jwk: Mapping[str, object]) -> None:
+    """Refuse a key with its private part: anybody who can read that can sign as the issuer."""
     if any(name in jwk for name in _PRIVATE):
-        raise ValueError(f"{place} contains its private part; publish the public part of a new key instead")
+        raise ValueError(f"{location} contains its private part; publish the public part of a new key instead")
 
 
-def _check_size(place: str, modulus: str) -> None:
+def _check_size(location: str, modulus: str) -> None:
     bits = int.from_bytes(decoded(modulus) or b"", "big").bit_length()
     if bits not in RSA_BITS:
-        raise ValueError(f"{place} has {bits} bits; RSA keys must have {RSA_BITS[0]} to {RSA_BITS[-1]}")
+        raise ValueError(f"{location} has {bits} bits; RSA keys must have {RSA_BITS[0]} to {RSA_BITS[-1]}")
 
 
-def _fitting_secret(place: str, secret: str) -> frozenset[str]:
+def _fitting_secret(location: str, secret: str) -> frozenset[str]:
     length = len(decoded(secret) or b"")
     fits = frozenset(name for name, least in SYMMETRIC.items() if length >= least)
     if not fits:
-        raise ValueError(f"{place} has a secret of {length} bytes; {min(SYMMETRIC.values())} is the least")
+        raise ValueError(f"{location} has a secret of {length} bytes; {min(SYMMETRIC.values())} is the least")
     return fits
 
 
-def _text(place: str, jwk: Mapping[str, object], name: str) -> str | None:
+def _text(location: str, jwk: Mapping[str, object], name: str) -> str | None:
     value = jwk.get(name)
     if name in jwk and not isinstance(value, str):
-        raise ValueError(f"{place}.{name} is not a string")
+        raise ValueError(f"{location}.{name} is not a string")
     return value if isinstance(value, str) else None
 
 
-def _member(place: str, jwk: Mapping[str, object], name: str) -> str:
-    value = _text(place, jwk, name)
+def _member(location: str, jwk: Mapping[str, object], name: str) -> str:
+    value = _text(location, jwk, name)
     if value is None:
-        raise ValueError(f"{place} has no {name!r}")
+        raise ValueError(f"{location} has no {name!r}")
     if name != "crv" and (not value.isascii() or not decoded(value)):
-        raise ValueError(f"{place}.{name} is not base64url")
+        raise ValueError(f"{location}.{name} is not base64url")
     return value
 
 
-def _imported(place: str, kty: str, members: Mapping[str, str]) -> Material:
+def _imported(location: str, kty: str, members: Mapping[str, str]) -> Material:
     from joserfc.jwk import JWKRegistry
 
     try:
         # Only what makes up the key: of the rest joserfc would read urls and certificates.
         return JWKRegistry.import_key({"kty": kty, **members})
     except Exception as error:  # the libraries raise errors of many kinds for numbers that are no key
-        raise ValueError(f"{place} is not a valid {kty} key") from error
+        raise ValueError(f"{location} is not a valid {kty} key") from error
 
 
 def _secrets_only(listed: Iterable[object]) -> str:
@@ -167,7 +167,7 @@ def _secrets_only(listed: Iterable[object]) -> str:
 
 @cache
 def _implementations() -> Mapping[str, JWSAlgModel]:
-    """The algorithms themselves, past joserfc's registry: that one warns of EdDSA by name and allows by default."""
+    """Return the algorithms, past joserfc's registry: that one warns of EdDSA by name and allows by default."""
     from joserfc.jwa import JWS_ALGORITHMS
 
     return {algorithm.name: algorithm for algorithm in JWS_ALGORITHMS}

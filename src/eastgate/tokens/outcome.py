@@ -1,4 +1,4 @@
-"""What comes of looking at a token: the claims it proves, or the one reason why it proves nothing."""
+"""The result of verifying a token: the claims it proves, or the one reason why it proves nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from eastgate.tokens.strict_json import Json
 
-__all__ = ["Reason", "Refusal", "Rejected", "Verified"]
+__all__ = ["Reason", "RejectedToken", "TokenRefused", "VerifiedToken"]
 
 
 class Reason(StrEnum):
@@ -38,7 +38,7 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class VerifiedToken:
     """A token that was signed by one of the keys and is what was expected.
 
     The claims identify the caller; the text of the token does not. An ECDSA signature has a twin that is as good, so
@@ -52,16 +52,16 @@ class Verified:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class RejectedToken:
     """A token that proves nothing. The message may be logged and shown: it repeats nothing from the token."""
 
     reason: Reason
     message: str
 
 
-class Refusal(Exception):  # noqa: N818 - not an error of ours: it carries the answer out of the steps of `verify`
-    """Ends the look at a token, within this package only."""
+class TokenRefused(Exception):  # noqa: N818 - not an error of ours: it carries the answer out of the steps of `verify`
+    """Ends the verification of a token, within this package only."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
-        self.rejected = Rejected(reason, message)
+        self.rejected = RejectedToken(reason, message)

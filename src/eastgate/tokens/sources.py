@@ -1,4 +1,4 @@
-"""Where the keys of an issuer come from, and verifying a token with whatever keys its issuer has now."""
+"""Sources of the keys of issuers, and verification with whatever keys an issuer has now."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Protocol
 
 from eastgate.tokens.expectations import Expectations
 from eastgate.tokens.keys import Keys
-from eastgate.tokens.outcome import Reason, Rejected, Verified
+from eastgate.tokens.outcome import Reason, RejectedToken, VerifiedToken
 from eastgate.tokens.verification import verify
 
 __all__ = ["KeySource", "KeysUnavailable", "KnownKeys", "verify_from"]
 
 
 class KeysUnavailable(Exception):  # noqa: N818 - a state of the world, which callers answer with a denial
-    """The keys of an issuer cannot be had. Nothing of it can be believed until they can."""
+    """The keys of an issuer cannot be had. Nothing that it signed can be verified until they can."""
 
 
 class KeySource(Protocol):
-    """Knows the keys of issuers. The issuer's URL comes from a policy, never from a token."""
+    """A source of the keys of issuers. The issuer's URL comes from a policy, never from a token."""
 
     def keys(self, issuer_url: str) -> Keys:
-        """The keys to use now; raises `KeysUnavailable`."""
+        """Return the keys to use now. Raises `KeysUnavailable`."""
         ...
 
     def newer_keys(self, issuer_url: str, than: Keys) -> Keys:
-        """Asked for when `than` lacks a key that a token names: newer keys, or the same where there are none.
+        """Return newer keys than those that lack the key which a token names, or the same where there are none.
 
         Anyone can name keys that do not exist, so a source bounds how often it looks. Raises `KeysUnavailable`.
         """
@@ -41,34 +41,34 @@ class KnownKeys:
 
     @classmethod
     def from_files(cls, by_issuer: Mapping[str, Path]) -> KnownKeys:
-        """Reads a JWKS file for each issuer URL; a ValueError names the file that is not one."""
+        """Read a JWKS file for each issuer URL. Raises ValueError, which names the file that is not one."""
         return cls({issuer: _read(path) for issuer, path in by_issuer.items()})
 
     def keys(self, issuer_url: str) -> Keys:
-        """The keys given for exactly this URL."""
+        """Return the keys given for exactly this URL."""
         try:
             return self._by_issuer[issuer_url]
         except KeyError:
             raise KeysUnavailable(f"no keys are known for the issuer {issuer_url}") from None
 
     def newer_keys(self, issuer_url: str, than: Keys) -> Keys:  # noqa: ARG002 - nothing is ever newer here
-        """The same keys again."""
+        """Return the same keys again."""
         return self.keys(issuer_url)
 
 
 def verify_from(
     source: KeySource, issuer_url: str, token: str, expected: Expectations, now: float
-) -> Verified | Rejected:
-    """`verify` with the issuer's keys, and once more with newer ones where the token names a key not among them."""
+) -> VerifiedToken | RejectedToken:
+    """Verify with the issuer's keys, and once more with newer ones where the token names a key not among them."""
     try:
         keys = source.keys(issuer_url)
         outcome = verify(token, keys, expected, now)
-        if isinstance(outcome, Rejected) and outcome.reason is Reason.UNKNOWN_KEY:
+        if isinstance(outcome, RejectedToken) and outcome.reason is Reason.UNKNOWN_KEY:
             newer = source.newer_keys(issuer_url, keys)
             if newer is not keys:
                 return verify(token, newer, expected, now)
     except KeysUnavailable as problem:
-        return Rejected(Reason.KEYS_UNAVAILABLE, f"The keys of the issuer are not available: {problem}.")
+        return RejectedToken(Reason.KEYS_UNAVAILABLE, f"The keys of the issuer are not available: {problem}.")
     return outcome
 
 

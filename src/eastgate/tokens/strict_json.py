@@ -1,7 +1,7 @@
-"""Reading JSON that strangers wrote, so that no other reader of the same bytes could see something else in it.
+"""Reads JSON that strangers wrote, so that no other reader of the same bytes could see something else in it.
 
-Python's own reader takes the last of two equal keys, UTF-16, NaN, and numbers that others round. Where two parties
-read one token differently, one of them can be deceived, so all of that is a problem here.
+Python's own reader takes the last of two equal keys, UTF-16, NaN, and numbers that others round. Where two parties read
+one token differently, one of them can be deceived, so all of that is a problem here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class JsonProblem(ValueError):  # noqa: N818 - what is wrong with their text, no
 
 
 def read_object(data: bytes) -> dict[str, Json]:
-    """The JSON object that these bytes are, or a `JsonProblem`."""
+    """Read the JSON object that these bytes are. Raises JsonProblem."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -58,7 +58,7 @@ def _check_depth(text: str) -> None:
 
 
 def _check_characters(value: dict[str, Json]) -> None:
-    """An escape can spell half of a surrogate pair, which is no character and cannot be written out again."""
+    """Refuse an escape that spells half of a surrogate pair, which is no character and cannot be written out again."""
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Whether a token proves who its bearer is: the one function that the rest of the package serves."""
+"""Verifies a token: the one function that the rest of the package serves."""
 
 from __future__ import annotations
 
@@ -6,53 +6,55 @@ import math
 
 from eastgate.tokens.algorithms import KNOWN
 from eastgate.tokens.claims import check_claims
-from eastgate.tokens.envelope import Envelope, opened
+from eastgate.tokens.envelope import Envelope, open_token
 from eastgate.tokens.expectations import Expectations
 from eastgate.tokens.keys import Key, Keys
-from eastgate.tokens.outcome import Reason, Refusal, Rejected, Verified
+from eastgate.tokens.outcome import Reason, RejectedToken, TokenRefused, VerifiedToken
 from eastgate.tokens.strict_json import Json, JsonProblem, read_object
 
 __all__ = ["verify"]
 
 
-def verify(token: str, keys: Keys, expected: Expectations, now: float) -> Verified | Rejected:
-    """Look at a token at the time `now` (seconds since 1970). There is an answer for every text; none raises.
+def verify(token: str, keys: Keys, expected: Expectations, now: float) -> VerifiedToken | RejectedToken:
+    """Verify a token at the time `now` (seconds since 1970). There is an answer for every text; none raises.
 
-    The order is part of the safety: nothing of the payload is read before the signature over it is found good.
+    The order is part of the safety: nothing of the payload is read before the signature over it is verified.
     """
     if not math.isfinite(now):  # every comparison with NaN is false, so nothing would be expired
         raise ValueError("now must be a time in seconds")
     try:
-        envelope = opened(token, expected.max_bytes)
+        envelope = open_token(token, expected.max_bytes)
         key = _signer(envelope, keys, expected.algorithms)
         claims = _claims(envelope.payload)
         check_claims(claims, expected, now)
-    except Refusal as refusal:
+    except TokenRefused as refusal:
         return refusal.rejected
-    return Verified(claims, envelope.header, key.kid)
+    return VerifiedToken(claims, envelope.header, key.kid)
 
 
 def _signer(envelope: Envelope, keys: Keys, allowed: tuple[str, ...]) -> Key:
     algorithm = envelope.algorithm
     if algorithm not in allowed:
         # Repeated only where it is one of a few known words, so that nobody writes into our logs.
-        named = f" {algorithm}" if algorithm in KNOWN else ""
-        raise Refusal(Reason.ALGORITHM_NOT_ALLOWED, f"The token's algorithm{named} is not one of {', '.join(allowed)}.")
-    if envelope.kid is not None and not keys.named(envelope.kid):
-        raise Refusal(Reason.UNKNOWN_KEY, "The token names a key that the issuer does not have.")
+        name = f" {algorithm}" if algorithm in KNOWN else ""
+        raise TokenRefused(
+            Reason.ALGORITHM_NOT_ALLOWED, f"The token's algorithm{name} is not one of {', '.join(allowed)}."
+        )
+    if envelope.kid is not None and not keys.with_id(envelope.kid):
+        raise TokenRefused(Reason.UNKNOWN_KEY, "The token names a key that the issuer does not have.")
     candidates = keys.candidates(algorithm, envelope.kid)
     if not candidates and envelope.kid is not None:
-        raise Refusal(Reason.KEY_MISMATCH, f"The key that the token names is not one for {algorithm}.")
+        raise TokenRefused(Reason.KEY_MISMATCH, f"The key that the token names is not one for {algorithm}.")
     if not candidates:
-        raise Refusal(Reason.UNKNOWN_KEY, f"The issuer has no key for {algorithm}.")
+        raise TokenRefused(Reason.UNKNOWN_KEY, f"The issuer has no key for {algorithm}.")
     for key in candidates:  # ANY of them
         if key.signed(algorithm, envelope.signed, envelope.signature):
             return key
-    raise Refusal(Reason.BAD_SIGNATURE, "The token was not signed by a key of the issuer, or was changed since.")
+    raise TokenRefused(Reason.BAD_SIGNATURE, "The token was not signed by a key of the issuer, or was changed since.")
 
 
 def _claims(payload: bytes) -> dict[str, Json]:
     try:
         return read_object(payload)
     except JsonProblem as problem:
-        raise Refusal(Reason.MALFORMED, f"The payload of the token {problem}.") from None
+        raise TokenRefused(Reason.MALFORMED, f"The payload of the token {problem}.") from None

@@ -17,9 +17,11 @@ from envoy.config.listener.v3 import listener_components_pb2, listener_pb2
 from google.protobuf.wrappers_pb2 import StringValue
 
 from eastgate.policy import ALWAYS, Predicate
-from eastgate.targets.envoy import ByCaller, Caller, Node, PortPlan, Verdict
-from eastgate.targets.envoy.combining import Entry, either, flatten
-from eastgate.targets.envoy.decisions import NOT_ENFORCED, choice
+from eastgate.symbolic.callers import CallerCell
+from eastgate.symbolic.trees import Entry, choice, flatten
+from eastgate.targets.envoy import ByCaller, Node, PortPlan, Verdict
+from eastgate.targets.envoy.combining import either
+from eastgate.targets.envoy.decisions import NOT_ENFORCED
 from eastgate.xds.inbound_port import NETWORK, InboundPort
 from eastgate.xds.logs import denial_log, unreachable_log
 from eastgate.xds.matching import NO_CALLER, UNFIT, by_protocol, caller_matcher, with_fit_certificate
@@ -68,12 +70,12 @@ def _chain(to: Any, verdict: Verdict) -> None:
     to.action.typed_config.CopyFrom(pack(StringValue(value=name)))
 
 
-def _join_allowed(entries: Iterable[Entry]) -> Iterator[Entry]:
+def _join_allowed(entries: Iterable[Entry[Verdict]]) -> Iterator[Entry[Verdict]]:
     """Join consecutive entries that allow into one."""
-    for allowed, run in groupby(entries, key=lambda entry: entry[1].allowed):
+    for allowed, run in groupby(entries, key=lambda entry: entry.end.allowed):
         if allowed:
             lines = list(run)
-            yield either(when for when, _ in lines), lines[-1][1]
+            yield Entry(either(when for when, _ in lines), lines[-1].end)
         else:
             yield from run
 
@@ -94,7 +96,7 @@ class _Chains:
         """Return the same decisions, with the names of filter chains as verdicts."""
         return decided.map(lambda caller, node: self._node(node, caller, leads_to))
 
-    def _node(self, node: Node, caller: Caller, leads_to: str) -> Node:
+    def _node(self, node: Node, caller: CallerCell, leads_to: str) -> Node:
         """Name the chain of each entry. Consecutive entries that allow are one: they lead to the same cluster.
 
         A chain is the caller's own. Where the address decides, its name also depends on all that was asked about it so
@@ -111,7 +113,7 @@ class _Chains:
             tests.append((when, Verdict(end.allowed, end.status, name)))
         return choice(tests[:-1], tests[-1][1])
 
-    def _name_of(self, caller: Caller, leads_to: str) -> str:
+    def _name_of(self, caller: CallerCell, leads_to: str) -> str:
         """Name a caller's chain. Under another name it is another chain: connections on the old one are closed."""
         ended = self._inbound.ended.get(str(caller)) if leads_to == "requests" else None
         return f"{leads_to}:{caller}" + (f"~{ended}" if ended else "")

@@ -26,7 +26,8 @@ from eastgate.policy import And, Computed, InNetwork, Is, Matcher, Not, OneOf, O
 from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, Attribute
 from eastgate.policy.service_accounts import AccountsOf, service_account_id
 from eastgate.policy.spiffe import LONGEST, SEGMENT, SPIFFE_ID
-from eastgate.targets.envoy import ENCODED_SLASH, AccountOf, ByCaller, Field, Node, OtherAccount, Verdict
+from eastgate.symbolic.callers import AccountsIn, OtherAccounts
+from eastgate.targets.envoy import ENCODED_SLASH, ByCaller, Field, Node, Verdict
 from eastgate.world import account_of
 from eastgate.xds.client_certificates import FOR_CLIENTS, NAMED_TWICE, WEAK, WITH_PURPOSES
 from eastgate.xds.packing import pack
@@ -111,7 +112,7 @@ def _fallback(decided: ByCaller[Node], identity: str) -> Node:
         return decided.stranger
     domain, namespace, _ = account
     other, node = decided.other_account
-    return decided.accounts.get(AccountOf(domain, namespace), node if domain == other.domain else decided.stranger)
+    return decided.accounts.get(AccountsIn(domain, namespace), node if domain == other.domain else decided.stranger)
 
 
 def _enter_unknown(to: Any, decided: ByCaller[Node], leaf: Leaf, key: str) -> None:
@@ -126,7 +127,7 @@ def _enter_unknown(to: Any, decided: ByCaller[Node], leaf: Leaf, key: str) -> No
 
 
 def _enter_account_or_stranger(
-    to: Any, accounts: tuple[AccountOf | OtherAccount, Node], stranger: Node, leaf: Leaf, key: str
+    to: Any, accounts: tuple[AccountsIn | OtherAccounts, Node], stranger: Node, leaf: Leaf, key: str
 ) -> None:
     cell, node = accounts
     cells = [(_account_pattern(cell), node)] if node != stranger else []
@@ -138,8 +139,8 @@ def _enter_account_or_stranger(
     leaf(otherwise, NO_CALLER)
 
 
-def _account_pattern(cell: AccountOf | OtherAccount) -> str:
-    namespace = re.escape(cell.namespace) if isinstance(cell, AccountOf) else SEGMENT
+def _account_pattern(cell: AccountsIn | OtherAccounts) -> str:
+    namespace = re.escape(cell.namespace) if isinstance(cell, AccountsIn) else SEGMENT
     return service_account_id(re.escape(cell.domain), namespace, SEGMENT)
 
 

@@ -12,7 +12,6 @@ from eastgate.analysis.cluster import Cluster
 from eastgate.analysis.describing.model import Field, some
 from eastgate.analysis.describing.tables import effective_field
 from eastgate.analysis.effective import Destination, Facts, Place, effective
-from eastgate.analysis.effective.callers import atoms_of
 from eastgate.journey import Way
 from eastgate.policy import Is, Matcher, OneOf, Request, Suffix
 from eastgate.policy.attributes import BACKEND, HOST, SNI
@@ -28,7 +27,8 @@ _HOSTS = frozenset({HOST, SNI})
 def ways_field(cluster: Cluster, ways: list[Way], ways_of: Callable[[Request], list[Way]]) -> Field:
     """The effective table of some ways; `ways_of` are those that a request may take."""
     layers = [layer for way in ways for point in way.points for layer in cluster.layers(point)]
-    matchers = [one.matcher for one in atoms_of(layers) if isinstance(one, Is) and one.attribute in _HOSTS]
+    asked = (atom for layer in layers for atom in layer.atoms(observed=False))
+    matchers = [atom.matcher for atom in asked if isinstance(atom, Is) and atom.attribute in _HOSTS]
     destinations: list[Destination] = []
     for name, facts in _hosts(matchers):
         led = _leading(ways_of(Request(facts.values)) if facts.values else ways)

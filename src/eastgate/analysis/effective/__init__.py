@@ -1,21 +1,21 @@
 """Who may reach what, by which rule: computed from the layers, exactly."""
 
-from eastgate.analysis.effective.branches import Branch, branches
-from eastgate.analysis.effective.callers import Caller
+from eastgate.analysis.effective.callers import CallerEntry
+from eastgate.analysis.effective.folding import Branch, Ending
 from eastgate.analysis.effective.render import place_text, table_text, table_to_json
-from eastgate.analysis.effective.residual import Facts
 from eastgate.analysis.effective.table import Cell, Destination, Place, Row, Table, effective, to_ports
+from eastgate.symbolic.partial import Facts
 
 __all__ = [
     "Branch",
-    "Caller",
+    "CallerEntry",
     "Cell",
     "Destination",
+    "Ending",
     "Facts",
     "Place",
     "Row",
     "Table",
-    "branches",
     "effective",
     "place_text",
     "table_text",

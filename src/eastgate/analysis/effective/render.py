@@ -7,8 +7,8 @@ from itertools import groupby
 from textwrap import wrap
 
 from eastgate.analysis.columns import Line, Lines, columns
-from eastgate.analysis.effective.branches import Branch
-from eastgate.analysis.effective.callers import Caller
+from eastgate.analysis.effective.callers import CallerEntry
+from eastgate.analysis.effective.folding import Branch
 from eastgate.analysis.effective.table import Cell, Destination, Row, Table
 from eastgate.analysis.effective.words import callers_text, condition_text, messages_text, ports_text
 from eastgate.decisions import DEAD_ENDS, origin_to_json
@@ -108,7 +108,7 @@ def _wrapped(text: str, width: int) -> Lines:
 
 
 def _verdict(branch: Branch, *, first: bool) -> str:
-    verdict = "allow" if branch.allowed else "deny"
+    verdict = "allow" if branch.end.allowed else "deny"
     if branch.when == ALWAYS:
         return verdict if first else f"{verdict} otherwise"
     return f"{verdict} if {condition_text(branch.when)}"
@@ -116,13 +116,13 @@ def _verdict(branch: Branch, *, first: bool) -> str:
 
 def by_text(branch: Branch, *, levels: bool = False) -> str:
     """Who decides it, and where that is written; `levels`: at which layer, where nobody's rule does."""
-    if branch.origin is not None:
-        place = place_text(branch.origin.span)
-        return f"{branch.origin}  {place}" if place else str(branch.origin)
-    if branch.allowed:
+    if branch.end.origin is not None:
+        place = place_text(branch.end.origin.span)
+        return f"{branch.end.origin}  {place}" if place else str(branch.end.origin)
+    if branch.end.allowed:
         return "nothing is in the way"
-    level = f" at {branch.layer}" if levels and branch.layer else ""
-    return DEAD_ENDS.get(branch.stage, f"no rule allows it{level}")
+    level = f" at {branch.end.layer}" if levels and branch.end.layer else ""
+    return DEAD_ENDS.get(branch.end.stage, f"no rule allows it{level}")
 
 
 def place_text(span: Span | None) -> str:
@@ -151,7 +151,7 @@ def table_to_json(table: Table) -> list[dict[str, object]]:
     ]
 
 
-def _caller(caller: Caller) -> dict[str, object]:
+def _caller(caller: CallerEntry) -> dict[str, object]:
     exact = caller.is_exact
     return {
         "kind": caller.kind,
@@ -167,10 +167,10 @@ _NOBODY = Origin(None, 0)
 def _branch(branch: Branch) -> dict[str, object]:
     return {
         "if": None if branch.when == ALWAYS else condition_text(branch.when),
-        "verdict": "allow" if branch.allowed else "deny",
-        **origin_to_json(branch.origin or _NOBODY),
-        "layer": branch.layer,
-        "stage": branch.stage,
-        "status": branch.status,
+        "verdict": "allow" if branch.end.allowed else "deny",
+        **origin_to_json(branch.end.origin or _NOBODY),
+        "layer": branch.end.layer,
+        "stage": branch.end.stage,
+        "status": branch.end.status,
         "by": by_text(branch),
     }

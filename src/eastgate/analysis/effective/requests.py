@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from eastgate.analysis.effective.residual import Facts
 from eastgate.policy import Computed, Is, Matcher, OneOf, Prefix, Suffix
 from eastgate.policy.attributes import MCP_METHOD, MCP_TOOL, PORT, Attribute
+from eastgate.symbolic.cells import OTHER, free_port
+from eastgate.symbolic.partial import Facts
 
 __all__ = ["ANY_MESSAGE", "Message", "PortClass", "messages", "port_classes"]
 
-_FRESH = "\N{MIDDLE DOT}other\N{MIDDLE DOT}"
 _CALL = "tools/call"
 _WITH_NAME = ("tools/call", "prompts/get", "resources/read", "resources/subscribe", "resources/unsubscribe")
 
@@ -37,7 +37,7 @@ def port_classes(looked_at: Iterable[Is | Computed], declared: Iterable[int]) ->
     classes: dict[tuple[int, ...], list[int]] = defaultdict(list)
     for port in sorted(exact):
         classes[tuple(exact[port])].append(port)
-    other = next((port for port in range(1, 65536) if port not in exact), None)
+    other = free_port(exact)
     found = [PortClass(tuple(ports), False, Facts({PORT: ports[0]})) for key, ports in classes.items() if key]
     if other is not None:
         unnamed = tuple(classes.get((), ()))
@@ -85,9 +85,9 @@ def messages(looked_at: Sequence[Is | Computed]) -> list[Message]:
     found = [
         _message(name, method, tool, value)
         for name, method in sorted(methods.items(), key=lambda one: (one[0] != _CALL, one[0]))
-        for tool, value in ([*sorted(tools.items()), ("*", _FRESH)] if method in _WITH_NAME else [(None, None)])
+        for tool, value in ([*sorted(tools.items()), ("*", OTHER)] if method in _WITH_NAME else [(None, None)])
     ]
-    return [*found, _message("*", _FRESH, None, None), _message(None, None, None, None)]
+    return [*found, _message("*", OTHER, None, None), _message(None, None, None, None)]
 
 
 def _message(name: str | None, method: str | None, tool: str | None, value: str | None) -> Message:
@@ -107,4 +107,4 @@ def _texts(matchers: Iterable[Matcher]) -> Iterator[tuple[str, str]]:
     for start in ["", *starts]:
         for end in ["", *ends]:
             if start or end:
-                yield f"{start}*{end}", f"{start}{_FRESH}{end}"
+                yield f"{start}*{end}", f"{start}{OTHER}{end}"

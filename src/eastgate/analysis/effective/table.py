@@ -11,12 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from eastgate.analysis.effective.branches import Branch, TooManyBranches, branches, folded, in_turn
-from eastgate.analysis.effective.callers import Caller, CallerClass, atoms_of, caller_classes
+from eastgate.analysis.effective.callers import CallerEntry, entry_of
+from eastgate.analysis.effective.folding import OPEN, Branch, fold, list_layer
 from eastgate.analysis.effective.requests import Message, messages, port_classes
-from eastgate.analysis.effective.residual import Facts, specialised
-from eastgate.policy import Layer
+from eastgate.policy import Computed, Is, Layer
 from eastgate.settings import Settings
+from eastgate.symbolic.callers import CallerCell, Callers
+from eastgate.symbolic.listing import TooManyEntries, in_sequence
+from eastgate.symbolic.partial import Facts, Selecting
 
 __all__ = ["Cell", "Destination", "Place", "Row", "Table", "effective", "to_ports"]
 
@@ -53,7 +55,7 @@ class Cell:
         """`allow` or `deny`; `if` where that depends on conditions."""
         if self.too_many:
             return "if"
-        allowed = {branch.allowed for branch in self.branches}
+        allowed = {branch.end.allowed for branch in self.branches}
         return "if" if len(allowed) > 1 else "allow" if True in allowed else "deny"
 
 
@@ -61,7 +63,7 @@ class Cell:
 class Row:
     """Callers and requests to which the same happens."""
 
-    callers: tuple[Caller, ...]
+    callers: tuple[CallerEntry, ...]
     destinations: tuple[Destination, ...]
     messages: tuple[Message, ...]
     cell: Cell
@@ -72,64 +74,74 @@ class Table:
     """All rows; every caller and every request is in exactly one."""
 
     rows: tuple[Row, ...]
-    callers: tuple[Caller, ...]
+    callers: tuple[CallerEntry, ...]
     destinations: tuple[Destination, ...]
     messages: tuple[Message, ...]
 
 
 def to_ports(place: Place, declared: Iterable[int]) -> list[Destination]:
-    """A place by its ports: those that are declared, those that some rule names, and all others."""
+    """Return a place by its ports: those that are declared, those that some rule names, and all others."""
     return [
-        Destination("", (Place(place.names, place.layers, place.facts.and_(one.facts)),), one.ports, one.others)
-        for one in port_classes(atoms_of(place.layers), declared)
+        Destination("", (Place(place.names, place.layers, place.facts.and_(ports.facts)),), ports.ports, ports.others)
+        for ports in port_classes(_atoms(place.layers), declared)
     ]
+
+
+def _atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
+    """Return every atom that can change an outcome, once."""
+    return list(dict.fromkeys(chain.from_iterable(layer.atoms(observed=False) for layer in layers)))
 
 
 def effective(destinations: Sequence[Destination], settings: Settings) -> Table:
-    """The table of some destinations."""
+    """Return the table of some destinations."""
     layers = {id(layer): layer for one in destinations for place in one.places for layer in place.layers}
-    looked_at = atoms_of(layers.values())
-    said = messages(looked_at)
-    classes = caller_classes(looked_at, settings)
-    by_outcome: dict[tuple[tuple[Cell, ...], ...], list[CallerClass]] = {}
-    for one in classes:
-        by_outcome.setdefault(_cells(one, destinations, said, layers.values()), []).append(one)
+    asked = _atoms(layers.values())
+    kinds = messages(asked)
+    callers = Callers(settings)
+    selecting = Selecting(callers)
+    cells = callers.cells((atom for atom in asked if isinstance(atom, Is)), named=True)
+    entries = {cell: entry_of(cell, callers) for cell in cells}
+    classes = callers.classes(sorted(cells, key=lambda cell: entries[cell].order), asked)
+    by_outcome: dict[tuple[tuple[Cell, ...], ...], list[CallerCell]] = {}
+    for alike in classes:
+        facts = Facts.of_caller(alike[0], callers)
+        by_outcome.setdefault(_cells(facts, destinations, kinds, selecting), []).extend(alike)
+
+    def shown(group: Iterable[CallerCell]) -> tuple[CallerEntry, ...]:
+        return tuple(sorted((entries[cell] for cell in group), key=lambda entry: entry.order))
+
     rows = [
-        Row(_callers(alike), *row)
-        for cells, alike in sorted(by_outcome.items(), key=lambda item: _callers(item[1])[0].order)
-        for row in _merged(cells, destinations, said)
+        Row(alike_callers, *row)
+        for alike_callers, outcome in sorted(
+            ((shown(group), outcome) for outcome, group in by_outcome.items()), key=lambda item: item[0][0].order
+        )
+        for row in _merged(outcome, destinations, kinds)
     ]
-    return Table(tuple(rows), _callers(classes), tuple(destinations), tuple(said))
-
-
-def _callers(classes: Iterable[CallerClass]) -> tuple[Caller, ...]:
-    found = chain.from_iterable(one.callers for one in classes)
-    return tuple(sorted(found, key=lambda caller: caller.order))
+    return Table(tuple(rows), shown(cells), tuple(destinations), tuple(kinds))
 
 
 def _cells(
-    caller: CallerClass, destinations: Sequence[Destination], said: Sequence[Message], layers: Iterable[Layer]
+    caller: Facts, destinations: Sequence[Destination], kinds: Sequence[Message], selecting: Selecting
 ) -> tuple[tuple[Cell, ...], ...]:
-    """What becomes of a caller's requests: for each destination, of each message."""
-    mine = {id(layer): specialised(layer, caller.facts) for layer in layers}
+    """Return what becomes of a caller's requests: for each destination, of each message."""
     return tuple(
-        tuple(_cell(destination, mine, caller.facts.and_(message.facts)) for message in said)
+        tuple(_cell(destination, caller.and_(message.facts), selecting) for message in kinds)
         for destination in destinations
     )
 
 
-def _cell(destination: Destination, layers: dict[int, Layer], facts: Facts) -> Cell:
+def _cell(destination: Destination, facts: Facts, selecting: Selecting) -> Cell:
     try:
         lists = [
-            branches([layers[id(layer)] for layer in place.layers], facts.and_(place.facts))
+            in_sequence([list_layer(layer, facts.and_(place.facts), selecting) for layer in place.layers], OPEN)
             for place in destination.places
         ]
-        found = folded(in_turn(lists))
-    except TooManyBranches:
+        branches = fold(in_sequence(lists, OPEN))
+    except TooManyEntries:
         return Cell((), too_many=True)
-    letting = [any(branch.allowed for branch in one) for one in lists]
+    letting = [any(branch.end.allowed for branch in branches_of_place) for branches_of_place in lists]
     refusing = [place.names for place, lets in zip(destination.places, letting, strict=True) if not lets]
-    return Cell(found, tuple(chain.from_iterable(refusing)) if any(letting) else ())
+    return Cell(branches, tuple(chain.from_iterable(refusing)) if any(letting) else ())
 
 
 def _merged(

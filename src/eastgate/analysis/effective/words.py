@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from eastgate.analysis.effective.callers import Caller, Namer
+from eastgate.analysis.effective.callers import CallerEntry, entry_of
 from eastgate.analysis.effective.requests import Message
-from eastgate.analysis.effective.simplify import both, conjuncts
-from eastgate.policy import AccountsOf, And, InNetwork, Is, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
+from eastgate.policy import (
+    AccountsOf,
+    And,
+    InNetwork,
+    Is,
+    Not,
+    OneOf,
+    Or,
+    Predicate,
+    Prefix,
+    Present,
+    Suffix,
+    conjuncts,
+)
 from eastgate.policy.attributes import HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT, SENT_PATH
 from eastgate.settings import Settings
+from eastgate.symbolic.callers import CallerCell, Callers
+from eastgate.symbolic.simplify import both
 
 __all__ = ["callers_text", "condition_text", "messages_text", "ports_text", "rule_text"]
 
@@ -81,11 +95,11 @@ def _bracketed(part: Predicate) -> str:
 
 def rule_text(predicate: Predicate, settings: Settings) -> str:
     """What a rule asks, in words: from whom, to which port, and the rest."""
-    who = Namer(settings)
+    callers = Callers(settings)
     said: list[str] = []
     rest: list[Predicate] = []
     for part in conjuncts(both(conjuncts(predicate))):
-        names = _names(part, who)
+        names = _names(part, callers)
         if names is not None:
             said.append("from " + (", ".join(names) or "nobody"))
         elif _is_list(part, PORT):
@@ -97,24 +111,31 @@ def rule_text(predicate: Predicate, settings: Settings) -> str:
     return "; ".join(said) or "anything"
 
 
-def _names(part: Predicate, who: Namer) -> list[str] | None:
-    """The callers that a predicate names, if that is all that it says."""
+def _names(part: Predicate, callers: Callers) -> list[str] | None:
+    """Return the callers that a predicate names, if that is all that it says."""
     match part:
-        case Is(attribute, OneOf() | AccountsOf() as matcher) if attribute in (IDENTITY, MESH_NAME):
-            named = sorted(who.named(matcher, in_mesh=attribute == MESH_NAME), key=lambda one: one.order)
-            return [_caller(one, ()) for one in named]
-        case And((Is(attribute, Suffix() as matcher), Not(Is()))) if attribute == MESH_NAME:
-            return [_caller(one, ()) for one in who.named(matcher, in_mesh=True)]
+        case Is(attribute, OneOf() | AccountsOf()) if attribute in (IDENTITY, MESH_NAME):
+            return _cell_names(callers.named_by(part), callers)
+        case And((Is(attribute, Suffix()) as atom, Not(Is()))) if attribute == MESH_NAME:
+            return _cell_names(callers.named_by(atom), callers)
         case And((Is(attribute, Present()), Not(Is()))) if attribute == MESH_NAME:
             return ["any name of the mesh"]
         case Or(parts) if parts:
-            found = [_names(one, who) for one in parts]
-            return None if any(one is None for one in found) else [name for one in found for name in one or ()]
+            names = [_names(option, callers) for option in parts]
+            return (
+                None if any(option is None for option in names) else [name for option in names for name in option or ()]
+            )
         case _:
             return None
 
 
-def callers_text(callers: Sequence[Caller], everybody: Sequence[Caller]) -> list[str]:
+def _cell_names(cells: Iterable[CallerCell], callers: Callers) -> list[str]:
+    return [
+        _caller(entry, ()) for entry in sorted((entry_of(c, callers) for c in cells), key=lambda entry: entry.order)
+    ]
+
+
+def callers_text(callers: Sequence[CallerEntry], everybody: Sequence[CallerEntry]) -> list[str]:
     """Callers of one row, each as one entry; `everybody` are those of the whole table."""
     chosen = set(callers)
     if len(chosen) == len(everybody):
@@ -135,7 +156,7 @@ def callers_text(callers: Sequence[Caller], everybody: Sequence[Caller]) -> list
     return [*said, "no identity"] if nobody else said
 
 
-def _caller(caller: Caller, everybody: Sequence[Caller]) -> str:
+def _caller(caller: CallerEntry, everybody: Sequence[CallerEntry]) -> str:
     match caller.kind:
         case "serviceAccount":
             return f"sa:{caller.name}"

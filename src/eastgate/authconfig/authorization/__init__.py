@@ -1,4 +1,4 @@
-"""What must be so: one module for each way to say it."""
+"""Authorization evaluators: patterns, CEL, Rego, SubjectAccessReview."""
 
 from eastgate.authconfig.authorization.agreement import agreed
 

@@ -1,4 +1,4 @@
-"""What the API server would let a user do (SubjectAccessReview)."""
+"""Asks the API server what a user may do (SubjectAccessReview)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["by_access_review"]
 
 
 def by_access_review(access: SubjectAccess, evaluation: Evaluation) -> Finding:
-    """Whether the API server would let this user do it."""
+    """Return whether the API server would let this user do it."""
     spec = _spec(access, evaluation)
     if not isinstance(spec, dict):
         return spec
@@ -58,5 +58,5 @@ def _spec(access: SubjectAccess, evaluation: Evaluation) -> dict[str, object] | 
 def _text(value: Value | None, evaluation: Evaluation) -> str | NotKnown | Broken:
     if value is None:
         return ""
-    found = resolve(value, evaluation.document)
-    return stringified(found.value) if isinstance(found, Found) else found
+    value_found = resolve(value, evaluation.document)
+    return stringified(value_found.value) if isinstance(value_found, Found) else value_found

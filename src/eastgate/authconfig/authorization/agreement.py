@@ -1,4 +1,4 @@
-"""One authorization rule of a scheme, asked about one request."""
+"""Evaluates one authorization rule of a scheme on one request."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from eastgate.authconfig.caching import cached
 from eastgate.authconfig.conditions import Looked, look
 from eastgate.authconfig.context import Evaluation
 from eastgate.authconfig.findings import Broken, Finding, Found, NotKnown, Refused
-from eastgate.authconfig.judgement import Seen
 from eastgate.authconfig.model import Authorization, PatternRules, Rego, SubjectAccess
 from eastgate.authconfig.outcomes import ERRS, FAILS, HOLDS
+from eastgate.policy import Seen
 
 __all__ = ["agreed"]
 
 
 def agreed(authorization: Authorization, evaluation: Evaluation) -> tuple[Finding, tuple[Seen, ...]]:
-    """Whether the rule agrees, and what its patterns saw."""
+    """Return whether the rule agrees, and what its patterns saw."""
     seen: list[Seen] = []
-    found = cached(
+    finding = cached(
         evaluation.services.cache,
         authorization.cache,
         (evaluation.scheme, authorization),
         evaluation.document,
         lambda: _asked(authorization, evaluation, seen),
     )
-    return found, tuple(seen)
+    return finding, tuple(seen)
 
 
 def _asked(authorization: Authorization, evaluation: Evaluation, seen: list[Seen]) -> Finding:

@@ -1,4 +1,4 @@
-"""Rules written in Rego, whose `allow` must be true."""
+"""Evaluates rules written in Rego, whose `allow` must be true."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ _PACKAGE: Final = re.compile(r"\A[\t\n\f\r ]*package[ \t]+[\w.\[\]\"-]+[ \t\r]*(
 
 
 def by_rego(rego: Rego, evaluation: Evaluation) -> Finding:
-    """Whether the module allows. Whatever goes wrong in it, it does not."""
-    found = _program(rego.module, rego.version)
-    if isinstance(found, Problem):
-        return Broken(f"The Rego module cannot be understood: {found}.")
+    """Return whether the module allows. Whatever goes wrong in it, it does not."""
+    program = _program(rego.module, rego.version)
+    if isinstance(program, Problem):
+        return Broken(f"The Rego module cannot be understood: {program}.")
     mentions = rego_mentions(rego.module)
     if unknown := touched(mentions, evaluation.document.unknown):
         return NotKnown(unknown)
     input_ = pruned(evaluation.document.plain, mentions)
     try:
-        values = evaluate(found, input_, int(evaluation.request.time * 1e9), evaluation.patience)
+        values = evaluate(program, input_, int(evaluation.request.time * 1e9), evaluation.patience)
     except NoAnswer as problem:
         return Broken(f"The Rego module has no answer: {problem}.")
     if values.get("allow") is not True:
         return Refused("The Rego module does not allow it.")
-    kept = {name: values.get(name) for name in found.rules} if rego.all_values else {"allow": True}
+    kept = {name: values.get(name) for name in program.rules} if rego.all_values else {"allow": True}
     return Found(kept, evaluation.secrets.answered(kept), "The Rego module allows it.")
 
 
 def rego_problem(module: str, version: int = 0) -> str | None:
-    """What keeps a text from being a module that can be evaluated, for the author; None where nothing does."""
-    found = _program(module, version)
-    return str(found) if isinstance(found, Problem) else None
+    """Return what keeps a text from being a module that can be evaluated, for the author; None where nothing does."""
+    program = _program(module, version)
+    return str(program) if isinstance(program, Problem) else None
 
 
 @lru_cache(maxsize=256)

@@ -1,4 +1,4 @@
-"""Recognizing a caller: one module for each way to do it."""
+"""Recognizes callers: one module for each way to do it."""
 
 from eastgate.authconfig.identity.recognition import recognized
 

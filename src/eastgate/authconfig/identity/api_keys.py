@@ -20,7 +20,7 @@ _WHOLE = "/last-applied-configuration"
 
 
 def by_api_key(keys: ApiKeys, credentials: Credentials, evaluation: Evaluation) -> Finding:
-    """Whose key it is. Every Secret is compared in full, so that the time taken tells nothing."""
+    """Find the Secret of a key. Every Secret is compared in full, so that the time taken tells nothing."""
     given = credential(credentials, evaluation.request)
     if not isinstance(given, str):
         return given
@@ -46,7 +46,7 @@ def _order(secret: Secret) -> tuple[str, str]:
 
 
 def _as_object(secret: Secret, *, masked: bool = False) -> dict[str, object]:
-    """The Secret as an API server gives it, as far as its manifest tells."""
+    """Return the Secret as an API server gives it, as far as its manifest tells."""
     metadata: dict[str, object] = {"name": secret.name}
     if secret.namespace:
         metadata["namespace"] = secret.namespace

@@ -25,7 +25,7 @@ _PEM_BEGIN, _PEM_END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----
 
 
 def by_certificate(authorities: X509, evaluation: Evaluation) -> Finding:
-    """The subject of the certificate, if one of the authorities vouches for it now, for a client."""
+    """Return the subject of the certificate, if one of the authorities vouches for it now, for a client."""
     pem = evaluation.request.certificate
     if pem is UNKNOWN:
         return NotKnown("the client certificate")
@@ -46,7 +46,7 @@ def by_certificate(authorities: X509, evaluation: Evaluation) -> Finding:
     try:
         _verifier(trusted, evaluation.request.time).verify(client, [])
     except VerificationError as problem:
-        return Refused(f"The client certificate is not good: {_said(problem)}.")
+        return Refused(f"The client certificate is not good: {_describe(problem)}.")
     except Exception:  # whatever the library stumbles over in it, it is not a good certificate
         return Refused("The client certificate is not good.")
     subject = _subject(client.subject)
@@ -54,7 +54,7 @@ def by_certificate(authorities: X509, evaluation: Evaluation) -> Finding:
 
 
 def _certificate(pem: str) -> Certificate | None:
-    """The last certificate of a PEM text: the one that Authorino takes."""
+    """Return the last certificate of a PEM text: the one that Authorino takes."""
     from cryptography.x509 import load_pem_x509_certificate
 
     if len(pem) > 1 << 17 or pem.count(_PEM_END) > MAX_CHAIN:
@@ -66,13 +66,13 @@ def _certificate(pem: str) -> Certificate | None:
 
 
 def _authority(secret: Secret) -> Certificate | None:
-    """The certificate of `tls.crt`, else of `ca.crt`."""
+    """Return the certificate of `tls.crt`, else of `ca.crt`."""
     held = secret.data.get("tls.crt", secret.data.get("ca.crt"))
     return _certificate(held.decode("utf-8", "replace")) if held else None
 
 
 def _verifier(trusted: Iterable[Certificate], now: float) -> ClientVerifier:
-    """Chains as TLS clients have them, but without asking for names: who the client is, is its subject."""
+    """Build a verifier of client certificates that asks for no names: the identity of the client is its subject."""
     from cryptography import x509
     from cryptography.x509.verification import Criticality, ExtensionPolicy, PolicyBuilder, Store
 
@@ -112,14 +112,14 @@ def _may_sign(_policy: Policy, _certificate: Certificate, usage: KeyUsage | None
         raise ValueError("not allowed to sign certificates")
 
 
-def _said(problem: Exception) -> str:
-    """What the library says, without the certificate that it repeats."""
-    said = str(problem).partition(" (encountered")[0]
-    return said.rpartition(": ")[2]
+def _describe(problem: Exception) -> str:
+    """Return the library's message, without the certificate that it repeats."""
+    message = str(problem).partition(" (encountered")[0]
+    return message.rpartition(": ")[2]
 
 
 def _subject(name: Name) -> dict[str, object]:
-    """The subject as Go's crypto/x509/pkix writes it."""
+    """Return the subject as Go's crypto/x509/pkix writes it."""
     from cryptography.x509.oid import NameOID
 
     def all_of(oid: object) -> list[str] | None:

@@ -12,14 +12,14 @@ from eastgate.authconfig.findings import Broken, Finding, Found, NotKnown, Refus
 from eastgate.authconfig.model import Credentials, Introspection
 from eastgate.tokens import Expectations
 from eastgate.tokens.claims import check_claims
-from eastgate.tokens.outcome import Refusal
+from eastgate.tokens.outcome import TokenRefused
 from eastgate.tokens.strict_json import JsonProblem, read_object
 
 __all__ = ["by_introspection"]
 
 
 def by_introspection(introspection: Introspection, credentials: Credentials, evaluation: Evaluation) -> Finding:
-    """What the issuer says about the token, if it says that the token is active."""
+    """Ask the issuer about the token; recognized if it says that the token is active."""
     token = credential(credentials, evaluation.request)
     if not isinstance(token, str):
         return token
@@ -43,7 +43,7 @@ def by_introspection(introspection: Introspection, credentials: Credentials, eva
         check_claims(claims, expected, evaluation.request.time)
     except JsonProblem as problem:
         return Broken(f"The answer of the issuer {problem}.")
-    except Refusal as refusal:
+    except TokenRefused as refusal:
         return Refused(refusal.rejected.message)
     evaluation.secrets.proven(token)
     return Found(claims, evaluation.secrets.answered(claims), "The issuer says that the token is active.")

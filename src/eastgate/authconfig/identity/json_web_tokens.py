@@ -9,16 +9,16 @@ from eastgate.authconfig.context import Evaluation
 from eastgate.authconfig.credentials import credential
 from eastgate.authconfig.findings import Broken, Finding, Found, NotKnown, Refused
 from eastgate.authconfig.model import Credentials, Jwt
-from eastgate.tokens import Expectations, KeySource, Verified, verify_from
+from eastgate.tokens import Expectations, KeySource, VerifiedToken, verify_from
 from eastgate.tokens.claims import check_claims
-from eastgate.tokens.outcome import Reason, Refusal
+from eastgate.tokens.outcome import Reason, TokenRefused
 from eastgate.tokens.strict_json import Json
 
 __all__ = ["by_token"]
 
 
 def by_token(jwt: Jwt, credentials: Credentials, evaluation: Evaluation) -> Finding:
-    """Who the bearer of the token is."""
+    """Recognize the bearer of a token."""
     if evaluation.request.claims is not None:
         return _by_claims(jwt, evaluation.request.claims, evaluation)
     token = credential(credentials, evaluation.request)
@@ -29,7 +29,7 @@ def by_token(jwt: Jwt, credentials: Credentials, evaluation: Evaluation) -> Find
         return NotKnown("which keys the issuer has")
     expected = Expectations(jwt.issuer, jwt.audiences, leeway=evaluation.services.leeway)
     outcome = verify_from(keys, url, token, expected, evaluation.request.time)
-    if isinstance(outcome, Verified):
+    if isinstance(outcome, VerifiedToken):
         evaluation.secrets.proven(token)
         claims = dict(outcome.claims)
         return Found(claims, claims, "The token is good.")
@@ -45,7 +45,7 @@ def _source(jwt: Jwt, evaluation: Evaluation) -> tuple[KeySource | None, str | N
 
 
 def _by_claims(jwt: Jwt, claims: Mapping[str, object], evaluation: Evaluation) -> Finding:
-    """Claims that stand for a token that was verified elsewhere: those that are there must be right."""
+    """Recognize by claims that stand for a token which was verified elsewhere: those that are there must be right."""
     expected = Expectations(
         jwt.issuer if "iss" in claims else None,
         jwt.audiences if "aud" in claims else frozenset(),
@@ -55,6 +55,6 @@ def _by_claims(jwt: Jwt, claims: Mapping[str, object], evaluation: Evaluation) -
     given = cast("dict[str, Json]", dict(claims))
     try:
         check_claims(given, expected, evaluation.request.time)
-    except Refusal as refusal:
+    except TokenRefused as refusal:
         return Refused(refusal.rejected.message)
     return Found(given, given, "The claims are taken as those of a good token.")

@@ -1,4 +1,4 @@
-"""One identity of a scheme, asked about one request."""
+"""Evaluates one identity of a scheme on one request."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ __all__ = ["recognized"]
 
 
 def recognized(identity: Identity, evaluation: Evaluation) -> Finding:
-    """Who the caller is, with the properties that the scheme adds. Leaves the document as it was unless found."""
-    found = cached(
+    """Recognize the caller, with the properties that the scheme adds. The document changes only on success."""
+    finding = cached(
         evaluation.services.cache,
         identity.cache,
         (evaluation.scheme, identity),
@@ -38,7 +38,7 @@ def recognized(identity: Identity, evaluation: Evaluation) -> Finding:
         lambda: _asked(identity, evaluation),
         lambda answer: _time_left(answer, evaluation),
     )
-    return _extended(identity, found, evaluation) if isinstance(found, Found) else found
+    return _extended(identity, finding, evaluation) if isinstance(finding, Found) else finding
 
 
 def _asked(identity: Identity, evaluation: Evaluation) -> Finding:
@@ -60,14 +60,14 @@ def _asked(identity: Identity, evaluation: Evaluation) -> Finding:
 
 
 def _plain(selector: str, evaluation: Evaluation) -> Finding:
-    found = resolve(Selected(selector), evaluation.document)
-    if isinstance(found, Found) and found.value is None:
+    finding = resolve(Selected(selector), evaluation.document)
+    if isinstance(finding, Found) and finding.value is None:
         return Refused(f"{selector} selects nothing.")
-    return found
+    return finding
 
 
 def _time_left(answer: Found, evaluation: Evaluation) -> float | None:
-    """An answer about a token is never kept past the end of the token."""
+    """Return an answer about a token is never kept past the end of the token."""
     if not isinstance(answer.value, Mapping):
         return None
     expires = answer.value.get("exp")
@@ -76,17 +76,17 @@ def _time_left(answer: Found, evaluation: Evaluation) -> float | None:
     return expires + evaluation.services.leeway - evaluation.request.time
 
 
-def _extended(identity: Identity, found: Found, evaluation: Evaluation) -> Finding:
-    """The identity with its properties. All of them are resolved on the identity as it was before the first."""
+def _extended(identity: Identity, recognized_as: Found, evaluation: Evaluation) -> Finding:
+    """Return the identity with its properties. All of them are resolved on the identity as it was before the first."""
     document = evaluation.document
     if not identity.properties:
-        document.learn("identity", None, found.value, found.masked)
-        return found
-    if not isinstance(found.value, Mapping) or not isinstance(found.masked, Mapping):
+        document.learn("identity", None, recognized_as.value, recognized_as.masked)
+        return recognized_as
+    if not isinstance(recognized_as.value, Mapping) or not isinstance(recognized_as.masked, Mapping):
         return Refused("The identity is not an object, so no properties can be added to it.")
     before = document.copied()
-    before.learn("identity", None, found.value, found.masked)
-    plain, masked = dict(found.value), dict(found.masked)
+    before.learn("identity", None, recognized_as.value, recognized_as.masked)
+    plain, masked = dict(recognized_as.value), dict(recognized_as.masked)
     for each in identity.properties:
         if each.name in plain and not each.overwrite:
             continue
@@ -99,4 +99,4 @@ def _extended(identity: Identity, found: Found, evaluation: Evaluation) -> Findi
             case Broken(reason):
                 return Refused(f"The property {each.name} of the identity cannot be had. {reason}")
     document.learn("identity", None, plain, masked)
-    return Found(plain, masked, found.reason)
+    return Found(plain, masked, recognized_as.reason)

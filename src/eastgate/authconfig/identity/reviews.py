@@ -13,7 +13,7 @@ __all__ = ["by_review"]
 
 
 def by_review(review: TokenReview, credentials: Credentials, evaluation: Evaluation) -> Finding:
-    """Whose token it is. Without audiences in the scheme, it must be for the host of the request."""
+    """Ask the API server whose token it is. Without audiences in the scheme, it must be for the host of the request."""
     token = credential(credentials, evaluation.request)
     if not isinstance(token, str):
         return token

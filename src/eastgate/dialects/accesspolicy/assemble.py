@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from eastgate.dialects.accesspolicy.model import Action, Authorizer, Policy
-from eastgate.dialects.accesspolicy.provenance import AT_BACKEND, AT_GATEWAY, UnlistedCallerReading
+from eastgate.dialects.accesspolicy.provenance import AT_BACKEND, AT_GATEWAY, StageName, UnlistedCallerReading
+from eastgate.dialects.accesspolicy.settings import AccessSettings, UnlistedCaller
 from eastgate.policy import (
     AllowAny,
     Ask,
@@ -27,7 +28,7 @@ from eastgate.policy import (
     Refusal,
     Stage,
 )
-from eastgate.settings import Settings, UnlistedCaller
+from eastgate.settings import Settings
 from eastgate.world.targets import GatewayNamed
 
 __all__ = ["layers"]
@@ -49,17 +50,20 @@ def layers(attached: Sequence[Attachment[Policy]], settings: Settings, granted: 
     if not allowing:
         return [Layer(placement, Chain(tuple(before)))]
     rules = tuple(rule for policy in allowing for rule in policy.allows)
-    reading = UnlistedCallerReading(settings.unlisted_caller)
-    listed = Chain((*before, AllowAny("allow", rules, Refusal.FORBIDDEN)), (reading,))
-    if settings.unlisted_caller is UnlistedCaller.DENY:
+    unlisted = settings.section(AccessSettings).unlisted_caller
+    reading = UnlistedCallerReading(unlisted)
+    listed = Chain((*before, AllowAny(StageName.ALLOW, rules, Refusal.FORBIDDEN)), (reading,))
+    if unlisted is UnlistedCaller.DENY:
         return [Layer(placement, listed)]
     callers = Or(tuple(caller for policy in allowing for caller in policy.callers))
     return [Layer(placement, Chain(tuple(before), (reading,)), (Case(callers, listed),))]
 
 
 def _observe(audited: list[Policy]) -> list[Stage]:
-    rules = [(rule, policy.action) for policy in audited for rule in policy.rules]
-    return [Observe("audit", tuple(r for r, _ in rules), tuple(str(action) for _, action in rules))] if rules else []
+    rules = [(rule, str(policy.action)) for policy in audited for rule in policy.rules]
+    if not rules:
+        return []
+    return [Observe(StageName.AUDIT, tuple(rule for rule, _ in rules), tuple(action for _, action in rules))]
 
 
 def _ask(policies: list[Policy], granted: Granted) -> list[Stage]:
@@ -67,10 +71,10 @@ def _ask(policies: list[Policy], granted: Granted) -> list[Stage]:
     asks = [(rule, authorizer) for policy in policies for rule, authorizer in policy.asks]
     broken = tuple(rule for rule, authorizer in asks if not granted(authorizer))
     sound = tuple(Ask(rule, str(authorizer)) for rule, authorizer in asks if granted(authorizer))
-    stages: list[Stage] = [Deny("external-auth-not-granted", broken, Refusal.FORBIDDEN)] if broken else []
-    return [*stages, AskAll("external-auth", sound, Refusal.FORBIDDEN)] if sound else stages
+    stages: list[Stage] = [Deny(StageName.NOT_GRANTED, broken, Refusal.FORBIDDEN)] if broken else []
+    return [*stages, AskAll(StageName.EXTERNAL_AUTH, sound, Refusal.FORBIDDEN)] if sound else stages
 
 
 def _deny(policies: list[Policy]) -> list[Stage]:
     rules = tuple(rule for policy in policies for rule in policy.denies)
-    return [Deny("deny", rules, Refusal.FORBIDDEN)] if rules else []
+    return [Deny(StageName.DENY, rules, Refusal.FORBIDDEN)] if rules else []

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 from typing import ClassVar
 
+from eastgate.dialects.accesspolicy.settings import UnlistedCaller
 from eastgate.policy import Placement, Site
-from eastgate.settings import UnlistedCaller
 
-__all__ = ["AT_BACKEND", "AT_GATEWAY", "UnlistedCallerReading"]
+__all__ = ["AT_BACKEND", "AT_GATEWAY", "StageName", "UnlistedCallerReading"]
 
 AT_GATEWAY = Placement(Site.GATEWAY, "access")
 AT_BACKEND = Placement(Site.BACKEND, "access")
+
+
+class StageName(enum.StrEnum):
+    """The stages of a Gateway or a Backend."""
+
+    AUDIT = "audit"
+    NOT_GRANTED = "external-auth-not-granted"
+    EXTERNAL_AUTH = "external-auth"
+    DENY = "deny"
+    ALLOW = "allow"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 from typing import ClassVar
 
 from eastgate.dialects.gep3779.model import Level
+from eastgate.dialects.gep3779.settings import DenyOnly
 from eastgate.policy import Placement, Site
-from eastgate.settings import DenyOnly
 
-__all__ = ["PLACEMENTS", "DenyOnlyReading"]
+__all__ = ["PLACEMENTS", "DenyOnlyReading", "StageName"]
 
 PLACEMENTS = {level: Placement(Site.WORKLOAD, level) for level in Level}
+
+
+class StageName(enum.StrEnum):
+    """The stages of a level."""
+
+    AUDIT = "audit"
+    ADMIN = "admin"
+    BASELINE = "baseline"
+    DENY = "deny"
+    ALLOW = "allow"
 
 
 @dataclass(frozen=True, slots=True)

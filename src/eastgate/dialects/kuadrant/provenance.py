@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 from typing import ClassVar
 
 from eastgate.policy import Placement, RuleKind, Site
 
-__all__ = ["AT_GATEWAY", "AT_ROUTE", "SchemeNumber", "WithoutScheme"]
+__all__ = ["AT_GATEWAY", "AT_ROUTE", "SchemeNumber", "StageName", "WithoutScheme"]
 
 AT_GATEWAY = Placement(Site.GATEWAY, "auth")
 AT_ROUTE = Placement(Site.ROUTE, "auth")
+
+
+class StageName(enum.StrEnum):
+    """The stages of a Gateway or a route."""
+
+    AUDIT = "audit"
+    NO_SCHEME = "no-scheme"
+    AUTH = "auth"
 
 
 @dataclass(frozen=True, slots=True)

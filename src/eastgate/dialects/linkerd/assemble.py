@@ -26,8 +26,10 @@ from eastgate.dialects.linkerd.provenance import (
     InboundScope,
     Localhost,
     ProbeRoute,
+    StageName,
 )
 from eastgate.dialects.linkerd.routes import Paths, doors, usable_routes
+from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.dialects.linkerd.stance import Stance
 from eastgate.policy import (
     ALWAYS,
@@ -52,7 +54,7 @@ from eastgate.policy import (
     Unroutable,
 )
 from eastgate.policy.attributes import METHOD, PORT
-from eastgate.settings import InboundPolicy, Settings
+from eastgate.settings import Networks, Settings
 
 __all__ = ["layers"]
 
@@ -160,7 +162,7 @@ class _Inbound:
             nothing = AllowAny(Unroutable.NO_INBOUND_ROUTE, (), Refusal.NOT_FOUND)
             yield Case(ALWAYS, Chain((nothing,), self._readings, port.scope(ScopeKind.UNROUTED)))
             return
-        if kind == "HTTPRoute" and port.probed and self.settings.linkerd_probe_networks and not self._is_open(port):
+        if kind == "HTTPRoute" and port.probed and self._probe_networks and not self._is_open(port):
             asks = (Is(METHOD, OneOf(frozenset({"GET"}))), Is(self.paths.attribute, OneOf(frozenset(port.probed))))
             yield Case(And(asks), self._chain(port, Refusal.FORBIDDEN, probe=True), synthetic=True)
         yield Case(ALWAYS, self._chain(port, Refusal.FORBIDDEN))
@@ -190,9 +192,9 @@ class _Inbound:
         ]
         for server in port.observed:
             observed += [*self._server_rules(server, audit=False), *self._access(server)]
-        stages: list[Stage] = [AllowAny("authorized", tuple(rules), refusal)]
+        stages: list[Stage] = [AllowAny(StageName.AUTHORIZED, tuple(rules), refusal)]
         if observed:
-            stages.insert(0, Observe("audit", tuple(observed), ("allow",) * len(observed)))
+            stages.insert(0, Observe(StageName.AUDIT, tuple(observed), ("allow",) * len(observed)))
         kind = ScopeKind.ROUTE if route else ScopeKind.PROBE if probe else ScopeKind.OTHERS
         readings = self._readings if route or probe else ()
         return Chain(tuple(stages), readings, port.scope(kind, route))
@@ -220,9 +222,12 @@ class _Inbound:
         derived = DefaultPolicy(policy, default.source)
         return [] if client is None else [Rule(client, Origin(None, 0, default.span, derived=derived))]
 
+    @property
+    def _probe_networks(self) -> Networks:
+        return self.settings.section(LinkerdSettings).linkerd_probe_networks
+
     def _probe(self) -> Rule:
-        networks = self.settings.linkerd_probe_networks
-        when = clients.in_networks(networks)
+        when = clients.in_networks(self._probe_networks)
         return Rule(when, Origin(None, 0, derived=ProbeRoute()))
 
 

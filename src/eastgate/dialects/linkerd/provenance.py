@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 from typing import ClassVar
 
 from eastgate.dialects.linkerd.model import Protocol
+from eastgate.dialects.linkerd.settings import InboundPolicy
 from eastgate.policy import Placement, PolicyRef, RuleKind, ScopeKind, Site
-from eastgate.settings import DataPlane, InboundPolicy
+from eastgate.settings import DataPlane
 
 __all__ = [
     "INBOUND",
@@ -17,10 +19,18 @@ __all__ = [
     "InboundScope",
     "Localhost",
     "ProbeRoute",
+    "StageName",
     "UnresolvedReference",
 ]
 
 INBOUND = Placement(Site.WORKLOAD, "inbound")
+
+
+class StageName(enum.StrEnum):
+    """The stages of a port; what no route takes has `Unroutable.NO_INBOUND_ROUTE`."""
+
+    AUDIT = "audit"
+    AUTHORIZED = "authorized"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,11 +24,7 @@ async def call(
     timeout: float = 5.0,
     enough: int | None = None,
 ) -> Called:
-    """Calls once and closes. It raises nothing that the network does.
-
-    Bytes, or None for silence, make a raw call: it takes what comes until the peer closes, `enough` bytes are there
-    or the time is over, and its status is OPEN unless the peer closed without a byte.
-    """
+    """Call once and close. Network errors are returned, not raised."""
     began = time.monotonic()
     try:
         connection = await Connection.open(target, tls=tls, source_address=source_address, timeout=timeout)
@@ -45,7 +41,7 @@ async def call(
 
 @asynccontextmanager
 async def _sending(connection: Connection, request: HttpRequest | bytes | None) -> AsyncIterator[None]:
-    """Sends meanwhile: an answer may come before everything is sent, and the rest may never be wanted."""
+    """Send in the background: an answer may come before everything is sent, and the rest may never be wanted."""
     if request is None:
         yield
         return

@@ -49,7 +49,7 @@ class HttpRequest:
     complete: bool = True
 
     def encode(self, authority: str) -> bytes:
-        """The bytes to send. A line break inside would make two requests of one: send bytes for that."""
+        """Return the bytes to send. A line break inside would make two requests of one: send bytes for that."""
         headers = list(self.headers)
         names = {name.lower() for name, _ in headers}
         if self.complete and not names & {"host"}:
@@ -74,7 +74,7 @@ class Called:
     error: str | None = None
 
     def header(self, name: str) -> str | None:
-        """The first value of a header; None when it is missing."""
+        """Return the first value of a header; None when it is missing."""
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
 
@@ -96,28 +96,26 @@ class Connection:
         source_address: str | None = None,
         timeout: float = 15.0,
     ) -> Connection:
-        """Connects, from this source address if one is given, and shakes hands."""
+        """Connect, from this source address if one is given, and do the TLS handshake."""
         async with asyncio.timeout(timeout):
             name = target.server_name or target.address
             return cls(target, await Wire.open((target.address, target.port), source_address, tls, name))
 
     @property
     def local_address(self) -> tuple[str, int]:
-        """This end of the connection."""
         return self._wire.source
 
     @property
     def bytes_received(self) -> int:
-        """How many bytes have come so far."""
         return self._source.total
 
     @property
     def closed_at(self) -> float | None:
-        """When the peer closed, by the monotonic clock; None while it has not."""
+        """Return when the peer closed, by the monotonic clock; None while it has not."""
         return self._wire.closed_at
 
     async def peer_closed(self, timeout: float) -> bool:
-        """Waits until the peer closes; False when it has not in this time. What it sent must be read meanwhile."""
+        """Wait until the peer closes; return False when it has not in time. What it sends must be read meanwhile."""
         try:
             await asyncio.wait_for(self._wire.closed.wait(), timeout)
         except TimeoutError:
@@ -125,14 +123,11 @@ class Connection:
         return True
 
     async def send(self, request: HttpRequest | bytes) -> None:
-        """Sends a request, or bytes. Many may be sent before the first answer is read.
-
-        Reading tells why it could not be sent: a peer that refuses may answer before it has heard everything.
-        """
+        """Send a request, or bytes. Many may be sent before the first answer is read."""
         await self._wire.write(self.prepare(request))
 
     def prepare(self, request: HttpRequest | bytes) -> bytes:
-        """The bytes of a request, whose answer is expected from now on."""
+        """Return the bytes of a request, whose answer is expected from now on."""
         if isinstance(request, bytes):
             return request
         encoded = request.encode(str(self.target))
@@ -140,7 +135,7 @@ class Connection:
         return encoded
 
     def half_close(self) -> None:
-        """Tells the peer that nothing more will be sent. TLS has no such thing."""
+        """Tell the peer that nothing more will be sent. TLS has no such thing."""
         self._wire.write_eof()
 
     async def response(self, timeout: float = 15.0) -> Called:
@@ -154,7 +149,7 @@ class Connection:
         return Called(response.status, response.headers, response.body, received, took)
 
     async def raw(self, timeout: float = 5.0, enough: int | None = None) -> Called:
-        """What comes until the peer closes, the time is over, or enough bytes are there."""
+        """Read until the peer closes, the time is over, or enough bytes are there."""
         began, body, error = time.monotonic(), bytearray(), None
         try:
             async with asyncio.timeout(timeout):
@@ -172,7 +167,7 @@ class Connection:
         return Called(OPEN if body or error is None else 0, (), bytes(body), len(body), took, error)
 
     async def close(self, *, reset: bool = False) -> None:
-        """Closes at once; `reset`: and ends what the peer might still wait for."""
+        """Close at once; `reset`: and end what the peer might still wait for."""
         await self._wire.close(reset=reset)
 
     async def __aenter__(self) -> Connection:
@@ -184,7 +179,7 @@ class Connection:
 
 
 def problem(error: BaseException) -> str:
-    """Why there was no answer, in words that begin the same for the same reason."""
+    """Describe why there was no answer, in words that begin the same for the same reason."""
     match error:
         case ssl.SSLCertVerificationError():
             return f"tls: {error.verify_message}"

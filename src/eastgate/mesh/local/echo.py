@@ -42,7 +42,7 @@ class EchoOptions:
 
     @property
     def raw(self) -> bool:
-        """Whether all connections are bytes to be echoed."""
+        """Return whether all connections are bytes to be echoed."""
         return bool(self.greeting) or self.push_every is not None
 
 
@@ -61,16 +61,16 @@ class EchoServer:
 
     @property
     def open_connections(self) -> int:
-        """How many connections are open now."""
+        """Return the number of open connections."""
         return len(self._open)
 
     async def start(self) -> None:
-        """Begins to listen. The socket is for this user only."""
+        """Listen, on a socket for this user only."""
         self._server = await asyncio.start_unix_server(self._accept, self.path, backlog=512)
         os.chmod(self.path, 0o600)
 
     async def stop(self) -> None:
-        """Stops listening and closes all connections."""
+        """Stop listening and close all connections."""
         if self._server is not None:
             self._server.close()
         for task in self._open:
@@ -102,7 +102,7 @@ class EchoServer:
             writer.transport.abort()
 
     async def _is_http(self, source: Source) -> bool:
-        """Whether a request comes. Bytes that may be the beginning of one are waited for, others never."""
+        """Return whether a request comes. Bytes that may be the beginning of one are waited for, others never."""
         times = self._options.times
         await asyncio.wait_for(source.more(), times.idle)
         while len(source.seen) < _LONGEST_FIRST_LINE:

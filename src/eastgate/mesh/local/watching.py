@@ -69,9 +69,9 @@ async def watch_changes(
     while True:
         try:
             async with contextlib.aclosing(_kernel_events(snapshot.folders, poll_every if polling else None)) as events:
-                async for paths in events:
+                async for touched in events:
                     now = await asyncio.to_thread(_take_snapshot, roots, bounds())
-                    changed, moved, snapshot = now.changed(snapshot, paths), now.folders != snapshot.folders, now
+                    changed, moved, snapshot = now.changed(snapshot, touched), now.folders != snapshot.folders, now
                     if changed:
                         yield changed
                     if moved:

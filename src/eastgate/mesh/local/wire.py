@@ -46,7 +46,7 @@ class Wire:
     async def open(
         cls, address: tuple[str, int], source: str | None, context: ssl.SSLContext | None, name: str | None
     ) -> Wire:
-        """Connects, from this source address if one is given, and shakes hands."""
+        """Connect, from this source address if one is given, and do the TLS handshake."""
         made = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET, socket.SOCK_STREAM)
         try:
             made.setblocking(False)
@@ -66,12 +66,12 @@ class Wire:
 
     @property
     def source(self) -> tuple[str, int]:
-        """This end of the connection."""
+        """Return the address of this end."""
         name = self._socket.getsockname()
         return name[0], name[1]
 
     async def read(self, most: int) -> bytes:
-        """The next bytes; empty when the peer closed in order. Other ends are raised, after the last byte."""
+        """Return the next bytes; empty when the peer closed in order. Other ends are raised, after the last byte."""
         await self._arrived.wait()
         taken = bytes(self._waiting[:most])
         del self._waiting[:most]
@@ -84,7 +84,7 @@ class Wire:
         return taken
 
     async def write(self, data: bytes) -> None:
-        """Sends. That this fails is not told here: reading tells why."""
+        """Send. Errors are not reported here: reading tells why."""
         try:
             if self._tls is not None:
                 self._tls.object.write(data)
@@ -97,13 +97,13 @@ class Wire:
             self._end(error)
 
     def write_eof(self) -> None:
-        """Tells the peer that nothing more will be sent. TLS has no such thing."""
+        """Tell the peer that nothing more will be sent. TLS has no such thing."""
         if self._tls is None:
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_WR)
 
     async def close(self, *, reset: bool = False) -> None:
-        """Closes at once; `reset`: so that the peer forgets the connection, though its own peer has not closed."""
+        """Close at once; `reset`: so that the peer forgets the connection, though its own peer has not closed."""
         try:
             if reset:
                 with contextlib.suppress(OSError):
@@ -183,7 +183,7 @@ class _Tls:
         self.object = context.wrap_bio(self.incoming, self.outgoing, server_hostname=name)
 
     def decrypt(self, data: bytes) -> tuple[bytes, bool]:
-        """The plain bytes that have come, and whether they were the last. A refusal of the peer is raised."""
+        """Return the plain bytes that have come, and whether they were the last. A refusal of the peer is raised."""
         if data:
             self.incoming.write(data)
         else:

@@ -112,9 +112,9 @@ def urlquery_encode_object(value: Object) -> Value:
     pairs: list[str] = []
     for key, item in value.items():
         several = tuple(item) if isinstance(item, tuple | Set) else (item,)
-        if not isinstance(key, str) or not all(isinstance(value, str) for value in several):
+        if not isinstance(key, str) or not all(isinstance(part, str) for part in several):
             raise Failed
-        pairs += [f"{quote_plus(key, safe='')}={quote_plus(str(value), safe='')}" for value in several]
+        pairs += [f"{quote_plus(key, safe='')}={quote_plus(str(part), safe='')}" for part in several]
     return "&".join(pairs)
 
 

@@ -42,12 +42,12 @@ def function(name: str, *accepts: str, result: str | None = None) -> Callable[[C
             for value, possible in zip(values, types, strict=True):
                 if possible is not None and type_of(value) not in possible:
                     raise Failed
-            result: Value = call(*values)
-            if isinstance(result, str) and len(result) > MAX_TEXT:
+            answer: Value = call(*values)
+            if isinstance(answer, str) and len(answer) > MAX_TEXT:
                 raise Bounded("it makes a text that is too long")
-            if isinstance(result, tuple | Set | Object) and len(result) > MAX_ITEMS:
+            if isinstance(answer, tuple | Set | Object) and len(answer) > MAX_ITEMS:
                 raise Bounded("it makes a collection that is too large")
-            return result
+            return answer
 
         REGISTERED[name] = Function(types, result, checked)
         return call

@@ -26,14 +26,12 @@ from eastgate.policy import (
     needs_http,
 )
 from eastgate.policy.attributes import ADDRESS
-from eastgate.targets.envoy.decisions import NO_AUDIT, OPEN, Choice, Node, Verdict, choice, verdicts
+from eastgate.symbolic.trees import Choice, Entry, choice, flatten, leaves
+from eastgate.targets.envoy.decisions import NO_AUDIT, OPEN, Node, Verdict
 
-__all__ = ["Entry", "TooManyEnds", "either", "flatten", "or_else", "then", "unread"]
+__all__ = ["TooManyEnds", "either", "or_else", "then", "unread"]
 
 _MOST_ENDS = 20_000  # of one decision written into each end of another
-
-Entry = tuple[Predicate, Verdict]
-"""One line of a decision list: the FIRST whose predicate holds decides."""
 
 
 class TooManyEnds(Exception):  # noqa: N818 - says what is wrong
@@ -49,12 +47,16 @@ def then(first: Node, second: Node) -> Node:
         if not first.allowed:
             return first
         return _named(second, first.who) if first.who != OPEN else second
-    if isinstance(second, Choice) and all(end.who != OPEN for end in verdicts(second) if end.allowed):
+    if isinstance(second, Choice) and not any(end.is_open for end in _ends(second)):
         return choice(_denials(flatten(first)), second)
-    ends = sum(1 for _ in verdicts(first)) * sum(1 for _ in verdicts(second))
+    ends = len(_ends(first)) * len(_ends(second))
     if isinstance(second, Choice) and ends > _MOST_ENDS:
         raise TooManyEnds(f"its layers have {ends} ways through them")
     return choice(((when, then(node, second)) for when, node in first.tests), then(first.otherwise, second))
+
+
+def _ends(node: Node) -> list[Verdict]:
+    return list(leaves(node))
 
 
 def or_else(first: Node, second: Node) -> Node:
@@ -66,19 +68,11 @@ def or_else(first: Node, second: Node) -> Node:
 
 def _named(node: Node, who: str) -> Node:
     if isinstance(node, Verdict):
-        return Verdict(True, 200, who) if node.allowed and node.who == OPEN else node
+        return Verdict(True, 200, who) if node.is_open else node
     return choice(((when, _named(inner, who)) for when, inner in node.tests), _named(node.otherwise, who))
 
 
-def flatten(node: Node) -> list[Entry]:
-    """Return the decision as one list, whose last line always holds."""
-    if isinstance(node, Verdict):
-        return [(ALWAYS, node)]
-    nested = [*node.tests, (ALWAYS, node.otherwise)]
-    return [(all_of([when, inner]), end) for when, part in nested for inner, end in flatten(part)]
-
-
-def _denials(entries: list[Entry]) -> Iterator[Entry]:
+def _denials(entries: list[Entry[Verdict]]) -> Iterator[Entry[Verdict]]:
     """Yield the lines that deny, each with what must not have held before it."""
     allowed: list[Predicate] = []
     for when, verdict in entries:
@@ -86,7 +80,7 @@ def _denials(entries: list[Entry]) -> Iterator[Entry]:
             allowed.append(when)
         else:
             guard = Not(either(allowed)) if allowed else ALWAYS
-            yield all_of([when, guard]), verdict
+            yield Entry(all_of([when, guard]), verdict)
 
 
 def either(predicates: Iterable[Predicate]) -> Predicate:
@@ -117,33 +111,33 @@ class _Unread:
     """Takes HTTP out of one decision. Chains that several routes share are looked at once."""
 
     def __init__(self) -> None:
-        self._known: dict[int, list[Entry]] = {}
+        self._known: dict[int, list[Entry[Verdict]]] = {}
 
-    def entries(self, node: Node) -> list[Entry]:
+    def entries(self, node: Node) -> list[Entry[Verdict]]:
         """Return a list without HTTP, whose last line always holds."""
         if isinstance(node, Verdict):
-            return [(ALWAYS, node)]
+            return [Entry(ALWAYS, node)]
         if id(node) not in self._known:
             self._known[id(node)] = list(_reachable(self._choice(node)))
         return self._known[id(node)]
 
-    def _choice(self, node: Choice) -> Iterator[Entry]:
+    def _choice(self, node: Choice[Verdict]) -> Iterator[Entry[Verdict]]:
         for when, inner in [*node.tests, (ALWAYS, node.otherwise)]:
             possible, certain = assume(when, needs_http, held=True), assume(when, needs_http, held=False)
             entries = self.entries(inner)
             if possible != certain:  # it may hold or not: what is denied where it holds is denied
-                yield from ((all_of([possible, denied]), verdict) for denied, verdict in _denials(entries))
+                yield from (Entry(all_of([possible, denied]), verdict) for denied, verdict in _denials(entries))
             if certain != NEVER:
-                yield from ((all_of([certain, asked]), verdict) for asked, verdict in entries)
+                yield from (Entry(all_of([certain, asked]), verdict) for asked, verdict in entries)
 
 
-def _reachable(entries: Iterator[Entry]) -> Iterator[Entry]:
+def _reachable(entries: Iterator[Entry[Verdict]]) -> Iterator[Entry[Verdict]]:
     """Leave out what an earlier line with the same predicate has decided, and what comes after the last."""
     seen: set[Predicate] = set()
     for when, verdict in entries:
         if when not in seen and when != NEVER:
             seen.add(when)
-            yield when, verdict
+            yield Entry(when, verdict)
         if when == ALWAYS:
             return
 

@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from functools import reduce
 
 from eastgate.collection import no_collection
-from eastgate.policy import Is, Layer, PolicyRef, Refusal
+from eastgate.policy import Is, Layer, PolicyRef, Refusal, is_network
 from eastgate.policy.attributes import PATH
 from eastgate.settings import Settings
-from eastgate.targets.envoy.callers import ByCaller, Caller, Naming
+from eastgate.symbolic.callers import CallerCell, Callers
+from eastgate.symbolic.trees import leaves
+from eastgate.targets.envoy.callers import ByCaller
 from eastgate.targets.envoy.codes import TOO_LARGE, Inexpressible
 from eastgate.targets.envoy.combining import TooManyEnds, or_else, then, unread
-from eastgate.targets.envoy.decisions import NOT_ENFORCED, OPEN, Node, Verdict, policy_name, verdicts
+from eastgate.targets.envoy.decisions import NOT_ENFORCED, OPEN, Node, Verdict, policy_name
 from eastgate.targets.envoy.fields import Field, looked_at
-from eastgate.targets.envoy.flow import Flow, is_network
+from eastgate.targets.envoy.flow import Flow
 
 __all__ = ["PortPlan", "Requests", "plan_port"]
 
@@ -69,20 +71,20 @@ class PortPlan:
 
 def plan_port(layers: Sequence[Layer], port: int, settings: Settings, known: Iterable[str] = ()) -> PortPlan:
     """The plan of a port that these layers govern; every known identity has a decision of its own."""
-    naming = Naming(settings)
+    callers = Callers(settings)
     try:
         with no_collection():
-            return _Port([Flow(layer, port, naming) for layer in layers], port, naming, known).plan()
+            return _Port([Flow(layer, port, callers) for layer in layers], port, callers, known).plan()
     except Inexpressible as refused:
-        cells = naming.cells((), known)
-        closed = naming.by_caller(cells, dict.fromkeys(cells, CLOSED))
+        cells = callers.cells((), known)
+        closed = ByCaller.of(cells, dict.fromkeys(cells, CLOSED))
         return PortPlan(port, closed, None, None, None, frozenset(map(policy_name, refused.policies)), refused)
 
 
 class _Port:
-    def __init__(self, flows: Sequence[Flow], port: int, naming: Naming, known: Iterable[str]) -> None:
+    def __init__(self, flows: Sequence[Flow], port: int, callers: Callers, known: Iterable[str]) -> None:
         self.port = port
-        self.naming = naming
+        self.callers = callers
         self.flows = flows
         self.network = [flow for flow in flows if is_network(flow.layer)]
         self._identities = frozenset(known)
@@ -100,14 +102,14 @@ class _Port:
             _names(policy for flow in self.flows for policy in flow.policies),
         )
 
-    def _cells(self, flows: Iterable[Flow], known: Iterable[str] = ()) -> list[Caller]:
-        return self.naming.cells((atom for flow in flows for atom in flow.asked if isinstance(atom, Is)), known)
+    def _cells(self, flows: Iterable[Flow], known: Iterable[str] = ()) -> list[CallerCell]:
+        return self.callers.cells((atom for flow in flows for atom in flow.asked if isinstance(atom, Is)), known)
 
     def _connecting(self, flows: Sequence[Flow]) -> ByCaller[Node]:
         """What these layers say of a connection, one after the other; of HTTP in it, nothing is known."""
         cells = self._cells(flows, self._identities)
         decided = {c: self._joined((flow.decision(c, http=False) for flow in flows), read=False) for c in cells}
-        return self.naming.by_caller(cells, decided)
+        return ByCaller.of(cells, decided)
 
     def _requests(self) -> Requests:
         cells = self._cells(self.flows)
@@ -118,9 +120,9 @@ class _Port:
             refused = {c: self._joined(flow.refusal(c) for flow in self.flows) for c in cells}
             respelled = {c: self._joined(flow.respelled(c) for flow in self.flows) for c in cells}
         return Requests(
-            self.naming.by_caller(cells, decided),
-            self.naming.by_caller(cells, refused) if refused != decided else None,
-            self.naming.by_caller(cells, respelled) if respelled != decided else None,
+            ByCaller.of(cells, decided),
+            ByCaller.of(cells, refused) if refused != decided else None,
+            ByCaller.of(cells, respelled) if respelled != decided else None,
             self._audit([flow for flow in self.flows if flow not in self.network], http=True),
             looked_at((atom for flow in self.flows for atom in flow.asked), looks_at),
         )
@@ -137,7 +139,7 @@ class _Port:
                 combined = reduce(then, said if read else map(unread, said), _OPEN)
             except TooManyEnds as error:
                 raise self._too_large(str(error)) from None
-            self._tests += sum(1 for _ in verdicts(combined))
+            self._tests += sum(1 for _ in leaves(combined))
             if self._tests > _MOST_TESTS:
                 raise self._too_large(f"its callers have more than {_MOST_TESTS} tests to pass")
             self._combined[key] = said, combined
@@ -149,12 +151,12 @@ class _Port:
     def _audit(self, flows: Sequence[Flow], *, http: bool) -> ByCaller[Node] | None:
         """The first rule in audit mode that matches, of all layers."""
         cells = self._cells(flows)
-        found: dict[Caller, Node] = {}
+        found: dict[CallerCell, Node] = {}
         for caller in cells:
             told = [node for flow in flows if (node := flow.audit(caller, http=http)) is not None]
             if told:
                 found[caller] = reduce(or_else, told)
-        return self.naming.by_caller(cells, found) if found else None
+        return ByCaller.of(cells, found) if found else None
 
 
 def _names(policies: Iterable[PolicyRef]) -> frozenset[str]:

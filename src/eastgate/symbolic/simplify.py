@@ -26,18 +26,14 @@ from eastgate.policy import (
     Prefix,
     Present,
     Suffix,
+    conjuncts,
 )
 from eastgate.policy.attributes import ADDRESS, Attribute
 
-__all__ = ["both", "conjuncts", "either", "negation", "network"]
+__all__ = ["both", "either", "negation", "network"]
 
 _LOOPBACK = {4: ip_network("127.0.0.0/8"), 6: ip_network("::1/128")}
 _MOST_COMPARED = 60  # parts of an Or that are compared with each other
-
-
-def conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
-    """The parts that ALL must hold."""
-    return predicate.parts if isinstance(predicate, And) else (predicate,)
 
 
 def negation(predicate: Predicate) -> Predicate:

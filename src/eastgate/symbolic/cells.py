@@ -1,0 +1,121 @@
+"""Cells of attributes: values that no atom tells apart, with one value to stand for each cell.
+
+An attribute has endlessly many values, but rules compare it with only a few, so its values fall into finitely many
+cells.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from ipaddress import IPv4Address, IPv6Address
+from itertools import count
+
+from eastgate.policy import AccountsOf, Computed, InNetwork, Is, Known, Matcher, OneOf, Prefix, Suffix
+from eastgate.policy.attributes import ADDRESS, PATHS, PORT, Attribute
+from eastgate.policy.paths import is_refused
+from eastgate.policy.service_accounts import has_accounts_path
+
+__all__ = ["OTHER", "cells_of_attributes", "free_port", "ports_named", "representatives"]
+
+_MOST_CELLS = 20_000  # of one attribute
+_AFTER_LOOPBACK_4, _AFTER_LOOPBACK_6 = int(IPv4Address("128.0.0.0")), int(IPv6Address("::2"))
+OTHER = "\N{MIDDLE DOT}other\N{MIDDLE DOT}"  # a text that no policy contains
+
+
+def cells_of_attributes(
+    deciding: Iterable[Is | Computed], unknown: Iterable[Attribute]
+) -> tuple[dict[Attribute, list[Known]], bool]:
+    """Return one value of each cell, and whether that is all of them: of an attribute with too many only a few are."""
+    matchers: dict[Attribute, list[Matcher]] = defaultdict(list)
+    for atom in deciding:
+        if isinstance(atom, Is):
+            matchers[atom.attribute].append(atom.matcher)
+    cells: dict[Attribute, list[Known]] = {}
+    every = True
+    for attribute in unknown:
+        about = matchers[attribute]
+        starts = {m for m in about if isinstance(m, Prefix | AccountsOf)}
+        ends = {m for m in about if isinstance(m, Suffix)}
+        too_many = (len(starts) + 1) * (len(ends) + 1) > _MOST_CELLS
+        every = every and not too_many
+        cells[attribute] = [OTHER, None] if too_many else representatives(attribute, about)
+    return cells, every
+
+
+def representatives(attribute: Attribute, matchers: list[Matcher]) -> list[Known]:
+    """Return one value of each cell; the value that no policy names first, since it is denied most often."""
+    if attribute == PORT:
+        return list(_ports(matchers))
+    if any(isinstance(m, InNetwork) for m in matchers):
+        found: list[Known] = list(_addresses(m for m in matchers if isinstance(m, InNetwork)))
+        return found if attribute == ADDRESS else [None, *found]  # every caller has an address
+    texts = _texts(matchers)
+    if attribute in PATHS:  # a path that is refused whatever the policy is says nothing about the policy
+        texts = (text for text in texts if not is_refused(text))
+    return list(dict.fromkeys([OTHER, None, *texts]))
+
+
+def _ports(matchers: list[Matcher]) -> Iterator[int]:
+    named = ports_named(matchers)
+    free = free_port(named)
+    yield from () if free is None else (free,)
+    yield from sorted(named)
+
+
+def ports_named(matchers: Iterable[Matcher]) -> set[int]:
+    """Return every port that some matcher names."""
+    return {v for m in matchers if isinstance(m, OneOf) for v in m.values if isinstance(v, int)}
+
+
+def free_port(named: Iterable[int]) -> int | None:
+    """Return the first port that is not among these; None where all are."""
+    taken = set(named)
+    return next((port for port in range(1, 65536) if port not in taken), None)
+
+
+def _texts(matchers: list[Matcher]) -> Iterator[str]:
+    """Each exact text; and for each prefix and suffix a text that has both and otherwise only fresh letters.
+
+    What a text shares with prefixes is told by the longest one it has, and likewise for suffixes, so
+    prefix + fresh + suffix stands for every text with that longest prefix and that longest suffix.
+    """
+    for matcher in matchers:
+        if isinstance(matcher, OneOf):
+            yield from (str(v) for v in sorted(matcher.values, key=str))
+    ends = [m.text for m in matchers if isinstance(m, Suffix)]
+    starts = {"": OTHER, **{m.text: OTHER for m in matchers if isinstance(m, Prefix)}}
+    accounts = [m for m in matchers if isinstance(m, AccountsOf)]
+    if accounts:
+        fresh = _account_name(matchers)
+        starts |= {m.prefix: fresh for m in accounts}
+    for start, other in starts.items():
+        for end in ["", *ends]:
+            yield start + other + end
+            if start and (end or has_accounts_path(start)):
+                yield start + end  # a service account whose whole name is the suffix
+                yield f"{start}{OTHER}/{OTHER}{end}"  # deeper than a service account
+
+
+def _account_name(matchers: Iterable[Matcher]) -> str:
+    """A name that an account may have and no policy contains."""
+    exact = [str(v) for m in matchers if isinstance(m, OneOf) for v in m.values]
+    return next(name for name in map("_other{}_".format, count()) if not any(name in text for text in exact))
+
+
+def _addresses(matchers: Iterable[InNetwork]) -> Iterator[str]:
+    """The first address of each stretch between two edges of networks: all of a stretch are alike.
+
+    Loopback is none of them: who calls from there is the workload itself, and a question about it says so.
+    """
+    edges: dict[type[IPv4Address] | type[IPv6Address], set[int]] = {
+        IPv4Address: {0, _AFTER_LOOPBACK_4},
+        IPv6Address: {0, _AFTER_LOOPBACK_6},
+    }
+    for network in (n for m in matchers for n in m.networks):
+        kind = type(network.network_address)
+        edges[kind] |= {int(network.network_address), int(network.broadcast_address) + 1}
+    for kind, starts in edges.items():
+        limit = 2 ** kind(0).max_prefixlen
+        found = (kind(start) for start in sorted(starts) if start < limit)
+        yield from (str(address) for address in found if not address.is_loopback)

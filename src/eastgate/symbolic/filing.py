@@ -1,0 +1,61 @@
+"""Arms filed by whom they may concern, so that those of a caller are found without looking at all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from eastgate.policy import AccountsOf, And, Is, OneOf, Or, Predicate
+from eastgate.policy.attributes import IDENTITY, MESH_NAME
+from eastgate.policy.service_accounts import account_of
+from eastgate.symbolic.callers import AccountsIn, CallerCell, Callers, Identity
+
+__all__ = ["Filed"]
+
+
+class Filed:
+    """The places of predicates in their order, by the cells of callers for whom they may hold."""
+
+    def __init__(self, predicates: Iterable[Predicate], callers: Callers) -> None:
+        self._callers = callers
+        self._by_cell: dict[CallerCell, list[int]] = {}
+        self._anyone: list[int] = []
+        for place, predicate in enumerate(predicates):
+            concerned = self._concerned(predicate)
+            if concerned is None:
+                self._anyone.append(place)
+            else:
+                for cell in concerned:
+                    self._by_cell.setdefault(cell, []).append(place)
+
+    def concerning(self, cell: CallerCell) -> Sequence[int]:
+        """Return the places of all predicates that may hold for a caller of this cell, in order."""
+        lists = [self._anyone, self._by_cell.get(cell, [])]
+        if isinstance(cell, Identity):
+            account = account_of(cell.identity)
+            if account is not None:
+                lists.append(self._by_cell.get(AccountsIn(*account[:2]), []))
+        filled = [places for places in lists if places]
+        if len(filled) <= 1:
+            return filled[0] if filled else []
+        return sorted({place for places in filled for place in places})
+
+    def _concerned(self, predicate: Predicate) -> frozenset[CallerCell] | None:
+        """Return the cells that a predicate may hold for; None: any."""
+        match predicate:
+            case Is(attribute, OneOf()) if attribute in (IDENTITY, MESH_NAME):
+                return frozenset(self._callers.named_by(predicate))
+            case Is(attribute, AccountsOf()) if attribute == IDENTITY:
+                return frozenset(self._callers.named_by(predicate))
+            case And(parts):
+                narrow = [cells for part in parts if (cells := self._concerned(part)) is not None]
+                return min(narrow, key=len) if narrow else None
+            case Or(parts):
+                every: set[CallerCell] = set()
+                for part in parts:
+                    cells = self._concerned(part)
+                    if cells is None:
+                        return None
+                    every |= cells
+                return frozenset(every)
+            case _:
+                return None

@@ -1,0 +1,254 @@
+"""What a layer says of a request that need not be wholly known: the outcome, or every outcome that is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from eastgate.policy import (
+    REFUSED_HOST,
+    REFUSED_SPELLING,
+    UNOPPOSED,
+    AskAll,
+    Chain,
+    Computed,
+    Is,
+    Layer,
+    Outcome,
+    Predicate,
+    Refusal,
+    Request,
+    Rule,
+    Ruling,
+    Stage,
+    assume,
+    at_port,
+    consents,
+    is_network,
+    mentions,
+)
+from eastgate.policy.attributes import PATHS, PORT, UNKNOWN
+from eastgate.policy.paths import is_sensitive
+from eastgate.symbolic.stages import Arm, Move, OrderedStage, answer_attribute, order_chain, order_stage
+from eastgate.symbolic.truth import truth
+
+__all__ = [
+    "StageOutcome",
+    "Undetermined",
+    "cases_without",
+    "is_about_path",
+    "judge",
+    "judge_stage",
+    "pick_chain",
+    "possible_chains",
+    "possible_outcomes",
+    "prove_allow",
+    "with_answers",
+]
+
+AtomTest = Callable[[Is | Computed], bool]
+Order = Callable[[Stage], Sequence[OrderedStage]]
+
+
+class Undetermined(Exception):  # noqa: N818 - it is not an error, it is a third answer
+    """The unknown attributes decide."""
+
+
+def judge(layer: Layer, request: Request, order: Order = order_stage) -> Outcome:
+    """Return what a layer says. Raises Undetermined where the unknown attributes decide.
+
+    `order`: an `Ordering` where the same layer is judged many times.
+    """
+    if request.bad_host and _reads_http(layer, request):
+        return Outcome(False, layer.name, REFUSED_HOST, None, Refusal.BAD_REQUEST)
+    if request.refused_path:
+        chain = _pick_without(layer, request, is_about_path)
+        if chain is None or not PATHS.isdisjoint(chain.looks_at):
+            return Outcome(False, layer.name, None, None, Refusal.BAD_REQUEST)
+    elif request.respelled_path and any(map(is_sensitive, layer.atoms(observed=False))):
+        chain = _pick_without(layer, request, is_sensitive)
+        if chain is None or any(map(is_sensitive, chain.atoms(observed=False))):
+            return Outcome(False, layer.name, REFUSED_SPELLING, None, Refusal.BAD_REQUEST)
+    else:
+        chain = pick_chain(layer, request)
+    accepted = UNOPPOSED
+    for stage in chain.stages:
+        said = judge_stage(layer.name, stage, request, order)
+        if said.move is Move.DENY:
+            return said.outcome
+        if said.outcome.rule is not None:
+            accepted = said.outcome
+        if said.move is Move.ACCEPT:
+            break
+    return accepted
+
+
+def pick_chain(layer: Layer, request: Request) -> Chain:
+    """Return the chain of the FIRST case that matches. Raises Undetermined."""
+    return next((case.chain for case in layer.cases if _sure(case.when, request)), layer.otherwise)
+
+
+def _reads_http(layer: Layer, request: Request) -> bool:
+    if is_network(layer):
+        return False
+    if isinstance(request.port, int):
+        return not is_network(at_port(layer, request.port))
+    if request.port is UNKNOWN and PORT in layer.looks_at:
+        raise Undetermined
+    return True
+
+
+# Paths that rules may not look at
+
+
+def is_about_path(atom: Is | Computed) -> bool:
+    """Return whether an atom looks at a path in any form."""
+    return not PATHS.isdisjoint(mentions(atom))
+
+
+def cases_without(layer: Layer, asks: AtomTest) -> Iterator[tuple[Predicate, Chain | None]]:
+    """Yield the selector of a layer without the atoms that may not be asked; None where the choice depends on them."""
+    for case in layer.cases:
+        if case.synthetic:
+            yield case.when, case.chain
+        else:
+            yield assume(case.when, asks, held=False), case.chain
+            yield assume(case.when, asks, held=True), None
+
+
+def _pick_without(layer: Layer, request: Request, asks: AtomTest) -> Chain | None:
+    return next(
+        (chain for when, chain in cases_without(layer, asks) if _sure(when, request)),
+        layer.otherwise,
+    )
+
+
+# Stages
+
+
+@dataclass(frozen=True, slots=True)
+class StageOutcome:
+    """What one stage says, and what follows; `rule` is also there where it only passes the request on."""
+
+    outcome: Outcome
+    move: Move
+    rule: Rule | None = None
+
+
+def judge_stage(layer: str, stage: Stage, request: Request, order: Order = order_stage) -> StageOutcome:
+    """Return what one stage says of a request. Raises Undetermined."""
+    said = StageOutcome(UNOPPOSED, Move.PASS)
+    if isinstance(stage, AskAll):
+        request = with_answers(stage, request)
+    for ordered in order(stage):
+        arm = next((arm for arm in ordered.arms if _sure(arm.when, request)), None)
+        move = arm.move if arm is not None else ordered.otherwise
+        outcome = _outcome(layer, ordered, arm, move, request)
+        if move in (Move.ACCEPT, Move.DENY):
+            return StageOutcome(outcome, move, outcome.rule)
+        if move is Move.PROCEED:
+            said = StageOutcome(outcome, move, outcome.rule)
+        elif arm is not None:
+            said = StageOutcome(said.outcome, move, arm.rule)
+    return said
+
+
+def _outcome(layer: str, stage: OrderedStage, arm: Arm | None, move: Move, request: Request) -> Outcome:
+    """Return the outcome of an arm of a stage; UNOPPOSED where nothing is said."""
+    rule = arm.rule if arm is not None else None
+    if move is Move.DENY:
+        answer = request.answers.get(arm.authorizer) if arm is not None and arm.authorizer is not None else None
+        status = answer.status if isinstance(answer, Ruling) else stage.refusal
+        return Outcome(False, layer, stage.name, rule, status)
+    if move is Move.PASS or rule is None:
+        return UNOPPOSED
+    return Outcome(True, layer, stage.name, rule)
+
+
+def with_answers(stage: AskAll, request: Request) -> Request:
+    """Return the request with the answers of all authorizers of a stage as attributes; silence is absence."""
+    answers = {ask.authorizer: request.answers.get(ask.authorizer) for ask in stage.asks}
+    said = {
+        answer_attribute(name): None if answer is None else "allow" if consents(answer) else "deny"
+        for name, answer in answers.items()
+    }
+    return Request({**request.values, **said}, request.answers, request.assumed)
+
+
+def _sure(predicate: Predicate, request: Request) -> bool:
+    held = truth(predicate, request)
+    if held is None:
+        raise Undetermined
+    return held
+
+
+# Everything that is possible, where each unknown test may come out either way by itself
+
+
+def possible_chains(layer: Layer, request: Request) -> Iterator[Chain]:
+    """Yield the chains that the selector may pick."""
+    for case in layer.cases:
+        held = truth(case.when, request)
+        if held is not False:
+            yield case.chain
+        if held is True:
+            return
+    yield layer.otherwise
+
+
+def possible_outcomes(layer: Layer, request: Request, *, answered: bool = False) -> Iterator[Outcome]:
+    """Yield the outcomes that a request may meet, the one that is certain where no other is last.
+
+    Each test over something unknown counts as independent of all others, so that some may be impossible, but none is
+    missing; and each rule is looked at once, however much is unknown. `answered`: an authorizer without an answer is
+    silent, and not unknown.
+    """
+    for chain in possible_chains(layer, request):
+        known = request
+        for stage in chain.stages:
+            if answered and isinstance(stage, AskAll):
+                known = with_answers(stage, known)
+        yield from _possible(layer.name, order_chain(chain), known)
+
+
+def _possible(layer: str, stages: Sequence[OrderedStage], request: Request) -> Iterator[Outcome]:
+    seen: set[tuple[int, int]] = set()
+    todo = [(0, UNOPPOSED)]
+    while todo:
+        place, accepted = todo.pop()
+        if place == len(stages):
+            yield accepted
+            continue
+        if (place, id(accepted.rule)) in seen:
+            continue
+        seen.add((place, id(accepted.rule)))
+        later: list[tuple[int, Outcome]] = []
+        for arm in _possible_arms(stages[place], request):
+            move = arm.move if arm is not None else stages[place].otherwise
+            outcome = _outcome(layer, stages[place], arm, move, request)
+            if move in (Move.ACCEPT, Move.DENY):
+                yield outcome if outcome.rule is not None or not outcome.allowed else accepted
+            else:
+                later.append((place + 1, outcome if outcome.rule is not None else accepted))
+        todo += reversed(later)
+
+
+def _possible_arms(stage: OrderedStage, request: Request) -> Iterator[Arm | None]:
+    for arm in stage.arms:
+        held = truth(arm.when, request)
+        if held is not False:
+            yield arm
+        if held is True:
+            return
+    yield None
+
+
+def prove_allow(layer: Layer, request: Request) -> Outcome | None:
+    """Return an outcome that allows if every possible one does, without a search; None where that is not so."""
+    if request.bad_host or request.refused_path or request.respelled_path:
+        return None
+    outcome: Outcome | None = None
+    for outcome in possible_outcomes(layer, request, answered=True):
+        if not outcome.allowed:
+            return None
+    return outcome

@@ -1,0 +1,75 @@
+"""The two names of a caller: its SPIFFE ID, and what Linkerd calls it.
+
+A service account of the mesh's trust domain is `<account>.<namespace>.serviceaccount.identity.<control plane>.<domain>`
+to Linkerd; every other identity is called by its SPIFFE ID. Nothing else in this project takes such names apart.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from eastgate.policy.service_accounts import account_of, service_account_id
+from eastgate.policy.spiffe import SCHEME
+
+__all__ = ["AccountName", "MeshNames", "Naming", "parse_account_name"]
+
+_MARK = ".serviceaccount.identity."
+
+
+class Naming(Protocol):
+    """What a mesh says about names: its settings do."""
+
+    @property
+    def trust_domain(self) -> str:
+        """The trust domain of the mesh."""
+
+    def mesh_name(self, namespace: str, account: str) -> str:
+        """Linkerd's name of a service account."""
+
+
+class AccountName(NamedTuple):
+    """The parts of Linkerd's name of a service account; `tail` is all that stands behind the mark."""
+
+    account: str
+    namespace: str
+    tail: str
+
+
+def parse_account_name(name: str) -> AccountName | None:
+    """Take Linkerd's name of a service account of any mesh apart; None where it is none."""
+    head, mark, tail = name.partition(_MARK)
+    account, dot, namespace = head.rpartition(".")
+    return AccountName(account, namespace, tail) if mark and dot and account and namespace else None
+
+
+class MeshNames:
+    """Which identity has which name in one mesh."""
+
+    def __init__(self, naming: Naming) -> None:
+        self.trust_domain = naming.trust_domain
+        self.tail = naming.mesh_name("", "")[1:]  # of a name, behind account and namespace
+        self._mesh_name = naming.mesh_name
+
+    def account(self, identity: str) -> tuple[str, str] | None:
+        """Return namespace and name, where the identity is of a service account of the trust domain."""
+        account = account_of(identity)
+        return account[1:] if account is not None and account[0] == self.trust_domain else None
+
+    def mesh_name(self, identity: str) -> str:
+        """Return what Linkerd calls an identity."""
+        account = self.account(identity)
+        return self._mesh_name(*account) if account is not None else identity
+
+    def identity(self, mesh_name: str) -> str | None:
+        """Return whom Linkerd calls so; None where nobody with a SPIFFE ID has that name."""
+        if mesh_name.startswith(SCHEME):
+            return mesh_name if self.account(mesh_name) is None else None
+        parts = self.parts(mesh_name)
+        return service_account_id(self.trust_domain, parts[1], parts[0]) if parts and parts[0] and parts[1] else None
+
+    def parts(self, name: str) -> tuple[str, str] | None:
+        """Return what stands for account and namespace in a name, or in the end of one; None where the tail differs."""
+        if not name.endswith(self.tail):
+            return None
+        account, _, namespace = name.removesuffix(self.tail).rpartition(".")
+        return account, namespace

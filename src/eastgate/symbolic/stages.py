@@ -1,0 +1,131 @@
+"""Stages in one form: ordered arms, of which the FIRST that holds says what follows.
+
+    Deny        each arm denies; otherwise the next stage is asked
+    AllowAny    each arm accepts, and the next stage is asked; otherwise denied
+    FirstMatch  each arm accepts for good, denies or passes; otherwise as written
+    AskAll      a stage for each authorizer: where it is asked and allows, accepted; where it is asked, denied
+    Observe     no stage: it decides nothing
+
+This is the only reading of the five stages in the symbolic half: trees, three-valued judgements, traces and lint work
+on the ordered form.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eastgate.policy import (
+    AllowAny,
+    AskAll,
+    Chain,
+    Deny,
+    Effect,
+    FirstMatch,
+    Is,
+    Observe,
+    OneOf,
+    Predicate,
+    Refusal,
+    Rule,
+    Stage,
+    all_of,
+)
+from eastgate.policy.attributes import Attribute
+
+__all__ = ["Arm", "Move", "OrderedStage", "Ordering", "answer_attribute", "order_chain", "order_stage"]
+
+_ANSWER = "answer"
+_ALLOWS = OneOf(frozenset({"allow"}))
+
+
+class Move(enum.Enum):
+    """What follows where an arm of a stage holds."""
+
+    ACCEPT = "accept"  # the chain ends: allowed
+    DENY = "deny"  # the chain ends: denied
+    PROCEED = "proceed"  # accepted by this rule; the next stage is asked
+    PASS = "pass"  # noqa: S105 - not a password; the next stage is asked
+
+
+_EFFECTS = {Effect.ACCEPT: Move.ACCEPT, Effect.DENY: Move.DENY, Effect.PASS: Move.PASS}
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """A condition, the rule that brings it, and what follows where it holds.
+
+    `authorizer`: the rule matches, and this authorizer does not allow.
+    """
+
+    when: Predicate
+    rule: Rule
+    move: Move
+    authorizer: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OrderedStage:
+    """A stage whose FIRST arm that holds counts, else `otherwise`."""
+
+    name: str
+    refusal: Refusal
+    arms: tuple[Arm, ...]
+    otherwise: Move
+
+
+def answer_attribute(authorizer: str) -> Attribute:
+    """Return the attribute that holds the answer of an external authorizer: `allow`, anything else, or absent."""
+    return Attribute(_ANSWER, authorizer)
+
+
+def order_chain(chain: Chain) -> list[OrderedStage]:
+    """Return the stages of a chain that decide, in order."""
+    return [ordered for stage in chain.stages for ordered in order_stage(stage)]
+
+
+def order_stage(stage: Stage) -> Sequence[OrderedStage]:
+    """Return one stage in ordered form; several for `AskAll`, and none for what is only observed."""
+    match stage:
+        case Observe():
+            return ()
+        case Deny(name, rules, refusal):
+            return (OrderedStage(name, refusal, tuple(Arm(rule.when, rule, Move.DENY) for rule in rules), Move.PASS),)
+        case AllowAny(name, rules, refusal):
+            arms = tuple(Arm(rule.when, rule, Move.PROCEED) for rule in rules)
+            return (OrderedStage(name, refusal, arms, Move.DENY),)
+        case FirstMatch(name, steps, otherwise, refusal):
+            arms = tuple(Arm(step.rule.when, step.rule, _EFFECTS[step.effect]) for step in steps)
+            return (OrderedStage(name, refusal, arms, _EFFECTS[otherwise]),)
+        case AskAll(name, asks, refusal):
+            return [
+                OrderedStage(
+                    name,
+                    refusal,
+                    (
+                        Arm(_consented(ask.rule, ask.authorizer), ask.rule, Move.PROCEED),
+                        Arm(ask.rule.when, ask.rule, Move.DENY, ask.authorizer),
+                    ),
+                    Move.PASS,
+                )
+                for ask in asks
+            ]
+
+
+class Ordering:
+    """Orders stages, each once: for whoever looks at the same stages again and again."""
+
+    def __init__(self) -> None:
+        self._ordered: dict[int, tuple[Stage, Sequence[OrderedStage]]] = {}  # the stage is kept, and so its id
+
+    def __call__(self, stage: Stage) -> Sequence[OrderedStage]:
+        """Return a stage in ordered form."""
+        known = self._ordered.get(id(stage))
+        if known is None:
+            known = self._ordered[id(stage)] = stage, order_stage(stage)
+        return known[1]
+
+
+def _consented(rule: Rule, authorizer: str) -> Predicate:
+    return all_of((rule.when, Is(answer_attribute(authorizer), _ALLOWS)))
