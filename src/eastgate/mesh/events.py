@@ -11,7 +11,7 @@ from eastgate.mesh.access_log import Observation
 from eastgate.mesh.modes import PortMode
 
 __all__ = [
-    "Broken",
+    "BrokenChange",
     "Changes",
     "Decided",
     "Enforced",
@@ -85,7 +85,7 @@ class PartlyEnforced:
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class BrokenChange:
     """A change has errors, so that what was in force stays."""
 
     diagnostics: tuple[Diagnostic, ...]
@@ -109,5 +109,5 @@ class Noted:
     trouble: bool = False
 
 
-MeshEvent: TypeAlias = Ready | Decided | Enforced | PartlyEnforced | Broken | NotEnforced | Noted
+MeshEvent: TypeAlias = Ready | Decided | Enforced | PartlyEnforced | BrokenChange | NotEnforced | Noted
 OnEvent: TypeAlias = Callable[[MeshEvent], None]
