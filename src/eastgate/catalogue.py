@@ -44,5 +44,5 @@ CHAPTERS: dict[str, tuple[ModuleType, ...]] = {
 def all_codes(modules: tuple[ModuleType, ...] | None = None) -> list[Code]:
     """The codes of some modules, or all of them, in order."""
     chosen = modules or tuple(module for chapter in CHAPTERS.values() for module in chapter)
-    found = {value.id: value for module in chosen for value in vars(module).values() if isinstance(value, Code)}
-    return [found[number] for number in sorted(found)]
+    codes = {value.id: value for module in chosen for value in vars(module).values() if isinstance(value, Code)}
+    return [codes[number] for number in sorted(codes)]
