@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from bench import analysis, enforcement, folders, labels, load, memory, narrow, plot, startup, tables
+from bench import analysis, asking, enforcement, folders, labels, load, memory, narrow, plot, startup, tables
 from bench.change import Change
 from bench.growing import KINDS, SIZES, Growing, sizes
 from bench.lanes import MismatchError
@@ -25,6 +25,7 @@ Run = Callable[[], Section]
 
 NAMES = (
     *KINDS,
+    "questions",
     "many",
     "paths",
     "memory",
@@ -136,6 +137,7 @@ def _grow(growing: Mapping[str, Growing], *, quick: bool) -> None:
 
 def _between(peers: Sequence[Peer], *, quick: bool) -> list[tuple[str, Run]]:
     return [
+        ("questions", partial(asking.run, quick=quick)),
         ("many", partial(narrow.many, peers, quick=quick)),
         ("paths", partial(narrow.paths, peers, quick=quick)),
         ("memory", partial(memory.run, peers, quick=quick)),

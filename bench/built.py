@@ -13,7 +13,7 @@ from eastgate.dialects import Policy
 from eastgate.engine import reference
 from eastgate.engine.engine import Engine
 from eastgate.policy import Request
-from eastgate.world import GatewayNamed, World
+from eastgate.world import GatewayNamed, LiveWorld
 from eastgate.world.points import Point
 
 __all__ = ["Built", "check_reference"]
@@ -24,7 +24,7 @@ class Built:
     """A plan with the engine that decides by it. `seconds` is what the engine took, from objects to all programs."""
 
     plan: Plan
-    world: World
+    world: LiveWorld
     policies: list[Policy]
     engine: Engine[Policy]
     classes: int

@@ -15,7 +15,7 @@ from bench.worlds import ask_some, crowded
 from eastgate.dialects import Policy
 from eastgate.engine.engine import Engine
 from eastgate.policy import Request
-from eastgate.world import Pod
+from eastgate.world import LiveWorld, Pod
 from eastgate.world.points import Point
 
 __all__ = ["Change"]
@@ -56,7 +56,8 @@ class Change:
         pods = random.sample(list(built.plan.pods), min(self._changes, len(built.plan.pods)))
         touched: list[int] = []
         policy = median_of([_put_policy(engine, one, touched) for one in changed])
-        pod = median_of([_put_pod(engine, replace(one, labels={**one.labels, "tier": "tier-9"})) for one in pods])
+        moved = [replace(pod, labels={**pod.labels, "tier": "tier-9"}) for pod in pods]
+        pod = median_of([_put_pod(engine, built.world, pod) for pod in moved])
         questions = built.questions(ask_some(built.plan, built.targeted, 200))
         check_reference(engine, questions)
         if len(built.policies) <= 10_000:
@@ -100,9 +101,9 @@ def _put_policy(engine: Engine[Policy], policy: Policy, touched: list[int]) -> C
     return change
 
 
-def _put_pod(engine: Engine[Policy], pod: Pod) -> Callable[[], None]:
+def _put_pod(engine: Engine[Policy], world: LiveWorld, pod: Pod) -> Callable[[], None]:
     def change() -> None:
-        for workload in engine.world_changed(engine.world.put(pod)):
+        for workload in world.put(pod).workloads:
             engine.decide(workload, _REQUEST)
 
     return change

@@ -35,7 +35,7 @@ from eastgate.policy import (
 )
 from eastgate.policy.attributes import BACKEND, IDENTITY, MCP_METHOD, MCP_TOOL, METHOD, PATH, PORT, SERVICE, Attribute
 from eastgate.settings import Settings
-from eastgate.world import PodsMatching, PodsOfService, Selector, Target, World, service_account_id
+from eastgate.world import LiveWorld, PodsMatching, PodsOfService, Selector, Target, World, service_account_id
 from eastgate.world.targets import GatewayNamed
 
 __all__ = ["ACCESS_GROUP", "engine_of", "policy_of", "request_of", "world_of"]
@@ -46,9 +46,9 @@ _SETTINGS = Settings(trust_domain=TRUST_DOMAIN)
 _SPAN = Span(SourceText("generated.yaml", ""), 1, 1, 1, 1)
 
 
-def world_of(plan: Plan) -> World:
+def world_of(plan: Plan) -> LiveWorld:
     """The pods and Services of a plan."""
-    return World.of([*plan.pods, *plan.services])
+    return LiveWorld.of([*plan.pods, *plan.services])
 
 
 def engine_of(world: World, policies: Iterable[Policy]) -> Engine[Policy]:

@@ -9,7 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from eastgate import Authority, Manifests, Question, QuestionError, Settings, SettingsError, World, read_manifests
+from eastgate import (
+    Authority,
+    ManifestError,
+    Manifests,
+    Question,
+    QuestionError,
+    Settings,
+    SettingsError,
+    World,
+    read_manifests,
+)
 from eastgate.authority import sort_documents
 from eastgate.dialects import reads
 from eastgate.sources import read, read_objects
@@ -48,18 +58,109 @@ def cart(world: World) -> Pod:
 # The world
 
 
-def test_a_pod_that_is_put_into_the_world_is_decided_by_its_new_policies(shop: Path) -> None:
+def test_a_pod_that_is_put_is_decided_by_its_new_policies(shop: Path) -> None:
     authority = Authority(read_manifests([shop]))
     assert authority.decide(STRANGER).allowed
+    prepared = authority.prepare(STRANGER)
     before = cart(authority.world)
-    authority.world.put(replace(before, labels={"app": "closed"}))
+    authority.update(put=[replace(before, labels={"app": "closed"})])
     assert not authority.decide(STRANGER).allowed
+    assert not prepared.decide().allowed
     assert authority.decide(WEB).allowed
-    authority.world.update(put=[before])
+    authority.update(put=[before])
     assert authority.decide(STRANGER).allowed
-    authority.world.remove(before.id)
-    with pytest.raises(QuestionError):
-        authority.decide(STRANGER)
+    assert prepared.decide().allowed
+    authority.update(remove=[before.id])
+    for ask in (prepared.decide, lambda: authority.decide(STRANGER)):
+        with pytest.raises(QuestionError):
+            ask()
+
+
+def test_the_world_that_an_authority_shows_cannot_be_changed(shop: Path) -> None:
+    authority = Authority(read_manifests([shop]))
+    for name in ("put", "remove", "update", "place"):
+        assert not hasattr(authority.world, name)
+    with pytest.raises(TypeError):
+        authority.world.workloads["shop/cart"] = cart(authority.world)  # type: ignore[index]
+
+
+def test_the_world_that_an_authority_shows_is_the_one_that_is_now(shop: Path) -> None:
+    authority = Authority(read_manifests([shop]))
+    world = authority.world
+    authority.update(put=[{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "new", "namespace": "shop"}}])
+    assert "shop/new" in world.workloads
+    assert authority.decide(Question("anonymous", "pod:shop/new", port=80)).allowed
+    authority.update(remove=["Pod/shop/new"])
+    assert "shop/new" not in world.workloads
+
+
+def policy(labels: str, **spec: object) -> dict[str, object]:
+    target = {"kind": "Pod", "selector": {"matchLabels": {"app": labels}}}
+    rules = [{"authorizationSource": {"serviceAccounts": ["web"]}}]
+    return {
+        "apiVersion": "gateway.networking.x-k8s.io/v1alpha2",
+        "kind": "AuthorizationPolicy",
+        "metadata": {"name": "more", "namespace": "shop"},
+        "spec": {"targetRefs": [target], "action": "ALLOW", "rules": rules, **spec},
+    }
+
+
+def test_policies_are_put_and_removed(shop: Path) -> None:
+    authority = Authority(read_manifests([shop]))
+    authority.update(put=[policy("open")])
+    assert not authority.decide(STRANGER).allowed
+    assert [str(each.ref) for each in authority.policies] == [
+        "AuthorizationPolicy/shop/closed",
+        "AuthorizationPolicy/shop/more",
+    ]
+    (more,) = (each for each in authority.policies if each.ref.name == "more")
+    authority.update(remove=[more.ref])
+    assert authority.decide(STRANGER).allowed
+    authority.update(put=[more])
+    assert not authority.decide(STRANGER).allowed
+    authority.update(put=[policy("nobody")])
+    assert authority.decide(STRANGER).allowed
+
+
+def test_what_has_errors_changes_nothing(shop: Path) -> None:
+    authority = Authority(read_manifests([shop]))
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "new", "namespace": "shop"}}
+    with pytest.raises(ManifestError, match="action"):
+        authority.update(put=[pod, policy("open", action="PERHAPS")], remove=["Pod/shop/cart"])
+    assert set(authority.world.workloads) == {"shop/cart"}
+    assert authority.decide(STRANGER).allowed
+
+
+def test_a_policy_with_errors_closes_what_it_targets_unless_the_authority_is_strict(shop: Path) -> None:
+    authority = Authority(read_manifests([shop]), strict=False)
+    prepared = authority.prepare(STRANGER)
+    authority.update(put=[policy("open", action="PERHAPS")])
+    assert not authority.enforced(STRANGER).allowed
+    with pytest.raises(QuestionError, match="cannot be read"):
+        prepared.decide()
+    authority.update(put=[policy("nobody")])
+    assert prepared.decide().allowed
+
+
+def test_what_is_not_read_counts_when_it_is_put(shop: Path) -> None:
+    authority = Authority(read_manifests([shop]))
+    prepared = authority.prepare(STRANGER)
+    network = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": {"name": "n", "namespace": "shop"},
+        "spec": {"podSelector": {}},
+    }
+    authority.update(put=[network])
+    with pytest.raises(QuestionError, match="NetworkPolicy"):
+        prepared.decide()
+    authority.update(remove=["NetworkPolicy/shop/n"])
+    assert prepared.decide().allowed
+
+
+def test_other_settings_are_no_update(shop: Path) -> None:
+    with pytest.raises(SettingsError):
+        Authority(read_manifests([shop])).update(put=read_manifests([shop], ELSEWHERE))
 
 
 def test_a_world_keeps_no_engine_alive(shop: Path) -> None:
@@ -68,7 +169,7 @@ def test_a_world_keeps_no_engine_alive(shop: Path) -> None:
     del authority
     gc.collect()
     assert engine() is None
-    assert world.put(replace(cart(world), labels={"app": "closed"})).changed == {"shop/cart"}
+    assert set(world.workloads) == {"shop/cart"}
 
 
 def manifests_of(table: Table) -> Manifests:
@@ -102,7 +203,7 @@ def test_a_world_that_comes_piece_by_piece_is_decided_as_one_that_was_there(path
                 if number % often == 0:
                     answers(authority, table)  # so that whatever is stale would stay
                     authority.engine.compile_all()
-                authority.world.put(one)
+                authority.update(put=[one])
             assert answers(authority, table) == expected
 
 

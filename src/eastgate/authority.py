@@ -1,241 +1,55 @@
-"""The authority: manifests in, answers out. What the command line and the Python API stand on."""
+"""The authority: decides questions by manifests that were read, for as long as nothing of them changes, and after."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING, cast
 
 from eastgate import dialects
+from eastgate.deciding import Decider, Prepared
 from eastgate.decisions import Decision
-from eastgate.diagnostics import Diagnostic, Reporter, render_all
+from eastgate.diagnostics import Diagnostic
 from eastgate.dialects import Policy
 from eastgate.dialects import rejected as rejection
-from eastgate.dialects.base import Condition
 from eastgate.engine.engine import Engine
-from eastgate.policy import UNOPPOSED, AskAll, Attachment, Known, Layer, PolicyRef, Request, Stances
-from eastgate.policy.attributes import Attribute
-from eastgate.questions import (
-    LABELS_UNKNOWN,
-    NOT_CONSIDERED,
-    POLICY_REJECTED,
-    Arrival,
-    Question,
-    QuestionError,
-    arrivals,
-    callers_of,
+from eastgate.policy import Attachment, Layer, PolicyRef, Stances
+from eastgate.questions import Question, QuestionError
+from eastgate.reading import (
+    Fault,
+    FaultReason,
+    ManifestError,
+    Manifests,
+    read_documents,
+    read_manifests,
+    read_plain,
+    sort_documents,
 )
 from eastgate.settings import Settings, SettingsError
-from eastgate.sources import Bounds, Document, Reading, read
-from eastgate.unconsidered import Handling, Standing, Unconsidered, UnreadObjects, could_change, standing, told, unread
-from eastgate.world import Manifest, Workload, World, WorldObject, interpret
+from eastgate.sources import Bounds, Document
+from eastgate.unconsidered import Handling, UnreadObjects
+from eastgate.world import LiveWorld, ObjectId, Workload, World, WorldObject
 from eastgate.world.points import Point
 
 if TYPE_CHECKING:
     from eastgate.tokens import KeySource
 
-__all__ = ["Authority", "ManifestError", "Manifests", "load", "read_documents", "read_manifests"]
-
-
-class ManifestError(ValueError):
-    """Manifests with errors. `diagnostics` has all of them, of all documents."""
-
-    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
-        super().__init__(render_all(diagnostics))
-        self.diagnostics = list(diagnostics)
-
-
-@dataclass(slots=True)
-class Manifests:
-    """What was read by some settings, sorted into what exists and what is demanded; and everything that is wrong with
-    it."""
-
-    settings: Settings = field(default_factory=Settings)
-    objects: list[WorldObject] = field(default_factory=list)
-    policies: list[Policy] = field(default_factory=list)
-    reporter: Reporter = field(default_factory=Reporter)
-    rejected: list[tuple[Document, list[Diagnostic]]] = field(default_factory=list)
-    replaced: list[tuple[Document, list[Diagnostic]]] = field(default_factory=list)
-    broken: list[tuple[Document, list[Diagnostic]]] = field(default_factory=list)
-    """What is no policy and has errors."""
-    unread: UnreadObjects = field(default_factory=UnreadObjects)
-    unused: int = 0
-    excluded: int = 0
-    _documents: dict[Policy, Document] = field(default_factory=dict)
-
-    def add(self, document: Document) -> None:
-        """Take in one document."""
-        found = Reporter()
-        if (kind := dialects.unread(document)) is not None:
-            self.unread.found.append(unread(kind, document))
-        elif dialects.is_policy(document):
-            policy = dialects.read_policy(document, self.settings, found)
-            if policy is None:
-                self.rejected.append((document, found.errors))
-            else:
-                self.policies.append(policy)
-                self._documents[policy] = document
-        else:
-            declared = _declared(document, self.settings, found)
-            if declared is not None:
-                self.objects.append(declared)
-            elif not found.errors:
-                self.unused += 1
-            if found.errors:
-                (self.rejected if dialects.is_route(document) else self.broken).append((document, found.errors))
-        self.reporter.found.extend(self._news(found))
-
-    def settle(self) -> None:
-        """Everything has been read: what can be said only now."""
-        if any(dialects.is_examined(policy) for policy in self.policies):
-            for policy, finding in dialects.examine(self.policies, self.settings, World.of(self.objects)):
-                self.reporter.found.append(finding)
-                if policy is not None and finding.is_error:
-                    self._reject(policy, finding)
-        self._attribute()
-
-    @property
-    def strays(self) -> list[Diagnostic]:
-        """The errors that are no policy's: without what they are in, nobody knows what exists or is demanded."""
-        theirs = {id(error) for _, errors in (*self.rejected, *self.replaced) for error in errors}
-        return [error for error in self.reporter.errors if id(error) not in theirs]
-
-    @property
-    def unsure(self) -> list[tuple[Document, list[Diagnostic]]]:
-        """Routes with errors, and objects that are written twice: nobody knows what exists of them."""
-        return [one for one in self.rejected if not dialects.is_policy(one[0])]
-
-    @property
-    def demanded(self) -> list[Policy]:
-        """The policies, and what those with errors come to: each closes what it targets."""
-        return [*self.policies, *(dialects.reject(document, errors) for document, errors in self.rejected)]
-
-    def keep(self, good: Mapping[PolicyRef, Policy]) -> None:
-        """Put policies that were read before in the place of those with errors that have their names."""
-        closing = zip(self.rejected, (dialects.reject(*one).ref for one in self.rejected), strict=True)
-        known = [(one, good[ref]) for one, ref in closing if ref in good]
-        self.policies += [policy for _, policy in known]
-        self._documents |= {policy: document for (document, _), policy in known}
-        self.replaced += [one for one, _ in known]
-        self.rejected = [one for one in self.rejected if not any(one is other for other in self.replaced)]
-
-    def _attribute(self) -> None:
-        """Reject the policies that have errors which their reader found, and did not give up for."""
-        strays = self.strays
-        if not strays:
-            return
-        good: dict[str, list[Policy]] = {}
-        for policy in self._documents:
-            good.setdefault(policy.span.file, []).append(policy)
-        for error in strays:
-            span = error.span
-            if span is None:
-                continue
-            known = next((errors for document, errors in self.rejected if document.span.holds(span)), None)
-            whose = next((one for one in good.get(span.file, ()) if one.span.holds(span)), None)
-            if known is not None:
-                known.append(error)
-            elif whose is not None:
-                self._reject(whose, error)
-
-    def _reject(self, policy: Policy, error: Diagnostic) -> None:
-        document = self._documents[policy]
-        known = next((errors for one, errors in self.rejected if one is document), None)
-        if known is not None:
-            known.append(error)
-            return
-        self.policies = [one for one in self.policies if one is not policy]
-        self.rejected.append((document, [error]))
-
-    def _news(self, found: Reporter) -> list[Diagnostic]:
-        """What was found at places that nothing was said of yet: one mistake is told once, by whoever saw it first."""
-        if not found.found:
-            return []
-        told = {(d.span.file, d.span.line, d.span.column) for d in self.reporter if d.span is not None}
-        return [d for d in found if d.span is None or (d.span.file, d.span.line, d.span.column) not in told]
-
-
-def _declared(document: Document, settings: Settings, reporter: Reporter) -> WorldObject | None:
-    if document.data is None:
-        return dialects.read_object(document, settings, reporter)
-    manifest = cast("Manifest", document)
-    declared = interpret(manifest, reporter, settings.namespace)
-    if declared is not None:
-        dialects.inspect(manifest, declared, reporter)
-    return declared
-
-
-def read_manifests(
-    paths: Iterable[str | PathLike[str]],
-    settings: Settings | None = None,
-    *,
-    stdin: BinaryIO | None = None,
-    on_file: Callable[[int, int], None] | None = None,
-    bounds: Bounds | None = None,
-) -> Manifests:
-    """Read files, folders and `-` (standard input). Never raises for what is in them: see `reporter`."""
-    chosen = settings or Settings()
-    reading = read_documents(paths, chosen, stdin=stdin, on_file=on_file, bounds=bounds, skim=True)
-    manifests = sort_documents(reading.documents, chosen, reading.reporter, reading.twice)
-    manifests.unused += reading.unused
-    manifests.excluded = reading.excluded
-    return manifests
-
-
-def read_documents(
-    paths: Iterable[str | PathLike[str]],
-    settings: Settings,
-    *,
-    stdin: BinaryIO | None = None,
-    on_file: Callable[[int, int], None] | None = None,
-    bounds: Bounds | None = None,
-    skim: bool = False,
-) -> Reading:
-    """Read documents as they were written. With `skim`, those of kinds that are not used are only counted."""
-    return read(
-        paths,
-        positioned=dialects.reads,
-        matters=dialects.matters,
-        same=_says_the_same,
-        skim=skim,
-        namespace=settings.namespace,
-        stdin=stdin,
-        on_file=on_file,
-        bounds=bounds,
-    )
-
-
-def _says_the_same(first: Document, second: Document) -> bool:
-    """Whether two documents declare the very same thing to exist; of policies there must be one."""
-    if first.data is None or second.data is None:
-        return False
-    if dialects.unread(first) is not None:
-        return first.data == second.data
-    declared = [interpret(cast("Manifest", one), Reporter(), one.default_namespace) for one in (first, second)]
-    return declared[0] is not None and declared[0] == declared[1]
-
-
-def sort_documents(
-    documents: Iterable[Document],
-    settings: Settings,
-    reporter: Reporter,
-    twice: Iterable[tuple[Document, Diagnostic]] = (),
-) -> Manifests:
-    """What exists, and what is demanded. `twice` are objects that contradict a document of the same name."""
-    manifests = Manifests(settings, reporter=reporter)
-    for document in documents:
-        manifests.add(document)
-    for document, error in twice:
-        if not dialects.is_policy(document):
-            manifests.rejected.append((document, [error]))
-    manifests.settle()
-    return manifests
+__all__ = [
+    "Authority",
+    "Fault",
+    "FaultReason",
+    "ManifestError",
+    "Manifests",
+    "Prepared",
+    "load",
+    "read_documents",
+    "read_manifests",
+    "sort_documents",
+]
 
 
 class Authority:
-    """A world, the policies on it, and an engine that decides by them. A change of the world is in force at once."""
+    """A world, the policies on it, and an engine that decides by them. A change is in force from the next question."""
 
     def __init__(
         self,
@@ -261,11 +75,15 @@ class Authority:
             raise SettingsError(_differing(manifests.settings, settings))
         self._settings = manifests.settings
         self._keys = keys
-        self.unread = unread
-        self.unread_objects = manifests.unread
-        self.warnings = [d for d in manifests.reporter if not d.is_error]
-        self._world = World.of(manifests.objects)
+        self._strict = strict
+        self.warnings = [diagnostic for diagnostic in manifests.reporter if not diagnostic.is_error]
+        self._documents = {policy.ref: manifests.document_of(policy) for policy in manifests.policies}
+        self._is_examined = any(map(dialects.is_examined, manifests.policies))
+        self._live = LiveWorld.of(manifests.objects)
+        self._world = self._live.view
         self._engine: Engine[Policy] = Engine(self._world, manifests.demanded, self._assemble, self._stances)
+        self._decider = Decider(self._world, self._settings, self._engine, unread)
+        self._decider.unread_objects = manifests.unread
 
     @property
     def settings(self) -> Settings:
@@ -279,142 +97,165 @@ class Authority:
 
     @property
     def world(self) -> World:
-        """What exists. What is put into it or removed from it counts from the next question on."""
+        """What exists, for reading. It always shows the world as it is now; `update` changes it."""
         return self._world
 
     @property
     def engine(self) -> Engine[Policy]:
-        """What decides."""
+        """What decides. It is for the packages of this project, and no part of the public API."""
         return self._engine
-
-    def _assemble(self, attached: Sequence[Attachment[Policy]], stances: Stances) -> list[Layer]:
-        return dialects.assemble(attached, self.settings, self.world, stances)
-
-    def _stances(self, workload: Workload, attached: Sequence[Attachment[Policy]]) -> Stances:
-        return dialects.stances(workload, attached, self.settings, self.world)
-
-    def place(self, addresses: Mapping[str, str]) -> None:
-        """Have these workloads run at these addresses, on one machine: see `World.place`."""
-        self.world.place(addresses)
 
     @property
     def policies(self) -> Sequence[Policy]:
         """Every policy, in the order of their names."""
-        return self.engine.policies
-
-    def decide(self, question: Question) -> Decision:
-        """The answer to a question. Raises QuestionError where it cannot be decided.
-
-        It cannot where a policy with errors has a say in it, and where `unread` says so of what is not read.
-        """
-        decisions = self._decisions(question)
-        broken = self.engine.count(rejection.Policy) > 0
-        if broken and (found := self._unsure_of_caller(question)):
-            raise _undecidable(found)
-        closed = {id(one): found for one in decisions if broken and (found := self.rejected_at(one.arrival.points))}
-        sure = next((one for one in decisions if not one.allowed and id(one) not in closed), None)
-        if closed and sure is None:
-            raise _undecidable(next(iter(closed.values())))
-        for one in decisions:
-            for point in one.arrival.points:
-                if uncertain := self.engine.uncertain(point):
-                    raise _unlabelled(point, uncertain[0])
-        decision = self._answer(question, decisions, sure)
-        if standing(decision.unconsidered, self.unread, allowed=decision.allowed) is Standing.UNDECIDED:
-            raise _not_considered(decision)
-        return decision
-
-    def _unsure_of_caller(self, question: Question) -> list[rejection.Policy]:
-        """What leaves open who the pod is that calls: an object of its namespace with errors, or written twice."""
-        if not question.source.startswith("pod:"):
-            return []
-        callers = callers_of(question, self.world, self.settings).workloads
-        return [one for one in self.rejected_at([caller.key for caller in callers]) if not one.is_policy]
-
-    def enforced(self, question: Question) -> Decision:
-        """What proxies do that enforce the policies: what a policy with errors targets is closed."""
-        return self._answer(question, self._decisions(question))
-
-    def _decisions(self, question: Question) -> list[Decision]:
-        return [self._arrive(question, arrival) for arrival in arrivals(question, self.world, self.settings)]
-
-    def _answer(self, question: Question, decisions: Sequence[Decision], sure: Decision | None = None) -> Decision:
-        ways: dict[str, bool] = {}
-        for decision in decisions:
-            where = decision.arrival.where
-            ways[where] = decision.allowed and ways.get(where, True)
-        deciding = sure or next((decision for decision in decisions if not decision.allowed), decisions[0])
-        points = {point for one in decisions for point in one.arrival.points}
-        return replace(deciding, ways=tuple(ways.items()), unconsidered=self._unconsidered(question, points))
-
-    def _unconsidered(self, question: Question, points: Iterable[Point]) -> Unconsidered:
-        rejected = self.engine.count(rejection.Policy)
-        if not self.unread_objects.found:
-            return Unconsidered(rejected=rejected)
-        callers = callers_of(question, self.world, self.settings)
-        return self.unread_objects.about(points, callers, self.world, rejected=rejected)
+        return self._engine.policies
 
     @property
     def rejected(self) -> Sequence[rejection.Policy]:
         """The policies that cannot be read, each of which closes what it targets."""
         return [policy for policy in self.policies if isinstance(policy, rejection.Policy)]
 
+    def _assemble(self, attached: Sequence[Attachment[Policy]], stances: Stances) -> list[Layer]:
+        return dialects.assemble(attached, self._settings, self._world, stances, self._keys)
+
+    def _stances(self, workload: Workload, attached: Sequence[Attachment[Policy]]) -> Stances:
+        return dialects.stances(workload, attached, self._settings, self._world)
+
+    # Changes
+
+    def update(
+        self,
+        put: Manifests | Iterable[Mapping[str, object] | Policy | WorldObject] = (),
+        remove: Iterable[PolicyRef | ObjectId | str] = (),
+    ) -> None:
+        """Put objects and policies in the place of those with the same names, and remove others, all at once.
+
+        What is put is plain data of the Kubernetes API, or was read: objects of `world`, `policies`, or `Manifests`.
+        What is removed is named by a reference, or in words, `Kind/namespace/name`; what is not there is no error.
+        Raises ManifestError where what is put has errors (see `strict`), alone or beside everything else; then
+        nothing has changed. Warnings about what was put are added to `warnings`.
+        """
+        news = put if isinstance(put, Manifests) else self._read(put)
+        if news.settings != self._settings:
+            raise SettingsError(_differing(self._settings, news.settings))
+        if news.reporter.errors if self._strict else news.strays:
+            raise ManifestError(news.reporter.errors)
+        gone = {ref for name in remove for ref in self._refs(name)} - {policy.ref for policy in news.policies}
+        gone |= {_ref_of_id(declared.id) for declared in news.objects}  # it may have had errors, and have closed
+        gone |= {_ref_of(fault.document) for fault in news.faults if fault.reason is FaultReason.ROUTE}
+        ids = {ObjectId(ref.group, ref.kind, ref.namespace or "", ref.name) for ref in gone}
+        documents = self._documents | {policy.ref: news.document_of(policy) for policy in news.policies}
+        closing = self._examine(news, gone, ids, documents)
+        self._live.update(put=news.objects, remove=ids)
+        for ref in gone:
+            self._engine.remove_policy(ref)
+        for policy in (*news.demanded, *closing):
+            self._engine.put_policy(policy)
+        self._documents = documents
+        self.unread_objects = self._unread_after(news, gone)
+        self.warnings += [diagnostic for diagnostic in news.reporter if not diagnostic.is_error]
+
+    def _read(self, put: Iterable[Mapping[str, object] | Policy | WorldObject]) -> Manifests:
+        given = list(put)
+        news = read_plain([item for item in given if isinstance(item, Mapping)], self._settings)
+        for item in given:
+            if isinstance(getattr(item, "ref", None), PolicyRef):
+                news.policies.append(cast("Policy", item))
+            elif not isinstance(item, Mapping):
+                news.objects.append(cast("WorldObject", item))
+        return news
+
+    def _refs(self, name: PolicyRef | ObjectId | str) -> list[PolicyRef]:
+        """Return the references to what is called so, be it a policy or an object."""
+        if not isinstance(name, str):
+            return [name if isinstance(name, PolicyRef) else _ref_of_id(name)]
+        refs = [policy.ref for policy in self.policies]
+        refs += map(_ref_of_id, self._world.objects)
+        refs += [_ref_of(unread.document) for unread in self.unread_objects.found]
+        return [ref for ref in refs if str(ref) == name]
+
+    def _examine(
+        self,
+        news: Manifests,
+        gone: set[PolicyRef],
+        ids: set[ObjectId],
+        documents: Mapping[PolicyRef, Document | None],
+    ) -> list[Policy]:
+        """Look at all policies beside everything else: return those that close what they target, because of errors.
+
+        Raises ManifestError for errors where the authority is strict, or nobody knows what to close.
+        """
+        self._is_examined = self._is_examined or any(map(dialects.is_examined, news.policies))
+        if not self._is_examined:
+            return []
+        policies = {policy.ref: policy for policy in self.policies if policy.ref not in gone}
+        policies |= {policy.ref: policy for policy in news.policies}
+        objects = {name: declared for name, declared in self._world.objects.items() if name not in ids}
+        objects |= {declared.id: declared for declared in news.objects}
+        findings = [*dialects.examine([*policies.values()], self._settings, World.of(objects.values()))]
+        errors: dict[PolicyRef | None, list[Diagnostic]] = {}
+        for policy, finding in findings:
+            if finding.is_error:
+                errors.setdefault(policy.ref if policy is not None else None, []).append(finding)
+        documented = [(documents.get(ref) if ref is not None else None, own) for ref, own in errors.items()]
+        closing: list[Policy] = [dialects.reject(document, own) for document, own in documented if document is not None]
+        if errors and (self._strict or len(closing) < len(errors)):
+            raise ManifestError([error for own in errors.values() for error in own])
+        return closing
+
+    def _unread_after(self, news: Manifests, gone: set[PolicyRef]) -> UnreadObjects:
+        replaced = {_ref_of(unread.document) for unread in news.unread.found} | gone
+        kept = [unread for unread in self.unread_objects.found if _ref_of(unread.document) not in replaced]
+        return UnreadObjects([*kept, *news.unread.found])
+
+    def place(self, addresses: Mapping[str, str]) -> None:
+        """Have these workloads run at these addresses, on one machine: see `LiveWorld.place`."""
+        self._live.place(addresses)
+
+    # Questions
+
+    def decide(self, question: Question) -> Decision:
+        """Answer a question. Raises QuestionError where it cannot be decided.
+
+        It cannot where a policy with errors has a say in it, and where `unread` says so of what is not read.
+        """
+        return self._decider.decide(question)
+
+    def decide_all(self, questions: Iterable[Question | Prepared]) -> list[Decision | QuestionError]:
+        """Answer many questions, in order. In the place of an answer that cannot be given is why."""
+        answers: list[Decision | QuestionError] = []
+        for question in questions:
+            try:
+                answers.append(self.decide(question) if isinstance(question, Question) else question.decide())
+            except QuestionError as error:
+                answers.append(error)
+        return answers
+
+    def prepare(self, question: Question) -> Prepared:
+        """Resolve a question that is to be decided often. Raises QuestionError where it stands for nothing."""
+        return Prepared(self._decider, question)
+
+    def enforced(self, question: Question) -> Decision:
+        """Return what proxies do that enforce the policies: what a policy with errors targets is closed."""
+        return self._decider.enforced(question)
+
+    @property
+    def unread(self) -> Handling:
+        """What becomes of answers that objects of unread kinds could change."""
+        return self._decider.unread
+
+    @property
+    def unread_objects(self) -> UnreadObjects:
+        """The objects of kinds that are not read."""
+        return self._decider.unread_objects
+
+    @unread_objects.setter
+    def unread_objects(self, objects: UnreadObjects) -> None:
+        self._decider.unread_objects = objects
+
     def rejected_at(self, points: Iterable[Point]) -> list[rejection.Policy]:
-        """The policies that cannot be read and that are about some of these points."""
-        found = (one.policy for point in points for one in self.engine.attached(point))
-        return list({one.ref: one for one in found if isinstance(one, rejection.Policy)}.values())
-
-    def _arrive(self, question: Question, arrival: Arrival) -> Decision:
-        """ALL points on the way must allow; the first denial decides, or the last point that accepted."""
-        programs = [self.engine.program(point) for point in arrival.points]
-        layers = tuple(layer for program in programs for layer in program.layers)
-        request = _without_others(arrival.request, question, layers)
-        if _asks_schemes(layers):
-            from eastgate.answers import with_answers  # few questions need it, and it brings much along
-
-            request = with_answers(request, question, layers, self.world, self.settings, self.keys)
-        arrival = replace(arrival, request=request)
-        accepted = UNOPPOSED
-        for program in programs:
-            outcome = program.outcome(program.decide(arrival.request))
-            if outcome.rule is not None or not outcome.allowed:
-                accepted = outcome
-            if not outcome.allowed:
-                break
-        return Decision(question, arrival, accepted, layers, tell=partial(self._conditions, arrival))
-
-    def _conditions(self, arrival: Arrival) -> tuple[tuple[str, Condition], ...]:
-        """What the policies on the way would show in their status."""
-        attached = (one.policy for point in arrival.points for one in self.engine.attached(point))
-        beside = self.policies
-        return tuple(
-            (str(policy.ref), condition)
-            for policy in attached
-            for condition in dialects.conditions(policy, beside, self.settings, self.world)
-        )
-
-
-def _undecidable(policies: Sequence[rejection.Policy]) -> QuestionError:
-    policy = policies[0]
-    causes = [error for one in policies for error in one.errors]
-    is_about = "what it targets" if policy.is_policy else "what it may be about"
-    message = f"{policy.ref} cannot be read, so that nothing can be said of {is_about}"
-    return QuestionError(
-        POLICY_REJECTED, message, f"mend it ({policy.span.place}), or ask about something else", causes
-    )
-
-
-def _unlabelled(point: Point, policy: Policy) -> QuestionError:
-    message = f"{policy.ref} selects by a label that a cluster adds to pods, and {point} is derived from a template"
-    return QuestionError(LABELS_UNKNOWN, message, f"give real Pods, or mend it ({policy.span.place})")
-
-
-def _not_considered(decision: Decision) -> QuestionError:
-    lines = "; ".join(told(decision.unconsidered)).removeprefix("not considered: ")
-    first = could_change(decision.unconsidered, allowed=decision.allowed)[0].unread
-    message = f"what is not read could change the answer: {lines}"
-    way_out = f"--unread warn answers without {first.kind.kind} {first.document.name}"
-    return QuestionError(NOT_CONSIDERED, message, way_out)
+        """Return the policies that cannot be read and that are about some of these points."""
+        return self._decider.rejected_at(points)
 
 
 def _differing(reading: Settings, deciding: Settings) -> str:
@@ -423,19 +264,12 @@ def _differing(reading: Settings, deciding: Settings) -> str:
     return f"the manifests were read with {name}: {read_with[name]}, and are to be decided with {name}: {given[name]}"
 
 
-def _asks_schemes(layers: Sequence[Layer]) -> bool:
-    stages = (stage for layer in layers for chain in layer.chains for stage in chain.stages)
-    return any(ask.scheme is not None for stage in stages if isinstance(stage, AskAll) for ask in stage.asks)
+def _ref_of(document: Document) -> PolicyRef:
+    return PolicyRef(document.kind, document.home, document.name, document.group)
 
 
-def _without_others(request: Request, question: Question, layers: Sequence[Layer]) -> Request:
-    """The headers, and the query of the path, that are given are all that there are."""
-    named = {"header": question.headers is not None, "query parameter": question.path is not None}
-    if not any(named.values()):
-        return request
-    looked_at = frozenset().union(*(layer.looks_at for layer in layers))
-    absent: dict[Attribute, Known] = {a: None for a in looked_at if named.get(a.name) and a not in request.values}
-    return Request({**request.values, **absent}, request.answers) if absent else request
+def _ref_of_id(name: ObjectId) -> PolicyRef:
+    return PolicyRef(name.kind, name.namespace or None, name.name, name.group)
 
 
 def load(
@@ -453,4 +287,4 @@ def load(
     `strict` and `unread` are those of `Authority`.
     """
     manifests = read_manifests(paths, settings, bounds=Bounds.of(paths, follow=follow, exclude=exclude))
-    return Authority(manifests, settings, keys, strict=strict, unread=unread)
+    return Authority(manifests, keys=keys, strict=strict, unread=unread)

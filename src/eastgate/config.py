@@ -41,5 +41,7 @@ def read_config(path: Path, *, named: bool = True) -> Settings:
     settings = Settings()
     for node in nodes:
         written = node.get("settings")
-        settings = Settings.of({name: one.value for name, one in written.items()} if written else {}, settings)
+        settings = Settings.from_mapping(
+            {name: one.value for name, one in written.items()} if written else {}, settings
+        )
     return settings

@@ -105,7 +105,7 @@ def test_rows_of_a_pod_in_linkerds_mesh_agree_with_the_engine(
     plane: DataPlane,
     calls: list[Call],
 ) -> None:
-    chosen = Settings.of({"linkerdDefaultPolicy": default, "dataPlane": plane})
+    chosen = Settings.from_mapping({"linkerdDefaultPolicy": default, "dataPlane": plane})
     cluster = Cluster(authority_of([namespace, *pods, *resources], chosen))
     for key, workload in cluster.authority.world.workloads.items():
         ((_, table),) = pod_tables(cluster, workload)
@@ -130,7 +130,7 @@ def _named(request: Request) -> Request:
 def test_rows_of_gateways_and_backends_agree_with_the_engine(
     policies: list[Manifest], answers: dict[str, str], unlisted: str
 ) -> None:
-    chosen = Settings.of({"trustDomain": "td", "unlistedCaller": unlisted})
+    chosen = Settings.from_mapping({"trustDomain": "td", "unlistedCaller": unlisted})
     authority = authority_of([*access_generate.FIXED, *policies], chosen)
     for backend in access_generate.BACKENDS:
         behind = BackendNamed("n", backend)

@@ -30,7 +30,7 @@ spec:
 def cluster_of(text: str, **settings: str) -> Cluster:
     """A cluster of these manifests, in which lint has nothing to say."""
     reading = read_text("manifests.yaml", text, positioned=dialects.reads)
-    return quiet(Cluster.of(reading.documents, Settings.of(settings), reading.reporter))
+    return quiet(Cluster.of(reading.documents, Settings.from_mapping(settings), reading.reporter))
 
 
 def example(name: str) -> Cluster:

@@ -12,7 +12,7 @@ from typing import Any
 
 from eastgate.authconfig.evaluate import evaluate
 from eastgate.authconfig.facts import RequestFacts, Services
-from eastgate.authconfig.judgement import Judgement, Verdict
+from eastgate.authconfig.judgement import Judgement
 from eastgate.authconfig.model import (
     All,
     Anonymous,
@@ -26,6 +26,7 @@ from eastgate.authconfig.model import (
     PatternRules,
     Scheme,
 )
+from eastgate.policy import StepVerdict
 from eastgate.policy.attributes import UNKNOWN, Unknown
 from eastgate.world import Secret, Selector
 from tests.tokens.mint import NOW
@@ -109,11 +110,11 @@ def holding(*secrets: Secret, **more: Any) -> Services:
     return Services(secrets=selected, secret=named, **more)
 
 
-def verdict(condition: Condition | str, facts: RequestFacts, **services: Any) -> Verdict:
+def verdict(condition: Condition | str, facts: RequestFacts, **services: Any) -> StepVerdict:
     """How one condition comes out as the only rule of a scheme."""
     found = evaluate(scheme(rule(condition)), facts, Services(**services))
     step = found.steps[-1]
-    assert found.allowed is (step.verdict is Verdict.ACCEPTED)
+    assert found.allowed is (step.verdict is StepVerdict.ACCEPTED)
     return step.verdict
 
 

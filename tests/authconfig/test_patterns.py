@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eastgate.authconfig.judgement import Verdict
 from eastgate.authconfig.model import All, AnyOf, Condition, Operator, Pattern, Predicate
+from eastgate.policy import StepVerdict
 from tests.authconfig.schemes import pattern, request, verdict
 
 METADATA = {
@@ -93,12 +93,12 @@ METADATA = {
 )
 def test_a_pattern_holds_as_in_authorino(text: str, holds: bool) -> None:
     facts = request(headers={"x-user": "alice"}, metadata=METADATA)
-    assert verdict(pattern(text), facts) is (Verdict.ACCEPTED if holds else Verdict.REFUSED)
+    assert verdict(pattern(text), facts) is (StepVerdict.ACCEPTED if holds else StepVerdict.REFUSED)
 
 
 @pytest.mark.parametrize("bad", ["(", "a**", "[", "(?<n>", "\\1", "(?=a)", "x{99999}", "\\C{1000}{1000}"])
 def test_a_bad_regular_expression_is_an_error_and_denies(bad: str) -> None:
-    assert verdict(Pattern("request.path", Operator.MATCHES, bad), request()) is Verdict.ERROR
+    assert verdict(Pattern("request.path", Operator.MATCHES, bad), request()) is StepVerdict.ERROR
 
 
 @pytest.mark.parametrize("bomb", ["(a+)+$", "(a|a)*b", "(a*)*c", "^(([a-z])+.)+[A-Z]([a-z])+$", "(.*)*(.*)*(.*)*x"])
@@ -122,7 +122,7 @@ def test_no_selector_takes_long_and_too_much_denies(bomb: str) -> None:
     before = time.perf_counter()
     found = verdict(Pattern(bomb, Operator.NEQ, "never"), request(headers={"x-user": "a" * 1000}))
     assert time.perf_counter() - before < 5
-    assert found in (Verdict.ERROR, Verdict.ACCEPTED)
+    assert found in (StepVerdict.ERROR, StepVerdict.ACCEPTED)
 
 
 HOLDS, FAILS, ERRS = (
@@ -135,30 +135,30 @@ HOLDS, FAILS, ERRS = (
 @pytest.mark.parametrize(
     ("condition", "expected"),
     [
-        (All(()), Verdict.ACCEPTED),
-        (AnyOf(()), Verdict.REFUSED),
-        (All((HOLDS, FAILS)), Verdict.REFUSED),
-        (AnyOf((FAILS, HOLDS)), Verdict.ACCEPTED),
-        (All((FAILS, ERRS)), Verdict.REFUSED),
-        (All((ERRS, FAILS)), Verdict.ERROR),
-        (AnyOf((HOLDS, ERRS)), Verdict.ACCEPTED),
-        (AnyOf((ERRS, HOLDS)), Verdict.ERROR),
-        (AnyOf((FAILS, ERRS)), Verdict.ERROR),
-        (All((AnyOf((FAILS, HOLDS)), All((HOLDS,)))), Verdict.ACCEPTED),
-        (Predicate('request.method == "GET"'), Verdict.ACCEPTED),
-        (Predicate('request.method == "PUT"'), Verdict.REFUSED),
-        (Predicate("request.headers.nope == 'x'"), Verdict.ERROR),
-        (Predicate("request.method"), Verdict.ERROR),
-        (Predicate("request.method ="), Verdict.ERROR),
-        (Predicate("'nope' in request.headers"), Verdict.REFUSED),
-        (Predicate("has(request.body)"), Verdict.REFUSED),
-        (Predicate("request.url_path.startsWith('/ord')"), Verdict.ACCEPTED),
-        (Predicate("request.port == 1"), Verdict.ERROR),
-        (Predicate("source.port == 1234"), Verdict.ACCEPTED),
-        (Predicate("request.?headers.?x.orValue('') == ''"), Verdict.ACCEPTED),
+        (All(()), StepVerdict.ACCEPTED),
+        (AnyOf(()), StepVerdict.REFUSED),
+        (All((HOLDS, FAILS)), StepVerdict.REFUSED),
+        (AnyOf((FAILS, HOLDS)), StepVerdict.ACCEPTED),
+        (All((FAILS, ERRS)), StepVerdict.REFUSED),
+        (All((ERRS, FAILS)), StepVerdict.ERROR),
+        (AnyOf((HOLDS, ERRS)), StepVerdict.ACCEPTED),
+        (AnyOf((ERRS, HOLDS)), StepVerdict.ERROR),
+        (AnyOf((FAILS, ERRS)), StepVerdict.ERROR),
+        (All((AnyOf((FAILS, HOLDS)), All((HOLDS,)))), StepVerdict.ACCEPTED),
+        (Predicate('request.method == "GET"'), StepVerdict.ACCEPTED),
+        (Predicate('request.method == "PUT"'), StepVerdict.REFUSED),
+        (Predicate("request.headers.nope == 'x'"), StepVerdict.ERROR),
+        (Predicate("request.method"), StepVerdict.ERROR),
+        (Predicate("request.method ="), StepVerdict.ERROR),
+        (Predicate("'nope' in request.headers"), StepVerdict.REFUSED),
+        (Predicate("has(request.body)"), StepVerdict.REFUSED),
+        (Predicate("request.url_path.startsWith('/ord')"), StepVerdict.ACCEPTED),
+        (Predicate("request.port == 1"), StepVerdict.ERROR),
+        (Predicate("source.port == 1234"), StepVerdict.ACCEPTED),
+        (Predicate("request.?headers.?x.orValue('') == ''"), StepVerdict.ACCEPTED),
     ],
 )
-def test_conditions_are_evaluated_from_left_to_right(condition: Condition, expected: Verdict) -> None:
+def test_conditions_are_evaluated_from_left_to_right(condition: Condition, expected: StepVerdict) -> None:
     assert verdict(condition, request(headers={"x-user": "alice"})) is expected
 
 
@@ -199,5 +199,5 @@ def test_patterns_agree_with_a_naive_reading(value: object, operator: Operator, 
     if isinstance(value, list) and operator not in (Operator.INCL, Operator.EXCL):
         value = value[0] if value else None
     facts = request(metadata={"value": value})
-    holds = verdict(Pattern("metadata.value", operator, expected), facts) is Verdict.ACCEPTED
+    holds = verdict(Pattern("metadata.value", operator, expected), facts) is StepVerdict.ACCEPTED
     assert holds is _naive(value, operator, expected)

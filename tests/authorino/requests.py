@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from envoy.service.auth.v3.external_auth_pb2 import CheckRequest, CheckResponse
 
-from eastgate.answers import with_token
+from eastgate.authconfig.authorizer import with_token
 from eastgate.authconfig.facts import RequestFacts
 from eastgate.authconfig.model import Jwt, Scheme
 from eastgate.policy.attributes import UNKNOWN

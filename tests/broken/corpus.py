@@ -30,5 +30,5 @@ def expected(manifest: str) -> Path:
 def findings(manifest: str) -> tuple[Diagnostic, ...]:
     """Everything that is said about a manifest. The working directory must be this folder, for the paths in it."""
     written = _SETTINGS.match((HERE / manifest).read_bytes())
-    settings = Settings.of({written[1].decode(): written[2].decode()}) if written else Settings()
+    settings = Settings.from_mapping({written[1].decode(): written[2].decode()}) if written else Settings()
     return tuple(read_manifests([manifest], settings).reporter)

@@ -55,4 +55,4 @@ def crowds(draw: st.DrawFn) -> tuple[list[Manifest], Settings]:
     policies = [draw(policy(f"q{n}")) for n in range(draw(st.integers(1, 3)))]
     written = {"trustDomain": draw(st.sampled_from(["td", "td", "cluster.local"]))}
     written["denyOnly"] = draw(st.sampled_from(["deny", "allow"]))
-    return [*pods, *policies], Settings.of(written)
+    return [*pods, *policies], Settings.from_mapping(written)

@@ -20,7 +20,7 @@ from tests.worlds.test_generated_clusters import authority_of
 def test_between_the_forms(
     to: str, assumed: bool, policies: list[Manifest], answers: dict[str, str], unlisted: str
 ) -> None:
-    chosen = Settings.of({"trustDomain": "td", "unlistedCaller": unlisted})
+    chosen = Settings.from_mapping({"trustDomain": "td", "unlistedCaller": unlisted})
     outcome = converted([*generate.FIXED, *policies], to, chosen, ALL_ASSUMED if assumed else None)
     event("lossless" if not outcome.losses else "with losses")
     before = authority_of([*generate.FIXED, *policies], chosen)

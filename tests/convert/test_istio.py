@@ -27,7 +27,7 @@ def policy(name: str, action: str = "ALLOW", level: str | None = None, **more: A
 
 
 def to_istio(*policies: Manifest, assumed: bool = True, **settings: str) -> Outcome:
-    return converted(list(policies), "istio", Settings.of(settings), ALL_ASSUMED if assumed else None)
+    return converted(list(policies), "istio", Settings.from_mapping(settings), ALL_ASSUMED if assumed else None)
 
 
 def principals(outcome: Outcome) -> list[str]:

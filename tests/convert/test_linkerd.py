@@ -17,7 +17,7 @@ POD: Manifest = {
     "metadata": {"name": "web", "namespace": "shop", "labels": {"app": "web"}},
     "spec": {"containers": [{"name": "c", "ports": [{"containerPort": 80}]}]},
 }
-CLOSED = Settings.of({"linkerdDefaultPolicy": "deny"})
+CLOSED = Settings.from_mapping({"linkerdDefaultPolicy": "deny"})
 
 
 def policy(*rules: Manifest, level: str = "APPLICATION") -> Manifest:
@@ -80,7 +80,7 @@ def test_nothing_is_converted_where_probes_would_let_everybody_in() -> None:
     pod = {**POD, "spec": {"containers": [probed]}}
     given = [pod, policy(rule("cart"), level="NETWORK")]
     assert converted(given, "linkerd", CLOSED).losses == ["EG7403"]
-    without = Settings.of({"linkerdDefaultPolicy": "deny", "linkerdProbeNetworks": ""})
+    without = Settings.from_mapping({"linkerdDefaultPolicy": "deny", "linkerdProbeNetworks": ""})
     assert converted(given, "linkerd", without).losses == []
 
 

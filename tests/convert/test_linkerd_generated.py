@@ -10,6 +10,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from eastgate import Authority, Question, Settings
+from eastgate.dialects.gep3779.settings import GepSettings
 from tests.convert.conversions import Manifest, converted, is_policy
 from tests.convert.crowds import crowds
 from tests.worlds import generate, linkerd_generate
@@ -55,7 +56,7 @@ def with_ports(draw: st.DrawFn) -> tuple[list[Manifest], Settings]:
         "denyOnly": draw(st.sampled_from(["deny", "allow"])),
         "linkerdDefaultPolicy": draw(st.sampled_from(["deny", "deny", "deny", "all-authenticated"])),
     }
-    return manifests, Settings.of(written)
+    return manifests, Settings.from_mapping(written)
 
 
 @settings(max_examples=200, deadline=None)
@@ -65,7 +66,9 @@ def test_from_gep_3779_to_linkerd(situation: tuple[list[Manifest], Settings]) ->
     manifests = [m for m in manifests if not is_policy(m) or m["kind"] != "ClusterAuthorizationPolicy"]
     outcome = converted(manifests, "linkerd", chosen)
     # Before the conversion there is no Linkerd, so that its default does not count.
-    before = authority_of(manifests, Settings.of({**_written(chosen), "linkerdDefaultPolicy": "all-unauthenticated"}))
+    before = authority_of(
+        manifests, Settings.from_mapping({**_written(chosen), "linkerdDefaultPolicy": "all-unauthenticated"})
+    )
     after = authority_of([*things(manifests), *outcome.written, *outcome.kept], chosen)
     targeted = {pod for pod in before.world.workloads if before.engine.attached(pod)}
     pods = [m for m in manifests if m["kind"] == "Pod"]
@@ -74,7 +77,7 @@ def test_from_gep_3779_to_linkerd(situation: tuple[list[Manifest], Settings]) ->
 
 
 def _written(chosen: Settings) -> dict[str, str]:
-    return {"trustDomain": chosen.trust_domain, "denyOnly": str(chosen.deny_only)}
+    return {"trustDomain": chosen.trust_domain, "denyOnly": str(chosen.section(GepSettings).deny_only)}
 
 
 def _is_plain(manifest: Manifest) -> bool:
@@ -97,12 +100,12 @@ def _is_plain(manifest: Manifest) -> bool:
 def test_from_linkerd_to_gep_3779(
     to: str, pods: list[Manifest], namespace: Manifest, resources: list[Manifest], default: str
 ) -> None:
-    chosen = Settings.of({"trustDomain": "td", "linkerdDefaultPolicy": default})
+    chosen = Settings.from_mapping({"trustDomain": "td", "linkerdDefaultPolicy": default})
     manifests = [namespace, *pods, *resources]
     outcome = converted(manifests, to, chosen)
     before = authority_of(manifests, chosen)
     # Where nothing of Linkerd is left, Linkerd itself may go, and its default with it.
-    left = Settings.of({"trustDomain": "td"}) if not outcome.kept else chosen
+    left = Settings.from_mapping({"trustDomain": "td"}) if not outcome.kept else chosen
     routes = [m for m in resources if m["apiVersion"].startswith("gateway.")] if outcome.kept else []
     bare = [namespace, *pods] if outcome.kept else [_without_annotations(m) for m in (namespace, *pods)]
     after = authority_of([*bare, *outcome.written, *outcome.kept, *routes], left)

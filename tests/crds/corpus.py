@@ -43,7 +43,7 @@ def _broken() -> Iterator[Sample]:
         if path.suffix not in (".yaml", ".json"):
             continue
         written = _SETTINGS.match(path.read_bytes())
-        settings = Settings.of({written[1].decode(): written[2].decode()}) if written else Settings()
+        settings = Settings.from_mapping({written[1].decode(): written[2].decode()}) if written else Settings()
         yield from _samples(read([path], positioned=dialects.reads).documents, settings)
 
 

@@ -11,7 +11,9 @@ __all__ = ["CALLERS", "FEDERATED", "PODS", "PORTS", "SETTINGS", "WORLD", "Manife
 
 Manifest = dict[str, Any]
 
-SETTINGS = Settings.of({"trustDomain": TRUST_DOMAIN, "linkerdClusterNetworks": "127.10.0.0/16,10.0.0.0/8"}).enforced()
+SETTINGS = Settings.from_mapping(
+    {"trustDomain": TRUST_DOMAIN, "linkerdClusterNetworks": "127.10.0.0/16,10.0.0.0/8"}
+).enforced()
 FEDERATED = ("evil",)
 PORTS = {80: "http", 443: "admin"}
 

@@ -12,6 +12,7 @@ from eastgate.engine.engine import Engine
 from eastgate.policy import Attachment, Chain, Deny, Is, Layer, OneOf, Origin, Placement, PolicyRef, Request, Rule
 from eastgate.policy.attributes import IDENTITY, PORT
 from eastgate.world import (
+    LiveWorld,
     Namespace,
     ObjectId,
     Operator,
@@ -23,7 +24,6 @@ from eastgate.world import (
     Selector,
     Service,
     Target,
-    World,
 )
 
 
@@ -63,12 +63,17 @@ declared = (
 )
 
 
+def _world(engine: Engine[Policy]) -> LiveWorld:
+    assert isinstance(engine.world, LiveWorld)
+    return engine.world
+
+
 def _declare(found: Pod | Service | Namespace) -> Doing:
-    return lambda engine: engine.world_changed(engine.world.put(found))
+    return lambda engine: _world(engine).put(found)
 
 
 def _withdraw(gone: ObjectId) -> Doing:
-    return lambda engine: engine.world_changed(engine.world.remove(gone))
+    return lambda engine: _world(engine).remove(gone)
 
 
 def _put(policy: Policy) -> Doing:
@@ -120,7 +125,7 @@ def _order(one: Attachment[Policy]) -> tuple[str, ...]:
 def test_a_changed_engine_decides_by_the_policies_that_are_there_now(
     first: list[Pod | Service | Namespace], start: list[Policy], then: list[Doing]
 ) -> None:
-    engine = Engine(World.of(first), start, by_name)
+    engine = Engine(LiveWorld.of(first), start, by_name)
     seen: set[str] = set()
     for change in [lambda _: None, *then]:
         change(engine)

@@ -24,6 +24,6 @@ def findings(case: str, manifest: str) -> tuple[Finding, ...]:
     """All that is found in one manifest of a case. The working directory must be this folder, for the paths in it."""
     path = Path("cases") / case / manifest
     written = _SETTINGS.match((HERE / path).read_text("utf-8"))
-    settings = Settings.of({written[1]: written[2]}) if written else Settings()
+    settings = Settings.from_mapping({written[1]: written[2]}) if written else Settings()
     manifests = read_manifests([path], settings)
     return tuple(lint(Authority(manifests, settings), manifests))

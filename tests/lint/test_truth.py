@@ -43,7 +43,7 @@ def crowded(draw: st.DrawFn) -> tuple[list[Manifest], Settings]:
         }
         policies.append(policy)
     tiers = [draw(generate.cluster_policy(f"c{n}")) for n in range(draw(st.integers(0, 2)))]
-    return [pod, *policies, *tiers], Settings.of({"trustDomain": "td"})
+    return [pod, *policies, *tiers], Settings.from_mapping({"trustDomain": "td"})
 
 
 clusters = situations() | crowded()

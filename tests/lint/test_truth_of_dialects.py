@@ -34,7 +34,7 @@ def _is_on_workload(one: Manifest) -> bool:
 def test_without_an_authorization_that_is_not_needed_every_decision_of_linkerd_stays(
     pods: list[Manifest], namespace: Manifest, resources: list[Manifest], default: str, calls: list[Call]
 ) -> None:
-    chosen = Settings.of({"linkerdDefaultPolicy": default})
+    chosen = Settings.from_mapping({"linkerdDefaultPolicy": default})
     authority = authority_of([namespace, *pods, *resources], chosen)
     wanted = (*NOT_NEEDED, codes.ACCESS_POLICY_WINS)
     closing = {f"{one['kind']}/n/{one['metadata']['name']}" for one in resources if _is_on_workload(one)}
@@ -76,7 +76,7 @@ _IDLE_IN_TWO_WAYS = [_on_backends("p1", ["b1", "b2"], 2), _on_backends("p2", ["b
 def test_no_request_is_decided_by_a_rule_of_an_access_policy_that_can_never_match(
     policies: list[Manifest], unlisted: str
 ) -> None:
-    chosen = Settings.of({"trustDomain": "td", "unlistedCaller": unlisted})
+    chosen = Settings.from_mapping({"trustDomain": "td", "unlistedCaller": unlisted})
     authority = authority_of([*access_generate.FIXED, *policies], chosen)
     never = {rule_of(finding) for finding in lint(authority) if finding.code in NEVER_MATCH}
     for backend in access_generate.BACKENDS if never else ():

@@ -83,11 +83,11 @@ def test_a_closing_policy_is_held_too(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     path.write_text(_POD + _policy("bad", "REFUSE"))
     first = read_manifests([path])
-    assert len(first.rejected) == 1
+    assert len(first.closing) == 1
     path.write_text(_POD)
     found = read_manifests([path])
     Holding().hold(first, found, (), 0, lambda *_: ())
-    assert found.rejected == first.rejected
+    assert found.closing == first.closing
 
 
 def test_a_file_that_is_open_for_writing_is_being_written(tmp_path: Path) -> None:

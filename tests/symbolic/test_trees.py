@@ -18,7 +18,7 @@ from eastgate.symbolic.trees import Tree, choice, decide, flatten, leaves
 from eastgate.symbolic.truth import truth
 from tests.engine import strategies
 
-CALLERS = Callers(Settings.of({"trustDomain": "td"}))
+CALLERS = Callers(Settings.from_mapping({"trustDomain": "td"}))
 known = st.sets(st.sampled_from(sorted(strategies.VALUES)))
 
 

@@ -39,7 +39,7 @@ def test_every_trick_is_decided_as_the_engine_decides_it(
 @settings(max_examples=80)
 @given(generate.clusters(ambient=False), st.sampled_from(["deny", "allow"]))
 def test_generated_clusters_are_decided_as_the_engine_decides_them(manifests: list[Manifest], deny_only: str) -> None:
-    chosen = Settings.of({"trustDomain": "td", "denyOnly": deny_only})
+    chosen = Settings.from_mapping({"trustDomain": "td", "denyOnly": deny_only})
     authority = authority_of(manifests, chosen)
     proxies = interpreters(authority, list(authority.world.workloads), generate.PORTS)
     for workload, (identity, port, method, path) in itertools.product(authority.world.workloads, every_request()):

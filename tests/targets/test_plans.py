@@ -42,7 +42,7 @@ from tests.differential.world import WORLD
 from tests.targets.emitting import Manifest, emitted
 from tests.targets.interpreter import Interpreter, Sent
 
-SETTINGS = Settings.of({"trustDomain": "td"})
+SETTINGS = Settings.from_mapping({"trustDomain": "td"})
 RULE = Origin(PolicyRef("Kind", "n", "p", "g.io"), 3)
 YES, NO = Verdict(True, 200, "yes"), Verdict(False, 403, "no")
 IS_GET = Is(METHOD, OneOf(frozenset({"GET"})))
@@ -112,7 +112,7 @@ def test_a_port_is_closed_where_envoy_could_not_decide_the_same(stage: Stage, co
 
 
 def test_a_policy_on_the_traffic_of_a_service_closes_its_pods() -> None:
-    chosen = Settings.of({"trustDomain": "td", "meshMode": "ambient", "serviceTarget": "traffic"})
+    chosen = Settings.from_mapping({"trustDomain": "td", "meshMode": "ambient", "serviceTarget": "traffic"})
     policy = _policy("q", [{}], target={"group": "", "kind": "Service", "name": "s0"})
     authority = authority_of([*WORLD, policy], chosen)
     said = Interpreter(emitted(authority, "a/p0", 80), 80).say(Sent("spiffe://td/ns/a/sa/x", "127.0.0.1"))

@@ -11,11 +11,11 @@ from eastgate.world import (
     ContainerPort,
     Controller,
     HttpProbe,
+    LiveWorld,
     Namespace,
     ObjectId,
     Owner,
     Pod,
-    World,
     WorldObject,
 )
 from tests.world.telling import told
@@ -34,7 +34,7 @@ def pod(name: str, owner: tuple[str, str] | None = None, *, finished: bool = Fal
 
 def summary(objects: Iterable[WorldObject]) -> dict[str, tuple[tuple[str, str], ...]]:
     """The keys of the workloads with their owners; a derived one ends in `*`."""
-    workloads = World.of(objects).workloads.values()
+    workloads = LiveWorld.of(objects).workloads.values()
     return {w.key + ("*" if w.derived else ""): tuple((o.kind, o.name) for o in w.owners) for w in workloads}
 
 
@@ -143,10 +143,10 @@ def test_the_workloads_that_follow_in_any_order(case: str) -> None:
     objects, expected = CASES[case]
     for order in permutations(objects) if len(objects) < 5 else [objects]:
         assert summary(order) == expected
-        one_by_one = World()
+        one_by_one = LiveWorld()
         for declared in order:
             one_by_one.put(declared)
-        assert one_by_one.workloads == World.of(objects).workloads
+        assert one_by_one.workloads == LiveWorld.of(objects).workloads
 
 
 def test_owners_are_looked_for_in_the_pods_own_namespace_only() -> None:
@@ -157,7 +157,7 @@ def test_owners_are_looked_for_in_the_pods_own_namespace_only() -> None:
 def test_a_derived_workload_is_what_the_template_says() -> None:
     probes, ports = (HttpProbe(80, "/"),), (ContainerPort(1, "setup"),)
     template = Pod("a", "web", {"app": "web"}, {"k": "v"}, "bot", ips=("10.0.0.1",), init_ports=ports, probes=probes)
-    found = World.of([Controller(D, template)]).workloads["a/web"]
+    found = LiveWorld.of([Controller(D, template)]).workloads["a/web"]
     assert (found.labels, found.annotations, found.service_account) == ({"app": "web"}, {"k": "v"}, "bot")
     assert (found.name, found.derived, found.ips) == ("web", True, ())
     assert (found.init_ports, found.probes) == (ports, probes)
@@ -165,7 +165,7 @@ def test_a_derived_workload_is_what_the_template_says() -> None:
 
 
 def test_the_derived_workload_goes_when_the_first_pod_comes_and_comes_back_when_the_last_goes() -> None:
-    world = World.of([Namespace("a"), made(D, "web")])
+    world = LiveWorld.of([Namespace("a"), made(D, "web")])
     one, two = pod("p1", (D, "web")), pod("p2", (D, "web"))
     came = world.put(one)
     assert told(came) == {"added": ["a/p1"], "removed": ["a/web"]}
@@ -176,7 +176,7 @@ def test_the_derived_workload_goes_when_the_first_pod_comes_and_comes_back_when_
 
 
 def test_a_key_that_passes_to_another_workload_is_reported_on_both_sides() -> None:
-    world = World.of([made(SS, "x")])
+    world = LiveWorld.of([made(SS, "x")])
     change = world.put(made(D, "x"))
     assert told(change) == {"added": ["a/x (StatefulSet)"], "changed": ["a/x"]}
 
@@ -195,7 +195,7 @@ FIND = [
 
 @pytest.mark.parametrize(("name", "keys"), FIND)
 def test_a_workload_is_found_by_its_own_name_or_else_by_an_owners(name: str, keys: list[str]) -> None:
-    world = World.of(
+    world = LiveWorld.of(
         [
             pod("p"),
             made(D, "web"),
@@ -213,7 +213,7 @@ def test_a_workload_is_found_by_its_own_name_or_else_by_an_owners(name: str, key
 
 
 def test_what_is_not_there_can_be_removed_without_effect() -> None:
-    world = World.of([pod("p")])
+    world = LiveWorld.of([pod("p")])
     for kind in (
         "Pod",
         D,

@@ -12,6 +12,7 @@ from eastgate.world import (
     Controller,
     ExternalsMatching,
     ExternalWorkload,
+    LiveWorld,
     Namespace,
     ObjectId,
     Owner,
@@ -25,7 +26,6 @@ from eastgate.world import (
     Selector,
     Service,
     Target,
-    World,
     WorldObject,
 )
 from tests.world.manifests import errors, read
@@ -86,7 +86,7 @@ def test_what_is_wrong_with_its_name_is_said() -> None:
 
 
 def test_it_is_a_workload_that_is_known_by_its_name_in_the_mesh() -> None:
-    vm = World.of([VM]).workloads[PLAIN]
+    vm = LiveWorld.of([VM]).workloads[PLAIN]
     assert (vm.key, vm.namespace, vm.name, vm.labels, vm.ips) == (PLAIN, "a", "vm", {"app": "x"}, ("192.0.2.1",))
     assert (vm.kind, vm.is_pod, vm.derived, vm.owners, vm.probes) == ("ExternalWorkload", False, False, (), ())
     assert (vm.mesh_name, vm.service_account) == (MESH_NAME, "")
@@ -94,7 +94,7 @@ def test_it_is_a_workload_that_is_known_by_its_name_in_the_mesh() -> None:
 
 def test_a_name_stands_for_one_of_its_ports() -> None:
     ports = (ContainerPort(1, "http"), ContainerPort(2, "http"), ContainerPort(3, "http", "UDP"))
-    vm = World.of([replace(VM, ports=ports)]).workloads[PLAIN]
+    vm = LiveWorld.of([replace(VM, ports=ports)]).workloads[PLAIN]
     assert vm.ports_named("http") == {2}
     assert vm.ports_named("other") == frozenset()
 
@@ -120,7 +120,7 @@ TARGETS: list[tuple[Target, set[str]]] = [
 def test_only_a_target_of_its_own_means_it(target: Target, keys: set[str]) -> None:
     objects: list[WorldObject] = [VM, LOOKALIKE, Service("a", "s", {"app": "x"})]
     for order in (objects, objects[::-1]):
-        world = World()
+        world = LiveWorld()
         for declared in order:
             world.put(declared)
         assert world.select(target) == keys
@@ -144,7 +144,7 @@ def test_pods_and_controllers_come_before_it_where_they_bear_its_name(
     _who: str, others: list[WorldObject], key: str
 ) -> None:
     for order in ([VM, *others], [*others, VM]):
-        world = World()
+        world = LiveWorld()
         for declared in order:
             world.put(declared)
         assert [w.key for w in world.workloads.values() if not w.is_pod] == [key]
@@ -161,20 +161,20 @@ FOUND: list[tuple[str, list[WorldObject], list[str]]] = [
 
 @pytest.mark.parametrize(("how", "others", "keys"), FOUND, ids=[row[0] for row in FOUND])
 def test_it_is_found(how: str, others: list[WorldObject], keys: list[str]) -> None:
-    found = World.of([VM, *others]).find_workloads("a", "vm")
+    found = LiveWorld.of([VM, *others]).find_workloads("a", "vm")
     assert [w.key for w in found] == keys
     assert all(w.is_pod for w in found) is (how != "by its name")
 
 
 def test_it_has_an_address_like_a_pod() -> None:
-    world = World.of([VM])
+    world = LiveWorld.of([VM])
     assert world.by_ip("192.0.2.1") == world.workloads[PLAIN]
     world.put(Pod("a", "thief", ips=("192.0.2.1",)))
     assert world.by_ip("192.0.2.1") is None
 
 
 def test_it_comes_changes_and_goes() -> None:
-    world = World()
+    world = LiveWorld()
     assert told(world.put(VM)) == {"added": [PLAIN]}
     assert not world.put(replace(VM, span=Span(SourceText("f.yaml", "x"), 1, 1, 1, 2)))
     for after in (
@@ -195,7 +195,7 @@ def test_it_comes_changes_and_goes() -> None:
 
 
 def test_a_pod_that_takes_its_key_stands_behind_services_and_it_does_not() -> None:
-    world = World.of([VM, Service("a", "s", {"app": "x"})])
+    world = LiveWorld.of([VM, Service("a", "s", {"app": "x"})])
     pod = Pod("a", "vm", {"app": "x"}, ips=VM.ips)
     assert world.pods_of("a/s") == ()
     assert told(world.put(pod)) == {"added": [KEYED], "changed": [PLAIN], "services": ["a/s"]}

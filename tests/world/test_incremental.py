@@ -22,6 +22,7 @@ from eastgate.world import (
     GrantFrom,
     GrantTo,
     HttpProbe,
+    LiveWorld,
     Namespace,
     ObjectId,
     Operator,
@@ -41,7 +42,6 @@ from eastgate.world import (
     ServiceAccount,
     Target,
     Workload,
-    World,
     WorldObject,
 )
 from eastgate.world.slices import Endpoint, EndpointSlice
@@ -169,7 +169,7 @@ TARGETS: list[Target] = [
 ]
 
 
-def answers(world: World) -> dict[str, object]:
+def answers(world: LiveWorld) -> dict[str, object]:
     """What a world answers to everything that can be asked of it."""
     return {
         "objects": dict(world.objects),
@@ -195,7 +195,7 @@ def answers(world: World) -> dict[str, object]:
     }
 
 
-def take(world: World, declared: dict[ObjectId, WorldObject], step: Step) -> Change:
+def take(world: LiveWorld, declared: dict[ObjectId, WorldObject], step: Step) -> Change:
     """One step, in the world and in the plain dictionary of what it should hold."""
     put, positions = step
     removed = [list(declared)[n] for n in positions if n < len(declared)]
@@ -212,17 +212,17 @@ def take(world: World, declared: dict[ObjectId, WorldObject], step: Step) -> Cha
 @settings(max_examples=150, deadline=None)
 @given(steps)
 def test_a_world_that_was_changed_is_the_world_of_its_objects(steps: list[Step]) -> None:
-    world, declared = World(), dict[ObjectId, WorldObject]()
+    world, declared = LiveWorld(), dict[ObjectId, WorldObject]()
     for step in steps:
         take(world, declared, step)
-    assert answers(world) == answers(World.of(declared.values()))
-    assert answers(world) == answers(World.of(list(declared.values())[::-1]))
+    assert answers(world) == answers(LiveWorld.of(declared.values()))
+    assert answers(world) == answers(LiveWorld.of(list(declared.values())[::-1]))
 
 
 @settings(max_examples=100, deadline=None)
 @given(steps)
 def test_a_world_from_which_everything_was_removed_holds_on_to_nothing(steps: list[Step]) -> None:
-    world, declared = World(), dict[ObjectId, WorldObject]()
+    world, declared = LiveWorld(), dict[ObjectId, WorldObject]()
     for step in steps:
         take(world, declared, step)
     for identity in declared:
@@ -248,7 +248,7 @@ def said_of(f: Facts) -> tuple[object, ...]:
 @settings(max_examples=300, deadline=None)
 @given(st.lists(objects, max_size=20))
 def test_a_world_is_what_its_objects_say(objects: list[WorldObject]) -> None:
-    world, naive = World.of(objects), NaiveWorld(objects)
+    world, naive = LiveWorld.of(objects), NaiveWorld(objects)
     seen = {key: seen_of(w, world.services_of(key)) for key, w in world.workloads.items()}
     assert seen == {key: said_of(facts) for key, facts in naive.workloads.items()}
     assert all(w.key == key for key, w in world.workloads.items())
@@ -268,7 +268,7 @@ def test_a_world_is_what_its_objects_say(objects: list[WorldObject]) -> None:
 @settings(max_examples=150, deadline=None)
 @given(steps)
 def test_a_change_tells_exactly_what_differs(steps: list[Step]) -> None:
-    world, declared = World(), dict[ObjectId, WorldObject]()
+    world, declared = LiveWorld(), dict[ObjectId, WorldObject]()
     for step in steps:
         before, objects_before = NaiveWorld(declared.values()), dict(declared)
         change = take(world, declared, step)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ipaddress import ip_network
 
-from eastgate.world import Pod, World
+from eastgate.world import LiveWorld, Pod
 from eastgate.world.placement import LOOPBACK
 
 
-def world() -> World:
-    return World.of([Pod("a", "p", ips=("10.0.0.1",)), Pod("a", "q")])
+def world() -> LiveWorld:
+    return LiveWorld.of([Pod("a", "p", ips=("10.0.0.1",)), Pod("a", "q")])
 
 
 def test_where_nothing_is_placed_localhost_is_the_pod_itself() -> None:

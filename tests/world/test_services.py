@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from eastgate.places import SourceText, Span
-from eastgate.world import ContainerPort, Controller, Pod, PodsOfService, Service, ServicePort, World, WorldObject
+from eastgate.world import ContainerPort, Controller, LiveWorld, Pod, PodsOfService, Service, ServicePort, WorldObject
 from tests.world.telling import told
 
 WEB = Pod(
@@ -34,7 +34,7 @@ ELSEWHERE = Pod("b", "web", {"app": "web", "env": "prod"})
 def test_a_service_has_the_pods_of_its_namespace_that_it_selects(service: Service, pods: tuple[str, ...]) -> None:
     pods_first: list[WorldObject] = [WEB, DB, ELSEWHERE, service]
     for order in (pods_first, pods_first[::-1]):
-        world = World()
+        world = LiveWorld()
         for declared in order:
             world.put(declared)
         assert world.pods_of(service.key) == pods
@@ -44,18 +44,18 @@ def test_a_service_has_the_pods_of_its_namespace_that_it_selects(service: Servic
 
 
 def test_a_derived_pod_stands_behind_services_too() -> None:
-    world = World.of([Controller("Deployment", WEB), Service("a", "s", {"app": "web"})])
+    world = LiveWorld.of([Controller("Deployment", WEB), Service("a", "s", {"app": "web"})])
     assert world.pods_of("a/s") == ("a/web",)
 
 
 def test_what_does_not_exist_has_no_pods_and_no_services() -> None:
-    assert World().pods_of("a/s") == ()
-    assert World().services_of("a/p") == ()
-    assert World().select(PodsOfService("a", "s")) == frozenset()
+    assert LiveWorld().pods_of("a/s") == ()
+    assert LiveWorld().services_of("a/p") == ()
+    assert LiveWorld().select(PodsOfService("a", "s")) == frozenset()
 
 
 def test_a_pod_that_is_relabelled_changes_services() -> None:
-    world = World.of([WEB, DB, Service("a", "web", {"app": "web"}), Service("a", "all", {"env": "prod"})])
+    world = LiveWorld.of([WEB, DB, Service("a", "web", {"app": "web"}), Service("a", "all", {"env": "prod"})])
     assert world.services_of("a/web") == ("a/all", "a/web")
     change = world.put(Pod("a", "web", {"app": "other", "env": "prod"}))
     assert told(change) == {"changed": ["a/web"], "services": ["a/web"]}
@@ -63,7 +63,7 @@ def test_a_pod_that_is_relabelled_changes_services() -> None:
 
 
 def test_a_service_that_comes_or_goes_changes_its_pods() -> None:
-    world = World.of([WEB, DB])
+    world = LiveWorld.of([WEB, DB])
     service = Service("a", "s", {"app": "web"})
     came = world.put(service)
     assert told(came) == {"changed": ["a/web"], "services": ["a/s"]}
@@ -87,7 +87,7 @@ def test_a_service_that_comes_or_goes_changes_its_pods() -> None:
     ],
 )
 def test_only_what_a_service_says_now_counts(before: Service, after: Service, behind: tuple[str, ...]) -> None:
-    world = World.of([WEB, before])
+    world = LiveWorld.of([WEB, before])
     world.put(after)
     assert world.services_of("a/web") == behind
     late = Pod("a", "late", WEB.labels)
@@ -98,7 +98,7 @@ def test_only_what_a_service_says_now_counts(before: Service, after: Service, be
 
 def test_a_service_that_only_moved_in_its_file_has_not_changed() -> None:
     service = Service("a", "s", {"app": "web"})
-    world = World.of([WEB, service])
+    world = LiveWorld.of([WEB, service])
     assert not world.put(replace(service, span=Span(SourceText("f.yaml", "x"), 1, 1, 1, 2)))
 
 
@@ -130,12 +130,12 @@ PORTS = (
 )
 def test_a_service_port_leads_to_a_port_of_the_pod(port: int | None, expected: tuple[int, ...]) -> None:
     service = Service("a", "s", {"app": "web"}, PORTS)
-    world = World.of([WEB, service])
+    world = LiveWorld.of([WEB, service])
     assert world.target_ports(service, port, world.workloads["a/web"]) == expected
 
 
 def test_the_first_port_of_a_name_counts() -> None:
     twice = Pod("a", "p", ports=(ContainerPort(1, "http", "UDP"), ContainerPort(2, "http"), ContainerPort(3, "http")))
     service = Service("a", "s", {}, (ServicePort(80, "http"),))
-    world = World.of([twice])
+    world = LiveWorld.of([twice])
     assert world.target_ports(service, 80, world.workloads["a/p"]) == (2,)

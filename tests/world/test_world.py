@@ -20,6 +20,7 @@ from eastgate.world import (
     GrantFrom,
     GrantTo,
     HttpProbe,
+    LiveWorld,
     Namespace,
     Operator,
     Owner,
@@ -37,7 +38,6 @@ from eastgate.world import (
     Service,
     ServiceAccount,
     Target,
-    World,
     WorldObject,
 )
 from tests.world.telling import told
@@ -78,7 +78,7 @@ def only(key: str, operator: Operator, *values: str) -> Selector:
     ids=lambda value: str(value) if isinstance(value, PodsMatching | PodsAcross) else "",
 )
 def test_a_target_means_these_workloads(target: Target, keys: set[str]) -> None:
-    world = World.of([*PEOPLE, A3])
+    world = LiveWorld.of([*PEOPLE, A3])
     assert world.select(target) == keys
     assert {key for key, workload in world.workloads.items() if world.target_matches(target, workload)} == keys
 
@@ -116,13 +116,13 @@ MADE: list[WorldObject] = [
     ids=lambda value: "" if isinstance(value, set) else str(value),
 )
 def test_a_target_means_pods_by_what_made_them_by_whom_they_run_as_or_by_name(target: Target, keys: set[str]) -> None:
-    world = World.of(MADE)
+    world = LiveWorld.of(MADE)
     assert world.select(target) == keys
     assert {key for key, workload in world.workloads.items() if world.target_matches(target, workload)} == keys
 
 
 def test_an_undeclared_namespace_exists_with_the_label_of_its_name() -> None:
-    world = World.of(PEOPLE)
+    world = LiveWorld.of(PEOPLE)
     assert world.namespace("b") == Namespace("b")
     assert world.namespace("b").labels == {NAME_LABEL: "b"}
     assert world.namespace("a").labels == {NAME_LABEL: "a", "team": "red"}
@@ -131,7 +131,7 @@ def test_an_undeclared_namespace_exists_with_the_label_of_its_name() -> None:
 
 
 def test_a_namespace_that_gets_other_labels_or_annotations_changes_its_workloads() -> None:
-    world = World.of(PEOPLE)
+    world = LiveWorld.of(PEOPLE)
     assert world.put(Namespace("b")).workloads == set()
     assert world.put(Namespace("b", {"team": "red"})).changed == {"b/one"}
     assert world.select(PodsAcross(Selector.of({"team": "red"}), Selector())) == {"a/one", "a/two", "b/one"}
@@ -154,21 +154,21 @@ def test_a_namespace_that_gets_other_labels_or_annotations_changes_its_workloads
     ids=["labels", "annotations", "service account", "ports", "addresses", "ports of init containers", "probes"],
 )
 def test_a_pod_changes_with_anything_that_a_policy_can_see(after: Pod) -> None:
-    world = World.of(PEOPLE)
+    world = LiveWorld.of(PEOPLE)
     change = world.put(after)
     assert told(change) == {"changed": ["a/one"]}
     assert change.objects == {A1.id}
 
 
 def test_a_pod_that_only_moved_in_its_file_has_not_changed_but_is_found_where_it_is() -> None:
-    world = World.of(PEOPLE)
+    world = LiveWorld.of(PEOPLE)
     span = Span(SourceText("f.yaml", "x"), 1, 1, 1, 2)
     assert not world.put(replace(A1, span=span))
     assert world.workloads["a/one"].span is span
 
 
 def test_several_changes_at_once_are_told_as_one() -> None:
-    world = World.of(PEOPLE)
+    world = LiveWorld.of(PEOPLE)
     other = Pod("a", "three", {"app": "x"})
     service = Service("a", "s", {"app": "x"})
     change = world.update(put=[other, service, A1], remove=[A1.id, A2.id, B1.id])
@@ -180,18 +180,18 @@ def test_several_changes_at_once_are_told_as_one() -> None:
     }
     assert change.objects == {other.id, service.id, A2.id, B1.id}
     back = world.update(put=[A2, B1], remove=[other.id, service.id])
-    assert world.workloads == World.of(PEOPLE).workloads
+    assert world.workloads == LiveWorld.of(PEOPLE).workloads
     assert back.workloads == change.workloads
 
 
 def test_of_two_objects_with_one_name_the_last_counts() -> None:
-    assert World.of([A1, replace(A1, labels={})]).workloads["a/one"].labels == {}
+    assert LiveWorld.of([A1, replace(A1, labels={})]).workloads["a/one"].labels == {}
 
 
 def test_gateways_routes_and_service_accounts_come_and_go() -> None:
     declared: list[WorldObject] = [Gateway("a", "g"), Route("HTTPRoute", "a", "r"), Route("GRPCRoute", "a", "r")]
     declared.append(ServiceAccount("a", "bot"))
-    world = World.of(declared)
+    world = LiveWorld.of(declared)
     assert (list(world.gateways), sorted(world.routes)) == (["a/g"], ["GRPCRoute/a/r", "HTTPRoute/a/r"])
     assert list(world.service_accounts) == ["a/bot"]
     assert set(world.objects) == {d.id for d in declared}
@@ -207,7 +207,7 @@ def backend(port: int = 80, group: str = "new.example.com") -> Backend:
 
 
 def test_a_backend_comes_and_goes_like_a_gateway() -> None:
-    world = World()
+    world = LiveWorld()
     assert world.put(backend()).objects == {backend().id}
     assert world.backends == {"a/mcp": backend()}
     assert backend().path == "/mcp"
@@ -223,7 +223,7 @@ def test_a_backend_comes_and_goes_like_a_gateway() -> None:
 def test_of_two_backends_with_one_name_the_first_by_group_counts_whatever_came_first() -> None:
     new, old = backend(), backend(group="old.example.com")
     for order in ([new, old], [old, new]):
-        world = World.of(order)
+        world = LiveWorld.of(order)
         assert world.backends == {"a/mcp": new}
         world.remove(new.id)
         assert world.backends == {"a/mcp": old}
@@ -231,7 +231,7 @@ def test_of_two_backends_with_one_name_the_first_by_group_counts_whatever_came_f
 
 @pytest.mark.parametrize("target", [GatewayNamed("a", "one"), BackendNamed("a", "one")])
 def test_a_gateway_and_a_backend_are_no_workloads(target: Target) -> None:
-    world = World.of([*PEOPLE, Gateway("a", "one")])
+    world = LiveWorld.of([*PEOPLE, Gateway("a", "one")])
     assert world.select(target) == frozenset()
     assert not any(world.target_matches(target, workload) for workload in world.workloads.values())
 
@@ -247,7 +247,7 @@ def test_a_target_says_what_it_is() -> None:
 
 
 def test_a_pod_is_found_by_its_address_in_any_spelling() -> None:
-    world = World.of([replace(A1, ips=("10.0.0.1", "fd00::1")), replace(A2, ips=("fd00:0::2",))])
+    world = LiveWorld.of([replace(A1, ips=("10.0.0.1", "fd00::1")), replace(A2, ips=("fd00:0::2",))])
     found = {
         ip: world.by_ip(ip) for ip in ("10.0.0.1", "FD00:0:0::1", "fd00::2", "::ffff:10.0.0.1", "10.0.0.2", "x", "")
     }
@@ -264,7 +264,7 @@ def test_a_pod_is_found_by_its_address_in_any_spelling() -> None:
 
 def test_an_address_that_two_pods_claim_is_nobodys() -> None:
     one, two = replace(A1, ips=("10.0.0.1",)), replace(A2, ips=("10.0.0.1",))
-    world = World.of([one, two])
+    world = LiveWorld.of([one, two])
     assert world.by_ip("10.0.0.1") is None
     world.remove(one.id)
     assert world.by_ip("10.0.0.1") == world.workloads["a/two"]
@@ -299,7 +299,7 @@ GRANT = ReferenceGrant(
 def test_a_reference_across_namespaces_needs_a_grant(
     question: tuple[str, str, str, str, str, str, str], expected: bool
 ) -> None:
-    world = World.of([GRANT])
+    world = LiveWorld.of([GRANT])
     assert world.granted(*question) is expected
     world.remove(GRANT.id)
     assert world.granted(*question) is (question[2] == question[5])
@@ -308,6 +308,6 @@ def test_a_reference_across_namespaces_needs_a_grant(
 def test_two_grants_do_not_add_up_to_what_neither_gives() -> None:
     one = ReferenceGrant("b", "one", (GrantFrom("gw", "HTTPRoute", "shop"),), (GrantTo("", "Service", "x"),))
     two = ReferenceGrant("b", "two", (GrantFrom("gw", "HTTPRoute", "blog"),), (GrantTo("", "Service", "y"),))
-    world = World.of([one, two])
+    world = LiveWorld.of([one, two])
     assert world.granted("gw", "HTTPRoute", "blog", "", "Service", "b", "y")
     assert not world.granted("gw", "HTTPRoute", "shop", "", "Service", "b", "y")

@@ -45,7 +45,7 @@ def question(call: Call, to: str, answers: dict[str, str]) -> Question:
 @given(generate.policies, generate.answers, st.sampled_from(["deny", "proceed"]))
 def test_engine_reference_and_oracle_agree(policies: list[Manifest], answers: dict[str, str], unlisted: str) -> None:
     authority = authority_of(
-        [*generate.FIXED, *policies], Settings.of({"trustDomain": "td", "unlistedCaller": unlisted})
+        [*generate.FIXED, *policies], Settings.from_mapping({"trustDomain": "td", "unlistedCaller": unlisted})
     )
     desk = Desk(policies, answers, unlisted)
     for backend in generate.BACKENDS:
@@ -68,7 +68,7 @@ def test_the_order_of_policies_changes_nothing(
 ) -> None:
     shuffled = list(policies)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
-    chosen = Settings.of({"trustDomain": "td"})
+    chosen = Settings.from_mapping({"trustDomain": "td"})
     one, other = authority_of([*generate.FIXED, *policies], chosen), authority_of([*generate.FIXED, *shuffled], chosen)
     for call in every_call("b1"):
         asked = question(call, "gateway:n/g", answers)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from eastgate import Authority, Question, Settings
 from eastgate.authority import sort_documents
 from eastgate.dialects import reads
+from eastgate.dialects.gep3779.settings import GepSettings
 from eastgate.engine import reference
 from eastgate.sources import read_text
 from tests.worlds import generate
@@ -36,7 +37,7 @@ def situations(draw: st.DrawFn) -> tuple[list[Manifest], Settings]:
         "denyOnly": draw(st.sampled_from(["deny", "allow"])),
         "serviceTarget": draw(st.sampled_from(["workloads", "traffic"])) if ambient else "workloads",
     }
-    return draw(generate.clusters(ambient=ambient)), Settings.of(written)
+    return draw(generate.clusters(ambient=ambient)), Settings.from_mapping(written)
 
 
 def every_request() -> Iterator[tuple[str | None, int, str, str]]:
@@ -52,7 +53,8 @@ def every_request() -> Iterator[tuple[str | None, int, str, str]]:
 def test_engine_reference_and_oracle_agree(situation: tuple[list[Manifest], Settings]) -> None:
     manifests, chosen = situation
     authority = authority_of(manifests, chosen)
-    rulebook = Rulebook(manifests, "td", str(chosen.deny_only), str(chosen.service_target))
+    gep = chosen.section(GepSettings)
+    rulebook = Rulebook(manifests, "td", str(gep.deny_only), str(gep.service_target))
     for pod in (m for m in manifests if m["kind"] == "Pod"):
         to = f"pod:{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         for identity, port, method, path in every_request():
@@ -67,7 +69,8 @@ def test_engine_reference_and_oracle_agree(situation: tuple[list[Manifest], Sett
 def test_a_service_is_allowed_only_where_every_pod_allows(situation: tuple[list[Manifest], Settings]) -> None:
     manifests, chosen = situation
     authority = authority_of(manifests, chosen)
-    rulebook = Rulebook(manifests, "td", str(chosen.deny_only), str(chosen.service_target))
+    gep = chosen.section(GepSettings)
+    rulebook = Rulebook(manifests, "td", str(gep.deny_only), str(gep.service_target))
     declared = {f"{m['metadata']['namespace']}/{m['metadata']['name']}": m for m in manifests if m["kind"] == "Pod"}
     for key in authority.world.services:
         pods = [declared[pod] for pod in authority.world.pods_of(key)]
@@ -111,8 +114,7 @@ def test_after_any_changes_the_engine_answers_as_one_built_anew(
         if kind == "policy":
             engine.put_policy(what) if hasattr(what, "targets") else engine.remove_policy(what)
         else:
-            world = authority.world
-            engine.world_changed(world.remove(what) if kind == "remove" else world.put(what))
+            authority.update(remove=[what]) if kind == "remove" else authority.update(put=[what])
         for workload in authority.world.workloads:
             engine.program(workload)  # so that whatever is stale would stay
     assert set(authority.world.workloads) == set(anew.world.workloads)

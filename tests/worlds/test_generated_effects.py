@@ -86,7 +86,7 @@ def test_of_linkerds_resources(
     plane: DataPlane,
     calls: list[Call],
 ) -> None:
-    chosen = Settings.of({"linkerdDefaultPolicy": default, "dataPlane": plane})
+    chosen = Settings.from_mapping({"linkerdDefaultPolicy": default, "dataPlane": plane})
     authority = authority_of([namespace, *pods, *resources], chosen)
 
     def status(pod: Manifest, call: Call) -> int:
@@ -105,7 +105,7 @@ def test_of_linkerds_resources(
 @settings(max_examples=60, deadline=None)
 @given(access_generate.policies, access_generate.answers, st.sampled_from(["deny", "proceed"]))
 def test_of_access_policies(policies: list[Manifest], answers: dict[str, str], unlisted: str) -> None:
-    chosen = Settings.of({"trustDomain": "td", "unlistedCaller": unlisted})
+    chosen = Settings.from_mapping({"trustDomain": "td", "unlistedCaller": unlisted})
     authority = authority_of([*access_generate.FIXED, *policies], chosen)
     targets = ["gateway:n/g", *(f"backend:n/{backend}" for backend in access_generate.BACKENDS)]
     calls = list(itertools.islice(every_call("b1"), 0, None, 3))

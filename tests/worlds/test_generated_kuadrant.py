@@ -64,7 +64,7 @@ def test_the_policies_that_the_oracle_rejects_are_rejected_and_no_others(manifes
     rulebook = Rulebook(manifests)
     policies = [one for one in manifests if one["kind"] == "AuthPolicy"]
     expected = {one["metadata"]["name"] for one in policies if rulebook.rejected(one)}
-    assert {document.name for document, _ in read.rejected} == expected
+    assert {fault.document.name for fault in read.closing} == expected
 
 
 @settings(max_examples=100, deadline=None)

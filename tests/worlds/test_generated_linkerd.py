@@ -77,7 +77,7 @@ def test_engine_reference_and_oracle_agree(
     calls: list[Call],
 ) -> None:
     manifests = [namespace, *pods, *resources]
-    authority = authority_of(manifests, Settings.of({"linkerdDefaultPolicy": default, "dataPlane": plane}))
+    authority = authority_of(manifests, Settings.from_mapping({"linkerdDefaultPolicy": default, "dataPlane": plane}))
     mesh = Mesh(manifests, default, native=plane is DataPlane.NATIVE)
     for pod in pods:
         for call in compared(calls, plane):

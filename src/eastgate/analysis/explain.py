@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from eastgate.authconfig.judgement import Judgement
 from eastgate.decisions import Decision, shown
 from eastgate.diagnostics import snippet
 from eastgate.engine.trace import LayerTrace, NearMiss, StageTrace
@@ -89,19 +88,19 @@ class _Explanation:
             yield f"    {stage.stage:<9} no match {_of(stage.rules)}"
         for authorizer, answer in stage.asked:
             yield printable(f"      {authorizer}: {answer}")
-            if isinstance(answer, Ruling) and isinstance(answer.detail, Judgement):
-                yield from self.judgement(answer.detail)
+            if isinstance(answer, Ruling) and answer.is_explained:
+                yield from self.ruling(answer)
 
-    def judgement(self, judged: Judgement) -> Iterator[str]:
-        """What an auth scheme looked at, step by step, and the JSON that it saw."""
-        for step in judged.steps:
+    def ruling(self, ruling: Ruling) -> Iterator[str]:
+        """Say what an authorizer looked at, step by step, and the JSON that it saw."""
+        for step in ruling.steps:
             where = f"  ({step.span.place})" if step.span else ""
             yield printable(f"        {step.kind} {step.name}: {step.verdict}. {step.reason}{where}")
             for seen in step.seen:
                 saw = "nothing" if seen.saw is None else seen.saw
                 yield printable(f"          {seen.expression}: {seen.verdict}, it saw {saw}")
         yield "        the JSON that it saw:"
-        for part, found in judged.document.items():
+        for part, found in ruling.document.items():
             if found and part != "context":  # which says the same as `request`, in the names of old
                 text = json.dumps(found, ensure_ascii=False, default=str)
                 yield self.paint(f"          {part}: {text}", _DIM)
@@ -113,9 +112,9 @@ class _Explanation:
         if span is None:
             return
         yield f"  --> {span}"
-        judged = self.judgement_of(rule)
-        if judged is not None:
-            yield from self.decisive_step(judged)
+        ruling = self.ruling_of(rule)
+        if ruling is not None:
+            yield from self.decisive_step(ruling)
             return
         parts = rule.origin.parts
         for attribute, part in parts:
@@ -123,19 +122,19 @@ class _Explanation:
         if not parts and rule.origin.policy is not None:
             yield from snippet(span, note="anything", color=self.color)
 
-    def judgement_of(self, rule: Rule) -> Judgement | None:
-        """What the auth scheme said that is written where the rule is."""
+    def ruling_of(self, rule: Rule) -> Ruling | None:
+        """Return the ruling of the authorizer that is written where the rule is."""
         for layer in self.decision.layers:
             for chain in layer.chains:
                 for ask in (ask for stage in chain.stages if isinstance(stage, AskAll) for ask in stage.asks):
                     answer = self.decision.arrival.request.answers.get(ask.authorizer) if ask.rule is rule else None
-                    if isinstance(answer, Ruling) and isinstance(answer.detail, Judgement):
-                        return answer.detail
+                    if isinstance(answer, Ruling) and answer.is_explained:
+                        return answer
         return None
 
-    def decisive_step(self, judged: Judgement) -> Iterator[str]:
+    def decisive_step(self, ruling: Ruling) -> Iterator[str]:
         """The text of the last step that was taken, or of the pattern in it that did not hold."""
-        steps = [step for step in judged.steps if step.span is not None]
+        steps = [step for step in ruling.steps if step.span is not None]
         if not steps:
             return
         step = steps[-1]

@@ -7,13 +7,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from eastgate.authconfig.document import Document
-from eastgate.authconfig.judgement import Seen, Verdict
 from eastgate.authconfig.model import All, AnyOf, Condition, Operator, Pattern, Predicate
 from eastgate.authconfig.outcomes import ANYTHING, EITHER, ERRS, FAILS, HOLDS, Outcomes, all_hold, any_holds
 from eastgate.authconfig.paths import is_plain, lead, touched
 from eastgate.authconfig.secrecy import MASK
 from eastgate.cel import CelEvaluationError, CelProblem, compile_document_cel
 from eastgate.gjson import Selection, TooMuch, select
+from eastgate.policy import Seen, StepVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ __all__ = ["Looked", "look", "regex_problem"]
 
 _SHOWN = 200  # characters of what a pattern saw
 
-_VERDICTS = {HOLDS: Verdict.ACCEPTED, FAILS: Verdict.REFUSED, ERRS: Verdict.ERROR}
+_VERDICTS = {HOLDS: StepVerdict.ACCEPTED, FAILS: StepVerdict.REFUSED, ERRS: StepVerdict.ERROR}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _outcomes(condition: Condition, document: Document, seen: list[Seen], unknow
         Seen(
             text,
             part_outcome.saw,
-            _VERDICTS.get(part_outcome.outcomes, Verdict.UNKNOWN),
+            _VERDICTS.get(part_outcome.outcomes, StepVerdict.UNKNOWN),
             part_outcome.reason,
             condition.span,
         )

@@ -26,13 +26,14 @@ from eastgate.authconfig.facts import RequestFacts, Services
 from eastgate.authconfig.findings import Broken, Finding, Found, NotKnown, Refused
 from eastgate.authconfig.gates import Gate, Guarded, gate_of
 from eastgate.authconfig.identity import recognized
-from eastgate.authconfig.judgement import Judgement, Seen, Step, StepKind, Verdict
+from eastgate.authconfig.judgement import Judgement, StepKind
 from eastgate.authconfig.metadata import fetched
 from eastgate.authconfig.model import Denial, Response, Scheme
 from eastgate.authconfig.responses import build_response, challenges, customized
 from eastgate.authconfig.secrecy import Secrets
 from eastgate.authconfig.values import stringified
 from eastgate.places import Span
+from eastgate.policy import RulingStep, Seen, StepVerdict
 
 __all__ = ["evaluate"]
 
@@ -58,13 +59,13 @@ class _Denied(Exception):  # noqa: N818 - carries the answer out of the steps
 
 UNAUTHORIZED = "Unauthorized"
 
-_NOT_KNOWN = (Verdict.UNKNOWN, "Whether the scheme concerns this request is not known.")
+_NOT_KNOWN = (StepVerdict.UNKNOWN, "Whether the scheme concerns this request is not known.")
 _CONCERNED = {
-    Gate.OPEN: (Verdict.ACCEPTED, "The scheme concerns this request."),
-    Gate.CLOSED: (Verdict.SKIPPED, "The scheme does not concern this request."),
+    Gate.OPEN: (StepVerdict.ACCEPTED, "The scheme concerns this request."),
+    Gate.CLOSED: (StepVerdict.SKIPPED, "The scheme does not concern this request."),
     Gate.MAYBE: _NOT_KNOWN,
     Gate.UNSURE: _NOT_KNOWN,
-    Gate.ERROR: (Verdict.ERROR, "Whether the scheme concerns this request cannot be told."),
+    Gate.ERROR: (StepVerdict.ERROR, "Whether the scheme concerns this request cannot be told."),
 }
 
 
@@ -75,7 +76,7 @@ class _Run:
         self._evaluation = evaluation
         self._document = evaluation.document
         self._scheme = evaluation.scheme
-        self._steps: list[Step] = []
+        self._steps: list[RulingStep] = []
         self._headers: dict[str, str] = {}
         self._metadata: dict[str, object] = {}
 
@@ -118,17 +119,19 @@ class _Run:
             self._step(
                 kind,
                 each.name,
-                Verdict.SKIPPED,
+                StepVerdict.SKIPPED,
                 f"Its condition does not hold. {looked.reason}",
                 looked.seen,
                 each.span,
             )
         elif gate is Gate.ERROR:
-            self._step(kind, each.name, Verdict.ERROR, f"Its condition errs. {looked.reason}", looked.seen, each.span)
+            self._step(
+                kind, each.name, StepVerdict.ERROR, f"Its condition errs. {looked.reason}", looked.seen, each.span
+            )
             raise _Denied(status, UNAUTHORIZED)
         elif gate is Gate.UNSURE:
             reason = f"Whether its condition holds is not known. {looked.reason}"
-            self._step(kind, each.name, Verdict.UNKNOWN, reason, looked.seen, each.span)
+            self._step(kind, each.name, StepVerdict.UNKNOWN, reason, looked.seen, each.span)
             raise _Denied(status, UNAUTHORIZED)
         return gate, looked.seen
 
@@ -137,7 +140,7 @@ class _Run:
     def _identity(self) -> None:
         if not self._scheme.identities:
             self._document.learn("identity", None, {"anonymous": True}, {"anonymous": True})
-            self._step(StepKind.IDENTITY, "anonymous", Verdict.ACCEPTED, "The scheme asks for no identity.")
+            self._step(StepKind.IDENTITY, "anonymous", StepVerdict.ACCEPTED, "The scheme asks for no identity.")
             return
         problems: dict[str, str] = {}
         doubt = ""
@@ -223,25 +226,25 @@ class _Run:
     def _record_step(self, kind: StepKind, each: Guarded, finding: Finding, seen: tuple[Seen, ...]) -> None:
         match finding:
             case Found():
-                verdict = Verdict.ACCEPTED
+                verdict = StepVerdict.ACCEPTED
             case Refused():
-                verdict = Verdict.REFUSED
+                verdict = StepVerdict.REFUSED
             case NotKnown():
-                verdict = Verdict.UNKNOWN
+                verdict = StepVerdict.UNKNOWN
             case Broken():
-                verdict = Verdict.ERROR
+                verdict = StepVerdict.ERROR
         self._step(kind, each.name, verdict, finding.reason, seen, each.span)
 
     def _step(
         self,
         kind: StepKind,
         name: str,
-        verdict: Verdict,
+        verdict: StepVerdict,
         reason: str,
         seen: tuple[Seen, ...] = (),
         span: Span | None = None,
     ) -> None:
-        self._steps.append(Step(kind, name, verdict, reason.strip(), seen, span))
+        self._steps.append(RulingStep(kind, name, verdict, reason.strip(), seen, span))
 
     def _denied(self, denied: _Denied) -> Judgement:
         custom: Denial = self._scheme.unauthenticated if denied.status == 401 else self._scheme.unauthorized
@@ -249,7 +252,7 @@ class _Run:
         status, message, sent, body = customized(custom, denied.status, denied.message, headers, self._evaluation)
         return Judgement(False, status, message, sent, body, self._explained(), self._shown())
 
-    def _explained(self) -> tuple[Step, ...]:
+    def _explained(self) -> tuple[RulingStep, ...]:
         return explained_steps(self._steps, self._evaluation.secrets)
 
     def _shown(self) -> dict[str, object]:

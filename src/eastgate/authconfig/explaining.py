@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from eastgate.authconfig.document import Document
-from eastgate.authconfig.judgement import Seen, Step
 from eastgate.authconfig.secrecy import Secrets
+from eastgate.policy import RulingStep, Seen
 
 __all__ = ["explained_steps", "shown_document"]
 
 
-def explained_steps(steps: Iterable[Step], secrets: Secrets) -> tuple[Step, ...]:
+def explained_steps(steps: Iterable[RulingStep], secrets: Secrets) -> tuple[RulingStep, ...]:
     """Return the steps without secrets."""
     return tuple(
         replace(step, reason=secrets.said(step.reason), seen=tuple(_explained(seen, secrets) for seen in step.seen))

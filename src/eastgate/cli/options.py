@@ -239,7 +239,7 @@ def settings_from(values: Sequence[str], config: str | None, output: str) -> Set
     path = Path(config) if config else Path("eastgate.yaml")
     try:
         base = read_config(path, named=bool(config)) if config or os.path.lexists(path) else Settings()
-        return Settings.of(pairs(values, "--set", output), base)
+        return Settings.from_mapping(pairs(values, "--set", output), base)
     except ManifestError as error:
         fail(error.diagnostics, output)
     except SettingsError as error:

@@ -67,6 +67,7 @@ class Engine(Generic[P]):
         self._programs: dict[Point, Program] = {}
         self._finders: dict[Point, Finder] = {}  # what a program decides with, one step nearer
         self._classes: WeakValueDictionary[tuple[object, ...], Program] = WeakValueDictionary()
+        self.version = 0  # grows with every change of policies or of the world
         world.watch(self.world_changed)
 
     def decide(self, point: Point, request: Request) -> Verdict:
@@ -166,6 +167,7 @@ class Engine(Generic[P]):
         return self._forget(touched)
 
     def _forget(self, touched: set[Point]) -> frozenset[Point]:
+        self.version += 1
         for point in touched:
             self._programs.pop(point, None)
             self._finders.pop(point, None)

@@ -12,19 +12,15 @@ import os
 from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import TypeVar
 
-from eastgate import dialects
-from eastgate.authority import Authority, Manifests
-from eastgate.diagnostics import Diagnostic
+from eastgate.authority import Authority, Fault, Manifests
 from eastgate.dialects import Policy
 from eastgate.mesh.local.rest import SETTLING
 from eastgate.places import Span
 from eastgate.policy import AllowAny, Layer, PolicyRef, rules_of
-from eastgate.sources import Document
 from eastgate.world import WorldObject
 
 __all__ = ["Holding", "file_of", "find_only_allowing"]
 
-_RejectedDocument = tuple[Document, list[Diagnostic]]
 _T = TypeVar("_T")
 
 
@@ -48,7 +44,8 @@ class Holding:
         can only have allowed something.
         """
         after.policies = _restore(before.policies, after.policies, unfinished, _key_of_policy)
-        after.rejected = _restore(before.rejected, after.rejected, unfinished, _key_of_rejected)
+        others = [fault for fault in after.faults if not fault.closes]
+        after.faults = [*others, *_restore(before.closing, after.closing, unfinished, _key_of_fault)]
         after.objects = _restore(before.objects, after.objects, unfinished, _key_of_object)
         present = {*_keys(after)}
         gone = _keys(before) - present
@@ -59,10 +56,7 @@ class Holding:
         if not held:
             return None
         after.policies = [*after.policies, *(policy for policy in before.policies if policy.ref in held)]
-        after.rejected = [
-            *after.rejected,
-            *(rejected for rejected in before.rejected if _key_of_rejected(rejected)[0] in held),
-        ]
+        after.faults = [*after.faults, *(fault for fault in before.closing if fault.policy.ref in held)]
         after.objects = _restore_objects(before.objects, after.objects, held)
         return SETTLING - (now - min(self._gone[key] for key in held))
 
@@ -76,8 +70,8 @@ def _key_of_policy(policy: Policy) -> tuple[Hashable, Span | None]:
     return policy.ref, policy.span
 
 
-def _key_of_rejected(rejected: _RejectedDocument) -> tuple[Hashable, Span | None]:
-    return dialects.reject(*rejected).ref, rejected[0].span
+def _key_of_fault(fault: Fault) -> tuple[Hashable, Span | None]:
+    return fault.policy.ref, fault.document.span
 
 
 def _key_of_object(obj: WorldObject) -> tuple[Hashable, Span | None]:

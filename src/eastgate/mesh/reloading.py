@@ -374,8 +374,8 @@ def _changes(before: Manifests, after: Manifests) -> Changes:
     """Return the policies and objects that differ."""
     old, new = {obj.id: obj for obj in before.objects}, {obj.id: obj for obj in after.objects}
     of_policies = difference(
-        Manifests(policies=before.policies, rejected=before.rejected),
-        Manifests(policies=after.policies, rejected=after.rejected),
+        Manifests(policies=before.policies, faults=before.faults),
+        Manifests(policies=after.policies, faults=after.faults),
     )
     policies = of_policies.changes if of_policies is not None else Changes()
     return Changes(

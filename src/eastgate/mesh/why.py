@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from eastgate.authority import Authority
 from eastgate.decisions import Decision
-from eastgate.engine.trace import trace
 from eastgate.mesh.access_log import UNREACHABLE, Observation, rule_of
 from eastgate.mesh.deciders import DecidedBy, Deciders, caller_name, describe_handshake
 from eastgate.policy import Request, is_network
@@ -132,8 +131,7 @@ def _decide_today(observation: Observation, decision: Decision) -> Decision:
         request = Request(logged, request.answers)
     if layers == decision.layers and request.values == decision.arrival.request.values:
         return decision
-    arrival = replace(decision.arrival, request=request)
-    return replace(decision, arrival=arrival, layers=layers, outcome=trace(layers, request, nearest=0).outcome)
+    return decision.narrowed(layers, request)
 
 
 def _compare(observation: Observation, decider: DecidedBy, decision: Decision, authority: Authority) -> Comparison:

@@ -1,6 +1,18 @@
 """The IR: predicates, rules, stages, chains, layers, requests. No Kubernetes, no Envoy, no YAML."""
 
+from eastgate.policy.asking import ask_authorizers, authorizers_in
 from eastgate.policy.attachments import Attachment, Stances
+from eastgate.policy.authorizers import (
+    Answer,
+    Authorizer,
+    RawRequest,
+    Reply,
+    Ruling,
+    RulingStep,
+    Seen,
+    StepVerdict,
+    consents,
+)
 from eastgate.policy.levels import at_port, is_network, needs_http
 from eastgate.policy.matchers import (
     InNetwork,
@@ -35,7 +47,7 @@ from eastgate.policy.predicates import (
     rewrite,
 )
 from eastgate.policy.provenance import Derived, Origin, PolicyRef, RuleKind
-from eastgate.policy.requests import Answer, Request, Ruling, consents
+from eastgate.policy.requests import Request
 from eastgate.policy.rules import (
     AllowAny,
     Ask,
@@ -68,6 +80,7 @@ __all__ = [
     "Ask",
     "AskAll",
     "Attachment",
+    "Authorizer",
     "Case",
     "Chain",
     "Computed",
@@ -91,27 +104,34 @@ __all__ = [
     "Predicate",
     "Prefix",
     "Present",
+    "RawRequest",
     "Reading",
     "Refusal",
     "Refused",
+    "Reply",
     "Request",
     "Rule",
     "RuleKind",
     "Ruling",
+    "RulingStep",
     "Scope",
     "ScopeKind",
+    "Seen",
     "Site",
     "Stage",
     "Stances",
     "Step",
+    "StepVerdict",
     "Suffix",
     "Unroutable",
     "Value",
     "all_of",
     "any_of",
+    "ask_authorizers",
     "assume",
     "at_port",
     "atoms",
+    "authorizers_in",
     "conjuncts",
     "consents",
     "is_network",

@@ -2,39 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 from eastgate.policy.attributes import BAD_HOST, HANDED_PATH, IDENTITY, PATH, PORT, UNKNOWN, Attribute, Unknown
+from eastgate.policy.authorizers import Answer
 from eastgate.policy.matchers import Known
 from eastgate.policy.paths import is_refused
 from eastgate.policy.predicates import Computed, Is
 
-__all__ = ["Answer", "Request", "Ruling", "consents"]
+__all__ = ["Request"]
+
+_NO_ANSWERS: Mapping[str, Answer] = {}
+_NOTHING_ASSUMED: Mapping[Is | Computed, bool | None] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Ruling:
-    """What an authorizer says that we run ourselves: also what a denied client is to see, and how it came about."""
-
-    allowed: bool
-    status: int
-    text: str
-    detail: object = field(default=None, compare=False, repr=False)
-
-    def __str__(self) -> str:
-        return f"{'allow' if self.allowed else 'deny'}: {self.text}"
-
-
-Answer = str | Ruling  # "allow", "deny" or "error": what an external authorizer says
-
-
-def consents(answer: Answer | None) -> bool:
-    """Whether an authorizer lets a request through. An error and no answer at all do not."""
-    return answer.allowed if isinstance(answer, Ruling) else answer == "allow"
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Request:
     """One request. An attribute that `values` does not name is unknown; one that it maps to None is absent.
 
@@ -45,8 +29,8 @@ class Request:
     """
 
     values: Mapping[Attribute, Known]
-    answers: Mapping[str, Answer] = field(default_factory=dict)
-    assumed: Mapping[Is | Computed, bool | None] = field(default_factory=dict)
+    answers: Mapping[str, Answer]
+    assumed: Mapping[Is | Computed, bool | None]
     identity: str | Unknown | None = field(init=False, compare=False, repr=False)
     port: int | Unknown | None = field(init=False, compare=False, repr=False)
     incomplete: bool = field(init=False, compare=False, repr=False)
@@ -54,18 +38,24 @@ class Request:
     respelled_path: bool = field(init=False, compare=False, repr=False)
     bad_host: bool = field(init=False, compare=False, repr=False)
 
-    def __post_init__(self) -> None:
-        identity = self.values.get(IDENTITY, UNKNOWN)
-        port = self.values.get(PORT, UNKNOWN)
-        path = self.values.get(PATH)
-        set_ = object.__setattr__
-        set_(self, "identity", identity)
-        set_(self, "port", port)
-        bad_host = BAD_HOST in self.values
-        set_(self, "incomplete", bad_host or identity is UNKNOWN or port is UNKNOWN)
-        set_(self, "refused_path", isinstance(path, str) and is_refused(path))
-        set_(self, "respelled_path", HANDED_PATH in self.values)
-        set_(self, "bad_host", bad_host)
+    def __init__(
+        self,
+        values: Mapping[Attribute, Known],
+        answers: Mapping[str, Answer] = _NO_ANSWERS,
+        assumed: Mapping[Is | Computed, bool | None] = _NOTHING_ASSUMED,
+    ) -> None:
+        """Set each slot directly: there is a request for every question, and `object.__setattr__` is slow."""
+        identity, port, path = values.get(IDENTITY, UNKNOWN), values.get(PORT, UNKNOWN), values.get(PATH)
+        bad_host = BAD_HOST in values
+        _set_values(self, values)
+        _set_answers(self, answers)
+        _set_assumed(self, assumed)
+        _set_identity(self, identity)
+        _set_port(self, port)
+        _set_bad_host(self, bad_host)
+        _set_incomplete(self, bad_host or identity is UNKNOWN or port is UNKNOWN)
+        _set_refused_path(self, isinstance(path, str) and is_refused(path))
+        _set_respelled_path(self, HANDED_PATH in values)
 
     def get(self, attribute: Attribute) -> Known | Unknown:
         """The value of an attribute, None where it is absent, UNKNOWN where nobody knows."""
@@ -78,3 +68,13 @@ class Request:
     def assuming(self, outcomes: Mapping[Is | Computed, bool | None]) -> Request:
         """The same request with tests that come out so; None: either way."""
         return Request(self.values, self.answers, {**self.assumed, **outcomes})
+
+
+def _setter(name: str) -> Callable[[Request, object], None]:
+    return cast("Callable[[Request, object], None]", getattr(Request, name).__set__)
+
+
+_set_values, _set_answers, _set_assumed = _setter("values"), _setter("answers"), _setter("assumed")
+_set_identity, _set_port, _set_bad_host = _setter("identity"), _setter("port"), _setter("bad_host")
+_set_incomplete, _set_refused_path = _setter("incomplete"), _setter("refused_path")
+_set_respelled_path = _setter("respelled_path")

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from eastgate.policy.attributes import Attribute
+from eastgate.policy.authorizers import Authorizer
 from eastgate.policy.placement import Placement, Reading, Scope
 from eastgate.policy.predicates import Computed, Is, Predicate, atoms, mentions
 from eastgate.policy.provenance import Origin, PolicyRef
@@ -93,12 +94,12 @@ class AllowAny:
 class Ask:
     """One external authorizer, asked about the requests that the rule matches.
 
-    `scheme` is what answers, where that is for us to evaluate and not for a service elsewhere.
+    `evaluator` answers, where that is for us to evaluate and not for a service elsewhere.
     """
 
     rule: Rule
     authorizer: str
-    scheme: object = field(default=None, repr=False)
+    evaluator: Authorizer | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

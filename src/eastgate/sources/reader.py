@@ -117,11 +117,17 @@ def _renderer() -> Renderer | None:
 
 
 def read_text(
-    name: str, content: str | bytes, *, positioned: Positioned, matters: Matters = everything, named: bool = True
+    name: str,
+    content: str | bytes,
+    *,
+    positioned: Positioned,
+    matters: Matters = everything,
+    named: bool = True,
+    namespace: str = "default",
 ) -> Reading:
     """Read the manifests in one text. The name is for findings; one that ends in `.json` means strict JSON."""
     reading = Reading()
-    collector = Collector(reading, positioned, matters)
+    collector = Collector(reading, positioned, matters, namespace=namespace)
     collector.named = named
     _collect(name, content, collector, reading.reporter)
     return reading

@@ -107,7 +107,9 @@ def _table(node: Node, file: Path, base: Settings, bounds: Bounds, handling: Han
         spec = node["spec"]
         written = spec.get("settings")
         try:
-            settings = Settings.of({name: one.plain() for name, one in written.items()} if written else {}, base)
+            settings = Settings.from_mapping(
+                {name: one.plain() for name, one in written.items()} if written else {}, base
+            )
         except SettingsError as error:
             found.report(BAD_SETTING, str(error), written.span if written else node.span)
     reporter.found.extend(found)

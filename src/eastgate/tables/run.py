@@ -149,10 +149,7 @@ def _unusable(table: Table, manifests: Manifests, run: Run) -> str | None:
     """Why a table cannot be decided: errors in its manifests other than those that it expects."""
     expected = {one.policy for one in table.rejects}
     allowed = {
-        id(error)
-        for document, errors in (*manifests.rejected, *manifests.broken)
-        if expected & _names_of(document)
-        for error in errors
+        id(error) for fault in manifests.faults if expected & _names_of(fault.document) for error in fault.errors
     }
     surprising = [error for error in manifests.reporter.errors if id(error) not in allowed]
     if not surprising:
@@ -169,7 +166,7 @@ def _errors(errors: Sequence[Diagnostic]) -> str:
 def _decide(table: Table, case: Case, authority: Authority, coverage: Coverage | None) -> Result:
     start = time.perf_counter()
     try:
-        decision = authority.decide(case.question)
+        decision = authority.prepare(case.question).decide()
     except QuestionError as error:
         return Result(table, case.name, case.span, f"could not be decided: {error}", case.cites)
     if coverage is not None:
@@ -213,14 +210,14 @@ def _rejections(table: Table, manifests: Manifests) -> list[Result]:
     ]
 
 
-def _rejection_problem(one: Rejection, manifests: Manifests) -> str | None:
-    rejected = (*manifests.rejected, *manifests.broken)
-    found = [errors for document, errors in rejected if one.policy in _names_of(document)]
-    if not found:
-        return f"expected {one.policy} to be rejected, it was not"
-    codes = {error.code.id for error in found[0]}
-    if one.code is not None and one.code not in codes:
-        return f"expected {one.policy} to be rejected with {one.code}, it was with {', '.join(sorted(codes))}"
+def _rejection_problem(rejection: Rejection, manifests: Manifests) -> str | None:
+    fault = next((fault for fault in manifests.faults if rejection.policy in _names_of(fault.document)), None)
+    if fault is None:
+        return f"expected {rejection.policy} to be rejected, it was not"
+    codes = {error.code.id for error in fault.errors}
+    if rejection.code is not None and rejection.code not in codes:
+        with_codes = ", ".join(sorted(codes))
+        return f"expected {rejection.policy} to be rejected with {rejection.code}, it was with {with_codes}"
     return None
 
 

@@ -55,7 +55,7 @@ from eastgate.world.targets import (
     RouteNamed,
     Target,
 )
-from eastgate.world.world import World
+from eastgate.world.world import LiveWorld, World
 
 __all__ = [
     "API_KINDS",
@@ -80,6 +80,7 @@ __all__ = [
     "GrpcRule",
     "HttpProbe",
     "Listener",
+    "LiveWorld",
     "Manifest",
     "Namespace",
     "ObjectId",

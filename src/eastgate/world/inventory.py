@@ -19,6 +19,7 @@ from eastgate.world.label_index import LabelIndex
 from eastgate.world.membership import Membership
 from eastgate.world.objects import Namespace, ObjectId, Service, ServiceAccount
 from eastgate.world.ownership import Ownership, Slot
+from eastgate.world.placement import Placement
 from eastgate.world.pods import Controller, Pod, Workload
 from eastgate.world.secrets import Secret
 from eastgate.world.slices import EndpointSlice, Slices
@@ -58,6 +59,7 @@ class Inventory:
         "namespace_labels",
         "namespaces",
         "objects",
+        "placement",
         "routes",
         "secrets",
         "service_accounts",
@@ -66,6 +68,7 @@ class Inventory:
 
     def __init__(self) -> None:
         self.objects: dict[ObjectId, WorldObject] = {}
+        self.placement: Placement | None = None
         self.namespaces: dict[str, Namespace] = {}
         self.gateways: dict[str, Gateway] = {}
         self.routes: dict[str, Route] = {}

@@ -1,15 +1,16 @@
 """The world: everything that exists, kept up to date one change at a time.
 
-A world is mutable, because a change must cost what it touches and not what there is; it says exactly
-what each update changed instead (`Change`), and tells those who `watch`. The mappings that it hands
-out are live views. What it answers depends only on the objects declared, never on the order in which
-they came.
+A world changes in place, because a change must cost what it touches and not what there is; it says exactly
+what each update changed instead (`Change`), and tells those who `watch`. Only a `LiveWorld` can be changed: a
+`World` is for reading, and may be a view of a live one. The mappings that it hands out are live views. What a world
+answers depends only on the objects declared, never on the order in which they came.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
+from typing import Self
 from weakref import WeakMethod
 
 from eastgate.world.changes import Change
@@ -35,73 +36,42 @@ from eastgate.world.targets import (
     Target,
 )
 
-__all__ = ["World"]
+__all__ = ["LiveWorld", "World"]
 
 
 class World:
-    """What exists, with the questions that dialects and the engine have about it."""
+    """What exists, with the questions that dialects and the engine have about it. It is for reading."""
 
-    __slots__ = ("_has", "_placement", "_watching")
+    __slots__ = ("_has", "_watching")
 
     def __init__(self) -> None:
         self._has = Inventory()
-        self._placement: Placement | None = None
         self._watching: list[WeakMethod[Callable[[Change], object]]] = []
 
     @classmethod
-    def of(cls, objects: Iterable[WorldObject]) -> World:
-        """The world in which exactly these objects are declared; of two with one name the last counts."""
+    def of(cls, objects: Iterable[WorldObject]) -> Self:
+        """Return the world in which exactly these objects are declared; of two with one name the last counts."""
         world = cls()
-        world.update(put=objects)
+        world._has.update({declared.id: declared for declared in objects})
         return world
 
     def watch(self, tell: Callable[[Change], object]) -> None:
         """Have a method told of every change from now on, for as long as its object lives."""
         self._watching.append(WeakMethod(tell))
 
-    def _told(self, change: Change) -> Change:
-        """The change, once everybody who watches knows of it."""
-        if change:
-            self._watching = [one for one in self._watching if one() is not None]
-            for tell in [one() for one in self._watching]:
-                if tell is not None:
-                    tell(change)
-        return change
-
-    def put(self, declared: WorldObject) -> Change:
-        """Declare an object, in the place of the one with the same id."""
-        return self.update(put=(declared,))
-
-    def remove(self, removed: ObjectId) -> Change:
-        """Take an object out of the world; one that is not there changes nothing."""
-        return self.update(remove=(removed,))
-
-    def update(self, put: Iterable[WorldObject] = (), remove: Iterable[ObjectId] = ()) -> Change:
-        """Make several changes at once and tell their difference as one; what is both removed and put is put."""
-        wanted: dict[ObjectId, WorldObject | None] = dict.fromkeys(remove)
-        wanted.update((declared.id, declared) for declared in put)
-        return self._told(self._has.update(wanted))
-
-    def place(self, addresses: Mapping[str, str]) -> Change:
-        """Have these workloads run at these addresses, and no others run anywhere."""
-        if self._placement is not None and self._placement.addresses == addresses:
-            return Change()
-        self._placement = Placement(dict(addresses))
-        return self._told(Change(changed=frozenset(self.workloads)))
-
     def itself(self, workload: Workload) -> Networks:
         """From where a workload calls itself: localhost, or its own address where workloads are placed."""
-        return LOOPBACK if self._placement is None else self._placement.itself(workload.key)
+        return LOOPBACK if self._has.placement is None else self._has.placement.itself(workload.key)
 
     def address_of(self, workload: Workload) -> str | None:
         """From where a workload calls others; None where nobody knows."""
-        placed = self._placement.addresses.get(workload.key) if self._placement is not None else None
+        placed = self._has.placement.addresses.get(workload.key) if self._has.placement is not None else None
         return placed or next(iter(workload.ips), None)
 
     @property
     def networks(self) -> Networks:
         """Where workloads are placed; none where they are not."""
-        return () if self._placement is None else self._placement.networks
+        return () if self._has.placement is None else self._has.placement.networks
 
     @property
     def objects(self) -> Mapping[ObjectId, WorldObject]:
@@ -269,3 +239,46 @@ class World:
         origin = GrantFrom(from_group, from_kind, from_namespace)
         grants: Iterable[ReferenceGrant] = self._has.grants.get(to_namespace, {}).values()
         return any(grant.allows(origin, to_group, to_kind, to_name) for grant in grants)
+
+
+class LiveWorld(World):
+    """A world that can be changed; it tells those who watch it, or a view of it, what each change touched."""
+
+    __slots__ = ()
+
+    @property
+    def view(self) -> World:
+        """This world, for reading only."""
+        view = World()
+        view._has, view._watching = self._has, self._watching
+        return view
+
+    def put(self, declared: WorldObject) -> Change:
+        """Declare an object, in the place of the one with the same id."""
+        return self.update(put=(declared,))
+
+    def remove(self, removed: ObjectId) -> Change:
+        """Take an object out of the world; one that is not there changes nothing."""
+        return self.update(remove=(removed,))
+
+    def update(self, put: Iterable[WorldObject] = (), remove: Iterable[ObjectId] = ()) -> Change:
+        """Make several changes at once and tell their difference as one; what is both removed and put is put."""
+        wanted: dict[ObjectId, WorldObject | None] = dict.fromkeys(remove)
+        wanted.update((declared.id, declared) for declared in put)
+        return self._tell(self._has.update(wanted))
+
+    def place(self, addresses: Mapping[str, str]) -> Change:
+        """Have these workloads run at these addresses, and no others run anywhere."""
+        if self._has.placement is not None and self._has.placement.addresses == addresses:
+            return Change()
+        self._has.placement = Placement(dict(addresses))
+        return self._tell(Change(changed=frozenset(self.workloads)))
+
+    def _tell(self, change: Change) -> Change:
+        """Tell everybody who watches of a change, and return it."""
+        if change:
+            self._watching[:] = [watcher for watcher in self._watching if watcher() is not None]
+            for tell in [watcher() for watcher in self._watching]:
+                if tell is not None:
+                    tell(change)
+        return change

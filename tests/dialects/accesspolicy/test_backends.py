@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eastgate import dialects
-from eastgate.world import Backend, World
+from eastgate.world import Backend, LiveWorld
 from tests.dialects.accesspolicy.reading import FORMS, backend_manifest, judge_backend
 from tests.dialects.reading import document
 
@@ -39,7 +39,7 @@ def test_it_knows_its_line_and_its_namespace() -> None:
 def test_it_is_in_the_world_under_its_name() -> None:
     read, _ = judge_backend(backend_manifest("{serviceName: payments, port: 80}"))
     assert read is not None
-    world = World.of([read])
+    world = LiveWorld.of([read])
     assert world.backends == {"prod/pay": read}
     world.remove(read.id)
     assert world.backends == {}

@@ -7,11 +7,14 @@ from collections.abc import Sequence
 import pytest
 
 from eastgate.authority import Authority
+from eastgate.dialects.base import Scene
 from eastgate.dialects.kuadrant.assemble import in_force, layers
 from eastgate.engine import reference
 from eastgate.policy import ALWAYS, AskAll, Attachment, Deny, Known, Layer, Observe, Refusal, Request
 from eastgate.policy.attributes import HOST, METHOD, PATH, SNI, Attribute
 from eastgate.policy.rules import rules_of
+from eastgate.settings import Settings
+from eastgate.world import World
 from tests.dialects.kuadrant.test_authpolicy import (
     GATEWAY_TARGET,
     ROUTE_TARGET,
@@ -29,7 +32,7 @@ TO_ROUTE, TO_GATEWAY = "route:shop/toys", "gateway:shop/external"
 
 def layer(*texts: str) -> Layer:
     """The layer that some policies make of their target."""
-    (only,) = layers([Attachment(policy_of(text), None) for text in texts])
+    (only,) = layers([Attachment(policy_of(text), None) for text in texts], Scene(Settings(), World()))
     return only
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from eastgate.authority import Authority
+import pytest
+
+from eastgate.authority import Authority, ManifestError
 from tests.dialects.kuadrant.test_authpolicy import (
     GATEWAY_TARGET,
     ROUTE_TARGET,
@@ -69,7 +71,7 @@ def test_one_that_moves_to_the_gateway_applies_beside_the_other() -> None:
 
 def test_a_policy_waits_for_its_route() -> None:
     one = authority(gateway(), route(name="other", hostnames="other.com"), OLDER)
-    one.engine.world_changed(one.world.put(object_of(route())))
+    one.update(put=[object_of(route())])
     assert by(one) == "older"
 
 
@@ -77,6 +79,9 @@ def test_a_route_that_moves_away_from_the_hosts_makes_an_error_of_the_status() -
     rules = "rules: [{hosts: [a.toys.com]}]\n"
     one = authority(gateway(), route(), policy("p", ROUTE_TARGET, rules + schemes("a.toys.com")))
     assert reasons(one) == {"p": "HTTPRouteProtected"}
-    one.engine.world_changed(one.world.put(object_of(route("b.toys.com"))))
+    with pytest.raises(ManifestError):
+        one.update(put=[object_of(route("b.toys.com"))])
+    assert reasons(one) == {"p": "HTTPRouteProtected"}
+    one._live.put(object_of(route("b.toys.com")))  # as a cluster would, which asks nobody
     decision = ask(one, TO, "b.toys.com")
     assert [condition.reason for _, condition in decision.conditions] == ["Error"]

@@ -91,9 +91,10 @@ def test_of_a_target_that_is_not_there_no_host_is_known() -> None:
 def test_a_rejected_policy_is_no_policy_and_its_document_is_kept() -> None:
     manifests = read(route(), policy("bad", ROUTE_TARGET, schemes("a.b")), policy("good", ROUTE_TARGET, EVERYBODY))
     assert [str(one.ref) for one in manifests.policies] == ["AuthPolicy/shop/good"]
-    assert [(document.name, [one.code.id for one in found]) for document, found in manifests.rejected] == [
-        ("bad", ["EG5009"])
-    ]
+    assert [
+        (document.name, [one.code.id for one in found])
+        for document, found in ((fault.document, fault.errors) for fault in manifests.closing)
+    ] == [("bad", ["EG5009"])]
 
 
 def test_targets_of_one_name_and_two_kinds_are_two_targets() -> None:

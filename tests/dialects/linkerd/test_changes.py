@@ -120,10 +120,9 @@ def test_what_changes_in_the_world_changes_the_decisions_of_its_workloads(
     before = decisions(of)
     added = object_of(change)
     replaced = of.world.objects.get(added.id)
-    of.engine.world_changed(of.world.put(added))
+    of.update(put=[added])
     assert differing(before, of) == changed
-    undo = of.world.put(replaced) if replaced is not None else of.world.remove(added.id)
-    of.engine.world_changed(undo)
+    of.update(put=[replaced] if replaced is not None else [], remove=[added.id])
     assert decisions(of) == before
 
 

@@ -8,9 +8,9 @@ from eastgate.authconfig.caching import cached
 from eastgate.authconfig.conditions import Looked, look
 from eastgate.authconfig.context import Evaluation
 from eastgate.authconfig.findings import Broken, Finding, Found, NotKnown, Refused
-from eastgate.authconfig.judgement import Seen
 from eastgate.authconfig.model import Authorization, PatternRules, Rego, SubjectAccess
 from eastgate.authconfig.outcomes import ERRS, FAILS, HOLDS
+from eastgate.policy import Seen
 
 __all__ = ["agreed"]
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from eastgate.dialects.base import Scene
 from eastgate.dialects.kuadrant import hosts
 from eastgate.dialects.kuadrant.model import HttpRule, Policy
 from eastgate.dialects.kuadrant.provenance import AT_GATEWAY, AT_ROUTE, StageName, WithoutScheme
+from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.policy import (
     ALWAYS,
     Ask,
@@ -49,7 +51,7 @@ def in_force(policies: Iterable[Policy]) -> Policy | None:
     )
 
 
-def layers(attached: Sequence[Attachment[Policy]]) -> list[Layer]:
+def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
     """The layer of a Gateway or of a route."""
     policies = sorted((one.policy for one in attached), key=lambda policy: policy.ref)
     placement = AT_GATEWAY if isinstance(policies[0].target, GatewayNamed) else AT_ROUTE
@@ -58,7 +60,7 @@ def layers(attached: Sequence[Attachment[Policy]]) -> list[Layer]:
         stages.append(Observe(StageName.AUDIT, tuple(audited), ("ask",) * len(audited)))
     chosen = in_force(policies)
     if chosen is not None:
-        stages += _stages(chosen)
+        stages += _stages(chosen, scene)
     return [Layer(placement, Chain(tuple(stages)))]
 
 
@@ -68,7 +70,7 @@ def _selecting(policy: Policy) -> list[Rule]:
     return written or [Rule(ALWAYS, Origin(policy.ref, 0, policy.span))]
 
 
-def _stages(policy: Policy) -> list[Stage]:
+def _stages(policy: Policy, scene: Scene) -> list[Stage]:
     """ANY rule selects: a host without a scheme is refused, and the nearest scheme is asked about the others."""
     selected = any_of([rule.when for rule in _selecting(policy)])
     every_host = [host for scheme in policy.schemes for host in scheme.hosts]
@@ -77,8 +79,16 @@ def _stages(policy: Policy) -> list[Stage]:
         uncovered = Not(Or(tuple(hosts.matches(host) for host in every_host)))
         nowhere = Origin(policy.ref, 0, policy.span, derived=WithoutScheme())
         stages.append(Deny(StageName.NO_SCHEME, (Rule(all_of([selected, uncovered]), nowhere),), Refusal.NOT_FOUND))
+    from eastgate.authconfig.authorizer import SchemeAuthorizer, services_in  # only where there is an AuthPolicy
+
+    compat = scene.settings.section(KuadrantSettings).authorino_compat
+    services = services_in(scene.world, scene.keys, authorino_compat=compat)
     asks = [
-        Ask(Rule(all_of([selected, hosts.nearest(scheme.hosts, every_host)]), origin), str(origin), scheme)
+        Ask(
+            Rule(all_of([selected, hosts.nearest(scheme.hosts, every_host)]), origin),
+            str(origin),
+            SchemeAuthorizer(scheme, services),
+        )
         for scheme, origin in zip(policy.schemes, policy.origins, strict=True)
     ]
     if asks:

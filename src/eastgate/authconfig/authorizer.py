@@ -1,110 +1,73 @@
-"""Auth schemes, answered for a question: what their evaluator needs to know, and whom it may ask.
+"""An auth scheme as an authorizer of the engine.
 
-A scheme is evaluated when the engine asks for its answer, and only then. What the question leaves out is unknown to it
-as well, and then it does not allow.
+A scheme is evaluated when the engine asks for its answer, and only then. What a request leaves out is unknown to the
+scheme as well, and then it does not allow.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from eastgate.authconfig.facts import RequestFacts, Services
 from eastgate.authconfig.model import Credentials, Introspection, Jwt, Scheme, SubjectAccess, TokenReview, Where
-from eastgate.policy import Answer, AskAll, Layer, Refusal, Request, Ruling
+from eastgate.policy import RawRequest, Request, Ruling
 from eastgate.policy.attributes import ADDRESS, AUTHORITY, IDENTITY, METHOD, TARGET, UNKNOWN, Attribute, Unknown
 from eastgate.policy.fields import header_values
-from eastgate.questions import Question
-from eastgate.settings import Settings
 from eastgate.world import Secret, Selector, World
 
 if TYPE_CHECKING:
     from eastgate.tokens import KeySource
 
-__all__ = ["looks_at_paths", "with_answers", "with_token"]
+__all__ = ["SchemeAuthorizer", "looks_at_paths", "services_in", "with_token"]
 
 
-def with_answers(
-    request: Request,
-    question: Question,
-    layers: Sequence[Layer],
-    world: World,
-    settings: Settings,
-    keys: KeySource | None,
-) -> Request:
-    """The request, with an answer from each scheme that the layers may ask; they are worked out when asked for."""
-    schemes = {
-        ask.authorizer: ask.scheme
-        for layer in layers
-        for chain in layer.chains
-        for stage in chain.stages
-        if isinstance(stage, AskAll)
-        for ask in stage.asks
-        if isinstance(ask.scheme, Scheme)
-    }
-    if not schemes:
-        return request
-    services = _services(world, settings, keys)
-    facts = _facts(request, question)
+@dataclass(frozen=True, slots=True)
+class SchemeAuthorizer:
+    """Evaluates one auth scheme, with the services that it may ask."""
 
-    def answer(name: str) -> Ruling:
-        from eastgate.authconfig.evaluate import evaluate  # few questions need it
+    scheme: Scheme
+    services: Services = field(default_factory=Services, compare=False, repr=False)
 
-        scheme = schemes[name]
-        if request.refused_path and looks_at_paths(scheme):
-            return Ruling(False, Refusal.BAD_REQUEST, "its path has an encoded slash or backslash")
-        asked = with_token(facts, scheme, question.token)
-        judged = evaluate(scheme, asked, services)
+    @property
+    def looks_at_path(self) -> bool:
+        """Whether any expression of the scheme may look at the path."""
+        return looks_at_paths(self.scheme)
+
+    def answer(self, request: Request, raw: RawRequest) -> Ruling:
+        """Evaluate the scheme for a request."""
+        from eastgate.authconfig.evaluate import evaluate  # few questions need it, and it brings much along
+
+        facts = with_token(_facts(request, raw), self.scheme, raw.token)
+        judged = evaluate(self.scheme, facts, self.services)
         if judged.is_undecided:  # a question never gives the URL scheme: both must be allowed
-            completed = [evaluate(scheme, replace(asked, scheme=one), services) for one in ("http", "https")]
-            judged = next((one for one in completed if not one.allowed), completed[0])
-        return Ruling(judged.allowed, judged.status, judged.reason, judged)
-
-    return Request(request.values, _Answers(request.answers, frozenset(schemes), answer), request.assumed)
-
-
-class _Answers(Mapping[str, Answer]):
-    """The answers that were given, and those of schemes, each worked out once."""
-
-    def __init__(self, given: Mapping[str, Answer], schemes: frozenset[str], answer: Callable[[str], Ruling]) -> None:
-        self._known = dict(given)
-        self._schemes = schemes
-        self._answer = answer
-
-    def __getitem__(self, name: str) -> Answer:
-        if name not in self._known and name in self._schemes:
-            self._known[name] = self._answer(name)
-        return self._known[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter({*self._known, *self._schemes})
-
-    def __len__(self) -> int:
-        return len({*self._known, *self._schemes})
+            completed = [evaluate(self.scheme, replace(facts, scheme=url), self.services) for url in ("http", "https")]
+            judged = next((judgement for judgement in completed if not judgement.allowed), completed[0])
+        return Ruling(judged.allowed, judged.status, judged.reason, judged.steps, judged.document)
 
 
 # What is known of the request
 
 
-def _facts(request: Request, question: Question) -> RequestFacts:
-    headers = question.headers
+def _facts(request: Request, raw: RawRequest) -> RequestFacts:
+    headers = raw.headers
     return RequestFacts(
         time=time.time(),
         host=_text(request, AUTHORITY),
         method=_text(request, METHOD),
         path=_text(request, TARGET),
-        protocol=question.http_protocol or "HTTP/1.1",
+        protocol=raw.http_protocol or "HTTP/1.1",
         headers={name: ",".join(every) for name, every in header_values(headers).items()}
         if headers is not None
         else UNKNOWN,
         principal=_peer(request, IDENTITY),
         address=_peer(request, ADDRESS),
-        certificate=question.certificate or (None if request.get(IDENTITY) is None else UNKNOWN),
+        certificate=raw.certificate or (None if request.get(IDENTITY) is None else UNKNOWN),
         size=None,
-        claims=question.claims,
+        claims=raw.claims,
     )
 
 
@@ -120,7 +83,10 @@ def _peer(request: Request, attribute: Attribute) -> str | Unknown | None:
 
 
 def looks_at_paths(part: object) -> bool:
-    """Whether any expression in a scheme may look at the path. To ask the API server about no resource is to do so."""
+    """Tell whether any expression in a part of a scheme may look at the path.
+
+    Asking the API server about no resource is to do so. A part that nobody thought of here is searched like any other.
+    """
     if isinstance(part, str):
         return "path" in part
     if isinstance(part, Mapping):
@@ -163,13 +129,14 @@ def _carrying(facts: RequestFacts, place: Credentials, token: str) -> RequestFac
 # Whom to ask
 
 
-def _services(world: World, settings: Settings, keys: KeySource | None) -> Services:
+def services_in(world: World, keys: KeySource | None, *, authorino_compat: bool) -> Services:
+    """Return the services of schemes in a world: its Secrets, and the keys of token issuers."""
+
     def secrets(namespace: str, selector: Selector) -> Iterator[Secret]:
-        return (one for one in world.secrets.values() if one.namespace == namespace and selector.matches(one.labels))
+        declared = (secret for secret in world.secrets.values() if secret.namespace == namespace)
+        return (secret for secret in declared if selector.matches(secret.labels))
 
     def secret(namespace: str, name: str) -> Secret | None:
         return world.secrets.get(f"{namespace}/{name}")
 
-    return Services(
-        secrets=secrets, secret=secret, keys=keys, key_sets=keys, authorino_compat=settings.authorino_compat
-    )
+    return Services(secrets=secrets, secret=secret, keys=keys, key_sets=keys, authorino_compat=authorino_compat)

@@ -1,0 +1,90 @@
+"""What a question costs that a user asks: in words, by `Authority.decide`, and prepared, by `Prepared.decide`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from bench.built import Built
+from bench.plans import Ask
+from bench.report import Section, Target, duration
+from bench.timing import quiet, warmed
+from bench.worlds import ask_http, ask_some, generate, with_paths
+from eastgate.authority import Authority, Manifests
+from eastgate.questions import Question
+from eastgate.settings import Settings
+
+__all__ = ["run"]
+
+_WORDS, _PREPARED = 5_000, 600  # ns, at most, for a connection
+_REQUESTS = "requests, 100 rules"
+_ROUNDS = 100
+
+
+def run(*, quick: bool) -> Section:
+    """Ask connections in worlds of two sizes, and requests of one workload."""
+    rounds = 3 if quick else _ROUNDS
+    section = Section(
+        "Questions in words, and prepared",
+        "One question through the public API, the best of several rounds over different questions. words: a Question "
+        "by Authority.decide, every end of which was met before. built: the same, and making the Question. prepared: "
+        "by Prepared.decide. bulk: by Authority.decide_all, of prepared ones. engine: a request that was built before, "
+        "by Engine.decide, which gives a number and no answer.",
+        ("world", "questions", "words", "built", "prepared", "bulk", "engine"),
+    )
+    worlds: list[tuple[str, Built, list[Ask]]] = []
+    for policies in (10, 1_000):
+        built = Built.of(generate(policies))
+        worlds.append((f"{policies:,} policies", built, ask_some(built.plan, built.targeted, 1_000)))
+    requests = Built.of(with_paths(100))
+    worlds.append((_REQUESTS, requests, ask_http(requests.plan, 1_000)))
+    for name, built, asks in worlds:
+        took = _measure(built, asks, rounds)
+        section.rows.append([name, len(asks), *map(duration, took)])
+        section.points.append({"world": name, "ns": dict(zip(section.columns[2:], took, strict=True))})
+        if name != _REQUESTS:  # of which most is spent on the rules themselves
+            section.targets += [
+                Target(f"{name}: under {duration(_WORDS)} in words", duration(took[0]), took[0] < _WORDS),
+                Target(f"{name}: under {duration(_PREPARED)} prepared", duration(took[2]), took[2] < _PREPARED),
+            ]
+    return section
+
+
+def _measure(built: Built, asks: Sequence[Ask], rounds: int) -> list[float]:
+    """Return the nanoseconds of a question in words, one that is made first, prepared, in bulk, and of the engine."""
+    authority = Authority(Manifests(Settings(), [*built.plan.pods, *built.plan.services], built.policies))
+    questions = [_question(ask) for ask in asks]
+    prepared = [authority.prepare(question) for question in questions]
+    requests = built.questions(asks)
+    for question, ready, (point, request) in zip(questions, prepared, requests, strict=True):
+        expected = bool(built.engine.decide(point, request) & 1)
+        if not authority.decide(question).allowed == ready.decide().allowed == expected:
+            raise AssertionError(f"answers differ: {question}")
+
+    def words() -> None:
+        for question in questions:
+            authority.decide(question)
+
+    def made() -> None:
+        for ask in asks:
+            authority.decide(_question(ask))
+
+    def ready() -> None:
+        for question in prepared:
+            question.decide()
+
+    def bulk() -> None:
+        authority.decide_all(prepared)
+
+    def engine() -> None:
+        decide = built.engine.decide
+        for point, request in requests:
+            decide(point, request)
+
+    works: tuple[Callable[[], None], ...] = (words, made, ready, bulk, engine)
+    with quiet():
+        taken = [[warmed(work) for work in works] for _ in range(rounds)]
+    return [min(column) / len(asks) * 1e9 for column in zip(*taken, strict=True)]
+
+
+def _question(ask: Ask) -> Question:
+    return Question(ask.identity or "anonymous", f"pod:{ask.workload}", ask.port, ask.method, ask.path)
