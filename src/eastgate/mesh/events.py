@@ -53,6 +53,7 @@ class Changes:
 
     @property
     def every(self) -> tuple[str, ...]:
+        """Return all names, sorted."""
         return tuple(sorted((*self.added, *self.changed, *self.removed)))
 
 

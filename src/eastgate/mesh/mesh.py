@@ -155,10 +155,12 @@ class LocalMesh:
 
     @property
     def authority(self) -> Authority:
+        """Return the authority in force."""
         return self.enforcement.authority
 
     @property
     def sites(self) -> Mapping[str, ProxySite]:
+        """Return the proxies, by workload."""
         return self.enforcement.sites
 
     @property
