@@ -29,7 +29,7 @@ class Kind:
     own: tuple[tuple[str, str, str], ...] = ()
 
     def is_own(self, item: Item) -> bool:
-        """Whether there is nothing to convert."""
+        """Return whether there is nothing to convert."""
         document = item.document
         return (document.group, document.version, document.kind) in self.own
 
