@@ -55,9 +55,8 @@ def to_v0alpha0(items: Sequence[Item], job: Job) -> None:
         group = NETWORKING_GROUP if converted.needs_cel else PROTOTYPE_GROUP
         _lose_grant(item, spec, group, job)
         asking = policy.action is Action.ASK
-        chunks = (
-            [[rule] for rule in converted.rules] if asking else [converted.rules]
-        )  # a policy has one rule that asks
+        # a policy has one rule that asks
+        chunks = [[rule] for rule in converted.rules] if asking else [converted.rules]
         for number, rules in enumerate(chunks, 1):
             old: Manifest = {"targetRefs": spec["targetRefs"].plain()}
             if policy.action is Action.DENY:
