@@ -40,7 +40,7 @@ def _manifest(version: str, kind: str, gep: Gep, job: Job, name: str, spec: Mani
 
 
 def _one_each(gep: Gep, targets: Sequence[_Target], write: Callable[[_Target, str], None]) -> None:
-    """Where a policy has one target only, several of them become several policies: each says the same of its own."""
+    """Write one policy for each target, where a policy has one target only: each says the same of its own."""
     for number, target in enumerate(targets, 1):
         write(target, gep.name if len(targets) == 1 else f"{gep.name}-{number}")
 

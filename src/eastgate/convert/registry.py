@@ -35,7 +35,7 @@ class Kind:
 
 
 def pass_on(items: Sequence[Item], job: Job) -> None:
-    """What has the form asked for stays as it is."""
+    """Pass on policies that have the wanted form already."""
     for item in items:
         job.write(item.document, without_status(item.document))
 

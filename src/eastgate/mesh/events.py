@@ -104,7 +104,7 @@ class NotEnforced:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """Something else worth a line; `trouble` where somebody should do something about it."""
+    """A note for people; `trouble` where somebody should do something about it."""
 
     message: str
     trouble: bool = False
