@@ -64,7 +64,7 @@ class Handlers:
     def _call_to_json(self, call: CallResult, explained: bool, color: bool) -> Message:
         decision, called, observation = call.decision, call.called, call.observation
         handshake = observation is not None and observation.level == "handshake"
-        made = observation is not None or called.status != 0  # else it is not known whether it was let in
+        made = observation is not None or called.status != 0  # else it is unknown whether it was allowed
         message: Message = {
             "question": str(call.question),
             "at": call.at,

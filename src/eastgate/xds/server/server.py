@@ -146,7 +146,7 @@ class AdsServer:
     async def _authenticate(self, context: RpcContext) -> Any:
         """Return the first request of a proxy that has authenticated. Refuse all others."""
         token = _bearer_token(context)
-        if not self.tokens.issued(token):  # who has none does not even get to wait
+        if not self.tokens.issued(token):  # a client without one is refused before anything is read
             await self._refuse(context, grpc.StatusCode.UNAUTHENTICATED, "a bearer token is needed")
         try:
             first = await asyncio.wait_for(context.read(), self._limits.first_message)
