@@ -32,13 +32,13 @@ class Kind:
     own: tuple[tuple[str, str, str], ...] = ()
 
     def is_own(self, item: Item) -> bool:
-        """Whether there is nothing to convert."""
+        """Return whether there is nothing to convert."""
         document = item.document
         return (document.group, document.version, document.kind) in self.own
 
 
 def pass_on(items: Sequence[Item], job: Job) -> None:
-    """What has the form asked for stays as it is."""
+    """Pass on policies that have the wanted form already."""
     for item in items:
         job.write(item.document, without_status(item.document))
 
