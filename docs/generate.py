@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eastgate.catalogue import CHAPTERS, all_codes
+from eastgate.catalogue import all_codes, chapters
 from eastgate.unconsidered import KINDS, By, Influence, Plane
 
 ERRORS = Path(__file__).parent / "errors.md"
@@ -53,7 +53,7 @@ def errors_page() -> str:
         "Errors end a command with status 2, because a policy that can't be understood is never ignored. This page is",
         "made from the catalogue in the code (`make docs`).",
     ]
-    for chapter, modules in CHAPTERS.items():
+    for chapter, modules in chapters().items():
         lines += ["", f"## {chapter}", ""]
         for code in all_codes(modules):
             severity = "" if code.severity == "error" else f" ({code.severity})"

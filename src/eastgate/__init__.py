@@ -24,7 +24,11 @@ if TYPE_CHECKING:
     from eastgate.decisions import Decision, Verdict
     from eastgate.diagnostics import Code, Diagnostic, Reporter, Severity
     from eastgate.dialects import Policy
+    from eastgate.dialects.accesspolicy.settings import AccessSettings, UnlistedCaller
     from eastgate.dialects.base import Condition
+    from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings, ServiceTarget
+    from eastgate.dialects.kuadrant.settings import KuadrantSettings
+    from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
     from eastgate.engine.trace import LayerTrace, Missed, NearMiss, StageTrace, Trace
     from eastgate.lint import Finding
     from eastgate.mesh.events import MeshEvent
@@ -46,17 +50,7 @@ if TYPE_CHECKING:
         SpiffeId,
     )
     from eastgate.reading import Fault, FaultReason, ManifestError, Manifests, read_manifests
-    from eastgate.settings import (
-        DataPlane,
-        DenyOnly,
-        InboundPolicy,
-        MeshMode,
-        OpenRequests,
-        ServiceTarget,
-        Settings,
-        SettingsError,
-        UnlistedCaller,
-    )
+    from eastgate.settings import DataPlane, MeshMode, OpenRequests, Section, Settings, SettingsError
     from eastgate.sources import Bounds, Document
     from eastgate.tables import Case, Rejection, Result, Run, Table
     from eastgate.tables.coverage import Coverage
@@ -68,6 +62,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ANONYMOUS",
+    "AccessSettings",
     "Address",
     "Anonymous",
     "Arrival",
@@ -95,14 +90,17 @@ __all__ = [
     "Field",
     "Finding",
     "Gateway",
+    "GepSettings",
     "Handling",
     "InboundPolicy",
     "Influence",
     "KeySource",
     "Keys",
     "KnownKeys",
+    "KuadrantSettings",
     "Layer",
     "LayerTrace",
+    "LinkerdSettings",
     "Listed",
     "Listing",
     "LocalMesh",
@@ -137,6 +135,7 @@ __all__ = [
     "Rule",
     "Ruling",
     "Run",
+    "Section",
     "Service",
     "ServiceAccount",
     "ServiceTarget",
@@ -182,7 +181,11 @@ _NAMES = {
     "decisions": ("Decision", "Verdict"),
     "diagnostics": ("Code", "Diagnostic", "Reporter", "Severity"),
     "dialects": ("Policy",),
+    "dialects.accesspolicy.settings": ("AccessSettings", "UnlistedCaller"),
     "dialects.base": ("Condition",),
+    "dialects.gep3779.settings": ("DenyOnly", "GepSettings", "ServiceTarget"),
+    "dialects.kuadrant.settings": ("KuadrantSettings",),
+    "dialects.linkerd.settings": ("InboundPolicy", "LinkerdSettings"),
     "engine.trace": ("LayerTrace", "Missed", "NearMiss", "StageTrace", "Trace"),
     "lint": ("Finding",),
     "mesh.events": ("MeshEvent",),
@@ -204,17 +207,7 @@ _NAMES = {
         "SpiffeId",
     ),
     "reading": ("Fault", "FaultReason", "ManifestError", "Manifests", "read_manifests"),
-    "settings": (
-        "DataPlane",
-        "DenyOnly",
-        "InboundPolicy",
-        "MeshMode",
-        "OpenRequests",
-        "ServiceTarget",
-        "Settings",
-        "SettingsError",
-        "UnlistedCaller",
-    ),
+    "settings": ("DataPlane", "MeshMode", "OpenRequests", "Section", "Settings", "SettingsError"),
     "sources": ("Bounds", "Document"),
     "tables": ("Case", "Rejection", "Result", "Run", "Table"),
     "tables.coverage": ("Coverage",),

@@ -1,31 +1,34 @@
 """Settings: the same names in `--set`, in a test's `settings`, in eastgate.yaml and in the controller.
 
-Each one that chooses between two readings of a specification has the stricter or literal reading as its default.
+Each one that chooses between two readings of a specification has the stricter or literal reading as its default. Those
+that only one dialect reads are brought by that dialect, as a `Section`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import TypeVar
 
 from eastgate.diagnostics import Code, did_you_mean
 
 __all__ = [
     "BAD_SETTING",
     "DataPlane",
-    "DenyOnly",
-    "InboundPolicy",
     "MeshMode",
     "Networks",
     "OpenRequests",
-    "ServiceTarget",
+    "Section",
     "Settings",
     "SettingsError",
-    "UnlistedCaller",
+    "bring_sections",
+    "networks",
 ]
+
+S = TypeVar("S", bound="Section")
 
 Networks = tuple[IPv4Network | IPv6Network, ...]
 
@@ -49,27 +52,6 @@ class MeshMode(StrEnum):
     AMBIENT = "ambient"
 
 
-class DenyOnly(StrEnum):
-    """What becomes of the rest where only DENY policies target a workload."""
-
-    DENY = "deny"
-    ALLOW = "allow"
-
-
-class ServiceTarget(StrEnum):
-    """What a policy that targets a Service governs."""
-
-    WORKLOADS = "workloads"
-    TRAFFIC = "traffic"
-
-
-class UnlistedCaller(StrEnum):
-    """What becomes of a caller whom no InlineTools rule of a level names."""
-
-    DENY = "deny"
-    PROCEED = "proceed"
-
-
 class OpenRequests(StrEnum):
     """What becomes of a request that is still open when policies stop allowing it."""
 
@@ -84,65 +66,73 @@ class DataPlane(StrEnum):
     EASTGATE = "eastgate"
 
 
-class InboundPolicy(StrEnum):
-    """Linkerd's default policies: what it lets in on a port that nothing else governs."""
-
-    ALL_UNAUTHENTICATED = "all-unauthenticated"
-    ALL_AUTHENTICATED = "all-authenticated"
-    CLUSTER_UNAUTHENTICATED = "cluster-unauthenticated"
-    CLUSTER_AUTHENTICATED = "cluster-authenticated"
-    DENY = "deny"
-    AUDIT = "audit"
-
-
-def _networks(*cidrs: str) -> Networks:
+def networks(*cidrs: str) -> Networks:
+    """Read networks in CIDR notation. Raises ValueError."""
     return tuple(ip_network(cidr) for cidr in cidrs)
 
 
-_PRIVATE = _networks("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fd00::/8")
-_EVERYWHERE = _networks("0.0.0.0/0", "::/0")
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Settings that a dialect brings: a frozen dataclass whose fields have defaults.
+
+    A field is a flag, a StrEnum, a name or networks; `linkerd_default_policy` is written `linkerdDefaultPolicy`.
+    """
+
+    def check(self, settings: Settings) -> None:
+        """Raise SettingsError where they do not go with the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings, with their defaults."""
+    """The settings that are of no dialect, with their defaults, and those that dialects bring (`sections`)."""
 
     trust_domain: str = "cluster.local"
     namespace: str = "default"
     mesh_mode: MeshMode = MeshMode.SIDECAR
-    deny_only: DenyOnly = DenyOnly.DENY
-    service_target: ServiceTarget = ServiceTarget.WORKLOADS
-    unlisted_caller: UnlistedCaller = UnlistedCaller.DENY
     cluster_domain: str = "cluster.local"
     linkerd_namespace: str = "linkerd"
-    linkerd_default_policy: InboundPolicy = InboundPolicy.ALL_UNAUTHENTICATED
-    linkerd_cluster_networks: Networks = _PRIVATE
-    linkerd_probe_networks: Networks = _EVERYWHERE
-    authorino_compat: bool = False
     open_requests: OpenRequests = OpenRequests.END
     data_plane: DataPlane = DataPlane.NATIVE
+    sections: tuple[Section, ...] = ()
+    local_networks: Networks = ()  # of the machine that stands for a cluster; nobody writes them
 
     def __post_init__(self) -> None:
-        if self.service_target is ServiceTarget.TRAFFIC and self.mesh_mode is not MeshMode.AMBIENT:
-            raise SettingsError(
-                "serviceTarget: traffic needs meshMode: ambient "
-                "(only a waypoint knows which Service the traffic was addressed to)"
-            )
+        changed = (one for one in self.sections if one != type(one)())
+        object.__setattr__(self, "sections", tuple(sorted(changed, key=lambda one: type(one).__name__)))
+        for section in self.sections:
+            section.check(self)
 
     @classmethod
     def from_mapping(cls, written: Mapping[str, object], base: Settings | None = None) -> Settings:
         """Read settings by their written names, `denyOnly` and so on, on top of others."""
-        changes: dict[str, object] = {}
+        homes = _homes()
+        changes: dict[type[Settings] | type[Section], dict[str, object]] = {}
         for name, value in written.items():
-            attribute = _WRITTEN.get(name)
-            if attribute is None:
-                near = did_you_mean(name, _WRITTEN)
+            home = homes.get(name)
+            if home is None:
+                near = did_you_mean(name, homes)
                 raise SettingsError(
                     f"there is no setting `{name}`"
-                    + (f"; did you mean `{near}`?" if near else f"; the settings are {', '.join(sorted(_WRITTEN))}")
+                    + (f"; did you mean `{near}`?" if near else f"; the settings are {', '.join(sorted(homes))}")
                 )
-            changes[attribute] = _value(name, attribute, value)
-        return replace(base or cls(), **changes)  # type: ignore[arg-type] # _value has checked each
+            owner, attribute = home
+            changes.setdefault(owner, {})[attribute] = _value(name, attribute, getattr(owner(), attribute), value)
+        settings = base or cls()
+        sections = {type(one): one for one in settings.sections}
+        for owner, changed in changes.items():
+            if issubclass(owner, Section):
+                sections[owner] = replace(settings.section(owner), **changed)
+        common = changes.get(cls, {})
+        return replace(settings, **common, sections=tuple(sections.values()))  # type: ignore[arg-type] # _value has checked each
+
+    def section(self, kind: type[S]) -> S:
+        """Return the settings that a dialect brings: as they were set, or their defaults."""
+        return next((one for one in self.sections if isinstance(one, kind)), kind())
+
+    def having(self, section: Section) -> Settings:
+        """Return the same with other settings of a dialect."""
+        others = (one for one in self.sections if type(one) is not type(section))
+        return replace(self, sections=(*others, section))
 
     def enforced(self) -> Settings:
         """The same where our own proxies enforce: what they do is not a matter of choice."""
@@ -157,8 +147,11 @@ class Settings:
         return f"{account}.{namespace}.serviceaccount.identity.{self.linkerd_namespace}.{domain}"
 
     def to_json(self) -> dict[str, str]:
-        """The settings under their written names."""
-        return {name: _written(getattr(self, attribute)) for name, attribute in _WRITTEN.items()}
+        """Return all settings under their written names."""
+        return {
+            name: _written(getattr(self if owner is Settings else self.section(owner), attribute))  # type: ignore[type-var] # a section
+            for name, (owner, attribute) in _homes().items()
+        }
 
 
 def _camel(name: str) -> str:
@@ -166,7 +159,25 @@ def _camel(name: str) -> str:
     return first + "".join(part.capitalize() for part in rest)
 
 
-_WRITTEN = {_camel(f.name): f.name for f in fields(Settings)}
+_UNWRITTEN = ("sections", "local_networks")
+
+
+class _Brought:
+    """Where the settings of dialects come from: `eastgate.dialects`, which is above this module, says so."""
+
+    sections: Callable[[], Iterable[type[Section]]] = tuple
+
+
+def bring_sections(sections: Callable[[], Iterable[type[Section]]]) -> None:
+    """Let `Settings.of` know the settings of dialects."""
+    _Brought.sections = sections
+
+
+def _homes() -> dict[str, tuple[type[Settings] | type[Section], str]]:
+    """Return each setting by its written name: what holds it, and under which name."""
+    owners: list[type[Settings] | type[Section]] = [Settings, *_Brought.sections()]
+    names = ((owner, one.name) for owner in owners for one in fields(owner) if one.name not in _UNWRITTEN)
+    return {_camel(name): (owner, name) for owner, name in names}
 
 
 def _written(value: str | bool | Networks) -> str:
@@ -175,8 +186,7 @@ def _written(value: str | bool | Networks) -> str:
     return value if isinstance(value, str) else ",".join(str(network) for network in value)
 
 
-def _value(name: str, attribute: str, value: object) -> str | bool | Networks:
-    default = getattr(Settings(), attribute)
+def _value(name: str, attribute: str, default: object, value: object) -> str | bool | Networks:
     if isinstance(default, bool):
         return _flag(name, value)
     if not isinstance(value, str):
@@ -204,7 +214,7 @@ def _flag(name: str, value: object) -> bool:
 
 def _read_networks(name: str, value: str) -> Networks:
     try:
-        return _networks(*(cidr.strip() for cidr in value.split(",") if cidr.strip()))
+        return networks(*(cidr.strip() for cidr in value.split(",") if cidr.strip()))
     except ValueError:
         way_out = "separated by commas, such as 10.0.0.0/8,fd00::/8"
         raise SettingsError(f"setting `{name}` must be networks {way_out}, not `{value}`") from None

@@ -71,12 +71,15 @@ def test_color_only_where_it_is_wanted(cli: Cli, shop: str, monkeypatch: pytest.
     assert "\033[1mName:\033[0m" in cli("describe", "pod", "cart", "-f", shop).stdout
 
 
-def test_without_lint_there_are_no_findings(cli: Cli, shop: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> object:
-        raise ImportError(name)
+def test_a_broken_lint_does_not_pass_for_one_without_findings(
+    cli: Cli, shop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_authority: object) -> list[object]:
+        raise ImportError("broken")
 
-    monkeypatch.setattr(findings, "import_module", missing)
-    assert "Findings:" not in cli("describe", "policy", "payments-from-cart", "-f", shop).stdout
+    monkeypatch.setattr(findings, "lint", broken)
+    with pytest.raises(ImportError, match="broken"):
+        cli("describe", "policy", "payments-from-cart", "-f", shop)
 
 
 def test_kinds_and_names_are_completed(shop: str) -> None:

@@ -10,6 +10,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from eastgate import Authority, Question, Settings
+from eastgate.dialects.gep3779.settings import GepSettings
 from tests.convert.conversions import Manifest, converted, is_policy
 from tests.convert.crowds import crowds
 from tests.worlds import generate, linkerd_generate
@@ -76,7 +77,7 @@ def test_from_gep_3779_to_linkerd(situation: tuple[list[Manifest], Settings]) ->
 
 
 def _written(chosen: Settings) -> dict[str, str]:
-    return {"trustDomain": chosen.trust_domain, "denyOnly": str(chosen.deny_only)}
+    return {"trustDomain": chosen.trust_domain, "denyOnly": str(chosen.section(GepSettings).deny_only)}
 
 
 def _is_plain(manifest: Manifest) -> bool:

@@ -13,7 +13,7 @@ import re2
 from eastgate.analysis.kinds import matches_kind, word_of
 from eastgate.crds import Webhook, admission_policies, definitions, editor_schemas
 from eastgate.crds.kinds import readable
-from eastgate.dialects import DIALECTS, accesspolicy, kuadrant
+from eastgate.dialects import DIALECTS
 from eastgate.settings import MeshMode
 from tests.crds.api_server import served
 from tests.crds.test_agreement import all_rules
@@ -121,9 +121,7 @@ def test_every_admission_policy_is_bound(mode: MeshMode) -> None:
 
 
 def test_every_kind_that_is_read_has_a_schema() -> None:
-    read = {(kind.group, kind.version, kind.kind) for dialect in DIALECTS for kind in dialect.kinds}
-    read |= {(kind.group, kind.version, kind.kind) for kind in accesspolicy.BACKENDS}
-    read |= {(kind.group, kind.version, kind.kind) for kind in kuadrant.DIALECT.kinds}
+    read = {kind.key for dialect in DIALECTS for kind in (*dialect.kinds, *dialect.objects)}
     assert {(one.group, one.version, one.kind) for one in readable()} == read
 
 

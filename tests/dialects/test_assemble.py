@@ -8,14 +8,15 @@ import pytest
 
 from eastgate import dialects
 from eastgate.dialects.gep3779 import Policy
+from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings, ServiceTarget
 from eastgate.policy import AllowAny, Attachment, Chain, Deny, FirstMatch, Layer, Observe, Refusal, Rule, Stage
-from eastgate.settings import DenyOnly, MeshMode, ServiceTarget, Settings
+from eastgate.settings import MeshMode, Settings
 from eastgate.world import World
 from tests.dialects.reading import manifest, policy
 
 LITERAL = Settings()
-ISTIO = Settings(deny_only=DenyOnly.ALLOW)
-TRAFFIC = Settings(mesh_mode=MeshMode.AMBIENT, service_target=ServiceTarget.TRAFFIC)
+ISTIO = Settings(sections=(GepSettings(deny_only=DenyOnly.ALLOW),))
+TRAFFIC = Settings(mesh_mode=MeshMode.AMBIENT, sections=(GepSettings(service_target=ServiceTarget.TRAFFIC),))
 DENY_ONLY = "denyOnly: {} (only DENY policies target this workload)"
 
 

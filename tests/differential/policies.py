@@ -8,7 +8,8 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from eastgate import Settings
-from eastgate.settings import DenyOnly, InboundPolicy
+from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings
+from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from tests.differential.linkerd_policies import linkerd
 from tests.differential.world import SETTINGS, Manifest
 from tests.worlds import generate
@@ -71,8 +72,5 @@ def policy_sets(draw: st.DrawFn) -> list[Manifest]:
 
 @st.composite
 def chosen_settings(draw: st.DrawFn) -> Settings:
-    return replace(
-        SETTINGS,
-        deny_only=draw(st.sampled_from(DenyOnly)),
-        linkerd_default_policy=draw(st.sampled_from(InboundPolicy)),
-    )
+    gep = GepSettings(deny_only=draw(st.sampled_from(DenyOnly)))
+    return replace(SETTINGS, sections=(gep, LinkerdSettings(draw(st.sampled_from(InboundPolicy)))))

@@ -15,7 +15,7 @@ from eastgate.dialects import DIALECTS, Policy
 from eastgate.dialects.base import Dialect
 from eastgate.dialects.linting import Statements
 from eastgate.lint import hooks, run
-from eastgate.lint.ground import Ground
+from eastgate.lint.inventory import Inventory
 from tests.lint.corpus import HERE
 
 SHOP = HERE.parent.parent / "examples" / "shop"
@@ -51,13 +51,13 @@ def _cluster(path: Path) -> Cluster:
 
 
 def test_each_layer_has_the_dialect_that_made_it() -> None:
-    ground = Ground(_cluster(SHOP).authority)
-    for group in ground.groups:
-        assert len(hooks.dialects_by_layer(group, ground)) == len(group.layers)
+    inventory = Inventory(_cluster(SHOP).authority)
+    for group in inventory.groups:
+        assert len(hooks.dialects_by_layer(group, inventory)) == len(group.layers)
 
 
 def test_a_broken_lint_is_seen_in_a_description(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_ground: Ground) -> list[Any]:
+    def broken(_inventory: Inventory) -> list[Any]:
         raise ImportError("broken")
 
     monkeypatch.setattr(run, "CHECKS", (broken,))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from eastgate import Authority, Question, Settings
 from eastgate.authority import sort_documents
 from eastgate.dialects import reads
+from eastgate.dialects.gep3779.settings import GepSettings
 from eastgate.engine import reference
 from eastgate.sources import read_text
 from tests.worlds import generate
@@ -52,7 +53,8 @@ def every_request() -> Iterator[tuple[str | None, int, str, str]]:
 def test_engine_reference_and_oracle_agree(situation: tuple[list[Manifest], Settings]) -> None:
     manifests, chosen = situation
     authority = authority_of(manifests, chosen)
-    rulebook = Rulebook(manifests, "td", str(chosen.deny_only), str(chosen.service_target))
+    gep = chosen.section(GepSettings)
+    rulebook = Rulebook(manifests, "td", str(gep.deny_only), str(gep.service_target))
     for pod in (m for m in manifests if m["kind"] == "Pod"):
         to = f"pod:{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         for identity, port, method, path in every_request():
@@ -67,7 +69,8 @@ def test_engine_reference_and_oracle_agree(situation: tuple[list[Manifest], Sett
 def test_a_service_is_allowed_only_where_every_pod_allows(situation: tuple[list[Manifest], Settings]) -> None:
     manifests, chosen = situation
     authority = authority_of(manifests, chosen)
-    rulebook = Rulebook(manifests, "td", str(chosen.deny_only), str(chosen.service_target))
+    gep = chosen.section(GepSettings)
+    rulebook = Rulebook(manifests, "td", str(gep.deny_only), str(gep.service_target))
     declared = {f"{m['metadata']['namespace']}/{m['metadata']['name']}": m for m in manifests if m["kind"] == "Pod"}
     for key in authority.world.services:
         pods = [declared[pod] for pod in authority.world.pods_of(key)]

@@ -14,9 +14,7 @@ from typing import TypeVar, cast
 
 from eastgate.authority import Authority, sort_documents
 from eastgate.diagnostics import Diagnostic, Reporter
-from eastgate.dialects import Policy, accesspolicy, gep3779
-from eastgate.dialects.accesspolicy.model import Action as AccessAction
-from eastgate.dialects.gep3779.model import Action, Tier
+from eastgate.dialects import Policy, dialect_of
 from eastgate.dialects.linting import Finding
 from eastgate.policy import Layer, Observe, PolicyRef, rules_of
 from eastgate.settings import Settings
@@ -127,7 +125,7 @@ class Cluster:
         authentication acts through whoever refers to it."""
         attached = self.attached(point)
         enforced = set(found.enforced)
-        enforced |= {policy.ref for policy in attached if _closes(policy)}
+        enforced |= {policy.ref for policy in attached if dialect_of(policy).closes(policy)}
         observed = set(found.observed)
         for policy in attached:
             if policy.ref in enforced:
@@ -210,14 +208,3 @@ class Cluster:
         named = [one for one in self.policies if any(isinstance(target, NamedPoint) for target in one.targets)]
         declared = {point for policy in named for point in self.points(policy) if isinstance(point, NamedPoint)}
         yield from sorted(declared, key=str)
-
-
-def _closes(policy: Policy) -> bool:
-    """Whether a policy acts by being there, without any rule of its own."""
-    match policy:
-        case gep3779.Policy(rules=(), action=Action.ALLOW, tier=Tier.NAMESPACED, audit=False):
-            return True
-        case accesspolicy.Policy(allows=(), action=AccessAction.ALLOW, audit=False):
-            return True
-        case _:
-            return False

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eastgate.dialects import DIALECTS
-from eastgate.dialects.short_names import SHORT_NAMES
+from eastgate.dialects import registered
 from eastgate.world import CONTROLLER_KINDS, ROUTE_KINDS
+from eastgate.world.gateways import BACKEND_KINDS
 
-__all__ = ["GROUPS", "POLICY_KINDS", "Word", "matches_kind", "word_of"]
+__all__ = ["Word", "matches_kind", "policy_kinds", "word_of"]
 
 _SHORT = {
     "po": "pod",
@@ -25,17 +25,23 @@ _SHORT = {
     "ds": "daemonset",
     "rs": "replicaset",
     "cj": "cronjob",
-    **{short: kind.lower() for kind, short in SHORT_NAMES.items()},
 }
-POLICY_KINDS = {kind.kind.lower(): kind.kind for dialect in DIALECTS for kind in dialect.kinds}
 
-# Words that stand for several kinds, and those kinds.
-GROUPS: dict[str, frozenset[str]] = {
-    "policy": frozenset(POLICY_KINDS.values()),
+# Words that stand for several kinds, and those kinds; `policy` stands for whatever dialects read.
+_SEVERAL: dict[str, frozenset[str]] = {
     "workload": frozenset({"Pod", "ExternalWorkload", *CONTROLLER_KINDS}),
     "route": frozenset(ROUTE_KINDS),
-    "backend": frozenset({"Backend", "XBackend"}),
+    "backend": frozenset(BACKEND_KINDS),
 }
+
+
+def policy_kinds() -> dict[str, str]:
+    """Return the kinds of policies, by their names in lower case."""
+    return {kind.lower(): kind for kind in registered().policy_kinds}
+
+
+def _short_names() -> dict[str, str]:
+    return _SHORT | {kind.short: kind.kind.lower() for kind in registered().kinds if kind.short is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +53,9 @@ class Word:
 
 
 def word_of(written: str) -> Word:
-    """What a word means."""
+    """Return what a word means."""
     kind, dot, group = written.lower().partition(".")
-    return Word(_singular(_SHORT.get(kind, kind)), group if dot else None)
+    return Word(_singular(_short_names().get(kind, kind)), group if dot else None)
 
 
 def _singular(word: str) -> str:
@@ -64,4 +70,5 @@ def matches_kind(word: Word, kind: str, group: str) -> bool:
     """Whether a word means this kind of this group."""
     if word.group is not None and word.group != group:
         return False
-    return kind.lower() == word.kind or kind in GROUPS.get(word.kind, ())
+    several = registered().policy_kinds if word.kind == "policy" else _SEVERAL.get(word.kind, ())
+    return kind.lower() == word.kind or kind in several

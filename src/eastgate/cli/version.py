@@ -6,10 +6,10 @@ import platform
 
 import click
 
+from eastgate import dialects
 from eastgate._version import __version__
 from eastgate.cli.options import output_option
 from eastgate.cli.output import emit_json, say
-from eastgate.dialects import DIALECTS
 
 __all__ = ["version"]
 
@@ -18,7 +18,7 @@ __all__ = ["version"]
 @output_option
 def version(output: str) -> None:
     """The version, and the policies that it reads."""
-    kinds = [f"{kind.group}/{kind.version} {kind.kind}" for dialect in DIALECTS for kind in dialect.kinds]
+    kinds = [f"{kind.group}/{kind.version} {kind.kind}" for dialect in dialects.DIALECTS for kind in dialect.kinds]
     if output == "json":
         emit_json({"version": __version__, "python": platform.python_version(), "reads": kinds})
     else:

@@ -165,8 +165,7 @@ def _by_files(
     from eastgate.questions import QuestionError
 
     local = any((seen.source or "").startswith("127.") for seen in lines)
-    networks = (*settings.linkerd_cluster_networks, _MESHES) if local else settings.linkerd_cluster_networks
-    enforced = replace(settings.enforced(), linkerd_cluster_networks=networks)
+    enforced = replace(settings.enforced(), local_networks=(_MESHES,) if local else ())
     authority = load_authority(files, enforced, output, bounds=bounds, strict=True, unread=handling)
     if local:
         itself = (seen for seen in lines if seen.who.startswith(_ITSELF) and seen.source is not None)

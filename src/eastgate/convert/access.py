@@ -13,8 +13,8 @@ from eastgate.convert.access_rules import Rules, Unsayable, new_rules, old_rules
 from eastgate.convert.model import Item, Job, Manifest, metadata_of
 from eastgate.dialects.accesspolicy import Policy
 from eastgate.dialects.accesspolicy.model import Action
+from eastgate.dialects.accesspolicy.settings import AccessSettings, UnlistedCaller
 from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYPE_GROUP
-from eastgate.settings import UnlistedCaller
 from eastgate.sources import Plain
 from eastgate.sources.node import Node
 
@@ -46,7 +46,8 @@ def to_v0alpha0(items: Sequence[Item], job: Job) -> None:
     """From today's form."""
     for item in items:
         policy, spec = _parts(item)
-        listed = job.settings.unlisted_caller is UnlistedCaller.PROCEED  # whom no rule names then passes
+        unlisted = job.settings.section(AccessSettings).unlisted_caller
+        listed = unlisted is UnlistedCaller.PROCEED  # whom no rule names then passes
         found = old_rules(spec, policy.action, job, may_leave_out=not listed)
         if isinstance(found, Unsayable):
             _keep(item, found, job)

@@ -12,6 +12,7 @@ from eastgate.convert import codes
 from eastgate.convert.istio_rules import lose_paths
 from eastgate.convert.model import Job, Manifest
 from eastgate.diagnostics import Code
+from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.places import Span
 from eastgate.sources import Plain
 
@@ -82,7 +83,7 @@ def lose_what_differs(scheme: Scheme, job: Job) -> None:
 
 def reasons_to_keep(scheme: Scheme, job: Job) -> Iterator[tuple[Code, str, Span | None, str]]:
     """Why an AuthConfig would be wider than the scheme, whatever is written into it."""
-    if not job.settings.authorino_compat:
+    if not job.settings.section(KuadrantSettings).authorino_compat:
         for condition, why in erring_guards(scheme):
             way_out = "write a pattern instead, or accept it with --set authorinoCompat=true"
             yield codes.ERRING_WHEN, f"{why}, and Authorino skips what it guards then", condition.span, way_out

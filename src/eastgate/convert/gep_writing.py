@@ -18,7 +18,8 @@ from eastgate.convert.gep_reading import (
 from eastgate.convert.model import Job, Manifest, metadata_of
 from eastgate.convert.selectors import written
 from eastgate.dialects.gep3779 import GROUP
-from eastgate.settings import ServiceTarget as ServiceReading
+from eastgate.dialects.gep3779.settings import GepSettings
+from eastgate.dialects.gep3779.settings import ServiceTarget as ServiceReading
 from eastgate.sources import Plain
 from eastgate.world import Selector
 
@@ -192,7 +193,7 @@ def resolved(target: _Target, gep: Gep, job: Job) -> PodsTarget | None:
     """The pods that a Service selects, for those that cannot target a Service; None where that is not known."""
     if isinstance(target, PodsTarget):
         return target
-    if job.settings.service_target is ServiceReading.TRAFFIC:
+    if job.settings.section(GepSettings).service_target is ServiceReading.TRAFFIC:
         message = f"the target cannot say “traffic to this Service only”: {gep.policy.ref} is not converted"
         job.keep(gep.document, codes.SERVICE_UNKNOWN, message, target.span)
         return None

@@ -16,8 +16,9 @@ from eastgate.convert.istio_levels import Aimed, closes, one_level_each
 from eastgate.convert.istio_rules import istio_rules
 from eastgate.convert.model import CONVERTED_FROM, Item, Job, Manifest, metadata_of, origin_of
 from eastgate.convert.selectors import label_sets, written
+from eastgate.dialects.gep3779.settings import GepSettings
+from eastgate.dialects.gep3779.settings import ServiceTarget as ServiceReading
 from eastgate.settings import MeshMode
-from eastgate.settings import ServiceTarget as ServiceReading
 from eastgate.sources import Plain
 
 __all__ = ["GROUP", "KIND", "VERSION", "to_istio"]
@@ -62,7 +63,8 @@ def _aim(gep: Gep, job: Job) -> Aimed | None:
             job.keep(gep.document, codes.AUDIT, message, gep.document.locate("metadata", "annotations"))
             return None
         services = tuple(target for target in gep.targets if isinstance(target, ServiceTarget))
-        if services and (gep.is_application or job.settings.service_target is ServiceReading.TRAFFIC):
+        reading = job.settings.section(GepSettings).service_target
+        if services and (gep.is_application or reading is ServiceReading.TRAFFIC):
             return _aim_at_services(gep, services, job)
     pods = [resolved(target, gep, job) for target in gep.targets]
     chosen = tuple(target for target in pods if target is not None)
@@ -81,7 +83,7 @@ def _selectable(target: PodsTarget, gep: Gep, job: Job) -> bool:
 
 
 def _aim_at_services(gep: Gep, services: tuple[ServiceTarget, ...], job: Job) -> Aimed | None:
-    if job.settings.service_target is ServiceReading.WORKLOADS or len(services) < len(gep.targets):
+    if job.settings.section(GepSettings).service_target is ServiceReading.WORKLOADS or len(services) < len(gep.targets):
         why = "traffic to the pods themselves would go round the waypoint"
         message = f"{why}: {gep.policy.ref} is not converted"
         way_out = "set serviceTarget: traffic if only traffic to the Service is meant"

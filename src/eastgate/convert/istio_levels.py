@@ -22,8 +22,8 @@ from eastgate.convert.gep_reading import (
 )
 from eastgate.convert.model import Job
 from eastgate.convert.selectors import may_meet
+from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings
 from eastgate.policy import AccountsOf
-from eastgate.settings import DenyOnly
 from eastgate.sources import Document
 from eastgate.world import Selector, service_account_id
 
@@ -57,7 +57,7 @@ class Aimed:
 
 def closes(gep: Gep, job: Job) -> bool:
     """Whether what no ALLOW of its level matches is denied because of it."""
-    return not gep.policy.audit and (not gep.denies or job.settings.deny_only is DenyOnly.DENY)
+    return not gep.policy.audit and (not gep.denies or job.settings.section(GepSettings).deny_only is DenyOnly.DENY)
 
 
 def one_level_each(aimed: Sequence[Aimed], job: Job) -> list[Aimed]:

@@ -21,9 +21,9 @@ from eastgate.dialects.linkerd.authorizations import Authorizations
 from eastgate.dialects.linkerd.clients import default_client
 from eastgate.dialects.linkerd.injected import ports_named, probes_with
 from eastgate.dialects.linkerd.model import AuthorizationPolicy, HttpRoute, Resource, Server
+from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings, cluster_networks
 from eastgate.places import Span
 from eastgate.policy import PolicyRef
-from eastgate.settings import InboundPolicy
 from eastgate.world import ParentRef, PodsMatching, Selector, Workload
 
 __all__ = ["from_linkerd"]
@@ -48,7 +48,7 @@ class _Inbound:
         everything = [item.policy for item in job.items if isinstance(item.policy, Resource)]
         self.authorizations = Authorizations(
             [one for one in everything if one.ref.namespace == namespace or one.ref.kind.endswith("Authentication")],
-            job.settings.linkerd_cluster_networks,
+            cluster_networks(job.settings),
         )
         self.servers = [one for one in self.resources if isinstance(one, Server)]
 
@@ -146,7 +146,7 @@ class _Inbound:
                 self.job.lose(codes.CLIENT, message, span)
             if found.callers is None or found.callers:
                 yield found.callers, span
-        client = default_client(server.access, self.job.settings.linkerd_cluster_networks)
+        client = default_client(server.access, cluster_networks(self.job.settings))
         if server.access in _OPEN:
             yield None, server.access_span
         elif client is not None:
@@ -160,7 +160,7 @@ class _Inbound:
         defaults = {default_of(one, self.job) for one in (unknown, *workloads)}
         ports = self._ports(server) or frozenset()
         probed = any(probe.rooted for one in workloads for probe in probes_with(one, ports, self.job.world))
-        if probed and self.job.settings.linkerd_probe_networks:
+        if probed and self.job.settings.section(LinkerdSettings).linkerd_probe_networks:
             message = "the probes of these pods need a rule of their own now: the kubelet has no identity"
             self.job.lose(codes.PROBES, message, server.span)
         if defaults == {InboundPolicy.DENY}:

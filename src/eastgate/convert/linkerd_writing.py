@@ -19,8 +19,8 @@ from eastgate.convert.selectors import may_meet
 from eastgate.dialects import linkerd
 from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd.injected import probes_with
+from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.dialects.linkerd.stance import stance_of
-from eastgate.settings import InboundPolicy
 from eastgate.world import PodsMatching, Selector, Workload
 
 __all__ = ["default_of", "selected", "to_linkerd"]
@@ -100,7 +100,7 @@ def _is_sound(gep: Gep, targets: Sequence[PodsTarget], job: Job) -> bool:
                 return False
             ports = frozenset(port for rule in gep.rules for port in rule.ports or ())
             probes = probes_with(workload, ports, job.world)
-            if any(probe.rooted for probe in probes) and job.settings.linkerd_probe_networks:
+            if any(probe.rooted for probe in probes) and job.settings.section(LinkerdSettings).linkerd_probe_networks:
                 why = f"Linkerd lets everybody in on the probes of {workload.key}"
                 message = f"{why}: {gep.policy.ref} is not converted"
                 way_out = "if probeNetworks is empty in your Linkerd, say so: --set linkerdProbeNetworks="

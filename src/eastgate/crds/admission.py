@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from eastgate.crds.kinds import SERVED, Definition, Version
+from eastgate.crds.kinds import Definition, Version, served
 from eastgate.crds.openapi import Schema, rules_of
 from eastgate.schema import Choice, MapOf, Record
 from eastgate.settings import MeshMode
@@ -21,7 +21,7 @@ _API = "admissionregistration.k8s.io/v1"
 
 def admission_policies(mode: MeshMode) -> list[Schema]:
     """A policy and its binding for each version of each kind, in the order of their names."""
-    made = [pair for one in SERVED for version in one.versions for pair in _policy(one, version, mode)]
+    made = [pair for one in served() for version in one.versions for pair in _policy(one, version, mode)]
     return sorted(made, key=lambda one: (str(one["metadata"]["name"]), str(one["kind"])))
 
 
@@ -36,12 +36,13 @@ def _policy(of: Definition, version: Version, mode: MeshMode) -> Iterator[Schema
     ]
     if not validations:
         return
-    metadata = {"name": f"{of.plural}.{version.name}.{of.group}", "labels": {"eastgate.dev/mesh-mode": str(mode)}}
+    plural = of.resource.plural
+    metadata = {"name": f"{plural}.{version.name}.{of.group}", "labels": {"eastgate.dev/mesh-mode": str(mode)}}
     rule = {
         "apiGroups": [of.group],
         "apiVersions": [version.name],
         "operations": ["CREATE", "UPDATE"],
-        "resources": [of.plural],
+        "resources": [plural],
     }
     yield {
         "apiVersion": _API,

@@ -6,14 +6,16 @@ from base64 import b64encode
 from dataclasses import dataclass
 from typing import Any
 
-from eastgate.crds.kinds import SERVED, Column, Definition, Version
+from eastgate.crds.kinds import Definition, Version, served
 from eastgate.crds.openapi import Place, Schema, structural
-from eastgate.dialects.short_names import SHORT_NAMES
+from eastgate.crds.status import CONDITIONS, POLICY_STATUS
+from eastgate.dialects.serving import Column, Status
 from eastgate.schema import Record
 
 __all__ = ["Webhook", "definitions"]
 
 POLICY_LABEL = "gateway.networking.k8s.io/policy"
+_STATUS = {Status.ANCESTORS: POLICY_STATUS, Status.CONDITIONS: CONDITIONS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,24 +29,26 @@ class Webhook:
 
 def definitions(webhook: Webhook | None = None) -> list[Schema]:
     """Every definition, in the order of their names."""
-    return sorted((_definition(one, webhook) for one in SERVED), key=lambda one: str(one["metadata"]["name"]))
+    return sorted((_definition(one, webhook) for one in served()), key=lambda one: str(one["metadata"]["name"]))
 
 
 def _definition(one: Definition, webhook: Webhook | None) -> Schema:
-    labels = {"labels": {POLICY_LABEL: one.attachment}} if one.attachment else {}
+    resource = one.resource
+    labels = {"labels": {POLICY_LABEL: resource.attachment}} if resource.attachment else {}
+    short = {"shortNames": [one.short]} if one.short else {}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{one.plural}.{one.group}"} | labels,
+        "metadata": {"name": f"{resource.plural}.{one.group}"} | labels,
         "spec": {
             "group": one.group,
             "scope": "Cluster" if one.cluster_scoped else "Namespaced",
             "names": {
                 "kind": one.kind,
                 "listKind": f"{one.kind}List",
-                "plural": one.plural,
+                "plural": resource.plural,
                 "singular": one.kind.lower(),
-                "shortNames": [SHORT_NAMES[one.kind]],
+                **short,
                 "categories": ["eastgate"],
             },
             "versions": [_version(one, version, webhook) for version in one.versions],
@@ -79,8 +83,8 @@ def whole_schema(shape: Record[Any], of: Definition) -> Schema:
             "apiVersion": {"type": "string", "description": "The group and the version."},
             "kind": {"type": "string", "description": "The kind."},
             "metadata": {"type": "object"},
-            "spec": structural(spec.shape, spec.about or "What the author wants.", Place(of.widening_nulls)),
-            "status": of.status,
+            "spec": structural(spec.shape, spec.about or "What the author wants.", Place(of.resource.widening_nulls)),
+            "status": _STATUS[of.resource.status],
         },
         "required": ["spec"],
     }

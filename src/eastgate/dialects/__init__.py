@@ -1,16 +1,17 @@
-"""Policy APIs, each mapped into the IR. This is the one place where dialects are registered."""
+"""Policy APIs, each mapped into the IR. `DIALECTS` is the one place where they are registered."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from eastgate.diagnostics import Diagnostic, Reporter, did_you_mean
 from eastgate.dialects import accesspolicy, codes, gep3779, kuadrant, linkerd, rejected
-from eastgate.dialects.base import Condition, Kind, Scene
+from eastgate.dialects.base import Condition, Dialect, NameUse, Policy, Scene
+from eastgate.dialects.registry import Registry
 from eastgate.policy import Attachment, Layer, Stances
-from eastgate.settings import Settings
+from eastgate.settings import Settings, bring_sections
 from eastgate.sources import Document
 from eastgate.unconsidered import UnreadKind, is_unread_name, resembling, unread_kind
 from eastgate.world import GATEWAY_GROUP, Backend, Manifest, Workload, World, WorldObject, uses, uses_kind
@@ -23,6 +24,7 @@ __all__ = [
     "Policy",
     "assemble",
     "conditions",
+    "dialect_of",
     "examine",
     "inspect",
     "is_examined",
@@ -31,57 +33,68 @@ __all__ = [
     "read_object",
     "read_policy",
     "reads",
+    "registered",
     "reject",
     "stances",
     "unread",
 ]
 
-Policy: TypeAlias = gep3779.Policy | accesspolicy.Policy | linkerd.Policy | kuadrant.Policy | rejected.Policy
+# One line for each dialect. What reads, decides, reports and enforces finds them here and nowhere else.
+DIALECTS: tuple[Dialect[Any], ...] = (
+    gep3779.DIALECT,
+    accesspolicy.DIALECT,
+    linkerd.DIALECT,
+    kuadrant.DIALECT,
+)
 
-DIALECTS = (gep3779.DIALECT, accesspolicy.DIALECT, linkerd.DIALECT, kuadrant.DIALECT)
-_ALL = (rejected.DIALECT, *DIALECTS)  # what cannot be read comes first
 
-_KINDS: dict[
-    tuple[str, str, str],
-    Kind[gep3779.Policy] | Kind[accesspolicy.Policy] | Kind[linkerd.Policy] | Kind[kuadrant.Policy],
-] = {(kind.group, kind.version, kind.kind): kind for dialect in DIALECTS for kind in dialect.kinds}
-_OBJECTS: dict[tuple[str, str, str], Kind[Backend]] = {
-    (kind.group, kind.version, kind.kind): kind for kind in accesspolicy.BACKENDS
-}
-_READ = {**_KINDS, **_OBJECTS}
-_GROUPS = frozenset(group for group, _, _ in _READ)
-_BYSTANDERS: frozenset[tuple[str, str]] = frozenset().union(*(dialect.bystanders for dialect in DIALECTS))
+bring_sections(lambda: [dialect.settings for dialect in DIALECTS if dialect.settings is not None])
 
-# These kinds are policies whatever group they claim: one with a misspelt group must not pass for an unused object.
-_CLAIMS = frozenset(kind.kind for kind in _KINDS.values() if kind.unique)
-_SHARED = frozenset({"AuthorizationPolicy"})  # others have kinds of these names
+
+def registered() -> Registry:
+    """Return the dialects that are registered, with what is known of their kinds."""
+    return _registry(DIALECTS)
+
+
+@lru_cache(maxsize=2)
+def _registry(dialects: tuple[Dialect[Any], ...]) -> Registry:
+    return Registry((rejected.DIALECT, *dialects))  # what cannot be read comes first
+
+
+def dialect_of(policy: Policy) -> Dialect[Any]:
+    """Return the dialect that a policy is written in."""
+    return registered().of_model(type(policy))
 
 
 def reads(api_version: str, kind: str) -> bool:
     """Whether a document of this kind is for a dialect to read, so that its lines must be kept."""
     group, _, version = api_version.rpartition("/")
-    return (group, version, kind) in _READ
+    return (group, version, kind) in registered().read
 
 
-@lru_cache(maxsize=4096)
 def matters(api_version: str, kind: str) -> bool:
     """Whether a document of this type decides something: a policy, also of a kind that is not read, what claims to be
     one, or what decides which things exist. Others stop no answer.
 
     Either may be empty, where it is not known.
     """
+    return _matters(registered(), api_version, kind)
+
+
+@lru_cache(maxsize=4096)
+def _matters(known: Registry, api_version: str, kind: str) -> bool:
     group, _, version = api_version.rpartition("/")
     if not api_version:
-        return uses_kind(kind) or any(kind == name for _, _, name in _READ) or is_unread_name(kind)
+        return uses_kind(kind) or any(kind == name for _, _, name in known.read) or is_unread_name(kind)
     if not kind:
-        return group in _GROUPS
-    decides = _is_policy(group, version, kind) or _unread(group, version, kind) is not None
+        return group in known.groups
+    decides = _is_policy(known, group, version, kind) or _unread(known, group, version, kind) is not None
     return decides or reads(api_version, kind) or uses(api_version, kind)
 
 
 def is_policy(document: Document) -> bool:
     """Whether a document is a policy, or claims to be one, or is in a group of policies and unknown."""
-    return _is_policy(document.group, document.version, document.kind)
+    return _is_policy(registered(), document.group, document.version, document.kind)
 
 
 def is_route(document: Document) -> bool:
@@ -94,51 +107,60 @@ def unread(document: Document) -> UnreadKind | None:
 
     A kind that only looks so, in a group that nobody knows, is one too.
     """
-    return _unread(document.group, document.version, document.kind)
+    return _unread(registered(), document.group, document.version, document.kind)
 
 
 @lru_cache(maxsize=1024)
-def _is_policy(group: str, version: str, kind: str) -> bool:
-    if (group, kind) in _BYSTANDERS or (group, version, kind) in _OBJECTS or unread_kind(group, kind) is not None:
+def _is_policy(known: Registry, group: str, version: str, kind: str) -> bool:
+    if (group, kind) in known.bystanders or (group, version, kind) in known.objects or known.is_unread(group, kind):
         return False
-    ours = kind not in _SHARED or "." not in group or group == GATEWAY_GROUP  # every group of others has a dot
-    return group in _GROUPS or (kind in _CLAIMS and ours) or _meant(group, kind) is not None
+    use = known.name_uses.get(kind, NameUse.COMMON)
+    ours = use is NameUse.OURS_ALONE or "." not in group or group == GATEWAY_GROUP
+    return group in known.groups or (use is not NameUse.COMMON and ours) or _meant(known, group, kind) is not None
 
 
 @lru_cache(maxsize=1024)
-def _unread(group: str, version: str, kind: str) -> UnreadKind | None:
-    found = unread_kind(group, kind)
-    if found is not None or group in _GROUPS or _is_policy(group, version, kind) or group == GATEWAY_GROUP:
-        return found
+def _unread(known: Registry, group: str, version: str, kind: str) -> UnreadKind | None:
+    if known.is_unread(group, kind):
+        return unread_kind(group, kind)
+    if group in known.groups or _is_policy(known, group, version, kind) or group == GATEWAY_GROUP:
+        return None
     return resembling(group, kind)
 
 
 @lru_cache(maxsize=256)
-def _meant(group: str, kind: str) -> str | None:
-    """The group that somebody meant who wrote a kind of ours in a group that does not exist."""
+def _meant(known: Registry, group: str, kind: str) -> str | None:
+    """Guess the group that somebody meant who wrote a kind of ours in a group that does not exist."""
     if group == GATEWAY_GROUP:
         return None
-    return did_you_mean(group, {home for home, _, name in _KINDS if name == kind})
+    return did_you_mean(group, {home for home, _, name in known.policies if name == kind})
 
 
 def read_policy(document: Document, settings: Settings, reporter: Reporter) -> Policy | None:
     """The policy that a document describes; None, with the reason reported, where it describes none."""
-    kind = _KINDS.get((document.group, document.version, document.kind))
+    kind = registered().policies.get((document.group, document.version, document.kind))
     if kind is not None and document.node is not None:
-        return kind.read(document, document.node, settings, reporter)
-    _refuse(document, reporter)
+        policy: Policy | None = kind.read(document, document.node, settings, reporter)
+        return policy
+    _refuse(registered(), document, reporter)
     return None
 
 
 def reject(document: Document, errors: Sequence[Diagnostic]) -> rejected.Policy:
     """What a document with errors comes to: it closes what it targets, or may be about."""
-    known = (document.group, document.version, document.kind) in _KINDS
-    return rejected.rejected(document, errors, known=known, is_policy=is_policy(document))
+    known = registered()
+    return rejected.rejected(
+        document,
+        errors,
+        known.policies.get((document.group, document.version, document.kind)),
+        cluster_scoped=document.kind in known.cluster_scoped,
+        is_policy=is_policy(document),
+    )
 
 
 def read_object(document: Document, settings: Settings, reporter: Reporter) -> Backend | None:
     """What a document of a dialect declares to exist; None where it is none of these, or has errors."""
-    kind = _OBJECTS.get((document.group, document.version, document.kind))
+    kind = registered().objects.get((document.group, document.version, document.kind))
     if kind is None or document.node is None:
         return None
     return kind.read(document, document.node, settings, reporter)
@@ -151,10 +173,10 @@ def inspect(manifest: Manifest, declared: WorldObject, reporter: Reporter) -> No
             dialect.inspect(manifest, declared, reporter)
 
 
-def _refuse(document: Document, reporter: Reporter) -> None:
+def _refuse(known: Registry, document: Document, reporter: Reporter) -> None:
     group, written = document.group, document.kind
-    versions = sorted(v for g, v, k in _READ if (g, k) == (group, written))
-    homes = sorted({f"{g}/{v}" for g, v, k in _READ if k == written})
+    versions = sorted(v for g, v, k in known.read if (g, k) == (group, written))
+    homes = sorted({f"{g}/{v}" for g, v, k in known.read if k == written})
     if versions:
         reporter.report(
             codes.UNKNOWN_VERSION,
@@ -170,7 +192,7 @@ def _refuse(document: Document, reporter: Reporter) -> None:
             help="write apiVersion: " + " or ".join(homes),
         )
     else:
-        kinds = {k for g, _, k in _KINDS if g == group}
+        kinds = {k for g, _, k in known.policies if g == group}
         near = did_you_mean(written, kinds)
         reporter.report(
             codes.UNKNOWN_KIND,
@@ -193,13 +215,13 @@ def examine(policies: Sequence[Policy], settings: Settings, world: World) -> Ite
 
 def conditions(policy: Policy, policies: Sequence[Policy], settings: Settings, world: World) -> list[Condition]:
     """The conditions that a policy would show in its status."""
-    return [one for dialect in _ALL for one in dialect.conditions(policy, policies, settings, world)]
+    return [one for dialect in registered().dialects for one in dialect.conditions(policy, policies, settings, world)]
 
 
 def stances(workload: Workload, attached: Sequence[Attachment[Policy]], settings: Settings, world: World) -> Stances:
     """All that the layers of a workload depend on beside its policies, dialect by dialect."""
     scene = Scene(settings, world)
-    told = ((dialect.name, dialect.stance_of(workload, attached, scene)) for dialect in _ALL)
+    told = ((dialect.name, dialect.stance_of(workload, attached, scene)) for dialect in registered().dialects)
     return tuple((name, stance) for name, stance in told if stance is not None)
 
 
@@ -214,6 +236,6 @@ def assemble(
     told = dict(stances)
     return [
         layer
-        for dialect in _ALL
+        for dialect in registered().dialects
         for layer in dialect.assemble(attached, Scene(settings, world, told.get(dialect.name), keys))
     ]

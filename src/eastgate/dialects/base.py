@@ -1,48 +1,103 @@
-"""What a dialect is: the kinds that it reads, and how policies on a workload become layers.
+"""What a dialect is: the kinds that it reads, how policies on a workload become layers, and how they are described.
 
 Every dialect is a package of the same files: `codes` (what can be wrong), `shapes` (the resource, field by field),
 `validation` and `values` (what must hold beyond types), `model` (the typed resource), `meaning` (document to model
-and IR), `assemble` (models on a workload to layers). Whoever has read one can write the next.
+and IR), `assemble` (models on a workload to layers), `words` (how policies are described). Whoever has read one can
+write the next.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, TypeVar
+from enum import Enum, auto
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from eastgate.diagnostics import Diagnostic, Reporter
-from eastgate.policy import Attachment, Layer
+from eastgate.dialects.serving import Served
+from eastgate.dialects.words import Words
+from eastgate.places import Span
+from eastgate.policy import Attachment, Layer, Origin, PolicyRef
 from eastgate.schema import Check, Record, check
-from eastgate.settings import Settings
+from eastgate.settings import Section, Settings
 from eastgate.sources import Document
 from eastgate.sources.node import Node
-from eastgate.world import Manifest, Workload, World, WorldObject
+from eastgate.world import Backend, Manifest, Target, Workload, World, WorldObject
 
 if TYPE_CHECKING:
     from eastgate.dialects.linting import Linting
     from eastgate.tokens import KeySource
 
-__all__ = ["Condition", "Dialect", "Kind", "Scene", "reader"]
+__all__ = ["Condition", "Dialect", "Kind", "NameUse", "Policy", "Scene", "reader"]
 
-P = TypeVar("P")
+
+class Policy(Protocol):
+    """What a policy of any dialect has, so that it can be attached, listed and named. It is a frozen dataclass.
+
+    `targets` are the points that it is attached to, `references` the policies that it needs to be understood,
+    `origins` the places of its rules. One in `audit` mode is observed and decides nothing.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
+
+    @property
+    def ref(self) -> PolicyRef: ...
+    @property
+    def span(self) -> Span: ...
+    @property
+    def targets(self) -> tuple[Target, ...]: ...
+    @property
+    def references(self) -> tuple[PolicyRef, ...]: ...
+    @property
+    def origins(self) -> Iterable[Origin]: ...
+    @property
+    def audit(self) -> bool: ...
+
+
+P = TypeVar("P", bound=Policy)
+T = TypeVar("T")
 C = TypeVar("C")
 
-Read = Callable[[Document, Node, Settings, Reporter], P | None]
+Read = Callable[[Document, Node, Settings, Reporter], T | None]
+
+
+class NameUse(Enum):
+    """Who else has a kind of this name, and so whether one with a misspelt group must be meant for this dialect."""
+
+    OURS_ALONE = auto()
+    OTHER_GROUPS = auto()  # every group of others has a dot
+    COMMON = auto()
 
 
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[P]):
+class Kind(Generic[T]):
     """One kind in one version. `read` reports what is wrong and gives None, or gives what the document describes.
 
-    `unique`: no other API has a kind of this name, so that one with a misspelt group must be meant for this one.
+    `shapes` are the forms that a file may have; `short` is the short name for `get`; `served` is for kinds that nobody
+    else defines. A kind may be `cluster_scoped`; apply only where another policy refers to it (`by_reference`); or be a
+    route whose parents are of the kind `parent`. `locate` finds the targets of a document with errors elsewhere, where
+    these are not given by `targetRefs`; without it, or where it gives None, they are looked for there.
     """
 
     group: str
     version: str
     kind: str
-    read: Read[P]
-    unique: bool = True
+    read: Read[T]
+    shapes: Callable[[], tuple[Record[Any], ...]]
+    name_use: NameUse = NameUse.OURS_ALONE
+    short: str | None = None
+    served: Served | None = None
+    cluster_scoped: bool = False
+    by_reference: bool = False
+    parent: str | None = None
+    locate: Callable[[Document], tuple[Target, ...] | None] | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Return its group, version and kind."""
+        return self.group, self.version, self.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,24 +126,33 @@ class Condition:
         return {"type": self.type, "status": self.status, "reason": self.reason, "message": self.message}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Dialect(Generic[P]):
-    """One policy API.
+    """One policy API: all that Eastgate knows of it.
 
-    `layers` is given the policies of this dialect on one point of enforcement. Where the workload itself has a say, in
-    its annotations perhaps, `stance` tells all of it that matters, or None; workloads with the same policies and the
-    same stance decide alike. `examine` says what can be said only beside everything else that was read: an error
-    about a policy rejects it. `inspect` says what is wrong with an object of another API that refers to this one.
-    `status` are the conditions that a policy would show. `lint` gives what lint needs to know; nothing else imports it.
-    `bystanders` are kinds of its groups that exist and are not for us to read.
+    - `kinds` are its policies, `objects` what it declares to exist, `bystanders` kinds of its groups that exist and
+      are not for us to read.
+    - `layers` is given the policies of this dialect on one point of enforcement. Where the workload itself has a say,
+      in its annotations perhaps, `stance` tells all of it that matters, or None; workloads with the same policies and
+      the same stance decide alike. `closes` tells policies that deny by being there, without a rule of their own.
+    - `words` describe its policies, `codes` gives the modules with the codes of what can be wrong with them, `lint`
+      what lint needs to know (nothing else imports it), `settings` are those that nobody else reads.
+    - `examine` says what can be said only beside everything else that was read: an error about a policy rejects it.
+      `inspect` says what is wrong with an object of another API that refers to this one. `status` are the conditions
+      that a policy would show.
     """
 
     name: str
     model: type[P]
     kinds: tuple[Kind[P], ...]
     layers: Callable[[Sequence[Attachment[P]], Scene], list[Layer]]
+    words: Words[P]
     lint: Callable[[], Linting[P]]
+    codes: Callable[[], tuple[ModuleType, ...]]
+    closes: Callable[[P], bool]
+    objects: tuple[Kind[Backend], ...] = ()
     stance: Callable[[Workload, Sequence[Attachment[P]], Scene], Hashable] | None = None
+    settings: type[Section] | None = None
     examine: Callable[[Sequence[P], Settings, World], Iterable[tuple[P | None, Diagnostic]]] | None = None
     inspect: Callable[[Manifest, WorldObject, Reporter], None] | None = None
     status: Callable[[P, Sequence[P], Settings, World], Sequence[Condition]] | None = None
@@ -127,11 +191,11 @@ class Dialect(Generic[P]):
 def reader(
     shape: Record[C] | Callable[[Node], Record[C]],
     context: Callable[[Settings], C],
-    meaning: Callable[[Document, Node, Settings], P],
-) -> Read[P]:
+    meaning: Callable[[Document, Node, Settings], T],
+) -> Read[T]:
     """Check a document against its shape; where nothing is wrong, give its meaning."""
 
-    def read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> P | None:
+    def read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> T | None:
         found = Reporter()
         kind = root.get("kind")
         check(

@@ -6,20 +6,21 @@ that is not answered at all; proxies close the port.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from eastgate.diagnostics import Diagnostic
-from eastgate.dialects.base import Condition, Dialect, Scene
-from eastgate.dialects.linkerd import GROUP as LINKERD
+from eastgate.dialects.base import Condition, Dialect, Kind, Scene
+from eastgate.dialects.modes import LayerMode, Mode, refusing
+from eastgate.dialects.words import NO_RULES, NOTHING_SELECTED, DescribedRule, Words
 from eastgate.places import Span
 from eastgate.policy import And, Attachment, Chain, Deny, Layer, Origin, Placement, PolicyRef, Refusal, Rule, RuleKind
 from eastgate.settings import Settings
 from eastgate.sources import Document
 from eastgate.sources.codes import DUPLICATE_OBJECT
-from eastgate.unconsidered.locating import content_of, located, selector_in
-from eastgate.world import CONTROLLER_KINDS, Everything, GatewayNamed, PodsMatching, Target, World, dns_label_problem
+from eastgate.unconsidered.locating import content_of, located
+from eastgate.world import CONTROLLER_KINDS, Everything, GatewayNamed, Target, World, dns_label_problem
 
 if TYPE_CHECKING:
     from eastgate.dialects.linting import Linting
@@ -28,8 +29,6 @@ __all__ = ["DIALECT", "UNREADABLE", "Policy", "rejected", "stays_in_namespace"]
 
 UNREADABLE = Placement(None, "unreadable")
 
-_REFERRED_TO = ("MeshTLSAuthentication", "NetworkAuthentication")  # they apply where another policy refers to them
-_CLUSTER_SCOPED = "ClusterAuthorizationPolicy"
 _READER = "EG10"  # codes of what is wrong with a text: what is left of it may be anything
 _HEAD = ("apiVersion", "kind", "metadata")
 _KNATIVE = ("serving.knative.dev", "Service")
@@ -69,14 +68,23 @@ class Policy:
         return iter(())
 
 
-def rejected(document: Document, errors: Sequence[Diagnostic], *, known: bool, is_policy: bool) -> Policy:
-    """What a document with errors comes to. `known`: whether its kind and version are those of a policy that is read;
-    `is_policy`: whether it is, or claims to be, a policy, and no object that exists.
+def rejected(
+    document: Document,
+    errors: Sequence[Diagnostic],
+    kind: Kind[Any] | None,
+    *,
+    cluster_scoped: bool,
+    is_policy: bool,
+) -> Policy:
+    """Make of a document with errors what it comes to.
+
+    `kind` is None where no dialect reads that kind in that version as a policy; `cluster_scoped`: a kind of that name
+    has no namespace; `is_policy`: it is, or claims to be, a policy, and no object that exists.
     """
-    cluster_scoped = document.kind == _CLUSTER_SCOPED
     namespace = None if cluster_scoped else document.home
     ref = PolicyRef(document.kind, namespace, document.name, document.group)
-    return Policy(ref, document.span, _targets(document, errors, known, is_policy), tuple(errors), is_policy)
+    targets = _targets(document, errors, kind, cluster_scoped=cluster_scoped, is_policy=is_policy)
+    return Policy(ref, document.span, targets, tuple(errors), is_policy)
 
 
 def stays_in_namespace(document: Document) -> bool:
@@ -85,7 +93,14 @@ def stays_in_namespace(document: Document) -> bool:
     return (document.group, document.kind) in _INSIDE or CONTROLLER_KINDS.get(kind) == document.group
 
 
-def _targets(document: Document, errors: Sequence[Diagnostic], known: bool, is_policy: bool) -> tuple[Target, ...]:
+def _targets(
+    document: Document,
+    errors: Sequence[Diagnostic],
+    kind: Kind[Any] | None,
+    *,
+    cluster_scoped: bool,
+    is_policy: bool,
+) -> tuple[Target, ...]:
     """What it is about, where that has no errors; otherwise its namespace, or all there is where even that has."""
     namespace = document.home
     if [one.code for one in errors] == [DUPLICATE_OBJECT] and stays_in_namespace(document):
@@ -93,24 +108,22 @@ def _targets(document: Document, errors: Sequence[Diagnostic], known: bool, is_p
     unsound = [one for one in errors if one.code.id.startswith(_READER)]
     if any(one.span is None or one.span.underlined in _HEAD or _in(document, one.span, "metadata") for one in unsound):
         return (Everything(None),)
-    if document.kind == _CLUSTER_SCOPED:
-        sound = known and not unsound and not _wrong(document, errors, "subject")
+    if cluster_scoped:
+        sound = kind is not None and not unsound and not _wrong(document, errors, "subject")
         return located(document, cluster_scoped=True) if sound else (Everything(None),)
-    if dns_label_problem(namespace) is not None or (document.namespace is None and _unplaced(document, errors, known)):
+    if dns_label_problem(namespace) is not None or (document.namespace is None and _unplaced(document, errors, kind)):
         return (Everything(None),)
     content = content_of(document)
     if "parentRefs" in content:  # a route: without it others take its requests, at each of its parents
         return (Everything(namespace), *_parents(document, [] if unsound else content["parentRefs"]))
     if not is_policy and not stays_in_namespace(document):
         return (Everything(None),)
-    if not known or unsound or any(_wrong(document, errors, field) for field in _TARGETS):
+    if kind is None or unsound or any(_wrong(document, errors, field) for field in _TARGETS):
         return (Everything(namespace),)
-    if document.group == LINKERD and document.kind in _REFERRED_TO:
+    if kind.by_reference:
         return ()
-    if document.group == LINKERD and document.kind == "Server" and "podSelector" in content:
-        selector = selector_in(content, "podSelector")
-        return (PodsMatching(namespace, selector) if selector is not None else Everything(namespace),)
-    return located(document, cluster_scoped=False)
+    targets = kind.locate(document) if kind.locate is not None else None
+    return targets if targets is not None else located(document, cluster_scoped=False)
 
 
 def _parents(document: Document, written: object) -> Iterator[Target]:
@@ -127,9 +140,9 @@ def _parents(document: Document, written: object) -> Iterator[Target]:
             yield Everything(namespace)
 
 
-def _unplaced(document: Document, errors: Sequence[Diagnostic], known: bool) -> bool:
+def _unplaced(document: Document, errors: Sequence[Diagnostic], kind: Kind[Any] | None) -> bool:
     """Whether what says no namespace may have another, or none: its kind is unknown, or its metadata has errors."""
-    return not known or any(one.span is not None and _in(document, one.span, "metadata") for one in errors)
+    return kind is None or any(one.span is not None and _in(document, one.span, "metadata") for one in errors)
 
 
 def _wrong(document: Document, errors: Sequence[Diagnostic], field: str) -> bool:
@@ -159,6 +172,19 @@ def _conditions(policy: Policy, _policies: Sequence[Policy], _settings: Settings
     return (Condition("Accepted", "False", "Invalid", message),)
 
 
+def _rules(policy: Policy) -> list[DescribedRule]:
+    return [DescribedRule("CLOSE", (f"it cannot be read: {one.message}",), None, one.span) for one in policy.errors]
+
+
+def _why_idle(_policy: Policy, problem: str | None, selects: bool) -> str:
+    return NO_RULES if selects else problem or NOTHING_SELECTED
+
+
+def _modes(layer: Layer, _policies: Sequence[Policy], _stance: Hashable) -> list[LayerMode]:
+    refs = refusing(layer.otherwise)
+    return [LayerMode(layer.at, Mode.CLOSED, f"{', '.join(map(str, refs))} cannot be read", refs)]
+
+
 def _lint() -> Linting[Policy]:
     from eastgate.dialects.rejected_lint import LINTING
 
@@ -166,5 +192,19 @@ def _lint() -> Linting[Policy]:
 
 
 DIALECT: Dialect[Policy] = Dialect(
-    name="Rejected", model=Policy, kinds=(), layers=_layers, lint=_lint, status=_conditions
+    name="Rejected",
+    model=Policy,
+    kinds=(),
+    layers=_layers,
+    words=Words(
+        action=lambda _policy: "UNREADABLE",
+        level=lambda _policy: "all",
+        rules=_rules,
+        why_idle=_why_idle,
+        modes=_modes,
+    ),
+    lint=_lint,
+    codes=lambda: (),
+    closes=lambda _policy: False,
+    status=_conditions,
 )

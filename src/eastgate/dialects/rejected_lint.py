@@ -14,7 +14,7 @@ def _statements(_policy: Policy) -> Statements:
 
 LINTING: Linting[Policy] = Linting(
     statements=_statements,
-    governs=lambda _policy, _layer: True,
+    blames=lambda _policy, _layer: True,
     readings=(),
     fallback=None,
     checks=(),

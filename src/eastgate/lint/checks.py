@@ -8,7 +8,7 @@ from typing import TypeAlias
 from eastgate.dialects.linting import Finding
 from eastgate.lint.callers import named_callers
 from eastgate.lint.gateways import unprotected
-from eastgate.lint.ground import Ground
+from eastgate.lint.inventory import Inventory
 from eastgate.lint.layers import disagreeing_layers
 from eastgate.lint.lockout import locked_out
 from eastgate.lint.readings import audited, readings
@@ -18,7 +18,7 @@ from eastgate.lint.targets import empty_targets
 
 __all__ = ["CHECKS"]
 
-Check: TypeAlias = Callable[[Ground], Iterable[Finding]]
+Check: TypeAlias = Callable[[Inventory], Iterable[Finding]]
 
 CHECKS: tuple[Check, ...] = (
     empty_targets,  # EG6001, EG6002, EG6007: targets that lead to nothing, and labels that look misspelt

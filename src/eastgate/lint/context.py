@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 
 from eastgate.dialects.linting import Decider, Example, Group
-from eastgate.lint.ground import Ground
+from eastgate.lint.inventory import Inventory
 from eastgate.lint.possible import can_allow, chains_for
 from eastgate.lint.samples import sources
 from eastgate.lint.solving import is_possible
@@ -19,8 +19,8 @@ from eastgate.symbolic.witnesses import GaveUp, witness
 __all__ = ["CheckContext", "command"]
 
 
-class CheckContext(Ground):
-    """The ground of the general checks, and answers to what a `Context` can be asked."""
+class CheckContext(Inventory):
+    """The inventory of the general checks, and answers to what a `Context` can be asked."""
 
     def under(self, group: Group, settings: Settings) -> Decider:
         """Assemble a group under other settings."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from eastgate.dialects.linting import Finding, codes, enumerated, locating, subject_of
 from eastgate.lint.context import command
-from eastgate.lint.ground import Ground
+from eastgate.lint.inventory import Inventory
 from eastgate.questions import Question
 from eastgate.world import GATEWAY_GROUP, BackendNamed, Gateway, GatewayNamed, Route, RouteNamed
 from eastgate.world.gateways import BACKEND_KINDS
@@ -15,14 +15,14 @@ from eastgate.world.points import NamedPoint
 __all__ = ["unprotected"]
 
 
-def unprotected(ground: Ground) -> Iterator[Finding]:
+def unprotected(inventory: Inventory) -> Iterator[Finding]:
     """Tell of routes and Backends without any policy on their way, where others of the same Gateway have one."""
-    guarded = {target for policy in ground.policies if not policy.audit for target in policy.targets}
+    guarded = {target for policy in inventory.policies if not policy.audit for target in policy.targets}
     reported: set[str] = set()
-    for gateway in sorted(ground.world.gateways.values(), key=lambda gateway: gateway.key):
+    for gateway in sorted(inventory.world.gateways.values(), key=lambda gateway: gateway.key):
         if GatewayNamed(gateway.namespace, gateway.name) in guarded:
             continue
-        routes = _routes(gateway, ground)
+        routes = _routes(gateway, inventory)
         ways = {route.key: _ways(route) for route in routes}
         if not any(point in guarded for points in ways.values() for way in points for point in way):
             continue  # nobody guards anything here, on purpose or not
@@ -33,11 +33,11 @@ def unprotected(ground: Ground) -> Iterator[Finding]:
                 yield _open(route, open_ways, gateway)
 
 
-def _routes(gateway: Gateway, ground: Ground) -> list[Route]:
+def _routes(gateway: Gateway, inventory: Inventory) -> list[Route]:
     wanted = (GATEWAY_GROUP, "Gateway", gateway.namespace, gateway.name)
     return [
         route
-        for _, route in sorted(ground.world.routes.items())
+        for _, route in sorted(inventory.world.routes.items())
         if route.kind == "HTTPRoute"
         and any((ref.group, ref.kind, ref.namespace, ref.name) == wanted for ref in route.parents)
     ]

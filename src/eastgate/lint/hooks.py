@@ -5,28 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from eastgate import dialects
 from eastgate.diagnostics import Code
-from eastgate.dialects import Policy
+from eastgate.dialects import Policy, dialect_of, registered
 from eastgate.dialects.base import Dialect, Scene
 from eastgate.dialects.linting import Check, Linting, Reading, Statements, codes
-from eastgate.dialects.rejected import DIALECT as REJECTED
-from eastgate.lint.ground import Ground, Group
+from eastgate.lint.inventory import Group, Inventory
 from eastgate.policy import Attachment
 
-__all__ = ["dialects_by_layer", "governing", "lint_codes", "linting_of", "own_checks", "readings_at", "statements_of"]
-
-
-def _dialects() -> tuple[Dialect[Any], ...]:
-    return (REJECTED, *dialects.DIALECTS)
+__all__ = ["blamed", "dialects_by_layer", "lint_codes", "linting_of", "own_checks", "readings_at", "statements_of"]
 
 
 def linting_of(policy: Policy) -> Linting[Any]:
     """Return what the dialect of a policy tells lint."""
-    for dialect in _dialects():
-        if isinstance(policy, dialect.model):
-            return dialect.lint()
-    raise TypeError(f"{policy.ref} is a policy of no dialect")
+    return dialect_of(policy).lint()
 
 
 def statements_of(policy: Policy) -> Statements:
@@ -36,41 +27,47 @@ def statements_of(policy: Policy) -> Statements:
 
 def own_checks() -> Iterator[Check]:
     """Return the checks that each dialect has for itself."""
-    for dialect in _dialects():
+    for dialect in registered().dialects:
         yield from dialect.lint().checks
 
 
 def lint_codes() -> dict[str, Code]:
     """Return every code of lint by its number, those of the dialects too."""
-    modules = [codes, *(module for dialect in _dialects() for module in dialect.lint().codes)]
+    modules = [codes, *(module for dialect in registered().dialects for module in dialect.lint().codes)]
     return {value.id: value for module in modules for value in vars(module).values() if isinstance(value, Code)}
 
 
 # At a point
 
 
-def dialects_by_layer(group: Group, ground: Ground) -> list[Dialect[Any]]:
+def dialects_by_layer(group: Group, inventory: Inventory) -> list[Dialect[Any]]:
     """Return the dialect of each layer of a group."""
-    stances = dict(ground.stances(group, group.attached, ground.settings))
-    return [
-        dialect
-        for dialect in _dialects()
-        for _ in dialect.assemble(group.attached, Scene(ground.settings, ground.world, stances.get(dialect.name)))
-    ]
+    known = inventory.dialects_by_layer.get(group.first)
+    if known is None:
+        known = inventory.dialects_by_layer[group.first] = _dialects_by_layer(group, inventory)
+    return known
 
 
-def governing(group: Group, index: int, ground: Ground) -> list[Policy]:
-    """Return the policies in force that have a say in a layer of a group, those that allow first."""
-    dialect = dialects_by_layer(group, ground)[index]
-    linting, layer = dialect.lint(), group.layers[index]
-    policies = [one.policy for one in _own(dialect, group.attached) if not one.policy.audit]
-    chosen = dict.fromkeys(policy for policy in policies if linting.governs(policy, layer))
-    return sorted(chosen, key=lambda policy: (not linting.statements(policy).allows, str(policy.ref)))
+def _dialects_by_layer(group: Group, inventory: Inventory) -> list[Dialect[Any]]:
+    stances = dict(inventory.stances(group, group.attached, inventory.settings))
+    present = [one for one in registered().dialects if one.name in stances or _own(one, group.attached)]
+    if len(present) == 1:
+        return present * len(group.layers)
+    scenes = {one.name: Scene(inventory.settings, inventory.world, stances.get(one.name)) for one in present}
+    return [dialect for dialect in present for _ in dialect.assemble(group.attached, scenes[dialect.name])]
+
+
+def blamed(group: Group, index: int, inventory: Inventory) -> list[Policy]:
+    """Return the policies in force that are named where a layer lets nobody in, those that allow first."""
+    blames, layer = dialects_by_layer(group, inventory)[index].lint().blames, group.layers[index]
+    enforced = dict.fromkeys(attachment.policy for attachment in group.attached if not attachment.policy.audit)
+    policies = [policy for policy in enforced if blames(policy, layer)]
+    return sorted(policies, key=lambda policy: (not statements_of(policy).allows, str(policy.ref)))
 
 
 def readings_at(group: Group) -> Iterator[tuple[Reading[Any], list[Policy]]]:
     """Return the readings that matter at a group, each with the policies in force that it concerns."""
-    for dialect in _dialects():
+    for dialect in registered().dialects:
         own = _own(dialect, group.attached)
         enforced = [one for one in own if not one.policy.audit]
         for reading in dialect.lint().readings:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from eastgate.dialects.linting import Finding, codes, locating
 from eastgate.dialects.linting.nearest import misspelt as misspelling
 from eastgate.dialects.linting.nearest import near, some
-from eastgate.lint.ground import Ground, Labels, Policy, collected
+from eastgate.lint.inventory import Inventory, Labels, Policy, collected
 from eastgate.world import (
     ExternalsMatching,
     Operator,
@@ -22,36 +22,36 @@ from eastgate.world import (
 __all__ = ["misspelt", "nearest_labels"]
 
 
-def nearest_labels(target: Target, ground: Ground) -> str | None:
+def nearest_labels(target: Target, inventory: Inventory) -> str | None:
     """The labels that a selector which selects nothing was most likely meant to have."""
     match target:
         case PodsMatching(namespace, selector):
-            here = ground.labels_in(namespace)
-            if not ground.workloads_in.get(namespace):
+            here = inventory.labels_in(namespace)
+            if not inventory.workloads_in.get(namespace):
                 return f"namespace {namespace} has no workloads in these manifests"
             return _suggestion(selector, here)
         case PodsAcross(namespaces, pods):
-            spaces = collected(ground.world.namespace(name).labels for name in ground.world.namespaces_in_use())
-            return _suggestion(namespaces, spaces) or _suggestion(pods, _labels_of(ground.world.workloads.values()))
+            spaces = collected(inventory.world.namespace(name).labels for name in inventory.world.namespaces_in_use())
+            return _suggestion(namespaces, spaces) or _suggestion(pods, _labels_of(inventory.world.workloads.values()))
         case PodsOfService(namespace, name):
-            service = ground.world.services[f"{namespace}/{name}"]
-            close = _suggestion(Selector.of(service.selector), ground.labels_in(namespace))
+            service = inventory.world.services[f"{namespace}/{name}"]
+            close = _suggestion(Selector.of(service.selector), inventory.labels_in(namespace))
             return f"the Service selects {Selector.of(service.selector)}" + (f"; {close}" if close else "")
         case ExternalsMatching(namespace, selector):
-            others = (w for w in ground.world.workloads.values() if not w.is_pod and w.namespace == namespace)
+            others = (w for w in inventory.world.workloads.values() if not w.is_pod and w.namespace == namespace)
             return _suggestion(selector, _labels_of(others))
         case _:
             return None
 
 
-def misspelt(policy: Policy, target: Target, ground: Ground) -> Iterator[Finding]:
+def misspelt(policy: Policy, target: Target, inventory: Inventory) -> Iterator[Finding]:
     """Values of a selector that selects something, which nothing has, and which resemble one that something has."""
     if not isinstance(target, PodsMatching) or not target.selector.expressions:
         return
     selector = target.selector
     labels: Labels | None = None
     for requirement in sorted(selector.expressions, key=str):
-        labels = labels or ground.labels_in(target.namespace)
+        labels = labels or inventory.labels_in(target.namespace)
         if requirement.operator in (Operator.IN, Operator.NOT_IN):
             for value in sorted(requirement.values - labels.get(requirement.key, set())):
                 close = misspelling(value, labels.get(requirement.key, set()) - requirement.values)

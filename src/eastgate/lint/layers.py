@@ -7,8 +7,8 @@ from itertools import combinations
 
 from eastgate.dialects.linting import Finding, codes, enumerated
 from eastgate.lint.context import command
-from eastgate.lint.ground import Ground, Group
 from eastgate.lint.hooks import dialects_by_layer
+from eastgate.lint.inventory import Group, Inventory
 from eastgate.lint.possible import can_allow, chains_for
 from eastgate.lint.statements import Caller, callers_in
 from eastgate.policy import AllowAny, Layer, Request, Rule
@@ -22,26 +22,26 @@ __all__ = ["disagreeing_layers"]
 _MOST_RULES = 200  # of one layer
 
 
-def disagreeing_layers(ground: Ground) -> Iterator[Finding]:
+def disagreeing_layers(inventory: Inventory) -> Iterator[Finding]:
     """Give one example for each rule whose clients a layer of another dialect refuses."""
-    for group in ground.workload_groups:
+    for group in inventory.workload_groups:
         if len(group.layers) < 2:
             continue
-        layers = zip(group.layers, dialects_by_layer(group, ground), strict=True)
+        layers = zip(group.layers, dialects_by_layer(group, inventory), strict=True)
         for (layer, dialect), (other, other_dialect) in combinations(layers, 2):
             if dialect is not other_dialect:
-                yield from _refused(group, layer, other, ground)
-                yield from _refused(group, other, layer, ground)
+                yield from _refused(group, layer, other, inventory)
+                yield from _refused(group, other, layer, inventory)
 
 
-def _refused(group: Group, layer: Layer, other: Layer, ground: Ground) -> Iterator[Finding]:
-    ports = [port.number for port in ground.workload(group.first).ports]
+def _refused(group: Group, layer: Layer, other: Layer, inventory: Inventory) -> Iterator[Finding]:
+    ports = [port.number for port in inventory.workload(group.first).ports]
     for rule in _allowing(layer)[:_MOST_RULES]:
-        for caller in _accounts(rule, ground):
+        for caller in _accounts(rule, inventory):
             for port in ports:
-                request = _request(caller, port, ground)
+                request = _request(caller, port, inventory)
                 if can_allow(layer, request) and _matches(rule, layer, request) and not can_allow(other, request):
-                    yield _finding(_exposing(group, port, ground), rule, other, caller, port)
+                    yield _finding(_exposing(group, port, inventory), rule, other, caller, port)
                     break
             else:
                 continue
@@ -60,15 +60,17 @@ def _allowing(layer: Layer) -> list[Rule]:
     return list({str(rule.origin): rule for rule in rules}.values())
 
 
-def _accounts(rule: Rule, ground: Ground) -> list[Caller]:
-    accounts = [caller for caller in callers_in(rule.when, None, ground.settings) if caller.account not in (None, "*")]
-    return [caller for caller in accounts if caller.trust_domain == ground.settings.trust_domain][:3]
+def _accounts(rule: Rule, inventory: Inventory) -> list[Caller]:
+    accounts = [
+        caller for caller in callers_in(rule.when, None, inventory.settings) if caller.account not in (None, "*")
+    ]
+    return [caller for caller in accounts if caller.trust_domain == inventory.settings.trust_domain][:3]
 
 
-def _request(caller: Caller, port: int, ground: Ground) -> Request:
+def _request(caller: Caller, port: int, inventory: Inventory) -> Request:
     namespace, account = caller.namespace or "", caller.account or ""
-    identity = service_account_id(ground.settings.trust_domain, namespace, account)
-    return Request({IDENTITY: identity, MESH_NAME: ground.settings.mesh_name(namespace, account), PORT: port})
+    identity = service_account_id(inventory.settings.trust_domain, namespace, account)
+    return Request({IDENTITY: identity, MESH_NAME: inventory.settings.mesh_name(namespace, account), PORT: port})
 
 
 def _matches(rule: Rule, layer: Layer, request: Request) -> bool:
@@ -82,9 +84,9 @@ def _matches(rule: Rule, layer: Layer, request: Request) -> bool:
     )
 
 
-def _exposing(group: Group, port: int, ground: Ground) -> list[str]:
+def _exposing(group: Group, port: int, inventory: Inventory) -> list[str]:
     """The workloads of a class that declare a port; what else they declare may differ."""
-    return [key for key in group.members if any(declared.number == port for declared in ground.workload(key).ports)]
+    return [key for key in group.members if any(declared.number == port for declared in inventory.workload(key).ports)]
 
 
 def _finding(members: list[str], rule: Rule, other: Layer, caller: Caller, port: int) -> Finding:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from eastgate.dialects.linting import Finding, codes, locating
 from eastgate.lint.chains import Analysis, places
 from eastgate.lint.context import command
-from eastgate.lint.ground import Ground, Group, Policy
-from eastgate.lint.hooks import governing
+from eastgate.lint.hooks import blamed
+from eastgate.lint.inventory import Group, Inventory, Policy
 from eastgate.lint.possible import chains_for, is_written
 from eastgate.policy import AllowAny, Chain, Effect, Layer, Request
 from eastgate.policy.attributes import PORT
@@ -18,18 +18,18 @@ from eastgate.symbolic.witnesses import GaveUp, witness
 __all__ = ["locked_out"]
 
 
-def locked_out(ground: Ground) -> Iterator[Finding]:
+def locked_out(inventory: Inventory) -> Iterator[Finding]:
     """Tell of every class of workloads with a layer that allows nothing at all."""
-    for group in ground.groups:
-        closed = next((i for i, layer in enumerate(group.layers) if _is_closed(layer, group, ground)), None)
+    for group in inventory.groups:
+        closed = next((i for i, layer in enumerate(group.layers) if _is_closed(layer, group, inventory)), None)
         if closed is not None:
-            yield _finding(governing(group, closed, ground), group, ground)
+            yield _finding(blamed(group, closed, inventory), group, inventory)
 
 
-def _is_closed(layer: Layer, group: Group, ground: Ground) -> bool:
+def _is_closed(layer: Layer, group: Group, inventory: Inventory) -> bool:
     ports: list[int] = []
     if group.is_workload:
-        ports = sorted({port.number for key in group.members[:50] for port in ground.workload(key).ports})
+        ports = sorted({port.number for key in group.members[:50] for port in inventory.workload(key).ports})
     requests = [Request({PORT: port}) for port in ports] or [Request({})]
     chains = {id(chain): chain for request in requests for chain in chains_for(layer, request)}
     return all(_allows_nothing(layer, chain) for chain in chains.values())
@@ -49,15 +49,15 @@ def _allows_nothing(layer: Layer, chain: Chain) -> bool:
         return False
 
 
-def _finding(policies: list[Policy], group: Group, ground: Ground) -> Finding:
+def _finding(policies: list[Policy], group: Group, inventory: Inventory) -> Finding:
     names = ", ".join(str(policy.ref) for policy in policies) or "the default policy"
     message = (
         f"nothing can reach {group.text}: {names} {'applies' if len(policies) < 2 else 'apply'}, and nothing allows"
     )
-    port = next((port.number for port in ground.workload(group.first).ports), None) if group.is_workload else None
+    port = next((port.number for port in inventory.workload(group.first).ports), None) if group.is_workload else None
     span = locating.name_of(policies[0].span) if policies else None
     if span is None and group.is_workload:
-        span = locating.name_of(ground.workload(group.first).span)
+        span = locating.name_of(inventory.workload(group.first).span)
     return Finding(
         codes.LOCKED_OUT,
         message,

@@ -12,8 +12,8 @@ from typing import Any
 from eastgate.dialects.linting import Finding, Reading, codes, enumerated, locating
 from eastgate.engine.compiled import Program
 from eastgate.lint.context import command
-from eastgate.lint.ground import Ground, Group, Policy
 from eastgate.lint.hooks import readings_at
+from eastgate.lint.inventory import Group, Inventory, Policy
 from eastgate.lint.samples import sampled
 from eastgate.policy import Known, Request
 from eastgate.policy.attributes import ADDRESS, PORT, Attribute
@@ -22,21 +22,23 @@ from eastgate.questions import Question
 __all__ = ["audited", "readings"]
 
 
-def readings(ground: Ground) -> Iterator[Finding]:
+def readings(inventory: Inventory) -> Iterator[Finding]:
     """Tell of each point at which another reading would decide a request otherwise."""
-    for group in ground.groups:
+    for group in inventory.groups:
         for reading, concerned in readings_at(group):
-            yield from _reading(group, ground, reading, concerned)
+            yield from _reading(group, inventory, reading, concerned)
 
 
-def _reading(group: Group, ground: Ground, reading: Reading[Any], concerned: Sequence[Policy]) -> Iterator[Finding]:
-    other = reading.other(ground.settings)
-    difference = _difference(group, ground.assembled(group, group.attached, other), ground)
+def _reading(
+    group: Group, inventory: Inventory, reading: Reading[Any], concerned: Sequence[Policy]
+) -> Iterator[Finding]:
+    other = reading.other(inventory.settings)
+    difference = _difference(group, inventory.assembled(group, group.attached, other), inventory)
     if difference is None:
         return
     question, allowed = difference
     setting = reading.setting
-    now, then = ground.settings.to_json()[setting], other.to_json()[setting]
+    now, then = inventory.settings.to_json()[setting], other.to_json()[setting]
     message = (
         f"{group.text}: {question} is {_verdict(allowed)} with {setting}: {now}, "
         f"and {_verdict(not allowed)} with {setting}: {then}"
@@ -52,13 +54,13 @@ def _verdict(allowed: bool) -> str:
     return "allowed" if allowed else "denied"
 
 
-def _difference(group: Group, other: Program, ground: Ground) -> tuple[Question, bool] | None:
+def _difference(group: Group, other: Program, inventory: Inventory) -> tuple[Question, bool] | None:
     """A question that the two decide differently, and what is decided now."""
     looked_at = frozenset[Attribute]().union(
         *(one.looks_at for layers in (group.layers, other.layers) for one in layers)
     )
-    program = ground.program(group)
-    for question, arrival in sampled(group, ground):
+    program = inventory.program(group)
+    for question, arrival in sampled(group, inventory):
         request = _known(arrival.request, looked_at)
         allowed = bool(program.decide(request) & 1)
         if bool(other.decide(request) & 1) is not allowed:
@@ -75,14 +77,16 @@ def _known(request: Request, looked_at: frozenset[Attribute]) -> Request:
 # Audited policies
 
 
-def audited(ground: Ground) -> Iterator[Finding]:
+def audited(inventory: Inventory) -> Iterator[Finding]:
     """Tell what each audited policy would change, by one example."""
-    for policy in ground.policies:
+    for policy in inventory.policies:
         if not policy.audit:
             continue
-        groups = [group for group in ground.groups if any(attachment.policy is policy for attachment in group.attached)]
+        groups = [
+            group for group in inventory.groups if any(attachment.policy is policy for attachment in group.attached)
+        ]
         enforced = replace(policy, audit=False)
-        compared = [(group, _change(group, policy, enforced, ground)) for group in groups[:50]]
+        compared = [(group, _change(group, policy, enforced, inventory)) for group in groups[:50]]
         changes = [(group, change) for group, change in compared if change is not None]
         if changes:
             question, allowed = changes[0][1]
@@ -95,6 +99,6 @@ def audited(ground: Ground) -> Iterator[Finding]:
             yield Finding(codes.AUDIT_WOULD_CHANGE, message, span, help_, subjects, command(question))
 
 
-def _change(group: Group, policy: Policy, enforced: Policy, ground: Ground) -> tuple[Question, bool] | None:
+def _change(group: Group, policy: Policy, enforced: Policy, inventory: Inventory) -> tuple[Question, bool] | None:
     attached = [replace(one, policy=enforced) if one.policy is policy else one for one in group.attached]
-    return _difference(group, ground.assembled(group, attached, ground.settings), ground)
+    return _difference(group, inventory.assembled(group, attached, inventory.settings), inventory)

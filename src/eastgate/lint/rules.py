@@ -7,8 +7,8 @@ from functools import partial
 
 from eastgate.dialects.linting import EmptyList, Finding, codes, locating
 from eastgate.dialects.linting.ports import unexposed_ports as unexposed
-from eastgate.lint.ground import Ground, Policy
 from eastgate.lint.hooks import statements_of
+from eastgate.lint.inventory import Inventory, Policy
 from eastgate.lint.solving import is_possible
 from eastgate.places import Span
 from eastgate.policy import And, Is, OneOf, Or, Predicate, Rule, atoms
@@ -18,9 +18,9 @@ from eastgate.sources.node import Node
 __all__ = ["impossible_rules", "unexposed_ports"]
 
 
-def impossible_rules(ground: Ground) -> Iterator[Finding]:
+def impossible_rules(inventory: Inventory) -> Iterator[Finding]:
     """Tell of rules with an empty list, or with conditions that exclude each other."""
-    for policy in ground.policies:
+    for policy in inventory.policies:
         statements = statements_of(policy)
         for rule in statements.rules:
             yield from _impossible(policy, rule, statements.empty_list)
@@ -89,11 +89,11 @@ def _empty_node(document: Span, within: Span | None) -> Span | None:
 # Ports
 
 
-def unexposed_ports(ground: Ground) -> Iterator[Finding]:
+def unexposed_ports(inventory: Inventory) -> Iterator[Finding]:
     """Tell of ports in rules that none of the workloads declares."""
-    for policy in ground.policies:
+    for policy in inventory.policies:
         rules = statements_of(policy).rules
-        yield from unexposed(policy, [port for rule in rules for port in _ports(policy, rule)], ground)
+        yield from unexposed(policy, [port for rule in rules for port in _ports(policy, rule)], inventory)
 
 
 def _ports(policy: Policy, rule: Rule) -> Iterator[tuple[int | str, Callable[[], Span | None]]]:

@@ -10,8 +10,8 @@ from eastgate.collection import no_collection
 from eastgate.dialects.linting import Finding
 from eastgate.lint.checks import CHECKS
 from eastgate.lint.context import CheckContext
-from eastgate.lint.ground import Ground
 from eastgate.lint.hooks import own_checks
+from eastgate.lint.inventory import Inventory
 from eastgate.lint.suppression import without_suppressed
 from eastgate.unconsidered import diagnosed
 
@@ -40,9 +40,9 @@ def _findings(context: CheckContext, manifests: Manifests | None) -> Iterator[Fi
         yield from (_as_declared(finding, context) for finding in check(context))
 
 
-def _as_declared(finding: Finding, ground: Ground) -> Finding:
+def _as_declared(finding: Finding, inventory: Inventory) -> Finding:
     """Name Backends as they are declared: those of all kinds are enforced as one."""
     if not any(subject.startswith("Backend/") for subject in finding.subjects):
         return finding
-    kinds = {f"Backend/{key}": f"{one.kind}/{key}" for key, one in ground.world.backends.items()}
+    kinds = {f"Backend/{key}": f"{one.kind}/{key}" for key, one in inventory.world.backends.items()}
     return replace(finding, subjects=tuple(kinds.get(subject, subject) for subject in finding.subjects))

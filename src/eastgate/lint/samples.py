@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
-from eastgate.lint.ground import Ground, Group
+from eastgate.lint.inventory import Group, Inventory
 from eastgate.lint.statements import callers
 from eastgate.policy import Is, OneOf, Prefix, Rule, atoms, rules_of
 from eastgate.policy.attributes import MCP_TOOL, METHOD, PATH, PORT, Attribute
@@ -16,7 +16,7 @@ __all__ = ["sampled", "sources"]
 _MOST = 12  # of each kind
 
 
-def sampled(group: Group, ground: Ground) -> Iterator[tuple[Question, Arrival]]:
+def sampled(group: Group, inventory: Inventory) -> Iterator[tuple[Question, Arrival]]:
     """Questions about the first of a group, with what arrives there."""
     values = _values(group)
     http: list[dict[str, str]] = [{}]
@@ -26,29 +26,29 @@ def sampled(group: Group, ground: Ground) -> Iterator[tuple[Question, Arrival]]:
         http = [{"method": method, "path": path} for path, method in product(paths, methods)][:_MOST]
     if MCP_TOOL in values:
         http = [{"mcp_method": "tools/call", "tool": str(tool)} for tool in [*values[MCP_TOOL], "other"]][:_MOST]
-    for source, (to, port), more in product(sources(group, ground), _places(group, ground, values), http):
+    for source, (to, port), more in product(sources(group, inventory), _places(group, inventory, values), http):
         question = Question(source, to, port, **more)  # type: ignore[arg-type]
         try:
-            for arrival in arrivals(question, ground.world, ground.settings):
+            for arrival in arrivals(question, inventory.world, inventory.settings):
                 if (group.point or group.first) in arrival.points:
                     yield question, arrival
         except QuestionError:
             continue
 
 
-def sources(group: Group, ground: Ground) -> list[str]:
+def sources(group: Group, inventory: Inventory) -> list[str]:
     """A neighbour, those whom the policies name, and somebody without an identity."""
     found: dict[str, None] = {}
-    own = ground.workload(group.first) if group.is_workload else None
-    for namespace, names in list(ground.accounts.items())[:_MOST]:
+    own = inventory.workload(group.first) if group.is_workload else None
+    for namespace, names in list(inventory.accounts.items())[:_MOST]:
         for name in sorted(names)[:3]:
             if own is None or (namespace, name) != (own.namespace, own.service_account):
                 found[f"sa:{namespace}/{name}"] = None
     strangers = list(found)[:_MOST]
     named: dict[str, None] = {}
     for one in group.attached:
-        for caller in callers(one.policy, ground.settings):
-            own_domain = caller.trust_domain == ground.settings.trust_domain
+        for caller in callers(one.policy, inventory.settings):
+            own_domain = caller.trust_domain == inventory.settings.trust_domain
             if own_domain and caller.namespace and caller.account not in (None, "*"):
                 named[f"sa:{caller.namespace}/{caller.account}"] = None
             elif caller.identity.startswith("spiffe://"):
@@ -56,16 +56,16 @@ def sources(group: Group, ground: Ground) -> list[str]:
     return list(dict.fromkeys([*strangers, "sa:default/stranger", *list(named)[:_MOST], "anonymous"]))
 
 
-def _places(group: Group, ground: Ground, values: dict[Attribute, list[object]]) -> list[tuple[str, int | None]]:
+def _places(group: Group, inventory: Inventory, values: dict[Attribute, list[object]]) -> list[tuple[str, int | None]]:
     if not group.is_workload:
         return [(group.destination, None)]
-    workload = ground.workload(group.first)
+    workload = inventory.workload(group.first)
     declared = [port.number for port in workload.ports]
     named = [port for port in values.get(PORT, ()) if isinstance(port, int)]
     ports = list(dict.fromkeys([*declared, *named]))[:_MOST] or [8080]
     found: list[tuple[str, int | None]] = [(group.destination, port) for port in ports]
-    for key in ground.world.services_of(workload.key)[:3]:
-        found += [(f"service:{key}", port.port) for port in ground.world.services[key].ports[:3]]
+    for key in inventory.world.services_of(workload.key)[:3]:
+        found += [(f"service:{key}", port.port) for port in inventory.world.services[key].ports[:3]]
     return found
 
 

@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 from eastgate.dialects.linting import Fallback, Finding, codes
 from eastgate.lint.chains import Analysis, Place, places
-from eastgate.lint.ground import Ground, Group
 from eastgate.lint.hooks import linting_of
+from eastgate.lint.inventory import Group, Inventory
 from eastgate.policy import Derived, PolicyRef, Rule, RuleKind
 from eastgate.symbolic.witnesses import GaveUp, witness
 
@@ -36,17 +36,17 @@ class _Verdict:
     where: Group
 
 
-def shadowed_rules(ground: Ground) -> Iterator[Finding]:
+def shadowed_rules(inventory: Inventory) -> Iterator[Finding]:
     """Rules that are decided before, covered by another, or written twice."""
     needed: set[RuleKey] = set()
     idle: dict[RuleKey, list[_Verdict]] = {}
-    for group in ground.groups:
+    for group in inventory.groups:
         for layer in group.layers:
             for chain in layer.chains:
                 _chain(group, Analysis(layer, chain), needed, idle)
     for key, verdicts in idle.items():
         if key not in needed:
-            yield from _findings(verdicts, ground)
+            yield from _findings(verdicts, inventory)
 
 
 def _chain(group: Group, analysis: Analysis, needed: set[RuleKey], idle: dict[RuleKey, list[_Verdict]]) -> None:
@@ -108,7 +108,7 @@ def _least(place: Place, rules: Sequence[Rule], analysis: Analysis) -> tuple[Rul
     return tuple(kept)
 
 
-def _findings(verdicts: list[_Verdict], ground: Ground) -> Iterator[Finding]:
+def _findings(verdicts: list[_Verdict], inventory: Inventory) -> Iterator[Finding]:
     """Tell of a rule that is needed nowhere. It never matches only if others come first wherever it is."""
     never = all(verdict.before for verdict in verdicts)
     verdicts = [verdict for verdict in verdicts if verdict.before == never]
@@ -124,7 +124,7 @@ def _findings(verdicts: list[_Verdict], ground: Ground) -> Iterator[Finding]:
         message = f"{rule.origin} can never match: {names} {come} first for every request that it matches"
         yield Finding(codes.SHADOWED, message, rule.origin.span, f"{where}; remove it, or narrow the other", subjects)
     elif all(one.origin.kind is RuleKind.FALLBACK for one in others):
-        fallback = _fallback(others[0], ground)
+        fallback = _fallback(others[0], inventory)
         message = fallback.message(names, rule.origin.policy)
         yield Finding(fallback.code, message, rule.origin.span, f"{where}; {fallback.help}", subjects)
     elif any(verdict.mutual for verdict in verdicts):
@@ -136,9 +136,9 @@ def _findings(verdicts: list[_Verdict], ground: Ground) -> Iterator[Finding]:
         yield Finding(codes.REDUNDANT, message, rule.origin.span, f"{where}; remove it, or narrow the other", subjects)
 
 
-def _fallback(rule: Rule, ground: Ground) -> Fallback:
+def _fallback(rule: Rule, inventory: Inventory) -> Fallback:
     """Return how its dialect speaks of what an object lets in by itself."""
-    policy = ground.policy_of(rule)
+    policy = inventory.policy_of(rule)
     fallback = linting_of(policy).fallback if policy is not None else None
     if fallback is None:
         raise TypeError(f"{rule.origin} is of a dialect that does not know such rules")

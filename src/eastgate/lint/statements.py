@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from eastgate.lint.ground import Policy
 from eastgate.lint.hooks import statements_of
+from eastgate.lint.inventory import Policy
 from eastgate.places import Span
 from eastgate.policy import AccountsOf, Is, OneOf, Predicate, Suffix, atoms
 from eastgate.policy.attributes import IDENTITY, MESH_NAME

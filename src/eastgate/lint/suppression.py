@@ -14,8 +14,8 @@ from functools import lru_cache
 
 from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.linting import Finding, codes, locating
-from eastgate.lint.ground import Ground
 from eastgate.lint.hooks import lint_codes
+from eastgate.lint.inventory import Inventory
 from eastgate.places import SourceText, Span
 from eastgate.world.gateways import BACKEND_KINDS
 
@@ -43,13 +43,13 @@ class _Annotations:
     findings: list[Finding] = field(default_factory=list)
 
 
-def without_suppressed(findings: Iterable[Finding], ground: Ground) -> Iterator[Finding]:
+def without_suppressed(findings: Iterable[Finding], inventory: Inventory) -> Iterator[Finding]:
     """Leave out the findings that somebody suppressed, and add what is wrong with suppressions."""
     annotations = _Annotations()
-    for document, keys in _documents(ground):
+    for document, keys in _documents(inventory):
         _read(document, keys, annotations)
     for finding in findings:
-        if not _is_suppressed(finding, annotations.suppressions, ground):
+        if not _is_suppressed(finding, annotations.suppressions, inventory):
             yield finding
     yield from annotations.findings
     for suppression in annotations.suppressions:
@@ -57,12 +57,12 @@ def without_suppressed(findings: Iterable[Finding], ground: Ground) -> Iterator[
             yield _unused(suppression)
 
 
-def _is_suppressed(finding: Finding, suppressions: list[_Suppression], ground: Ground) -> bool:
+def _is_suppressed(finding: Finding, suppressions: list[_Suppression], inventory: Inventory) -> bool:
     """Tell whether a finding is suppressed: by a policy or an object alone, or by all of its workloads."""
     matching = [item for item in suppressions if item.code == finding.code.id and _is_about(finding, item)]
     if not matching:
         return False
-    workloads = {subject for subject in finding.subjects if subject in ground.world.workloads}
+    workloads = {subject for subject in finding.subjects if subject in inventory.world.workloads}
     alone = [suppression for suppression in matching if not suppression.keys & workloads]
     together = frozenset[str]().union(*(suppression.keys for suppression in matching))
     if not alone and not workloads <= together:
@@ -79,12 +79,12 @@ def _is_about(finding: Finding, suppression: _Suppression) -> bool:
     return span is not None and span.source is document.source and document.line <= span.line <= document.end_line
 
 
-def _documents(ground: Ground) -> Iterator[tuple[Span, frozenset[str]]]:
+def _documents(inventory: Inventory) -> Iterator[tuple[Span, frozenset[str]]]:
     """List the policies and objects whose file mentions the annotation, and the keys that they go by."""
-    for policy in ground.policies:
+    for policy in inventory.policies:
         if _is_mentioned(policy.span.source):
             yield policy.span, frozenset({str(policy.ref)})
-    for identity, declared in ground.world.objects.items():
+    for identity, declared in inventory.world.objects.items():
         if declared.span is not None and _is_mentioned(declared.span.source):
             key = f"{identity.namespace}/{identity.name}"
             plain = {key, f"{key} ({identity.kind})"} if identity.group in ("", "apps", "batch") else set()

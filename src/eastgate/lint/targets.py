@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from eastgate.dialects.linting import Finding, codes
 from eastgate.dialects.linting.nearest import near
 from eastgate.dialects.linting.targets import missing_target, target_span
-from eastgate.lint.ground import Ground, Policy
 from eastgate.lint.hooks import statements_of
+from eastgate.lint.inventory import Inventory, Policy
 from eastgate.lint.labels import misspelt, nearest_labels
 from eastgate.places import Span
 from eastgate.world import (
@@ -28,12 +28,12 @@ from eastgate.world import (
 __all__ = ["empty_targets"]
 
 
-def empty_targets(ground: Ground) -> Iterator[Finding]:
+def empty_targets(inventory: Inventory) -> Iterator[Finding]:
     """Tell of every target without anything behind it."""
-    for policy in ground.policies:
+    for policy in inventory.policies:
         statements = statements_of(policy)
         for number, target in enumerate(statements.targets):
-            yield from _target(_Field(policy, statements.target_field, number), target, ground)
+            yield from _target(_Field(policy, statements.target_field, number), target, inventory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ class _Field:
         return target_span(self.policy, self.name, self.number, name)
 
 
-def _target(field: _Field, target: Target, ground: Ground) -> Iterator[Finding]:
-    world = ground.world
+def _target(field: _Field, target: Target, inventory: Inventory) -> Iterator[Finding]:
+    world = inventory.world
     match target:
         case PodsOfService(namespace, name) if f"{namespace}/{name}" not in world.services:
             yield _missing(field, "Service", namespace, name, world.services)
@@ -59,12 +59,12 @@ def _target(field: _Field, target: Target, ground: Ground) -> Iterator[Finding]:
         case BackendNamed(namespace, name) if f"{namespace}/{name}" not in world.backends:
             yield _missing(field, "Backend", namespace, name, world.backends)
         case PodsOwnedBy() | PodsOfAccount() | PodNamed() if not world.select(target):
-            yield _no_workload(field, target, ground)
+            yield _no_workload(field, target, inventory)
         case PodsMatching() | PodsAcross() | PodsOfService() | ExternalsMatching():
             if not world.select(target):
-                yield from _nothing(field, target, ground)
+                yield from _nothing(field, target, inventory)
             else:
-                yield from misspelt(field.policy, target, ground)
+                yield from misspelt(field.policy, target, inventory)
         case _:
             pass
 
@@ -73,14 +73,14 @@ def _missing(field: _Field, kind: str, namespace: str, name: str, declared: Iter
     return missing_target(field.policy, field.span(name), kind, namespace, name, declared)
 
 
-def _no_workload(field: _Field, target: PodsOwnedBy | PodsOfAccount | PodNamed, ground: Ground) -> Finding:
-    policy, world = field.policy, ground.world
+def _no_workload(field: _Field, target: PodsOwnedBy | PodsOfAccount | PodNamed, inventory: Inventory) -> Finding:
+    policy, world = field.policy, inventory.world
     match target:
         case PodsOwnedBy(namespace, kind, name):
             here = [w for w in world.workloads.values() if w.namespace == namespace]
             names = {owner.name for w in here for owner in w.owners if owner.kind == kind}
         case PodsOfAccount(namespace, name):
-            kind, names = "ServiceAccount", ground.accounts.get(namespace, set())
+            kind, names = "ServiceAccount", inventory.accounts.get(namespace, set())
         case PodNamed(namespace, name):
             kind = "Pod"
             names = {w.name for w in world.workloads.values() if w.namespace == namespace and not w.derived}
@@ -90,11 +90,11 @@ def _no_workload(field: _Field, target: PodsOwnedBy | PodsOfAccount | PodNamed, 
     return Finding(codes.NO_SUCH_TARGET, message, field.span(name), help_, (str(policy.ref),))
 
 
-def _nothing(field: _Field, target: Target, ground: Ground) -> Iterator[Finding]:
-    if not ground.world.workloads:
+def _nothing(field: _Field, target: Target, inventory: Inventory) -> Iterator[Finding]:
+    if not inventory.world.workloads:
         return  # then nothing is selected by anything
     policy = field.policy
-    help_ = nearest_labels(target, ground) or "change the target, or remove the policy"
+    help_ = nearest_labels(target, inventory) or "change the target, or remove the policy"
     message = f"{policy.ref} selects nothing: there are no {target}"
     name = target.service if isinstance(target, PodsOfService) else ""
     yield Finding(codes.SELECTS_NOTHING, message, field.span(name), help_, (str(policy.ref),))

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from eastgate.authority import Authority
 from eastgate.diagnostics import render_all
-from eastgate.dialects import DIALECTS
+from eastgate.dialects import registered
 from eastgate.mesh.access_log import Observation
 from eastgate.mesh.deciders import Decider, Deciders, caller_name
 from eastgate.mesh.events import Broken, Decided, Enforced, MeshEvent, Noted, NotEnforced, PartlyEnforced, Ready
@@ -17,7 +17,6 @@ from eastgate.printable import composed, printable
 __all__ = ["EventText", "describe_call", "describe_changes", "format_milliseconds"]
 
 _SHOWN = 8  # names of workloads in a line
-_POLICIES = frozenset(kind.kind for dialect in DIALECTS for kind in dialect.kinds)
 
 
 class EventText:
@@ -163,7 +162,7 @@ def describe_changes(event: Enforced | PartlyEnforced) -> Iterator[str]:
 def _count_names(names: Sequence[str]) -> str:
     if len(names) <= 2:
         return ", ".join(names)
-    policies = sum(name.partition("/")[0] in _POLICIES for name in names)
+    policies = sum(name.partition("/")[0] in registered().policy_kinds for name in names)
     counts = ((policies, "policy"), (len(names) - policies, "object"))
     return " and ".join(_count(number, noun) for number, noun in counts if number)
 

@@ -8,14 +8,15 @@ import pytest
 
 from eastgate import dialects
 from eastgate.dialects.accesspolicy import Policy
+from eastgate.dialects.accesspolicy.settings import AccessSettings, UnlistedCaller
 from eastgate.policy import AllowAny, AskAll, Attachment, Chain, Deny, Layer, Observe, Refusal, Rule, Stage
-from eastgate.settings import Settings, UnlistedCaller
+from eastgate.settings import Settings
 from eastgate.world import World
 from eastgate.world.gateways import GrantFrom, GrantTo, ReferenceGrant
 from tests.dialects.accesspolicy.reading import BACKEND, CHECKOUT, GATEWAY, PROTOTYPE, manifest, policy
 
 LITERAL = Settings()
-PROCEED = Settings(unlisted_caller=UnlistedCaller.PROCEED)
+PROCEED = Settings(sections=(AccessSettings(UnlistedCaller.PROCEED),))
 
 
 def written(name: str, rule: str, *, action: str = "", targets: str = BACKEND, audit: bool = False) -> Policy:

@@ -6,9 +6,10 @@ from itertools import permutations
 
 import pytest
 
+from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.policy import AllowAny, Chain, Known, Layer, Observe, Refusal, Rule
 from eastgate.policy.attributes import ADDRESS, MESH_NAME, METHOD, PATH, PORT, Attribute
-from eastgate.settings import InboundPolicy, Settings
+from eastgate.settings import Settings
 from tests.dialects.linkerd.cluster import (
     AUDIT,
     MESH_REF,
@@ -28,7 +29,7 @@ from tests.dialects.linkerd.cluster import (
 )
 from tests.dialects.linkerd.reading import DEFAULT, authority, mesh_name, outcome
 
-DENY = Settings(linkerd_default_policy=InboundPolicy.DENY)
+DENY = Settings(sections=(LinkerdSettings(linkerd_default_policy=InboundPolicy.DENY),))
 PROBE = "livenessProbe: {httpGet: {path: /healthz, port: 80}}"
 CLIENTS = mesh("clients", mesh_name("web"))
 

@@ -7,10 +7,10 @@ from ipaddress import ip_network
 import pytest
 
 from eastgate.dialects.linkerd import clients
+from eastgate.dialects.linkerd.settings import InboundPolicy, cluster_networks
 from eastgate.engine.reference import holds
 from eastgate.policy import ALWAYS, NEVER
 from eastgate.policy.attributes import ADDRESS, MESH_NAME
-from eastgate.settings import InboundPolicy
 from eastgate.world.placement import LOOPBACK
 from tests.dialects.linkerd.reading import DEFAULT, WEB, call
 
@@ -79,7 +79,7 @@ POLICIES = [
 def test_a_default_policy_looks_at_the_name_the_network_or_both(
     policy: InboundPolicy, expected: tuple[bool, ...]
 ) -> None:
-    predicate = clients.default_client(policy, DEFAULT.linkerd_cluster_networks)
+    predicate = clients.default_client(policy, cluster_networks(DEFAULT))
     assert predicate is not None
     requests = [call({MESH_NAME: name, ADDRESS: address}) for address in (INSIDE, OUTSIDE) for name in (WEB, None)]
     assert tuple(holds(predicate, request) for request in requests) == expected

@@ -15,10 +15,11 @@ from eastgate.dialects.linkerd.model import (
     ServerAuthorization,
     TargetRef,
 )
+from eastgate.dialects.linkerd.settings import InboundPolicy
 from eastgate.engine.reference import holds
 from eastgate.policy import ALWAYS, NEVER, Known, PolicyRef
 from eastgate.policy.attributes import ADDRESS, MESH_NAME, Attribute
-from eastgate.settings import InboundPolicy, Settings
+from eastgate.settings import Settings
 from eastgate.world import (
     GATEWAY_GROUP,
     ExternalsMatching,

@@ -6,9 +6,10 @@ import pytest
 
 from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd import DIALECT
+from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.dialects.linkerd.stance import Stance
 from eastgate.policy.attributes import MESH_NAME, METHOD, PORT
-from eastgate.settings import InboundPolicy, Settings
+from eastgate.settings import Settings
 from tests.dialects.linkerd.cluster import (
     DEFAULT_POLICY,
     IDENTITY_PORTS,
@@ -30,7 +31,7 @@ def stance(text: str, settings: Settings = DEFAULT) -> Stance | None:
     return found
 
 
-DENY = Settings(linkerd_default_policy=InboundPolicy.DENY)
+DENY = Settings(sections=(LinkerdSettings(linkerd_default_policy=InboundPolicy.DENY),))
 ON_POD, ON_NAMESPACE = f"annotation {DEFAULT_POLICY} of the pod", f"annotation {DEFAULT_POLICY} of namespace shop"
 SETTING = "setting linkerdDefaultPolicy"
 # The annotation of the pod, that of the namespace; the policy, and who chose it

@@ -1,52 +1,32 @@
-"""What becomes of a request that no rule mentions: the mode that a workload is in, layer by layer."""
+"""What becomes of a request that no rule mentions: the mode that a workload is in, layer by layer.
+
+Each dialect tells the modes of its own layers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from eastgate import dialects
 from eastgate.analysis.cluster import Cluster
-from eastgate.analysis.describing.policies import level_of
 from eastgate.analysis.effective.words import condition_text
-from eastgate.dialects import Policy, linkerd
-from eastgate.dialects.gep3779 import Policy as GepPolicy
-from eastgate.dialects.gep3779.model import Level, Tier
-from eastgate.dialects.gep3779.provenance import PLACEMENTS
-from eastgate.dialects.linkerd.provenance import INBOUND, InboundScope
-from eastgate.dialects.linkerd.stance import Stance
-from eastgate.dialects.rejected import UNREADABLE
-from eastgate.policy import (
-    ALWAYS,
-    AllowAny,
-    AskAll,
-    Chain,
-    Deny,
-    Effect,
-    FirstMatch,
-    Is,
-    Layer,
-    OneOf,
-    Placement,
-    PolicyRef,
-    Predicate,
-    conjuncts,
-    rules_of,
-)
-from eastgate.policy.attributes import PORT
+from eastgate.dialects import registered
+from eastgate.dialects.base import Dialect, Scene
+from eastgate.dialects.modes import LayerMode, Mode
+from eastgate.policy import Placement, PolicyRef
 from eastgate.world import Workload
 
-__all__ = ["Mode", "modes", "stance_of", "summary"]
-
-OPEN, GUARDED, ALLOW_LIST, CLOSED = "open", "open-except", "allow-list", "closed"
+__all__ = ["ShownMode", "modes", "stances_of", "summary"]
 
 
 @dataclass(frozen=True, slots=True)
-class Mode:
-    """How a layer treats what no rule mentions. `where` is the part of the layer that this is about."""
+class ShownMode:
+    """The mode of a layer as it is shown: `where` in words."""
 
     at: Placement
-    mode: str
+    mode: Mode
     why: str
     policies: tuple[PolicyRef, ...] = ()
     where: str = ""
@@ -66,119 +46,51 @@ class Mode:
         return {
             "layer": self.layer,
             "where": self.where or None,
-            "mode": self.mode,
+            "mode": str(self.mode),
             "why": self.why,
             "policies": [str(ref) for ref in self.policies],
         }
 
 
-def summary(found: Iterable[Mode]) -> str:
-    """The strictest of some modes, for a column."""
-    kinds = {one.mode for one in found}
-    return next((mode for mode in (CLOSED, ALLOW_LIST, GUARDED) if mode in kinds), OPEN)
+def summary(shown: Iterable[ShownMode]) -> str:
+    """Return the strictest of some modes, for a column."""
+    present = {one.mode for one in shown}
+    return str(next((mode for mode in reversed(Mode) if mode in present), Mode.OPEN))
 
 
-def stance_of(cluster: Cluster, workload: Workload) -> Stance | None:
-    """What the workload itself says to Linkerd; None where Linkerd has no say."""
+def stances_of(cluster: Cluster, workload: Workload) -> dict[str, Hashable]:
+    """Return what the workload itself says to each dialect that lets it have a say, by the dialect's name."""
     authority = cluster.authority
     attached = authority.engine.attached(workload.key)
-    told = dict(dialects.stances(workload, attached, authority.settings, authority.world)).get(linkerd.DIALECT.name)
-    return told if isinstance(told, Stance) else None
+    return dict(dialects.stances(workload, attached, authority.settings, authority.world))
 
 
-def modes(cluster: Cluster, workload: Workload) -> list[Mode]:
-    """The modes of a workload: of each level of GEP-3779, and of Linkerd's ports where it has a say."""
+def modes(cluster: Cluster, workload: Workload) -> list[ShownMode]:
+    """Return the modes of a workload: of the levels that every workload has first, then of the other layers."""
     return cluster.of_class("modes", workload.key, lambda: _modes(cluster, workload))
 
 
-def _modes(cluster: Cluster, workload: Workload) -> list[Mode]:
-    layers = {layer.at: layer for layer in cluster.layers(workload.key)}
-    attached = cluster.attached(workload.key)
-    found: list[Mode] = []
-    for level, placement in PLACEMENTS.items():
+def _modes(cluster: Cluster, workload: Workload) -> list[ShownMode]:
+    stances = stances_of(cluster, workload)
+    ordered = sorted(registered().dialects, key=lambda dialect: not dialect.words.levels)
+    return [
+        _shown(one) for dialect in ordered for one in _of_dialect(dialect, cluster, workload, stances.get(dialect.name))
+    ]
+
+
+def _of_dialect(dialect: Dialect[Any], cluster: Cluster, workload: Workload, stance: Hashable) -> Iterable[LayerMode]:
+    authority = cluster.authority
+    attached = authority.engine.attached(workload.key)
+    layers = {one.at: one for one in dialect.assemble(attached, Scene(authority.settings, authority.world, stance))}
+    policies = [one for one in cluster.attached(workload.key) if isinstance(one, dialect.model)]
+    for placement in dict.fromkeys((*dialect.words.levels, *layers)):
         layer = layers.get(placement)
-        found += [Mode(placement, OPEN, "no policy targets it")] if layer is None else _of_level(layer, level, attached)
-    if (closed := layers.get(UNREADABLE)) is not None:
-        refs = _refusing(closed.otherwise)
-        found.append(Mode(closed.at, CLOSED, f"{', '.join(map(str, refs))} cannot be read", refs))
-    if (inbound := layers.get(INBOUND)) is not None:
-        found += _of_inbound(inbound, stance_of(cluster, workload))
-    return found
+        if layer is None:
+            yield LayerMode(placement, Mode.OPEN, "no policy targets it")
+        else:
+            yield from dialect.words.modes(layer, policies, stance)
 
 
-# GEP-3779
-
-
-def _of_level(layer: Layer, level: Level, attached: Sequence[Policy]) -> list[Mode]:
-    ours = [one for one in attached if isinstance(one, GepPolicy) and level_of(one) == level and not one.audit]
-    closing = tuple(one.ref for one in ours if one.tier is Tier.NAMESPACED)
-    cases = [_of_chain(layer.at, case.chain, closing, condition_text(case.when)) for case in layer.cases]
-    return [_of_chain(layer.at, layer.otherwise, closing, ""), *cases]
-
-
-def _of_chain(layer: Placement, chain: Chain, closing: tuple[PolicyRef, ...], where: str) -> Mode:
-    readings = "".join(f"; {reading}" for reading in chain.readings)
-    for stage in chain.stages:
-        if isinstance(stage, AllowAny):
-            by = ", ".join(str(ref) for ref in closing)
-            if stage.rules:
-                return Mode(layer, ALLOW_LIST, f"deny by default because of {by}{readings}", closing, where)
-            return Mode(
-                layer, CLOSED, f"no rule allows anything; deny by default because of {by}{readings}", closing, where
-            )
-    refs = _refusing(chain)
-    if refs:
-        return Mode(layer, GUARDED, f"open but for what {', '.join(map(str, refs))} denies{readings}", refs, where)
-    return Mode(layer, OPEN, f"no policy denies anything{readings}", (), where)
-
-
-def _refusing(chain: Chain) -> tuple[PolicyRef, ...]:
-    """The policies that deny something, or ask somebody who may."""
-    found: dict[PolicyRef, None] = {}
-    for stage in chain.stages:
-        match stage:
-            case Deny() | AskAll():
-                rules = list(rules_of(stage))
-            case FirstMatch(steps=steps):
-                rules = [step.rule for step in steps if step.effect is Effect.DENY]
-            case _:
-                continue
-        found.update({rule.origin.policy: None for rule in rules if rule.origin.policy is not None})
-    return tuple(found)
-
-
-# Linkerd
-
-
-def _of_inbound(layer: Layer, stance: Stance | None) -> list[Mode]:
-    """One mode for each port that a Server owns, and one for the default."""
-    ports: dict[InboundScope, set[int]] = {}
-    chains: dict[InboundScope, Chain] = {}
-    for case in layer.cases:
-        scope = case.chain.scope
-        if isinstance(scope, InboundScope) and scope.server is not None:
-            ports.setdefault(scope.port, set()).update(_ports(case.when))
-            chains.setdefault(scope.port, case.chain)
-    found = []
-    for port, numbers in ports.items():
-        listed = ", ".join(map(str, sorted(numbers)))
-        mode = OPEN if _lets_all_in(chains[port]) else ALLOW_LIST
-        found.append(Mode(layer.at, mode, f"owned by {port}", port.refs, f"port {listed}"))
-    where = "any other port" if found else "any port"
-    if stance is not None:
-        default = stance.default
-        mode = CLOSED if default.policy == "deny" else OPEN if _lets_all_in(layer.otherwise) else ALLOW_LIST
-        found.append(Mode(layer.at, mode, f"default policy {default.policy}, from {default.source}", (), where))
-    return found
-
-
-def _ports(when: Predicate) -> Iterable[int]:
-    for part in conjuncts(when):
-        if isinstance(part, Is) and part.attribute == PORT and isinstance(part.matcher, OneOf):
-            yield from (port for port in part.matcher.values if isinstance(port, int))
-
-
-def _lets_all_in(chain: Chain) -> bool:
-    return all(
-        any(rule.when == ALWAYS for rule in stage.rules) for stage in chain.stages if isinstance(stage, AllowAny)
-    )
+def _shown(one: LayerMode) -> ShownMode:
+    where = one.where if isinstance(one.where, str) else condition_text(one.where)
+    return ShownMode(one.at, one.mode, one.why, one.policies, where)

@@ -6,10 +6,11 @@ from eastgate.analysis.cluster import Cluster
 from eastgate.analysis.columns import columns
 from eastgate.analysis.describing.findings import findings
 from eastgate.analysis.describing.model import Description, Field, bounded, some, value
-from eastgate.analysis.describing.modes import GUARDED, OPEN, modes, summary
+from eastgate.analysis.describing.modes import modes, summary
 from eastgate.analysis.describing.policies import does_text
 from eastgate.analysis.describing.tables import labels_text, policies_on, policy_data, where
 from eastgate.analysis.effective import place_text
+from eastgate.dialects.modes import Mode
 from eastgate.policy import PolicyRef
 from eastgate.world import PodsMatching, Selector
 
@@ -23,7 +24,7 @@ def describe_namespace(cluster: Cluster, name: str) -> Description:
     world = cluster.authority.world
     namespace = world.namespace(name)
     told = [_workload(cluster, key) for key in sorted(world.select(PodsMatching(name, Selector.of())))]
-    open_ones = [str(one["key"]) for one in told if one["mode"] in (OPEN, GUARDED)]
+    open_ones = [str(one["key"]) for one in told if one["mode"] in (Mode.OPEN, Mode.GUARDED)]
     rows = [
         [
             [str(one["key"])],

@@ -6,9 +6,10 @@ from eastgate.analysis.cluster import Cluster
 from eastgate.analysis.columns import columns
 from eastgate.analysis.describing.findings import findings
 from eastgate.analysis.describing.model import Description, Field, some, value
-from eastgate.analysis.describing.modes import modes, stance_of, summary
+from eastgate.analysis.describing.modes import modes, stances_of, summary
 from eastgate.analysis.describing.tables import effective_field, inherited, labels_text, policies_of, policies_on, where
 from eastgate.analysis.effective import Facts, Place, Table, effective, to_ports
+from eastgate.dialects import registered
 from eastgate.policy import OneOf
 from eastgate.policy.attributes import SERVICE
 from eastgate.policy.predicates import Is, Predicate, atoms
@@ -51,21 +52,28 @@ def _kind(workload: Workload) -> str:
 
 
 def _identity(cluster: Cluster, workload: Workload) -> list[Field]:
-    settings = cluster.authority.settings
     if not workload.is_pod:
         return [
             Field("serviceAccount", "Service Account", None, ()),
             value("identity", "Identity", workload.mesh_name),
-            value("meshName", "Linkerd Name", workload.mesh_name),
+            _mesh_name(cluster, workload),
         ]
-    mesh_name = settings.mesh_name(workload.namespace, workload.service_account)
-    matters = stance_of(cluster, workload) is not None
-    spiffe = service_account_id(settings.trust_domain, workload.namespace, workload.service_account)
+    spiffe = service_account_id(cluster.authority.settings.trust_domain, workload.namespace, workload.service_account)
     return [
         value("serviceAccount", "Service Account", workload.service_account),
         value("identity", "Identity", spiffe),
-        value("meshName", "Linkerd Name", mesh_name if matters else None),
+        _mesh_name(cluster, workload),
     ]
+
+
+def _mesh_name(cluster: Cluster, workload: Workload) -> Field:
+    """Say what a dialect that has names of its own calls the workload, where it has a say in it."""
+    stances = stances_of(cluster, workload)
+    for dialect in registered().dialects:
+        if dialect.words.mesh_name is not None and (not workload.is_pod or dialect.name in stances):
+            name = dialect.words.mesh_name(workload, cluster.authority.settings)
+            return value("meshName", f"{dialect.name} Name", name)
+    return Field("meshName", "Name in the mesh", None, ())
 
 
 def _ports(workload: Workload) -> Field:
@@ -86,7 +94,7 @@ def _services(cluster: Cluster, workload: Workload) -> Field:
 
 def _modes(cluster: Cluster, workload: Workload) -> Field:
     found = modes(cluster, workload)
-    rows = [[[f"{one.layer} ({one.where})" if one.where else one.layer], [one.mode], [one.why]] for one in found]
+    rows = [[[f"{one.layer} ({one.where})" if one.where else one.layer], [str(one.mode)], [one.why]] for one in found]
     data = {"summary": summary(found), "layers": [one.to_json() for one in found]}
     return some("mode", "Mode", data, columns(None, rows))
 

@@ -1,4 +1,7 @@
-"""Policies of all dialects in the same words: what they do, what they target, what their rules ask."""
+"""Policies of all dialects in the same words: what they do, what they target, what their rules ask.
+
+What is to be said is for each dialect to know (`eastgate.dialects.words`); here it becomes text.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from eastgate.analysis.effective.words import rule_text
-from eastgate.dialects import Policy, accesspolicy, gep3779, kuadrant, rejected
-from eastgate.dialects.gep3779.model import Tier
-from eastgate.dialects.kuadrant.model import HttpRule
-from eastgate.dialects.linkerd import model as linkerd
+from eastgate.dialects import Policy, dialect_of
+from eastgate.dialects.words import NO_ACTION, DescribedRule, DescribedTarget, Tier
 from eastgate.places import Span
-from eastgate.policy import Origin, PolicyRef
+from eastgate.policy import Origin
 from eastgate.settings import Settings
 from eastgate.sources import Document
 from eastgate.sources.node import Node
@@ -35,12 +36,15 @@ __all__ = [
     "RuleInWords",
     "TargetInWords",
     "action_of",
+    "count_rules",
     "does_text",
+    "is_indirect",
     "level_of",
     "matched_terms",
     "rules_in_words",
     "targets_of",
     "tier_of",
+    "why_idle",
 ]
 
 
@@ -63,56 +67,58 @@ class RuleInWords:
     span: Span | None
 
 
-# What it does
-
-
 def action_of(policy: Policy) -> str:
-    """What a policy does with the requests that it matches."""
-    match policy:
-        case gep3779.Policy(action=action) | accesspolicy.Policy(action=action):
-            return str(action)
-        case kuadrant.Policy():
-            return "ASK"
-        case rejected.Policy():
-            return "UNREADABLE"
-        case linkerd.Server(access=access):
-            return str(access)
-        case linkerd.AuthorizationPolicy() | linkerd.ServerAuthorization():
-            return "ALLOW"
-        case _:
-            return "-"
+    """Return what a policy does with the requests that it matches."""
+    return dialect_of(policy).words.action(policy)
 
 
 def level_of(policy: Policy) -> str:
-    """Where it is enforced."""
-    match policy:
-        case gep3779.Policy(level=level):
-            return str(level)
-        case accesspolicy.Policy(targets=targets):
-            return "gateway" if isinstance(targets[0], GatewayNamed) else "backend"
-        case kuadrant.Policy(target=target):
-            return "gateway" if isinstance(target, GatewayNamed) else "route"
-        case rejected.Policy():
-            return "all"
-        case _:
-            return "inbound"
+    """Return where a policy is enforced."""
+    return dialect_of(policy).words.level(policy)
+
+
+def tier_of(policy: Policy) -> Tier | None:
+    """Return the tier of a policy, if it has one."""
+    return dialect_of(policy).words.tier(policy)
+
+
+def is_indirect(policy: Policy) -> bool:
+    """Whether a policy is attached more widely than it applies, so that the terms that matched say nothing of it."""
+    return dialect_of(policy).words.is_indirect(policy)
+
+
+def why_idle(policy: Policy, problem: str | None, *, selects: bool) -> str:
+    """Return why a policy that is valid changes nothing."""
+    return dialect_of(policy).words.why_idle(policy, problem, selects)
+
+
+def does_text(policy: Policy) -> str:
+    """Return what a policy does, where, and in which tier, on one line."""
+    tier = tier_of(policy)
+    parts = [action_of(policy), level_of(policy)]
+    if tier is not None:
+        parts.append(f"tier {tier.name}, priority {tier.priority}")
+    if policy.audit:
+        parts.append("audit: it decides nothing")
+    return ", ".join(part for part in parts if part != NO_ACTION)
 
 
 # What it targets
 
 
 def targets_of(policy: Policy, document: Document | None) -> list[TargetInWords]:
-    """Its targets, with the terms of selectors in the order in which they are written."""
+    """Return its targets, with the terms of selectors in the order in which they are written."""
     order = _Order(document)
-    match policy:
-        case linkerd.AuthorizationPolicy(target=target):
-            return [TargetInWords(target.kind, target.name, policy.targets[0] if policy.targets else None)]
-        case linkerd.ServerAuthorization(server=server):
-            return [TargetInWords("Server", server if isinstance(server, str) else f"Selector={order.text(server)}")]
-        case linkerd.HttpRoute(route=route):
-            return [TargetInWords(parent.kind, parent.name) for parent in route.parents]
-        case _:
-            return [_target(target, order) for target in policy.targets]
+    described = dialect_of(policy).words.targets(policy)
+    if described is None:
+        return [_target(target, order) for target in policy.targets]
+    return [_described_target(target, order) for target in described]
+
+
+def _described_target(described: DescribedTarget, order: _Order) -> TargetInWords:
+    expression = described.expression
+    text = expression if isinstance(expression, str) else f"Selector={order.text(expression)}"
+    return TargetInWords(described.kind, text, described.target)
 
 
 def _target(target: Target, order: _Order) -> TargetInWords:
@@ -199,79 +205,16 @@ def matched_terms(target: Target, workload: Workload, namespace_labels: Mapping[
 
 
 def rules_in_words(policy: Policy, settings: Settings) -> list[RuleInWords]:
-    """Its rules, in the order written."""
-    match policy:
-        case gep3779.Policy(rules=rules, action=action):
-            return [_rule(str(action), rule_text(one.when, settings), one.origin) for one in rules]
-        case accesspolicy.Policy():
-            return _access_rules(policy, settings)
-        case kuadrant.Policy():
-            return _auth_rules(policy)
-        case rejected.Policy(errors=errors):
-            return [RuleInWords("CLOSE", f"it cannot be read: {one.message}", None, one.span) for one in errors]
-        case _:
-            return list(_linkerd_rules(policy, settings))
+    """Return its rules, in the order written."""
+    return [_rule(rule, settings) for rule in dialect_of(policy).words.rules(policy)]
 
 
-def _rule(does: str, asks: str, origin: Origin) -> RuleInWords:
-    return RuleInWords(does, asks, origin, origin.span)
+def _rule(rule: DescribedRule, settings: Settings) -> RuleInWords:
+    asks = (part if isinstance(part, str) else rule_text(part, settings) for part in rule.asks)
+    return RuleInWords(rule.does, " and ".join(asks), rule.origin, rule.span)
 
 
-def _access_rules(policy: accesspolicy.Policy, settings: Settings) -> list[RuleInWords]:
-    asks = [_rule(f"ASK {to}", rule_text(rule.when, settings), rule.origin) for rule, to in policy.asks]
-    others = (*policy.denies, *policy.allows)
-    return asks + [_rule(str(policy.action), rule_text(one.when, settings), one.origin) for one in others]
-
-
-def _auth_rules(policy: kuadrant.Policy) -> list[RuleInWords]:
-    asked = [RuleInWords("SELECT", _selected(rule), None, rule.span) for rule in policy.rules]
-    asked = asked or [RuleInWords("SELECT", "all traffic of the target", None, policy.span)]
-    for origin, scheme in zip(policy.origins, policy.schemes, strict=True):
-        names = ", ".join(f"{one.name} ({type(one.method).__name__})" for one in scheme.identities)
-        agreed = "".join(f"; then {one.name}" for one in scheme.authorizations)
-        asked.append(_rule("AUTH", f"hosts {', '.join(scheme.hosts)}: identity {names or 'none'}{agreed}", origin))
-    return asked
-
-
-def _selected(rule: HttpRule) -> str:
-    parts = {"hosts": rule.hosts, "methods": rule.methods, "paths": rule.paths}
-    return "; ".join(f"{name} {', '.join(found)}" for name, found in parts.items() if found is not None) or "anything"
-
-
-def _linkerd_rules(policy: linkerd.Resource, settings: Settings) -> Iterator[RuleInWords]:
-    match policy:
-        case linkerd.Server(port=port, protocol=protocol, access=access):
-            asks = f"port {port}, protocol {protocol}: what nothing authorizes is decided by accessPolicy {access}"
-            yield RuleInWords("OWN", asks, None, policy.access_span)
-        case linkerd.AuthorizationPolicy(requirements=requirements):
-            said = [
-                str(one.when) if isinstance(one.when, PolicyRef) else rule_text(one.when, settings)
-                for one in requirements
-            ]
-            yield _rule("ALLOW", " and ".join(said) or "anyone", policy.origin)
-        case linkerd.ServerAuthorization(rule=rule):
-            yield _rule("ALLOW", rule_text(rule.when, settings), rule.origin)
-        case linkerd.MeshTLSAuthentication(who=who, who_span=span):
-            yield RuleInWords("NAME", rule_text(who, settings), None, span)
-        case linkerd.NetworkAuthentication(where=where, where_span=span):
-            yield RuleInWords("NAME", rule_text(where, settings), None, span)
-        case linkerd.HttpRoute(route=route):
-            yield RuleInWords("ROUTE", f"{len(route.rules)} rules", None, policy.span)
-
-
-def tier_of(policy: Policy) -> tuple[str, int] | None:
-    """Tier and priority of a cluster-wide policy."""
-    if isinstance(policy, gep3779.Policy) and policy.tier is not Tier.NAMESPACED:
-        return str(policy.tier), policy.priority
-    return None
-
-
-def does_text(policy: Policy) -> str:
-    """What a policy does, where, and in which tier, on one line."""
-    tier = tier_of(policy)
-    parts = [action_of(policy), level_of(policy)]
-    if tier is not None:
-        parts.append(f"tier {tier[0]}, priority {tier[1]}")
-    if policy.audit:
-        parts.append("audit: it decides nothing")
-    return ", ".join(part for part in parts if part != "-")
+def count_rules(policy: Policy) -> int:
+    """Count the rules of a policy."""
+    words = dialect_of(policy).words
+    return words.count_rules(policy) if words.count_rules is not None else len(list(words.rules(policy)))

@@ -7,14 +7,13 @@ from eastgate.analysis.cluster import Cluster
 from eastgate.analysis.columns import columns
 from eastgate.analysis.describing.findings import findings
 from eastgate.analysis.describing.model import Description, Field, bounded, some, value
-from eastgate.analysis.describing.policies import action_of, level_of, rules_in_words, targets_of, tier_of
+from eastgate.analysis.describing.policies import action_of, level_of, rules_in_words, targets_of, tier_of, why_idle
 from eastgate.analysis.describing.tables import where
 from eastgate.analysis.effective import place_text
 from eastgate.decisions import origin_to_json
-from eastgate.dialects import Policy, gep3779, kuadrant
+from eastgate.dialects import Policy
 from eastgate.dialects.base import Condition
-from eastgate.dialects.gep3779.model import Tier
-from eastgate.dialects.linkerd import model as linkerd
+from eastgate.dialects.words import NO_ACTION
 
 __all__ = ["conditions_of", "describe_policy"]
 
@@ -31,10 +30,10 @@ def describe_policy(cluster: Cluster, policy: Policy) -> Description:
             value("name", "Name", ref.name),
             value("namespace", "Namespace", ref.namespace),
             value("group", "Group", ref.group),
-            value("action", "Action", action_of(policy), "" if action_of(policy) == "-" else None),
+            value("action", "Action", action_of(policy), "" if action_of(policy) == NO_ACTION else None),
             value("level", "Level", level_of(policy)),
-            value("tier", "Tier", tier[0] if tier else None),
-            value("priority", "Priority", tier[1] if tier else None),
+            value("tier", "Tier", tier.name if tier else None),
+            value("priority", "Priority", tier.priority if tier else None),
             value("audit", "Audit", policy.audit, "yes: it is reported and decides nothing" if policy.audit else ""),
             some(
                 "targets",
@@ -89,40 +88,9 @@ def _plural(count: int, noun: str) -> str:
 
 
 def _why_not(cluster: Cluster, policy: Policy) -> str:
-    """Why a policy that is read and right changes nothing."""
-    if isinstance(policy, linkerd.Resource):
-        return _why_not_in_linkerd(cluster, policy)
-    if not cluster.points(policy):
-        missing = [one for one in conditions_of(cluster, policy) if one.status == "False"]
-        return missing[0].message if missing else "nothing that exists is selected by its target"
-    match policy:
-        case gep3779.Policy(tier=Tier.BASELINE):
-            return "each workload that it selects has policies of its own at this level, which replace the baseline"
-        case gep3779.Policy():
-            return "it has no rules, so that nothing matches"
-        case kuadrant.Policy():
-            return next((one.message for one in conditions_of(cluster, policy) if one.status == "False"), "no scheme")
-        case _:
-            return "it has no rules, so that nothing matches"
-
-
-def _why_not_in_linkerd(cluster: Cluster, policy: linkerd.Resource) -> str:
-    missing = next((one.message for one in conditions_of(cluster, policy) if one.status == "False"), None)
-    if missing is not None:
-        return missing
-    match policy:
-        case linkerd.Server(port=port):
-            if not cluster.points(policy):
-                return "no workload matches its selector"
-            return f"no workload that it selects has port {port}, or an older Server owns it"
-        case linkerd.AuthorizationPolicy(target=target):
-            return f"{target.kind} {target.name} governs no port of any workload"
-        case linkerd.ServerAuthorization():
-            return "the Servers that it selects own no port of any workload"
-        case linkerd.HttpRoute():
-            return "the Servers that it is attached to own no port of any workload, or do not take it"
-        case _:
-            return "no authorization that is in force refers to it"
+    """Return why a policy that is read and right changes nothing."""
+    problem = next((one.message for one in conditions_of(cluster, policy) if one.status == "False"), None)
+    return why_idle(policy, problem, selects=bool(cluster.points(policy)))
 
 
 def _references(cluster: Cluster, policy: Policy) -> Field:

@@ -14,7 +14,7 @@ from eastgate.analysis.describing.namespaces import describe_namespace
 from eastgate.analysis.describing.pods import describe_pod
 from eastgate.analysis.describing.policy import describe_policy
 from eastgate.analysis.describing.services import describe_service
-from eastgate.analysis.kinds import POLICY_KINDS, Word, word_of
+from eastgate.analysis.kinds import Word, policy_kinds, word_of
 from eastgate.diagnostics import did_you_mean
 from eastgate.questions import NOT_DECLARED, QuestionError
 from eastgate.unconsidered import told
@@ -36,7 +36,7 @@ class UnknownKind(ValueError):  # noqa: N818 - what a person wrote, not what wen
     """A word that is no kind of thing which can be described."""
 
     def __init__(self, written: str) -> None:
-        near = did_you_mean(written.lower(), [*KINDS, *POLICY_KINDS])
+        near = did_you_mean(written.lower(), [*KINDS, *policy_kinds()])
         super().__init__(
             f"`{written}` is no kind that can be described"
             + (f"; did you mean {near}?" if near else f": write {', '.join(KINDS)}, or the kind of a policy")
@@ -80,7 +80,7 @@ def _is_called(written: str, word: Word, candidate: Candidate) -> bool:
         kind = name.partition("/")[0]
         names |= {f"{kind}/{bare}", f"{kind}/{namespace}/{bare}"}
         first, slash, rest = written.partition("/")
-        return written in names or (bool(slash) and f"{POLICY_KINDS.get(word_of(first).kind, first)}/{rest}" in names)
+        return written in names or (bool(slash) and f"{policy_kinds().get(word_of(first).kind, first)}/{rest}" in names)
     return written in names
 
 
@@ -108,7 +108,7 @@ def _candidates(cluster: Cluster, word: Word, written: str) -> Iterator[Candidat
     elif kind == "namespace":
         for name in _namespaces(cluster):
             yield None, name, partial(describe_namespace, cluster, name)
-    elif kind in ("route", "policy") or kind in _ROUTES or kind in POLICY_KINDS:
+    elif kind in ("route", "policy") or kind in _ROUTES or kind in policy_kinds():
         yield from _routes(cluster, word)
         yield from _policies(cluster, word)
     else:

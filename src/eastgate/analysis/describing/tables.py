@@ -10,6 +10,7 @@ from eastgate.analysis.describing.model import Field, some
 from eastgate.analysis.describing.policies import (
     action_of,
     does_text,
+    is_indirect,
     level_of,
     matched_terms,
     targets_of,
@@ -75,10 +76,10 @@ def effect_of(cluster: Cluster, ref: PolicyRef, point: Point) -> str:
 def policies_on(cluster: Cluster, workload: Workload) -> list[Policy]:
     """The policies that a workload has: those that mean it by their own target, and what acts on it through another.
 
-    What Linkerd says about a Server or a route is looked at in every pod of the namespace, and is of few of them.
+    Of those that are attached more widely than they apply, only what has an effect there.
     """
     attached = [policy for policy in cluster.attached(workload.key) if policy.targets]
-    return [one for one in attached if not _is_everywhere(one) or effect_of(cluster, one.ref, workload.key) != "none"]
+    return [one for one in attached if not is_indirect(one) or effect_of(cluster, one.ref, workload.key) != "none"]
 
 
 def policies_of(cluster: Cluster, policies: Sequence[Policy], workload: Workload) -> Field:
@@ -95,15 +96,10 @@ def policies_of(cluster: Cluster, policies: Sequence[Policy], workload: Workload
         data.append({**policy_data(policy), "effect": effect, "matched": terms, **_targets(cluster, policy)})
         lines.append(f"{policy.ref}  {does_text(policy)}  {place_text(policy.span)}")
         lines.append("  target   " + "; ".join(f"{one.kind} {one.expression}" for one in words))
-        lines += [f"  matched  {', '.join(one)}" for one in terms[:1] if not _is_everywhere(policy)]
+        lines += [f"  matched  {', '.join(one)}" for one in terms[:1] if not is_indirect(policy)]
         if effect == "none":
             lines.append("  effect   none: nothing of it is in force here")
     return some("policies", "Policies", data, lines)
-
-
-def _is_everywhere(policy: Policy) -> bool:
-    """Whether its own target is no workload, so that the terms that matched say nothing about it."""
-    return policy.ref.group == "policy.linkerd.io" and policy.ref.kind != "Server" and len(policy.targets) > 1
 
 
 def _targets(cluster: Cluster, policy: Policy) -> dict[str, object]:
@@ -121,8 +117,8 @@ def policy_data(policy: Policy) -> dict[str, object]:
         "name": policy.ref.name,
         "action": action_of(policy),
         "level": level_of(policy),
-        "tier": tier[0] if tier else None,
-        "priority": tier[1] if tier else None,
+        "tier": tier.name if tier else None,
+        "priority": tier.priority if tier else None,
         "audit": policy.audit,
         **where(policy.span),
     }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from eastgate.analysis.cluster import Cluster
-from eastgate.analysis.kinds import POLICY_KINDS, Word, word_of
+from eastgate.analysis.kinds import Word, policy_kinds, word_of
 from eastgate.analysis.listing import rows
 from eastgate.analysis.listing.manifests import as_list, manifest
 from eastgate.analysis.listing.model import Listed, Listing
@@ -57,7 +57,7 @@ def listing(
 ) -> Listing:
     """All of a kind, sorted by namespace and name. Raises UnknownKind."""
     word = word_of(kind)
-    builder = _BUILDERS.get(word.kind) or (rows.policies if word.kind in POLICY_KINDS else rows.objects)
+    builder = _BUILDERS.get(word.kind) or (rows.policies if word.kind in policy_kinds() else rows.objects)
     found = builder(cluster, word)
     if builder is rows.objects and not found.rows and word.kind not in _KNOWN:
         raise UnknownKind(_unknown(cluster, kind))
@@ -72,7 +72,7 @@ def listing(
 
 
 def _unknown(cluster: Cluster, kind: str) -> str:
-    known = {*_BUILDERS, *POLICY_KINDS, *(document.kind.lower() for document in cluster.documents)}
+    known = {*_BUILDERS, *policy_kinds(), *(document.kind.lower() for document in cluster.documents)}
     near = did_you_mean(word_of(kind).kind, known)
     hint = f"did you mean {near}?" if near else f"write {', '.join(KINDS)}, or any kind that is in the manifests"
     return f"there is no kind `{kind}` here: {hint}"

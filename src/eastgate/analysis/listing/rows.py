@@ -8,15 +8,14 @@ from typing import TypeVar
 
 from eastgate.analysis.cluster import Cluster
 from eastgate.analysis.describing.modes import modes, summary
-from eastgate.analysis.describing.policies import action_of, level_of, rules_in_words, targets_of, tier_of
+from eastgate.analysis.describing.policies import action_of, count_rules, level_of, targets_of, tier_of
 from eastgate.analysis.describing.policy import conditions_of
 from eastgate.analysis.describing.tables import policies_on
 from eastgate.analysis.effective import place_text
 from eastgate.analysis.kinds import Word, matches_kind
 from eastgate.analysis.listing.manifests import age_of, labels_of
 from eastgate.analysis.listing.model import Listed, Listing
-from eastgate.dialects import Policy, kuadrant
-from eastgate.dialects.linkerd import model as linkerd
+from eastgate.dialects import Policy, dialect_of, registered
 from eastgate.policy import PolicyRef
 from eastgate.sources import Document
 from eastgate.world import (
@@ -31,13 +30,14 @@ from eastgate.world import (
     Service,
     Workload,
 )
+from eastgate.world.externals import EXTERNAL_GROUP
 from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
 
 __all__ = ["backends", "gateways", "namespaces", "objects", "policies", "routes", "services", "workloads"]
 
 T = TypeVar("T", Service, Gateway, Route, Backend)
 
-_GROUPS = {**CONTROLLER_KINDS, "Pod": "", "ExternalWorkload": "workload.linkerd.io"}
+_GROUPS = {**CONTROLLER_KINDS, "Pod": "", "ExternalWorkload": EXTERNAL_GROUP}
 
 
 def _short(entries: Iterable[str], most: int = 3) -> str:
@@ -60,7 +60,6 @@ def policies(cluster: Cluster, word: Word) -> Listing:
 def _policy(cluster: Cluster, policy: Policy) -> Listed:
     ref, document, tier = policy.ref, cluster.document(policy.ref), tier_of(policy)
     targets = (f"{one.kind}/{one.expression.removeprefix('Selector=')}" for one in targets_of(policy, document))
-    rules = policy.rules if isinstance(policy, kuadrant.Policy) else rules_in_words(policy, cluster.authority.settings)
     accepted = next((one.status for one in conditions_of(cluster, policy)), "Unknown")
     cells = (
         ref.namespace or "",
@@ -68,13 +67,13 @@ def _policy(cluster: Cluster, policy: Policy) -> Listed:
         ref.kind,
         _short(targets, 2),
         action_of(policy),
-        str(len(rules)),
+        str(count_rules(policy)),
         str(cluster.affected_counts[ref]),
         accepted,
         age_of(document),
     )
     mode = "audit" if policy.audit else "enforce"
-    order = (tier[0], str(tier[1])) if tier else ("-", "-")
+    order = (tier.name, str(tier.priority)) if tier else ("-", "-")
     wide = (level_of(policy), *order, mode, ref.group, place_text(policy.span))
     labels = labels_of(document) if document is not None else {}
     return Listed(ref.namespace or "", ref.name, ref.kind, ref.group, cells, wide, labels, _only(document))
@@ -188,21 +187,25 @@ def routes(cluster: Cluster, word: Word) -> Listing:
 
 
 def _is_other_route(document: Document, word: Word) -> bool:
-    """Whether it is a route of a policy API, which has Servers for parents."""
+    """Whether it is a route of a policy API, which has parents of its own."""
     kind, group = document.kind, document.group
-    return kind in ROUTE_KINDS and group == "policy.linkerd.io" and matches_kind(word, kind, group)
+    return kind in ROUTE_KINDS and (group, kind) in _other_routes() and matches_kind(word, kind, group)
+
+
+def _other_routes() -> dict[tuple[str, str], str]:
+    """Return the routes of policy APIs by group and kind, with the kind of their parents."""
+    return {(kind.group, kind.kind): kind.parent for kind in registered().kinds if kind.parent is not None}
 
 
 def _on_routes(cluster: Cluster) -> Counter[PolicyRef]:
-    """How many of Linkerd's policies target each route."""
-    ours = (one for one in cluster.policies if isinstance(one, linkerd.AuthorizationPolicy))
-    return Counter(PolicyRef(one.target.kind, one.ref.namespace, one.target.name, one.target.group) for one in ours)
+    """Count the policies that are about each route by its name."""
+    return Counter(ref for policy in cluster.policies for ref in dialect_of(policy).words.names(policy))
 
 
 def _bare(document: Document, targeting: Counter[PolicyRef]) -> Listed:
-    namespace = document.home
+    namespace, parent = document.home, _other_routes()[document.group, document.kind]
     policies = str(targeting[PolicyRef(document.kind, namespace, document.name, document.group)])
-    cells = (namespace, document.name, document.kind, "<none>", "Server", policies, age_of(document))
+    cells = (namespace, document.name, document.kind, "<none>", parent, policies, age_of(document))
     return Listed(namespace, document.name, document.kind, document.group, cells, (), labels_of(document), (document,))
 
 

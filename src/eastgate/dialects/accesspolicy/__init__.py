@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from eastgate.dialects.accesspolicy import meaning, shapes
+from eastgate.dialects.accesspolicy import codes, meaning, shapes
 from eastgate.dialects.accesspolicy.assemble import layers
-from eastgate.dialects.accesspolicy.model import Authorizer, Policy
+from eastgate.dialects.accesspolicy.model import Action, Authorizer, Policy
+from eastgate.dialects.accesspolicy.settings import AccessSettings
 from eastgate.dialects.accesspolicy.status import conditions
 from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYPE_GROUP, Subject
+from eastgate.dialects.accesspolicy.words import WORDS
 from eastgate.dialects.base import Dialect, Kind, Scene, reader
+from eastgate.dialects.serving import ACTION, AGE, ATTACHED, INHERITED, TARGETS, Column, Resource, Served, Status
 from eastgate.policy import Attachment, Layer
+from eastgate.schema import Record
+from eastgate.settings import Settings
+from eastgate.sources import Document
+from eastgate.sources.node import Node
 from eastgate.world import Backend
+from eastgate.world.gateways import BACKEND_KINDS
 
 if TYPE_CHECKING:
     from eastgate.dialects.linting import Linting
 
-__all__ = ["BACKENDS", "DIALECT", "Policy"]
+__all__ = ["DIALECT", "Policy"]
 
 
 def _layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
@@ -27,10 +35,48 @@ def _layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]
     return layers(attached, scene.settings, granted)
 
 
-_v0alpha0 = reader(shapes.V0ALPHA0, Subject, meaning.v0alpha0)
-_v0alpha0_cel = reader(shapes.V0ALPHA0_CEL, Subject, meaning.v0alpha0)
-_v1alpha1 = reader(shapes.V1ALPHA1, Subject, meaning.v1alpha1)
-_backend = reader(shapes.BACKEND, Subject, meaning.backend)
+def _closes(policy: Policy) -> bool:
+    """Tell an ALLOW policy that lists nobody: it turns deny by default on."""
+    return not policy.allows and policy.action is Action.ALLOW and not policy.audit
+
+
+_SHORT = {"XAccessPolicy": "xap", "XBackend": "xbe"}
+_FORMS: tuple[tuple[str, str, Record[Subject], Callable[[Document, Node, Settings], Policy]], ...] = (
+    (PROTOTYPE_GROUP, "v0alpha0", shapes.V0ALPHA0, meaning.v0alpha0),
+    (NETWORKING_GROUP, "v0alpha0", shapes.V0ALPHA0_CEL, meaning.v0alpha0),
+    (NETWORKING_GROUP, "v1alpha1", shapes.V1ALPHA1, meaning.v1alpha1),
+)
+# The prototype's kinds are nobody else's to define.
+_SERVED = {
+    "XAccessPolicy": Served(Resource("xaccesspolicies", Status.ANCESTORS, INHERITED), (TARGETS, ACTION, *ATTACHED)),
+    "XBackend": Served(
+        Resource("xbackends", Status.CONDITIONS),
+        (
+            Column("Service", ".spec.mcp.serviceName"),
+            Column("Host", ".spec.mcp.hostname"),
+            Column("Port", ".spec.mcp.port", "integer"),
+            AGE,
+        ),
+    ),
+}
+
+
+def _policies(kind: str) -> Iterator[Kind[Policy]]:
+    for group, version, shape, mean in _FORMS:
+        served = _SERVED.get(kind) if group == PROTOTYPE_GROUP else None
+        read = reader(shape, Subject, mean)
+        yield Kind(group, version, kind, read, _only(shape), short=_SHORT.get(kind), served=served)
+
+
+def _backends(kind: str) -> Iterator[Kind[Backend]]:
+    for group, version, _, _ in _FORMS:
+        served = _SERVED.get(kind) if group == PROTOTYPE_GROUP else None
+        read = reader(shapes.BACKEND, Subject, meaning.backend)
+        yield Kind(group, version, kind, read, _only(shapes.BACKEND), short=_SHORT.get(kind), served=served)
+
+
+def _only(shape: Record[Subject]) -> Callable[[], tuple[Record[Subject], ...]]:
+    return lambda: (shape,)
 
 
 def _lint() -> Linting[Policy]:
@@ -42,28 +88,14 @@ def _lint() -> Linting[Policy]:
 DIALECT: Dialect[Policy] = Dialect(
     name="AccessPolicy",
     model=Policy,
-    kinds=tuple(
-        kind
-        for name in ("XAccessPolicy", "AccessPolicy")
-        for kind in (
-            Kind(PROTOTYPE_GROUP, "v0alpha0", name, _v0alpha0),
-            Kind(NETWORKING_GROUP, "v0alpha0", name, _v0alpha0_cel),
-            Kind(NETWORKING_GROUP, "v1alpha1", name, _v1alpha1),
-        )
-    ),
+    kinds=(*_policies("XAccessPolicy"), *_policies("AccessPolicy")),
+    objects=tuple(kind for name in BACKEND_KINDS for kind in _backends(name)),
     layers=_layers,
+    words=WORDS,
+    settings=AccessSettings,
+    codes=lambda: (codes,),
+    closes=_closes,
     lint=_lint,
     status=conditions,
     bystanders=frozenset((group, "KANConfig") for group in (PROTOTYPE_GROUP, NETWORKING_GROUP)),
-)
-
-# Backends are no policies: they are read by this dialect, because it defines them, and belong to the world.
-BACKENDS: tuple[Kind[Backend], ...] = tuple(
-    Kind(group, version, name, _backend)
-    for name in ("XBackend", "Backend")
-    for group, version in (
-        (PROTOTYPE_GROUP, "v0alpha0"),
-        (NETWORKING_GROUP, "v0alpha0"),
-        (NETWORKING_GROUP, "v1alpha1"),
-    )
 )

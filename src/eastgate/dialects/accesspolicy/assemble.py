@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 
 from eastgate.dialects.accesspolicy.model import Action, Authorizer, Policy
 from eastgate.dialects.accesspolicy.provenance import AT_BACKEND, AT_GATEWAY, StageName, UnlistedCallerReading
+from eastgate.dialects.accesspolicy.settings import AccessSettings, UnlistedCaller
 from eastgate.policy import (
     AllowAny,
     Ask,
@@ -27,7 +28,7 @@ from eastgate.policy import (
     Refusal,
     Stage,
 )
-from eastgate.settings import Settings, UnlistedCaller
+from eastgate.settings import Settings
 from eastgate.world.targets import GatewayNamed
 
 __all__ = ["layers"]
@@ -49,9 +50,10 @@ def layers(attached: Sequence[Attachment[Policy]], settings: Settings, granted: 
     if not allowing:
         return [Layer(placement, Chain(tuple(before)))]
     rules = tuple(rule for policy in allowing for rule in policy.allows)
-    reading = UnlistedCallerReading(settings.unlisted_caller)
+    unlisted = settings.section(AccessSettings).unlisted_caller
+    reading = UnlistedCallerReading(unlisted)
     listed = Chain((*before, AllowAny(StageName.ALLOW, rules, Refusal.FORBIDDEN)), (reading,))
-    if settings.unlisted_caller is UnlistedCaller.DENY:
+    if unlisted is UnlistedCaller.DENY:
         return [Layer(placement, listed)]
     callers = Or(tuple(caller for policy in allowing for caller in policy.callers))
     return [Layer(placement, Chain(tuple(before), (reading,)), (Case(callers, listed),))]

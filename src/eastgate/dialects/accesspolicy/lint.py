@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from eastgate.dialects.accesspolicy import lint_codes as codes
 from eastgate.dialects.accesspolicy.model import Action, Policy
 from eastgate.dialects.accesspolicy.provenance import UnlistedCallerReading
+from eastgate.dialects.accesspolicy.settings import AccessSettings, UnlistedCaller
 from eastgate.dialects.linting import EmptyList, Linting, Reading, Statements, is_shaped, naming_of
 from eastgate.policy import Attachment, Layer
-from eastgate.settings import Settings, UnlistedCaller
+from eastgate.settings import Settings
 
 __all__ = ["LINTING"]
 
@@ -33,13 +33,13 @@ def _may_be_unlisted(layers: Sequence[Layer], _attached: Sequence[Attachment[Pol
 
 
 def _other_unlisted_caller(settings: Settings) -> Settings:
-    denies = settings.unlisted_caller is UnlistedCaller.DENY
-    return replace(settings, unlisted_caller=UnlistedCaller.PROCEED if denies else UnlistedCaller.DENY)
+    denies = settings.section(AccessSettings).unlisted_caller is UnlistedCaller.DENY
+    return settings.having(AccessSettings(UnlistedCaller.PROCEED if denies else UnlistedCaller.DENY))
 
 
 LINTING: Linting[Policy] = Linting(
     statements=_statements,
-    governs=lambda _policy, _layer: True,
+    blames=lambda _policy, _layer: True,
     readings=(
         Reading(
             UnlistedCallerReading.setting,

@@ -6,8 +6,8 @@ import enum
 from dataclasses import dataclass
 from typing import ClassVar
 
+from eastgate.dialects.accesspolicy.settings import UnlistedCaller
 from eastgate.policy import Placement, Site
-from eastgate.settings import UnlistedCaller
 
 __all__ = ["AT_BACKEND", "AT_GATEWAY", "StageName", "UnlistedCallerReading"]
 

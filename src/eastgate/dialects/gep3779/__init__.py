@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from eastgate.dialects.base import Dialect, Kind, reader
-from eastgate.dialects.gep3779 import meaning, shapes
+from eastgate.dialects.base import Dialect, Kind, NameUse, reader
+from eastgate.dialects.gep3779 import codes, meaning, shapes
 from eastgate.dialects.gep3779.assemble import layers
-from eastgate.dialects.gep3779.model import Policy
+from eastgate.dialects.gep3779.model import Action, Policy, Tier
+from eastgate.dialects.gep3779.settings import GepSettings
 from eastgate.dialects.gep3779.status import accepted
 from eastgate.dialects.gep3779.validation import Subject
+from eastgate.dialects.gep3779.words import WORDS
+from eastgate.dialects.serving import (
+    ACTION,
+    AGE,
+    ATTACHED,
+    INHERITED,
+    LEVEL,
+    TARGETS,
+    Column,
+    Resource,
+    Served,
+    Status,
+)
 from eastgate.schema import Record
 from eastgate.sources.node import Node
 
@@ -30,6 +44,73 @@ def _v1alpha1_shape(root: Node) -> Record[Subject]:
     return shapes.V1ALPHA1_ONE_TARGET if is_object else shapes.V1ALPHA1
 
 
+def _closes(policy: Policy) -> bool:
+    """Tell an ALLOW policy that lists nobody: it turns deny by default on."""
+    return not policy.rules and policy.action is Action.ALLOW and policy.tier is Tier.NAMESPACED and not policy.audit
+
+
+_AUTHORIZATION_POLICY = Resource("authorizationpolicies", Status.ANCESTORS, INHERITED)
+
+_KINDS: tuple[Kind[Policy], ...] = (
+    Kind(
+        GROUP,
+        "v1alpha2",
+        "AuthorizationPolicy",
+        reader(shapes.V1ALPHA2, Subject, meaning.v1alpha2),
+        lambda: (shapes.V1ALPHA2,),
+        name_use=NameUse.OTHER_GROUPS,
+        short="authzpol",
+        served=Served(_AUTHORIZATION_POLICY, (TARGETS, ACTION, LEVEL, *ATTACHED)),
+    ),
+    Kind(
+        GROUP,
+        "v1alpha1",
+        "AuthorizationPolicy",
+        reader(_v1alpha1_shape, Subject, meaning.v1alpha1),
+        lambda: (shapes.V1ALPHA1, shapes.V1ALPHA1_ONE_TARGET),
+        name_use=NameUse.OTHER_GROUPS,
+        short="authzpol",
+        served=Served(
+            _AUTHORIZATION_POLICY,
+            (TARGETS, ACTION, *ATTACHED),
+            superseded=f"write {GROUP}/v1alpha2",
+            shape=shapes.V1ALPHA1_ONE_TARGET,
+        ),
+    ),
+    Kind(
+        GROUP,
+        "v1alpha1",
+        "XAuthorizationPolicy",
+        reader(shapes.X_V1ALPHA1, Subject, meaning.x_v1alpha1),
+        lambda: (shapes.X_V1ALPHA1,),
+        short="xauthzpol",
+        served=Served(
+            Resource("xauthorizationpolicies", Status.ANCESTORS, INHERITED), (TARGETS, ACTION, LEVEL, *ATTACHED)
+        ),
+    ),
+    Kind(
+        CLUSTER_GROUP,
+        "v1alpha1",
+        "ClusterAuthorizationPolicy",
+        reader(shapes.CLUSTER_POLICY, Subject, meaning.cluster_policy),
+        lambda: (shapes.CLUSTER_POLICY,),
+        short="cauthzpol",
+        served=Served(
+            Resource("clusterauthorizationpolicies", Status.CONDITIONS),
+            (
+                Column("Tier", ".spec.tier"),
+                Column("Priority", ".spec.priority", "integer"),
+                ACTION,
+                LEVEL,
+                Column("Accepted", '.status.conditions[?(@.type=="Accepted")].status'),
+                AGE,
+            ),
+        ),
+        cluster_scoped=True,
+    ),
+)
+
+
 def _lint() -> Linting[Policy]:
     from eastgate.dialects.gep3779.lint import LINTING
 
@@ -39,18 +120,12 @@ def _lint() -> Linting[Policy]:
 DIALECT: Dialect[Policy] = Dialect(
     name="GEP-3779",
     model=Policy,
-    kinds=(
-        Kind(GROUP, "v1alpha2", "AuthorizationPolicy", reader(shapes.V1ALPHA2, Subject, meaning.v1alpha2)),
-        Kind(GROUP, "v1alpha1", "AuthorizationPolicy", reader(_v1alpha1_shape, Subject, meaning.v1alpha1)),
-        Kind(GROUP, "v1alpha1", "XAuthorizationPolicy", reader(shapes.X_V1ALPHA1, Subject, meaning.x_v1alpha1)),
-        Kind(
-            CLUSTER_GROUP,
-            "v1alpha1",
-            "ClusterAuthorizationPolicy",
-            reader(shapes.CLUSTER_POLICY, Subject, meaning.cluster_policy),
-        ),
-    ),
+    kinds=_KINDS,
     layers=lambda attached, scene: layers(attached, scene.settings),
+    words=WORDS,
+    settings=GepSettings,
+    codes=lambda: (codes,),
+    closes=_closes,
     lint=_lint,
     status=accepted,
     bystanders=frozenset(

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from eastgate.dialects.gep3779.model import Action, Level, Policy, Tier
 from eastgate.dialects.gep3779.provenance import PLACEMENTS, DenyOnlyReading, StageName
+from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings, ServiceTarget
 from eastgate.policy import (
     AllowAny,
     Attachment,
@@ -30,7 +31,7 @@ from eastgate.policy import (
     Step,
 )
 from eastgate.policy.attributes import SERVICE
-from eastgate.settings import DenyOnly, ServiceTarget, Settings
+from eastgate.settings import Settings
 
 __all__ = ["layers"]
 
@@ -51,7 +52,7 @@ def layers(attached: Sequence[Attachment[Policy]], settings: Settings) -> list[L
 def _layer(level: Level, attached: list[Attachment[Policy]], settings: Settings) -> Layer:
     """Read as traffic, a policy on a Service governs only what is addressed to that Service."""
     placement = PLACEMENTS[level]
-    if settings.service_target is ServiceTarget.WORKLOADS:
+    if settings.section(GepSettings).service_target is ServiceTarget.WORKLOADS:
         return Layer(placement, _chain(level, [one.policy for one in attached], settings))
     services = sorted({one.service for one in attached if one.service is not None})
     by_pod = [one.policy for one in attached if one.service is None]
@@ -103,14 +104,14 @@ def _tier(name: StageName, policies: list[Policy], level: Level) -> FirstMatch:
 
 
 def _namespaced(policies: list[Policy], level: Level, settings: Settings, readings: list[Reading]) -> list[Stage]:
-    refusal = _REFUSALS[level]
+    refusal, deny_only = _REFUSALS[level], settings.section(GepSettings).deny_only
     deny = [rule for policy in policies if policy.action is Action.DENY for rule in policy.rules]
     allowing = [policy for policy in policies if policy.action is Action.ALLOW]
     stages: list[Stage] = []
     if deny:
         stages.append(Deny(StageName.DENY, tuple(deny), refusal))
     if not allowing:
-        readings.append(DenyOnlyReading(settings.deny_only))
-    if allowing or settings.deny_only is DenyOnly.DENY:
+        readings.append(DenyOnlyReading(deny_only))
+    if allowing or deny_only is DenyOnly.DENY:
         stages.append(AllowAny(StageName.ALLOW, tuple(rule for policy in allowing for rule in policy.rules), refusal))
     return stages

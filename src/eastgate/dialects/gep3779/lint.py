@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from eastgate.dialects.base import Policy as AnyPolicy
 from eastgate.dialects.gep3779 import lint_codes as codes
 from eastgate.dialects.gep3779.model import Action, Policy
 from eastgate.dialects.gep3779.provenance import PLACEMENTS, DenyOnlyReading
+from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings, ServiceTarget
 from eastgate.dialects.linting import Linting, Reading, Statements, is_shaped, naming_of
 from eastgate.policy import Attachment, Layer
-from eastgate.settings import DenyOnly, MeshMode, ServiceTarget, Settings
+from eastgate.settings import MeshMode, Settings
 
 __all__ = ["LINTING"]
 
@@ -26,8 +28,8 @@ def _statements(policy: Policy) -> Statements:
     )
 
 
-def _governs(policy: Policy, layer: Layer) -> bool:
-    return layer.at == PLACEMENTS[policy.level]
+def _blames(policy: AnyPolicy, layer: Layer) -> bool:
+    return isinstance(policy, Policy) and layer.at == PLACEMENTS[policy.level]
 
 
 # Readings
@@ -42,18 +44,21 @@ def _is_on_service(_layers: Sequence[Layer], attached: Sequence[Attachment[Polic
 
 
 def _other_deny_only(settings: Settings) -> Settings:
-    return replace(settings, deny_only=DenyOnly.ALLOW if settings.deny_only is DenyOnly.DENY else DenyOnly.DENY)
+    gep = settings.section(GepSettings)
+    return settings.having(replace(gep, deny_only=DenyOnly.ALLOW if gep.deny_only is DenyOnly.DENY else DenyOnly.DENY))
 
 
 def _other_service_target(settings: Settings) -> Settings:
-    if settings.service_target is ServiceTarget.TRAFFIC:
-        return replace(settings, service_target=ServiceTarget.WORKLOADS)
-    return replace(settings, service_target=ServiceTarget.TRAFFIC, mesh_mode=MeshMode.AMBIENT)
+    gep = settings.section(GepSettings)
+    if gep.service_target is ServiceTarget.TRAFFIC:
+        return settings.having(replace(gep, service_target=ServiceTarget.WORKLOADS))
+    ambient = replace(settings, mesh_mode=MeshMode.AMBIENT)
+    return ambient.having(replace(gep, service_target=ServiceTarget.TRAFFIC))
 
 
 LINTING: Linting[Policy] = Linting(
     statements=_statements,
-    governs=_governs,
+    blames=_blames,
     readings=(
         Reading(
             DenyOnlyReading.setting,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from eastgate.dialects.gep3779.model import Level
+from eastgate.dialects.gep3779.settings import DenyOnly
 from eastgate.policy import Placement, Site
-from eastgate.settings import DenyOnly
 
 __all__ = ["PLACEMENTS", "DenyOnlyReading", "StageName"]
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from eastgate.diagnostics import Reporter
 from eastgate.dialects.base import Dialect, Kind
 from eastgate.dialects.kuadrant.assemble import layers
 from eastgate.dialects.kuadrant.examine import available, examine
 from eastgate.dialects.kuadrant.model import Policy
+from eastgate.dialects.kuadrant.nulls import WIDENING
+from eastgate.dialects.kuadrant.settings import KuadrantSettings
+from eastgate.dialects.kuadrant.words import WORDS
+from eastgate.dialects.serving import AGE, INHERITED, Column, Resource, Served, Status
+from eastgate.schema import Record
 from eastgate.settings import Settings
 from eastgate.sources import Document
 from eastgate.sources.node import Node
@@ -27,6 +33,19 @@ def _read(document: Document, root: Node, settings: Settings, reporter: Reporter
     return read(document, root, settings, reporter)
 
 
+def _shapes() -> tuple[Record[Any], ...]:
+    from eastgate.dialects.kuadrant.shapes import AUTH_POLICY
+
+    return (AUTH_POLICY,)
+
+
+def _codes() -> tuple[ModuleType, ...]:
+    from eastgate.dialects.kuadrant import codes
+    from eastgate.dialects.kuadrant.schemes import codes as scheme_codes
+
+    return codes, scheme_codes
+
+
 def _lint() -> Linting[Policy]:
     from eastgate.dialects.kuadrant.lint import LINTING
 
@@ -36,8 +55,30 @@ def _lint() -> Linting[Policy]:
 DIALECT: Dialect[Policy] = Dialect(
     name="Kuadrant",
     model=Policy,
-    kinds=(Kind(GROUP, "v1alpha1", "AuthPolicy", _read),),
+    kinds=(
+        Kind(
+            GROUP,
+            "v1alpha1",
+            "AuthPolicy",
+            _read,
+            _shapes,
+            short="authpol",
+            served=Served(
+                Resource("authpolicies", Status.CONDITIONS, INHERITED, WIDENING),
+                (
+                    Column("Target", ".spec.targetRef.kind"),
+                    Column("Target Name", ".spec.targetRef.name"),
+                    Column("Available", '.status.conditions[?(@.type=="Available")].status'),
+                    AGE,
+                ),
+            ),
+        ),
+    ),
     layers=layers,
+    words=WORDS,
+    settings=KuadrantSettings,
+    codes=_codes,
+    closes=lambda _policy: False,
     lint=_lint,
     examine=examine,
     status=lambda policy, policies, settings, world: [available(policy, policies, settings, world)],

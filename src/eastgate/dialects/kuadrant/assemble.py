@@ -14,6 +14,7 @@ from eastgate.dialects.base import Scene
 from eastgate.dialects.kuadrant import hosts
 from eastgate.dialects.kuadrant.model import HttpRule, Policy
 from eastgate.dialects.kuadrant.provenance import AT_GATEWAY, AT_ROUTE, StageName, WithoutScheme
+from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.policy import (
     ALWAYS,
     Ask,
@@ -80,7 +81,8 @@ def _stages(policy: Policy, scene: Scene) -> list[Stage]:
         stages.append(Deny(StageName.NO_SCHEME, (Rule(all_of([selected, uncovered]), nowhere),), Refusal.NOT_FOUND))
     from eastgate.authconfig.authorizer import SchemeAuthorizer, services_in  # only where there is an AuthPolicy
 
-    services = services_in(scene.world, scene.keys, authorino_compat=scene.settings.authorino_compat)
+    compat = scene.settings.section(KuadrantSettings).authorino_compat
+    services = services_in(scene.world, scene.keys, authorino_compat=compat)
     asks = [
         Ask(
             Rule(all_of([selected, hosts.nearest(scheme.hosts, every_host)]), origin),

@@ -13,6 +13,7 @@ from eastgate.dialects.kuadrant import lint_codes as codes
 from eastgate.dialects.kuadrant.assemble import in_force
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
 from eastgate.dialects.kuadrant.model import Policy
+from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.dialects.linting import Context, Example, Finding, Linting, Statements, enumerated, subject_of
 from eastgate.places import Span
 from eastgate.world import RouteNamed
@@ -39,9 +40,10 @@ def _subjects(policy: Policy) -> tuple[str, str]:
 def _check_erring_conditions(context: Context) -> Iterator[Finding]:
     """Tell of every `when` that may err: the setting authorinoCompat decides what becomes of it."""
     for policy in _policies(context):
+        compat = context.settings.section(KuadrantSettings).authorino_compat
         for scheme in policy.schemes if not policy.audit else ():
             for condition, why in erring_guards(scheme):
-                yield _erring(policy, condition, why, compat=context.settings.authorino_compat)
+                yield _erring(policy, condition, why, compat=compat)
 
 
 def _erring(policy: Policy, condition: Pattern | Predicate, why: str, *, compat: bool) -> Finding:
@@ -115,7 +117,7 @@ def _uncovered(policy: Policy, host: str, span: Span, covered: list[str], contex
 
 LINTING: Linting[Policy] = Linting(
     statements=_statements,
-    governs=lambda _policy, _layer: True,
+    blames=lambda _policy, _layer: True,
     readings=(),
     fallback=None,
     checks=(_check_erring_conditions, _check_sets_in_any, _check_uncovered_hosts),

@@ -29,6 +29,7 @@ from eastgate.dialects.linkerd.provenance import (
     StageName,
 )
 from eastgate.dialects.linkerd.routes import Paths, doors, usable_routes
+from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.dialects.linkerd.stance import Stance
 from eastgate.policy import (
     ALWAYS,
@@ -53,7 +54,7 @@ from eastgate.policy import (
     Unroutable,
 )
 from eastgate.policy.attributes import METHOD, PORT
-from eastgate.settings import InboundPolicy, Settings
+from eastgate.settings import Networks, Settings
 
 __all__ = ["layers"]
 
@@ -161,7 +162,7 @@ class _Inbound:
             nothing = AllowAny(Unroutable.NO_INBOUND_ROUTE, (), Refusal.NOT_FOUND)
             yield Case(ALWAYS, Chain((nothing,), self._readings, port.scope(ScopeKind.UNROUTED)))
             return
-        if kind == "HTTPRoute" and port.probed and self.settings.linkerd_probe_networks and not self._is_open(port):
+        if kind == "HTTPRoute" and port.probed and self._probe_networks and not self._is_open(port):
             asks = (Is(METHOD, OneOf(frozenset({"GET"}))), Is(self.paths.attribute, OneOf(frozenset(port.probed))))
             yield Case(And(asks), self._chain(port, Refusal.FORBIDDEN, probe=True), synthetic=True)
         yield Case(ALWAYS, self._chain(port, Refusal.FORBIDDEN))
@@ -221,9 +222,12 @@ class _Inbound:
         derived = DefaultPolicy(policy, default.source)
         return [] if client is None else [Rule(client, Origin(None, 0, default.span, derived=derived))]
 
+    @property
+    def _probe_networks(self) -> Networks:
+        return self.settings.section(LinkerdSettings).linkerd_probe_networks
+
     def _probe(self) -> Rule:
-        networks = self.settings.linkerd_probe_networks
-        when = clients.in_networks(networks)
+        when = clients.in_networks(self._probe_networks)
         return Rule(when, Origin(None, 0, derived=ProbeRoute()))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eastgate.dialects.base import Policy
 from eastgate.dialects.linkerd import lint_codes as codes
 from eastgate.dialects.linkerd.lint_proxies import check_annotations, check_probes, check_proxies
 from eastgate.dialects.linkerd.lint_routes import check_dropped_routes
@@ -67,14 +68,14 @@ def _targets(resource: Resource) -> tuple[tuple[Target, ...], str]:
             return (), "targetRef"
 
 
-def _governs(resource: Resource, _layer: Layer) -> bool:
+def _blames(policy: Policy, _layer: Layer) -> bool:
     """Tell whether it is a Server: all policies of a namespace are attached to each of its pods, and Servers close."""
-    return isinstance(resource, Server)
+    return policy.ref.kind == "Server"
 
 
 LINTING: Linting[Resource] = Linting(
     statements=_statements,
-    governs=_governs,
+    blames=_blames,
     readings=(),
     fallback=Fallback(
         codes.ACCESS_POLICY_WINS,

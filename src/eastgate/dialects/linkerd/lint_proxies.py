@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eastgate.dialects.base import Policy
 from eastgate.dialects.linkerd import lint_codes as codes
 from eastgate.dialects.linkerd.injected import probes_with
 from eastgate.dialects.linkerd.lint_servers import inbound_layer, ports_of, servers_on
 from eastgate.dialects.linkerd.model import AuthorizationPolicy
-from eastgate.dialects.linting import Context, Example, Finding, Group, Policy, enumerated, locating
+from eastgate.dialects.linkerd.settings import InboundPolicy
+from eastgate.dialects.linting import Context, Example, Finding, Group, enumerated, locating
 from eastgate.dialects.linting.nearest import near
 from eastgate.places import Span
 from eastgate.policy import Known, Request
 from eastgate.policy.attributes import IDENTITY, MESH_NAME, METHOD, PATH, PORT, SENT_PATH, Attribute
 from eastgate.policy.paths import comparable_path
-from eastgate.settings import InboundPolicy
 from eastgate.world import HttpProbe, Workload
 
 __all__ = ["check_annotations", "check_probes", "check_proxies"]

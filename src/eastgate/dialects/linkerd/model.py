@@ -6,10 +6,10 @@ import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from eastgate.dialects.linkerd.settings import InboundPolicy
 from eastgate.places import Span
 from eastgate.policy import Origin, PolicyRef, Predicate, Rule
 from eastgate.policy.attributes import Attribute
-from eastgate.settings import InboundPolicy
 from eastgate.world import GrpcRule, ParentRef, RouteRule, Selector
 from eastgate.world.targets import Target
 

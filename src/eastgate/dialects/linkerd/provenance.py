@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from eastgate.dialects.linkerd.model import Protocol
+from eastgate.dialects.linkerd.settings import InboundPolicy
 from eastgate.policy import Placement, PolicyRef, RuleKind, ScopeKind, Site
-from eastgate.settings import DataPlane, InboundPolicy
+from eastgate.settings import DataPlane
 
 __all__ = [
     "INBOUND",

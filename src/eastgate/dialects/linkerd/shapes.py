@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from eastgate.dialects.linkerd import codes, validation, values
 from eastgate.dialects.linkerd.model import Protocol
+from eastgate.dialects.linkerd.settings import InboundPolicy
 from eastgate.schema import Anything, Choice, Field, Flag, ListOf, Record, Text
 from eastgate.schema.codes import UNKNOWN_FIELD
 from eastgate.schema.kubernetes import dns_label, dns_subdomain, label_selector, resource
-from eastgate.settings import InboundPolicy, Settings
+from eastgate.settings import Settings
 
 __all__ = [
     "AUTHORIZATION_POLICY",

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd.injected import injected_ports, injected_probes
 from eastgate.dialects.linkerd.model import GROUP, InboundRoute, Resource
+from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings, cluster_networks
 from eastgate.dialects.linkerd.values import is_port
 from eastgate.places import Span
 from eastgate.policy import Attachment
-from eastgate.settings import InboundPolicy, Networks
+from eastgate.settings import Networks
 from eastgate.world import GATEWAY_GROUP, HttpProbe, Route, Workload
 
 __all__ = ["Default", "Stance", "stance_of"]
@@ -64,7 +65,7 @@ def stance_of(workload: Workload, attached: Sequence[Attachment[Resource]], scen
         identity_required=identity_required,
         routes=tuple(_routes(workload.namespace, scene)),
         itself=scene.world.itself(workload),
-        cluster=(*scene.settings.linkerd_cluster_networks, *scene.world.networks),
+        cluster=(*cluster_networks(scene.settings), *scene.world.networks),
     )
 
 
@@ -81,7 +82,7 @@ def _default(workload: Workload, scene: Scene) -> Default:
     if written is not None and written.text in set(InboundPolicy):
         source = f"annotation {_DEFAULT_POLICY} of {written.holder}"
         return Default(InboundPolicy(written.text), source, written.span)
-    return Default(scene.settings.linkerd_default_policy, "setting linkerdDefaultPolicy")
+    return Default(scene.settings.section(LinkerdSettings).linkerd_default_policy, "setting linkerdDefaultPolicy")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 A dialect's own checks need nothing else of lint.
 """
 
-from eastgate.dialects.linting.context import Check, Context, Decider, Group, Policy, enumerated, subject_of
+from eastgate.dialects.linting.context import Check, Context, Decider, Group, enumerated, subject_of
 from eastgate.dialects.linting.findings import Example, Finding
 from eastgate.dialects.linting.hooks import (
     EmptyList,
@@ -27,7 +27,6 @@ __all__ = [
     "Group",
     "Linting",
     "Naming",
-    "Policy",
     "Reading",
     "Statements",
     "enumerated",

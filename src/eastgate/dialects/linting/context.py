@@ -6,38 +6,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from eastgate.dialects.base import Policy
 from eastgate.dialects.linting.findings import Example, Finding
-from eastgate.places import Span
 from eastgate.policy import Attachment, Chain, Layer, PolicyRef, Predicate, Request, Rule
 from eastgate.settings import Settings
-from eastgate.world import Target, Workload, World
+from eastgate.world import Workload, World
 from eastgate.world.points import NamedPoint
 
-__all__ = ["Check", "Context", "Decider", "Group", "Policy", "Workloads", "enumerated", "subject_of"]
-
-
-class Policy(Protocol):
-    """What a policy of any dialect has."""
-
-    @property
-    def ref(self) -> PolicyRef:
-        """Its name."""
-        ...
-
-    @property
-    def span(self) -> Span:
-        """Its document."""
-        ...
-
-    @property
-    def targets(self) -> tuple[Target, ...]:
-        """What it applies to."""
-        ...
-
-    @property
-    def audit(self) -> bool:
-        """Whether it is only observed."""
-        ...
+__all__ = ["Check", "Context", "Decider", "Group", "Workloads", "enumerated", "subject_of"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from types import ModuleType
 from typing import Generic, TypeVar
 
 from eastgate.diagnostics import Code
-from eastgate.dialects.linting.context import Check, Policy
+from eastgate.dialects.base import Policy
+from eastgate.dialects.linting.context import Check
 from eastgate.places import Span
 from eastgate.policy import Attachment, Layer, PolicyRef, Predicate, Rule
 from eastgate.policy.attributes import IDENTITY, MESH_NAME, Attribute
@@ -88,13 +89,14 @@ class Fallback:
 class Linting(Generic[P]):
     """All that lint knows of a dialect.
 
-    `statements` gives what a policy states. `governs` tells whether a policy has a say in a layer of its dialect that
-    it is attached to. `readings` are the settings that choose one. `fallback` is for dialects whose objects let
-    somebody in by themselves. `checks` are those that only this dialect has, `codes` the modules with their codes.
+    `statements` gives what a policy states. `blames` tells whether a policy, be it of another dialect or unreadable, is
+    named where a layer of this dialect lets nobody in. `readings` are the settings that choose one. `fallback` is for
+    dialects whose objects let somebody in by themselves. `checks` are those that only this dialect has, `codes` the
+    modules with their codes.
     """
 
     statements: Callable[[P], Statements]
-    governs: Callable[[P, Layer], bool]
+    blames: Callable[[Policy, Layer], bool]
     readings: tuple[Reading[P], ...]
     fallback: Fallback | None
     checks: tuple[Check, ...]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
+from eastgate.dialects.base import Policy
 from eastgate.dialects.linting import codes
-from eastgate.dialects.linting.context import Policy, Workloads, enumerated
+from eastgate.dialects.linting.context import Workloads, enumerated
 from eastgate.dialects.linting.findings import Finding
 from eastgate.dialects.linting.nearest import some
 from eastgate.places import Span

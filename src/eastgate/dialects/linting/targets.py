@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from eastgate.dialects.base import Policy
 from eastgate.dialects.linting import codes, locating
-from eastgate.dialects.linting.context import Policy
 from eastgate.dialects.linting.findings import Finding
 from eastgate.dialects.linting.nearest import near
 from eastgate.places import Span

@@ -1,4 +1,4 @@
-"""What all checks stand on: the authority, its classes of workloads, and where policies are.
+"""What all checks look at: the policies, the classes of workloads that they are attached to, and what exists.
 
 A class is looked at once, however many workloads form it.
 """
@@ -8,10 +8,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from eastgate import dialects
 from eastgate.authority import Authority
 from eastgate.dialects import Policy
+from eastgate.dialects.base import Dialect
 from eastgate.dialects.linting import Group
 from eastgate.engine.compiled import Program, compile_layers
 from eastgate.places import Span
@@ -21,18 +23,19 @@ from eastgate.world import GATEWAY_GROUP, Workload, World
 from eastgate.world.points import NamedPoint
 from eastgate.world.targets import BackendNamed, GatewayNamed, RouteNamed
 
-__all__ = ["Ground", "Group", "Labels", "Policy", "collected"]
+__all__ = ["Group", "Inventory", "Labels", "Policy", "collected"]
 
 Labels = dict[str, set[str]]  # the values of each key
 
 _DESTINATIONS = {GatewayNamed: "gateway", RouteNamed: "route", BackendNamed: "backend"}  # how questions name them
 
 
-class Ground:
-    """An authority, seen from where its policies are enforced."""
+class Inventory:
+    """The policies of an authority, the points where they are enforced, and what exists around them."""
 
     def __init__(self, authority: Authority) -> None:
         self.authority = authority
+        self.dialects_by_layer: dict[str, list[Dialect[Any]]] = {}  # of groups by their first member
         self._labels: dict[str, Labels] = {}
 
     @property

@@ -1,0 +1,39 @@
+"""The settings that only Linkerd reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from eastgate.settings import Networks, Section, Settings, networks
+
+__all__ = ["InboundPolicy", "LinkerdSettings", "cluster_networks"]
+
+
+class InboundPolicy(StrEnum):
+    """Linkerd's default policies: what it lets in on a port that nothing else governs."""
+
+    ALL_UNAUTHENTICATED = "all-unauthenticated"
+    ALL_AUTHENTICATED = "all-authenticated"
+    CLUSTER_UNAUTHENTICATED = "cluster-unauthenticated"
+    CLUSTER_AUTHENTICATED = "cluster-authenticated"
+    DENY = "deny"
+    AUDIT = "audit"
+
+
+_PRIVATE = networks("10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fd00::/8")
+_EVERYWHERE = networks("0.0.0.0/0", "::/0")
+
+
+@dataclass(frozen=True, slots=True)
+class LinkerdSettings(Section):
+    """How Linkerd was installed."""
+
+    linkerd_default_policy: InboundPolicy = InboundPolicy.ALL_UNAUTHENTICATED
+    linkerd_cluster_networks: Networks = _PRIVATE
+    linkerd_probe_networks: Networks = _EVERYWHERE
+
+
+def cluster_networks(settings: Settings) -> Networks:
+    """Return the networks of the cluster, with those of the machine that stands for one."""
+    return (*settings.section(LinkerdSettings).linkerd_cluster_networks, *settings.local_networks)

@@ -1,0 +1,88 @@
+"""What becomes of a request that no rule mentions: the mode that a layer is in, and how it is told from its stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from eastgate.policy import (
+    ALWAYS,
+    AllowAny,
+    AskAll,
+    Chain,
+    Deny,
+    Effect,
+    FirstMatch,
+    Layer,
+    Placement,
+    PolicyRef,
+    Predicate,
+    rules_of,
+)
+
+__all__ = ["LayerMode", "Mode", "lets_all_in", "modes_of_layer", "refusing"]
+
+
+class Mode(StrEnum):
+    """How strict a layer is."""
+
+    OPEN = "open"
+    GUARDED = "open-except"
+    ALLOW_LIST = "allow-list"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class LayerMode:
+    """The mode of a layer, why, and by which policies. `where` is the part of the layer that this is about."""
+
+    at: Placement
+    mode: Mode
+    why: str
+    policies: tuple[PolicyRef, ...] = ()
+    where: str | Predicate = ""
+
+
+def modes_of_layer(layer: Layer, closing: Iterable[PolicyRef]) -> list[LayerMode]:
+    """Tell the modes of a layer from its stages; `closing` are the policies that turn deny by default on."""
+    refs = tuple(closing)
+    cases = [_mode_of_chain(layer.at, case.chain, refs, case.when) for case in layer.cases]
+    return [_mode_of_chain(layer.at, layer.otherwise, refs, ""), *cases]
+
+
+def _mode_of_chain(at: Placement, chain: Chain, closing: tuple[PolicyRef, ...], where: str | Predicate) -> LayerMode:
+    readings = "".join(f"; {reading}" for reading in chain.readings)
+    for stage in chain.stages:
+        if isinstance(stage, AllowAny):
+            because = f"deny by default because of {', '.join(map(str, closing))}{readings}"
+            if stage.rules:
+                return LayerMode(at, Mode.ALLOW_LIST, because, closing, where)
+            return LayerMode(at, Mode.CLOSED, f"no rule allows anything; {because}", closing, where)
+    refs = refusing(chain)
+    if refs:
+        why = f"open but for what {', '.join(map(str, refs))} denies{readings}"
+        return LayerMode(at, Mode.GUARDED, why, refs, where)
+    return LayerMode(at, Mode.OPEN, f"no policy denies anything{readings}", (), where)
+
+
+def refusing(chain: Chain) -> tuple[PolicyRef, ...]:
+    """Return the policies that deny something, or ask somebody who may."""
+    refs: dict[PolicyRef, None] = {}
+    for stage in chain.stages:
+        match stage:
+            case Deny() | AskAll():
+                rules = list(rules_of(stage))
+            case FirstMatch(steps=steps):
+                rules = [step.rule for step in steps if step.effect is Effect.DENY]
+            case _:
+                continue
+        refs.update({rule.origin.policy: None for rule in rules if rule.origin.policy is not None})
+    return tuple(refs)
+
+
+def lets_all_in(chain: Chain) -> bool:
+    """Whether a chain of allow lists lets everybody in."""
+    return all(
+        any(rule.when == ALWAYS for rule in stage.rules) for stage in chain.stages if isinstance(stage, AllowAny)
+    )

@@ -1,0 +1,62 @@
+"""What follows from the dialects that are registered: every kind by name, and who claims which names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from eastgate.dialects.base import Dialect, Kind, NameUse
+from eastgate.unconsidered import unread_kind
+from eastgate.world import Backend
+
+__all__ = ["Registry"]
+
+Key = tuple[str, str, str]
+
+
+class Registry:
+    """Some dialects, and their kinds by group, version and kind: `policies`, `objects`, and all that is `read`."""
+
+    def __init__(self, dialects: Sequence[Dialect[Any]]) -> None:
+        self.dialects = tuple(dialects)
+        self.policies: dict[Key, Kind[Any]] = {kind.key: kind for one in dialects for kind in one.kinds}
+        self.objects: dict[Key, Kind[Backend]] = {kind.key: kind for one in dialects for kind in one.objects}
+        self.read = {**self.policies, **self.objects}
+        self.groups = frozenset(group for group, _, _ in self.read)
+        self.bystanders = frozenset(name for one in dialects for name in one.bystanders)
+        self.cluster_scoped = frozenset(kind.kind for kind in self.read.values() if kind.cluster_scoped)
+        self.name_uses = {  # a name that others have too is not ours alone, whoever else claims it
+            kind.kind: use
+            for use in (NameUse.OURS_ALONE, NameUse.OTHER_GROUPS)
+            for kind in self.policies.values()
+            if kind.name_use is use
+        }
+        self._by_model: dict[type, Dialect[Any]] = {}
+
+    @cached_property
+    def kinds(self) -> tuple[Kind[Any], ...]:
+        """Return every kind that is read, dialect by dialect."""
+        return tuple(kind for one in self.dialects for kind in (*one.kinds, *one.objects))
+
+    @cached_property
+    def policy_kinds(self) -> frozenset[str]:
+        """Return the names of all kinds of policies."""
+        return frozenset(kind for _, _, kind in self.policies)
+
+    def is_unread(self, group: str, kind: str) -> bool:
+        """Whether a kind is known and not read. What a dialect reads is not, whatever the catalogue says."""
+        return unread_kind(group, kind) is not None and (group, kind) not in self._read_names
+
+    @cached_property
+    def _read_names(self) -> frozenset[tuple[str, str]]:
+        return frozenset((group, kind) for group, _, kind in self.read)
+
+    def of_model(self, model: type) -> Dialect[Any]:
+        """Return the dialect that policies of a type belong to."""
+        if model not in self._by_model:
+            owners = [one for one in self.dialects if issubclass(model, one.model)]
+            if not owners:
+                raise TypeError(f"no dialect that is registered has policies of the type {model.__qualname__}")
+            self._by_model[model] = owners[0]
+        return self._by_model[model]

@@ -1,0 +1,68 @@
+"""How an API server serves a kind that nobody else defines: what a CustomResourceDefinition has beside a shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any
+
+from eastgate.schema import Record
+
+__all__ = ["ACTION", "AGE", "ATTACHED", "INHERITED", "LEVEL", "TARGETS", "Column", "Resource", "Served", "Status"]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of `kubectl get`; those of priority 1 show with `-o wide`."""
+
+    name: str
+    path: str
+    type: str = "string"
+    priority: int = 0
+
+
+class Status(Enum):
+    """What a status holds: conditions for each thing that the policy applies to (GEP-713), or conditions alone."""
+
+    ANCESTORS = auto()
+    CONDITIONS = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """What all versions of a served kind have in common.
+
+    `attachment` is how the policy attaches to its targets (GEP-713), for tools that look for such policies. In a kind
+    that takes a null for a field left out, `widening_nulls` are the fields in which it does not.
+    """
+
+    plural: str
+    status: Status
+    attachment: str | None = None
+    widening_nulls: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """How one version is served. One that is `superseded` is served only where something converts it.
+
+    `shape` is needed where files may have other forms than an API server stores.
+    """
+
+    resource: Resource
+    columns: tuple[Column, ...]
+    superseded: str | None = None
+    shape: Record[Any] | None = None
+
+
+INHERITED = "Inherited"
+
+# Columns that several kinds have
+AGE = Column("Age", ".metadata.creationTimestamp", "date")
+ACTION = Column("Action", ".spec.action")
+LEVEL = Column("Level", ".spec.enforcementLevel", priority=1)
+TARGETS = Column("Targets", ".spec.targetRefs")
+# A column shows the first thing that its path leads to. So this one leads only to what is wrong, with whatever target.
+_PROBLEM = Column("Problem", '.status.ancestors[*].conditions[?(@.status!="True")].reason')
+_CONTROLLER = Column("Controller", ".status.ancestors[*].controllerName", priority=1)
+ATTACHED = (_CONTROLLER, _PROBLEM, AGE)

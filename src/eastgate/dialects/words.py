@@ -1,0 +1,128 @@
+"""How a dialect describes its policies: what reports print, without knowing what kind of policy they print it of.
+
+Predicates and label selectors stay data here. Whoever reports renders them, all dialects alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from eastgate.dialects.modes import LayerMode, modes_of_layer
+from eastgate.places import Span
+from eastgate.policy import Layer, Origin, Placement, PolicyRef, Predicate, Rule
+from eastgate.settings import Settings
+from eastgate.world import Selector, Workload
+from eastgate.world.targets import Target
+
+__all__ = [
+    "NOTHING_SELECTED",
+    "NO_ACTION",
+    "NO_RULES",
+    "DescribedRule",
+    "DescribedTarget",
+    "Tier",
+    "Words",
+    "describe_rule",
+    "describe_rules",
+]
+
+P = TypeVar("P", bound="_Enforceable")
+
+NO_ACTION = "-"
+NOTHING_SELECTED = "nothing that exists is selected by its target"
+NO_RULES = "it has no rules, so that nothing matches"
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedTarget:
+    """A target as its author wrote it. `target` is what the world selects by, where that is the same thing."""
+
+    kind: str
+    expression: str | Selector
+    target: Target | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedRule:
+    """A rule: what it does where all that it `asks` holds, and where it is written."""
+
+    does: str
+    asks: tuple[str | Predicate, ...]
+    origin: Origin | None
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """The place of a policy in an order of evaluation that its dialect has."""
+
+    name: str
+    priority: int
+
+
+def _have_none(_policy: object) -> None:
+    return None
+
+
+def _is_direct(_policy: object) -> bool:
+    return False
+
+
+class _Enforceable(Protocol):
+    @property
+    def ref(self) -> PolicyRef: ...
+    @property
+    def audit(self) -> bool: ...
+
+
+def _modes(layer: Layer, policies: Sequence[_Enforceable], _stance: Hashable) -> list[LayerMode]:
+    """Tell modes from the stages alone. Every policy that is enforced turns deny by default on."""
+    return modes_of_layer(layer, [policy.ref for policy in policies if not policy.audit])
+
+
+def _names_nothing(_policy: object) -> tuple[PolicyRef, ...]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Words(Generic[P]):
+    """How the policies of one dialect are described.
+
+    `action` is what a policy does with the requests that it matches (`NO_ACTION` where it does nothing by itself),
+    `level` where it is enforced, `rules` are its rules in the order written. `why_idle` says why a policy that is valid
+    changes nothing; it is given the problem that its status shows, if any, and whether its targets select anything
+    that exists.
+
+    `targets` are what the author wrote as targets, where that is not `policy.targets`; `is_indirect` tells policies
+    that are attached more widely than they apply; `names` are objects that a policy is about by name without being
+    attached to them. `count_rules` is needed only where `rules` lists more than rules.
+
+    `modes` tells what a layer of this dialect does with requests that no rule mentions; it is given the policies on
+    the workload, and its stance. `levels` are those that are shown even where no policy makes a layer of them.
+    `mesh_name` is what the dialect calls a workload, where that is not its identity.
+    """
+
+    action: Callable[[P], str]
+    level: Callable[[P], str]
+    rules: Callable[[P], Iterable[DescribedRule]]
+    why_idle: Callable[[P, str | None, bool], str]
+    targets: Callable[[P], Sequence[DescribedTarget] | None] = _have_none
+    tier: Callable[[P], Tier | None] = _have_none
+    is_indirect: Callable[[P], bool] = _is_direct
+    names: Callable[[P], Iterable[PolicyRef]] = _names_nothing
+    count_rules: Callable[[P], int] | None = None
+    modes: Callable[[Layer, Sequence[P], Hashable], list[LayerMode]] = _modes
+    levels: tuple[Placement, ...] = ()
+    mesh_name: Callable[[Workload, Settings], str | None] | None = None
+
+
+def describe_rule(does: str, rule: Rule) -> DescribedRule:
+    """Describe a rule by its predicate."""
+    return DescribedRule(does, (rule.when,), rule.origin, rule.origin.span)
+
+
+def describe_rules(does: str, rules: Iterable[Rule]) -> list[DescribedRule]:
+    """Describe rules that all do the same."""
+    return [describe_rule(does, rule) for rule in rules]

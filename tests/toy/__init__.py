@@ -1,0 +1,49 @@
+"""A dialect that is small enough to be read in five minutes: guest lists.
+
+A GuestList names the service accounts that may call the pods of an app. One kind, one stage. It is no part of the
+product; `test_toy.py` registers it with one line and runs every command over it. CONTRIBUTING walks through its files.
+"""
+
+from __future__ import annotations
+
+from eastgate.dialects.base import Dialect, Kind, reader
+from eastgate.dialects.linting import Linting
+from eastgate.dialects.serving import AGE, Column, Resource, Served, Status
+from tests.toy import codes, meaning, shapes
+from tests.toy.assemble import layers
+from tests.toy.model import GROUP, GuestList
+from tests.toy.settings import ToySettings
+from tests.toy.words import WORDS
+
+__all__ = ["DIALECT"]
+
+
+def _lint() -> Linting[GuestList]:
+    from tests.toy.lint import LINTING  # only `lint` and `describe` need it
+
+    return LINTING
+
+
+DIALECT: Dialect[GuestList] = Dialect(
+    name="Guest lists",
+    model=GuestList,
+    kinds=(
+        Kind(
+            GROUP,
+            "v1",
+            "GuestList",
+            reader(shapes.GUEST_LIST, lambda settings: settings, meaning.guest_list),
+            lambda: (shapes.GUEST_LIST,),
+            short="gl",
+            served=Served(Resource("guestlists", Status.CONDITIONS), (Column("App", ".spec.app"), AGE)),
+            locate=meaning.locate,
+        ),
+    ),
+    layers=lambda attached, scene: layers(attached, scene.settings),
+    words=WORDS,
+    lint=_lint,
+    settings=ToySettings,
+    codes=lambda: (codes,),
+    closes=lambda policy: not policy.rules and not policy.audit,
+    status=meaning.accepted,
+)

@@ -1,0 +1,49 @@
+"""From a document that has been checked to its meaning; and what its status would show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from eastgate.dialects.base import Condition
+from eastgate.policy import Is, OneOf, Origin, PolicyRef, Rule
+from eastgate.policy.attributes import IDENTITY
+from eastgate.policy.service_accounts import service_account_id
+from eastgate.schema.kubernetes import is_audit
+from eastgate.settings import Settings
+from eastgate.sources import Document
+from eastgate.sources.node import Node
+from eastgate.world import PodsMatching, Selector, World
+from eastgate.world.targets import Target
+from tests.toy.model import GuestList
+
+__all__ = ["accepted", "guest_list", "locate"]
+
+
+def guest_list(document: Document, root: Node, settings: Settings) -> GuestList:
+    """Give the meaning of a GuestList: each guest is a rule on the caller's identity."""
+    namespace, spec = document.home, root["spec"]
+    ref = PolicyRef(document.kind, namespace, document.name, document.group)
+    rules = []
+    for index, guest in enumerate(spec.get("guests") or ()):
+        identity = service_account_id(settings.trust_domain, namespace, guest.text)
+        origin = Origin(ref, index, guest.span, ((IDENTITY, guest.span),))
+        rules.append(Rule(Is(IDENTITY, OneOf(frozenset({identity}))), origin))
+    return GuestList(ref, document.span, (_pods(namespace, spec["app"].text),), tuple(rules), is_audit(root))
+
+
+def _pods(namespace: str, app: str) -> PodsMatching:
+    return PodsMatching(namespace, Selector.of({"app": app}))
+
+
+def locate(document: Document) -> tuple[Target, ...] | None:
+    """Find what a GuestList with errors elsewhere is about, so that it closes that and no more."""
+    spec = document.node.get("spec") if document.node is not None else None
+    app = spec.get("app") if spec is not None else None
+    return (_pods(document.home, app.text),) if app is not None and isinstance(app.value, str) else None
+
+
+def accepted(policy: GuestList, _all: Sequence[GuestList], _settings: Settings, world: World) -> list[Condition]:
+    """Say whether any pod has the app's label."""
+    if any(world.select(target) for target in policy.targets):
+        return [Condition("Accepted", "True", "Accepted", "it applies to its pods")]
+    return [Condition("Accepted", "False", "TargetNotFound", "no pod has the app's label")]

@@ -1,0 +1,32 @@
+"""A GuestList, as it is once it has been read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from eastgate.places import Span
+from eastgate.policy import Origin, PolicyRef, Rule
+from eastgate.world.targets import Target
+
+__all__ = ["GROUP", "GuestList"]
+
+GROUP = "toy.example.com"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GuestList:
+    """One policy: a rule for each guest."""
+
+    ref: PolicyRef
+    span: Span
+    targets: tuple[Target, ...]
+    rules: tuple[Rule, ...]
+    audit: bool = False
+
+    references: ClassVar[tuple[PolicyRef, ...]] = ()
+
+    @property
+    def origins(self) -> Iterator[Origin]:
+        return (rule.origin for rule in self.rules)

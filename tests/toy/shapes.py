@@ -1,0 +1,34 @@
+"""A GuestList, field by field. From this come the checks, the CustomResourceDefinition and the schema for editors."""
+
+from __future__ import annotations
+
+from eastgate.schema import Check, Field, ListOf, Record, Text
+from eastgate.schema.kubernetes import resource
+from eastgate.settings import Settings
+from eastgate.sources.node import Node
+from eastgate.world import dns_label_problem
+from tests.toy import codes
+
+__all__ = ["GUEST_LIST"]
+
+
+def _guest(node: Node, to: Check[Settings]) -> None:
+    if dns_label_problem(node.text) is not None:
+        message = f"`{node.text}` is no name of a service account"
+        to.report(codes.GUEST, message, node.span, help="write the name alone, such as web")
+
+
+GUEST_LIST: Record[Settings] = resource(
+    "GuestList",
+    Record(
+        "spec",
+        {
+            "app": Field(Text("an app"), required=True, help="write app: <value of the label>", about="Of which pods."),
+            "guests": Field(
+                ListOf(Text("a guest", _guest), "a list of guests", served=64),
+                about="Who may call: service accounts of the namespace, ANY of them. Without it, nobody.",
+            ),
+        },
+    ),
+    about="The service accounts that may call the pods of an app.",
+)
