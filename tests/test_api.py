@@ -86,7 +86,7 @@ def test_importing_the_package_imports_nothing_of_it() -> None:
 EXPORTED = {*eastgate.__all__, *policy.__all__, *world.__all__, "Attribute", "Unknown"}
 ALIASES = {"Headers", "Networks", "Line", "OnEvent", "_Path", "Key"}  # of builtin, exported and joserfc's types
 PLAIN = {*dir(builtins), *ALIASES, "Iterable", "Mapping", "Sequence", "Iterator", "Callable", "Collection", "PathLike"}
-PLAIN |= {"Path", "Self", "BinaryIO", "TracebackType", "ClassVar", "SSLContext", "ForwardRef", "timedelta"}
+PLAIN |= {"Path", "Self", "BinaryIO", "TracebackType", "ClassVar", "SSLContext", "ForwardRef", "timedelta", "S"}
 CONSTRUCTED = {"Authority", "Question", "Settings", "LocalMesh", "MeshOptions", "KnownKeys", "DiscoveredKeys"}
 INTERNAL = {
     "Authority": {"engine"},
