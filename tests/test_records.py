@@ -6,12 +6,15 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import re
 from collections.abc import Callable
 from dataclasses import field
+from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 import pytest
 
+import eastgate
 from eastgate.records import _dataclass as ours
 from eastgate.records import dataclass
 
@@ -270,3 +273,9 @@ def test_values_are_those_of_each_instance() -> None:
     plain = _plain(ours)
     assert plain(1).third is not plain(1).third
     assert plain(1).made is not plain(1).made
+
+
+def test_every_module_makes_its_dataclasses_so() -> None:
+    taken = re.compile(r"^from dataclasses import .*\bdataclass\b|dataclasses\.dataclass\b", re.MULTILINE)
+    sources = Path(eastgate.__file__).parent.rglob("*.py")
+    assert [file.name for file in sources if taken.search(file.read_text("utf-8"))] == ["records.py"]

@@ -6,7 +6,7 @@ Every example was asked, and is what `check` answers.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from ipaddress import IPv4Address, ip_address
 from itertools import count, islice, product
 
@@ -37,6 +37,7 @@ from eastgate.policy import (
 )
 from eastgate.policy.attributes import ADDRESS, HOST, MCP_METHOD, MCP_TOOL, METHOD, PATH, PORT, SNI, Attribute
 from eastgate.questions import Question, QuestionError
+from eastgate.records import dataclass
 
 __all__ = ["Examples", "examples"]
 

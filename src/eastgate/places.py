@@ -7,9 +7,10 @@ again (it may have changed, or been standard input).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eastgate.printable import printable
+from eastgate.records import dataclass
 from eastgate.redaction import without_secrets
 
 __all__ = ["SourceText", "Span"]

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import TypeVar
 
 from eastgate.diagnostics import Code, did_you_mean
+from eastgate.records import dataclass
 
 __all__ = [
     "BAD_SETTING",

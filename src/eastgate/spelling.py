@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from eastgate.authority import Authority
@@ -20,6 +20,7 @@ from eastgate.policy.attributes import HOST, IDENTITY, MCP_METHOD, MCP_TOOL, MES
 from eastgate.policy.hosts import comparable_host, is_host
 from eastgate.policy.service_accounts import account_of, service_account_id
 from eastgate.questions import Question
+from eastgate.records import dataclass
 from eastgate.world.points import NamedPoint, Point
 
 __all__ = ["Doubt", "Spelling"]

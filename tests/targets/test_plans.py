@@ -240,4 +240,5 @@ def test_what_may_be_absent_is_asked_for_in_audit_too(attribute: Attribute) -> N
     observed = Observe("audit", (Rule(Is(attribute, Present()), RULE),), ("DENY",))
     plan = _plan(observed, AllowAny("allow", (Rule(IS_GET, RULE),)))
     assert plan.requests is not None
+    assert plan.requests.audit is not None
     assert {isinstance(tree, Choice) for _, tree in plan.requests.audit.items()} == {True}

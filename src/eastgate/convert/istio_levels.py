@@ -7,7 +7,7 @@ both. Where they only may meet, the APPLICATION policy is not converted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import (
@@ -24,6 +24,7 @@ from eastgate.convert.model import Job
 from eastgate.convert.selectors import may_meet
 from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings
 from eastgate.policy import AccountsOf
+from eastgate.records import dataclass
 from eastgate.sources import Document
 from eastgate.world import Selector, service_account_id
 

@@ -7,7 +7,7 @@ that default is deny and the ports are known; a DENY cannot.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import Gep, PodsTarget, read
@@ -21,6 +21,7 @@ from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd.injected import probes_with
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.dialects.linkerd.stance import stance_of
+from eastgate.records import dataclass
 from eastgate.world import PodsMatching, Selector, Workload
 
 __all__ = ["default_of", "selected", "to_linkerd"]

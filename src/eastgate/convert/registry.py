@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from eastgate import dialects
@@ -18,6 +17,7 @@ from eastgate.convert.model import Item, Job, without_status
 from eastgate.dialects import accesspolicy, gep3779, kuadrant, linkerd
 from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYPE_GROUP
 from eastgate.dialects.converting import Converter
+from eastgate.records import dataclass
 
 __all__ = ["KINDS", "Kind", "converters_to"]
 

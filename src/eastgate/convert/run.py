@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from eastgate.authority import Manifests, sort_documents
 from eastgate.convert import codes
@@ -11,6 +10,7 @@ from eastgate.convert.model import Item, Job, Manifest, Options, Written
 from eastgate.convert.registry import KINDS, converters_to, pass_on
 from eastgate.diagnostics import Diagnostic
 from eastgate.dialects import Policy
+from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.sources import Document, Reading
 from eastgate.world import World

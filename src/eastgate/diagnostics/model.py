@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eastgate.places import Span
+from eastgate.records import dataclass
 from eastgate.redaction import without_quotes
 
 __all__ = ["Code", "Diagnostic", "Reporter", "Severity"]

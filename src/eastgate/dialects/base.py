@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
@@ -21,6 +21,7 @@ from eastgate.dialects.serving import Served
 from eastgate.dialects.words import Words
 from eastgate.places import Span
 from eastgate.policy import Attachment, Layer, Origin, PolicyRef
+from eastgate.records import dataclass
 from eastgate.schema import Check, Record, check
 from eastgate.settings import Section, Settings
 from eastgate.sources import Document

@@ -6,11 +6,12 @@ key of an object. Results are cached because the rest of a path is read anew for
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from eastgate.gjson.jsontext import end_of_argument, end_of_block, unescaped
 from eastgate.gjson.names import MODIFIER_NAMES
+from eastgate.records import dataclass
 
 _CACHED = 512
 _OPERATORS = ("!=", "!%", "<=", ">=", "==", "<", ">", "=", "%")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from eastgate.gjson.bounds import MAX_TEXT, Budget, TooMuch
 from eastgate.gjson.queries import is_true
 from eastgate.gjson.textvalue import parse_value
 from eastgate.gjson.values import CONTAINERS, JsonKind, Value, whole_number
+from eastgate.records import dataclass
 
 _WORDS: Final = {JsonKind.NULL: "null", JsonKind.TRUE: "true", JsonKind.FALSE: "false"}
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from eastgate.gjson.bounds import MAX_PATH, Budget, TooMuch
 from eastgate.gjson.datavalue import DataValue
 from eastgate.gjson.search import find
 from eastgate.gjson.values import JsonKind, Value
+from eastgate.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ the rule matches and the suspects do not. Where there is none, the suspects deci
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from eastgate.dialects.linting import Fallback, Finding, codes
@@ -16,6 +15,7 @@ from eastgate.lint.chains import Analysis, Place, places
 from eastgate.lint.hooks import linting_of
 from eastgate.lint.inventory import Group, Inventory
 from eastgate.policy import Derived, PolicyRef, Rule, RuleKind
+from eastgate.records import dataclass
 from eastgate.symbolic.witnesses import GaveUp, witness
 
 __all__ = ["shadowed_rules"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from eastgate.authority import Authority
 from eastgate.engine.compiled import Program
 from eastgate.mesh.access_log import UNREACHABLE, Observation
 from eastgate.policy import REFUSED_HOST, REFUSED_SPELLING, Origin, rules_of
+from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.symbolic.names import MeshNames
 from eastgate.targets.envoy.decisions import name_of

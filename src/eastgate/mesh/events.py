@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from eastgate.diagnostics import Diagnostic
 from eastgate.mesh.access_log import Observation
 from eastgate.mesh.modes import PortMode
+from eastgate.records import dataclass
 
 __all__ = [
     "BrokenChange",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePath
 from types import TracebackType
 
@@ -22,6 +21,7 @@ from eastgate.mesh.local.rundir import DEFAULT_NAME
 from eastgate.mesh.mesh import LocalMesh
 from eastgate.mesh.modes import PortMode
 from eastgate.printable import printable
+from eastgate.records import dataclass
 
 __all__ = ["LiveView", "workload_table"]
 

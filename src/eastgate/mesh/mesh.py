@@ -12,7 +12,7 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
@@ -48,6 +48,7 @@ from eastgate.policy import Is, OneOf, at_port, atoms, rules_of
 from eastgate.policy.attributes import IDENTITY, MESH_NAME
 from eastgate.policy.spiffe import trust_domain_of
 from eastgate.printable import printable
+from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.unconsidered import Callers, Handling, Unconsidered, UnreadObjects, counted
 from eastgate.world import World

@@ -12,7 +12,7 @@ import contextlib
 import os
 import time
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eastgate.authority import Authority, ManifestError, Manifests, read_manifests
 from eastgate.diagnostics import Diagnostic, Reporter, render_all
@@ -26,6 +26,7 @@ from eastgate.mesh.mesh import LocalMesh, unread_at_workloads
 from eastgate.policy import PolicyRef
 from eastgate.printable import printable
 from eastgate.questions import NOT_CONSIDERED
+from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.sources import Bounds
 from eastgate.sources.kustomizations import parts

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.world import Service, Workload, World, service_account_id
 from eastgate.xds.clusters import Address, Upstream

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from eastgate.authority import Authority
 from eastgate.decisions import Decision
@@ -14,6 +13,7 @@ from eastgate.policy import Request, is_network
 from eastgate.policy.attributes import query
 from eastgate.printable import printable
 from eastgate.questions import NOT_DECLARED, Question, QuestionError
+from eastgate.records import dataclass
 from eastgate.targets.envoy.decisions import OPEN, name_of, policy_name
 
 __all__ = ["Comparison", "Explain", "Why", "explain_observation"]

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from eastgate.records import dataclass
 from eastgate.rego.builtins import ARITIES
 from eastgate.rego.negation import hoist
 from eastgate.rego.patterns import is_pattern, is_target, never_equal

@@ -7,10 +7,11 @@ as in OPA; but where that would make a `not` hold, there is no answer at all.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 from typing import Final, TypeAlias
 
+from eastgate.records import dataclass
 from eastgate.rego.builtins import FUNCTIONS, Bounded, Failed, walked
 from eastgate.rego.compiling import RegoProgram
 from eastgate.rego.syntax import (

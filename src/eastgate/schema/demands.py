@@ -7,10 +7,10 @@ that takes a node is for policies only; a `Demand` is for both.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from eastgate.diagnostics import Code
+from eastgate.records import dataclass
 from eastgate.schema.shapes import Check
 from eastgate.sources.node import Node
 

@@ -8,11 +8,12 @@ types, so that no rule needs to check types, and one wrong field does not hide w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, TypeVar
 
 from eastgate.diagnostics import Code, Reporter, did_you_mean
 from eastgate.places import Span
+from eastgate.records import dataclass
 from eastgate.schema import codes
 from eastgate.sources.findings import shown
 from eastgate.sources.node import Node

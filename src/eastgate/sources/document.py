@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.places import Span
+from eastgate.records import dataclass
 from eastgate.sources.json_nodes import read_json_nodes
 from eastgate.sources.node import Node, Plain
 from eastgate.sources.text import Text

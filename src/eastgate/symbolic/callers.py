@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from eastgate.policy import (
@@ -29,6 +28,7 @@ from eastgate.policy import (
 from eastgate.policy.attributes import IDENTITY, MESH_NAME
 from eastgate.policy.service_accounts import account_of, service_account_id
 from eastgate.policy.spiffe import SCHEME
+from eastgate.records import dataclass
 from eastgate.symbolic.names import MeshNames, Naming
 
 __all__ = [

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, TypeVar
 
 from eastgate.policy import (
@@ -26,6 +26,7 @@ from eastgate.policy import (
     Predicate,
 )
 from eastgate.policy.attributes import IDENTITY, MESH_NAME, Attribute
+from eastgate.records import dataclass
 from eastgate.symbolic.callers import CALLER_ATTRIBUTES, Anonymous, CallerCell, CallerCells, Identity, Name
 from eastgate.symbolic.filing import Filed
 from eastgate.symbolic.judging import AtomTest, cases_without

@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eastgate.places import Span
+from eastgate.records import dataclass
 from eastgate.schema.demands import Demand, Problem
 from eastgate.schema.shapes import Anything, MapOf
 from eastgate.world import codes

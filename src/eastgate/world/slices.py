@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from eastgate.places import Span
+from eastgate.records import dataclass
 from eastgate.schema.shapes import Field
 from eastgate.world.checked import Data, entries, mapping, number, strings, text, texts
 from eastgate.world.objects import ObjectId, Service

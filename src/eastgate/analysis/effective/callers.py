@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from eastgate.records import dataclass
 from eastgate.symbolic.callers import (
     AccountsIn,
     Anonymous,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from eastgate.policy import NEVER, Chain, Layer, Origin, Outcome, conjuncts
+from eastgate.records import dataclass
 from eastgate.symbolic.listing import MOST_COMPARED, list_tree
 from eastgate.symbolic.partial import ArmIndex, Facts, Partial, residual
 from eastgate.symbolic.simplify import both, either

@@ -8,13 +8,14 @@ table is exact: a row says of each request in it what the engine would (a test h
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 
 from eastgate.analysis.effective.callers import CallerEntry, entry_of
 from eastgate.analysis.effective.folding import OPEN, Branch, fold, list_layer
 from eastgate.analysis.effective.requests import Message, messages, port_classes
 from eastgate.policy import Computed, Is, Layer
+from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.symbolic.callers import CallerCell, CallerCells
 from eastgate.symbolic.listing import TooManyEntries, in_sequence

@@ -7,12 +7,12 @@ HTTP, bytes that are not HTTP are let in only where everything would be.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 from eastgate.collection import no_collection
 from eastgate.policy import Is, Layer, PolicyRef, Refusal, is_network
 from eastgate.policy.attributes import PATH
+from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.symbolic.callers import CallerCell, CallerCells
 from eastgate.symbolic.trees import leaves
