@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import product
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eastgate.policy import ALWAYS, NEVER, And, Is, Known, Not, Or, Predicate, atoms, mentions, rewrite
+from eastgate.policy import ALWAYS, NEVER, And, Computed, Is, Known, Not, OneOf, Or, Predicate, atoms, mentions, rewrite
 from eastgate.policy.attributes import METHOD, PORT, Attribute
 from eastgate.policy.predicates import assume
-from tests.engine.brute_force import WORLD, atoms_about, holds
+from tests.engine.brute_force import HEADER, WORLD, atoms_about, holds
 
 VALUES = [{METHOD: method, PORT: port} for method, port in product(WORLD[METHOD], WORLD[PORT])]
 
@@ -70,3 +71,50 @@ def test_what_is_assumed_helps_to_hold_or_to_fail(predicate: Predicate, held: bo
     assumed = assume(predicate, lambda atom: isinstance(atom, Is) and atom.attribute == PORT, held=held)
     assert PORT not in mentions(assumed)
     assert all(holds(assumed, values) == _helped(predicate, values, held) for values in VALUES)
+
+
+# An attribute that is there several times
+
+RED, BLUE = OneOf(frozenset({"red"})), OneOf(frozenset({"blue"}))
+
+
+@pytest.mark.parametrize(
+    ("value", "matcher", "joined", "accepted"),
+    [
+        ("red", RED, False, True),
+        ("blue", RED, False, False),
+        (None, RED, False, False),
+        (("red", "blue"), RED, False, True),
+        (("blue", "green"), RED, False, False),
+        (("red", "blue"), RED, True, False),
+        (("red", "blue"), OneOf(frozenset({"red,blue"})), True, True),
+    ],
+)
+def test_any_value_is_enough(value: Known, matcher: OneOf, joined: bool, accepted: bool) -> None:
+    assert Is(HEADER, matcher, joined).accepts(value) is accepted
+
+
+def _is_long(values: Mapping[Attribute, object]) -> bool:
+    return len(str(values[HEADER])) > 3
+
+
+@pytest.mark.parametrize(
+    ("value", "pattern", "held"),
+    [
+        ("blue", None, True),
+        ("red", None, False),
+        (("red", "sky"), None, True),  # as one text: red,sky
+        (("red", "sky"), (HEADER, ".{4,}"), False),
+        (("red", "blue"), (HEADER, ".{4,}"), True),
+        ("blue", (HEADER, ".{4,}"), True),
+    ],
+)
+def test_a_pattern_must_match_any_value_and_other_tests_see_one_text(
+    value: Known, pattern: tuple[Attribute, str] | None, held: bool
+) -> None:
+    assert Computed("is long", frozenset({HEADER}), _is_long, pattern=pattern).holds({HEADER: value}) is held
+
+
+@pytest.mark.parametrize("on_error", [True, False])
+def test_an_error_counts_as_what_is_said(on_error: bool) -> None:
+    assert Computed("errs", frozenset({HEADER}), lambda _: bool(1 // 0), on_error).holds({HEADER: "x"}) is on_error

@@ -46,6 +46,7 @@ def _is(*values: str) -> Predicate:
 
 
 A, B, AB = _is("a"), _is("b"), _is("a", "b")
+RED, BLUE = (Is(HEADER, OneOf(frozenset({color}))) for color in ("red", "blue"))
 ON_1, ON_2 = (Is(PORT, OneOf(frozenset({port}))) for port in (1, 2))
 
 
@@ -67,6 +68,15 @@ ON_1, ON_2 = (Is(PORT, OneOf(frozenset({port}))) for port in (1, 2))
         ([A, Or((B, ON_1))], And((A, ON_1))),
         ([A, Or((B, Not(A)))], NEVER),
         ([A, NEVER], NEVER),
+        ([AB, _is("a", "c"), B], NEVER),
+        ([AB, _is("a", "c"), _is("a", "b", "c")], A),
+        ([Is(METHOD, Suffix("")), Is(METHOD, Suffix("ab")), Is(METHOD, Suffix("b"))], Is(METHOD, Suffix("ab"))),
+        ([Is(METHOD, Prefix("a")), Is(METHOD, Prefix("ab")), Is(METHOD, Present())], Is(METHOD, Prefix("ab"))),
+        ([Is(METHOD, Suffix("a")), Is(METHOD, Suffix("b"))], NEVER),
+        ([Is(METHOD, Prefix("a")), Is(METHOD, Prefix("b"))], NEVER),
+        ([RED, Not(RED)], NEVER),
+        ([RED, Not(RED), BLUE], NEVER),
+        ([RED, BLUE], And((RED, BLUE))),
     ],
 )
 def test_all_of_some_parts_said_shorter(parts: list[Predicate], shorter: Predicate) -> None:
