@@ -118,3 +118,21 @@ def test_a_pattern_must_match_any_value_and_other_tests_see_one_text(
 @pytest.mark.parametrize("on_error", [True, False])
 def test_an_error_counts_as_what_is_said(on_error: bool) -> None:
     assert Computed("errs", frozenset({HEADER}), lambda _: bool(1 // 0), on_error).holds({HEADER: "x"}) is on_error
+
+
+ON_1, IS_A = Is(PORT, OneOf(frozenset({1}))), Is(METHOD, OneOf(frozenset({"a"})))
+
+
+@pytest.mark.parametrize(
+    ("predicate", "held", "assumed"),
+    [
+        (Or((ON_1, IS_A)), False, IS_A),
+        (Or((ON_1, IS_A)), True, ALWAYS),
+        (And((ON_1, IS_A)), True, IS_A),
+        (And((ON_1, IS_A)), False, NEVER),
+        (And((Not(ON_1), IS_A)), True, IS_A),
+        (Or((Not(ON_1), IS_A)), False, IS_A),
+    ],
+)
+def test_what_is_assumed_is_left_out(predicate: Predicate, held: bool, assumed: Predicate) -> None:
+    assert assume(predicate, lambda atom: atom == ON_1, held=held) == assumed

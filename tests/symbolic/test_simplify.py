@@ -89,3 +89,23 @@ def test_all_of_some_parts_said_shorter(parts: list[Predicate], shorter: Predica
 )
 def test_any_of_some_parts_said_shorter(parts: list[Predicate], shorter: Predicate) -> None:
     assert either(parts) == shorter
+
+
+STARTS, ENDS = Is(METHOD, Prefix("b")), Is(METHOD, Suffix("b"))
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [Or((A, STARTS)), Or((A, ENDS))],
+        [Or((A, STARTS)), Or((B, ENDS)), Or((AB, Not(ENDS)))],
+        [Or((A, B)), Or((STARTS, ENDS)), ON_1],
+        [Or((A, ON_1)), Or((B, ON_2))],
+        [ON_1, Or((A, STARTS)), Or((Not(A), ENDS)), AB],
+    ],
+    ids=str,
+)
+def test_choices_of_one_attribute_mean_the_same_when_they_are_multiplied(parts: list[Predicate]) -> None:
+    shorter = both(parts)
+    for values in _everything(METHOD, PORT):
+        assert holds(shorter, values) is all(holds(part, values) for part in parts), values
