@@ -91,7 +91,7 @@ CONSTRUCTED = {"Authority", "Question", "Settings", "LocalMesh", "MeshOptions", 
 INTERNAL = {
     "Authority": {"engine"},
     "Document": {"node", "data", "origin"},
-    "LocalMesh": {"apply", "change", "emit"},
+    "LocalMesh": {"apply", "change", "emit", "sites"},
     "MeshOptions": {"lifetimes", "source", "tokens", "__init__"},
     "Table": {"objects"},
 }
