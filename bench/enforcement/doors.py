@@ -14,7 +14,7 @@ from google.protobuf.message import Message
 
 from bench.enforcement.origin import answered_by_envoy, answering
 from bench.enforcement.rules import SETTINGS, authority_of, classic_rules
-from eastgate.symbolic.callers import Callers
+from eastgate.symbolic.callers import CallerCells
 from eastgate.targets.envoy import ByCaller, Node, PortPlan, Requests, Verdict, plan_port
 from eastgate.xds.clusters import Address
 from eastgate.xds.inbound_listener import inbound_listener
@@ -41,7 +41,7 @@ def ours(address: str, port: int, rules: int, *, anything: bool = False) -> list
 
 def unruled(address: str, port: int) -> list[Resource]:
     """The same listeners, with nothing that decides. (Where no policy asks for it, Eastgate does not read HTTP.)"""
-    cells = Callers(SETTINGS).cells(())
+    cells = CallerCells(SETTINGS).cells(())
     open_to_all: Node = Verdict(True, 200, "open")
     anyone = ByCaller.of(cells, dict.fromkeys(cells, open_to_all))
     requests = Requests(anyone, None, None, None)

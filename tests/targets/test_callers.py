@@ -11,7 +11,7 @@ from eastgate.symbolic.callers import (
     AccountsIn,
     Anonymous,
     CallerCell,
-    Callers,
+    CallerCells,
     Identity,
     OtherAccounts,
     OtherIdentities,
@@ -19,7 +19,7 @@ from eastgate.symbolic.callers import (
 from eastgate.targets.envoy import ByCaller
 
 TAIL = "serviceaccount.identity.linkerd.td"
-CALLERS = Callers(Settings.from_mapping({"trustDomain": "td"}))
+CALLERS = CallerCells(Settings.from_mapping({"trustDomain": "td"}))
 A, B = AccountsIn("td", "a"), AccountsIn("td", "b")
 OTHER = OtherAccounts("td")
 

@@ -36,7 +36,7 @@ __all__ = [
     "AccountsIn",
     "Anonymous",
     "CallerCell",
-    "Callers",
+    "CallerCells",
     "Identity",
     "Name",
     "NamesUnder",
@@ -144,7 +144,7 @@ def cells_around(identity: str | None, domain: str) -> Iterator[CallerCell]:
     yield OtherIdentities()
 
 
-class Callers:
+class CallerCells:
     """The cells of callers in one mesh, and what atoms say of all callers of a cell."""
 
     def __init__(self, naming: Naming) -> None:
@@ -284,7 +284,7 @@ def _settle_name(atom: Is, cell: Name | NamesUnder | OtherNames) -> Predicate:
 class _Signatures:
     """Tells which of many atoms hold for a cell without asking each: what is exact is looked up."""
 
-    def __init__(self, callers: Callers, asked: Iterable[Is | Computed]) -> None:
+    def __init__(self, callers: CallerCells, asked: Iterable[Is | Computed]) -> None:
         self._callers = callers
         self._ranges: list[Is] = []
         self._exact: dict[Hashable, list[int]] = defaultdict(list)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from eastgate.policy import AccountsOf, And, Is, OneOf, Or, Predicate
 from eastgate.policy.attributes import IDENTITY, MESH_NAME
 from eastgate.policy.service_accounts import account_of
-from eastgate.symbolic.callers import AccountsIn, CallerCell, Callers, Identity
+from eastgate.symbolic.callers import AccountsIn, CallerCell, CallerCells, Identity
 
 __all__ = ["Filed"]
 
@@ -15,7 +15,7 @@ __all__ = ["Filed"]
 class Filed:
     """The places of predicates in their order, by the cells of callers for whom they may hold."""
 
-    def __init__(self, predicates: Iterable[Predicate], callers: Callers) -> None:
+    def __init__(self, predicates: Iterable[Predicate], callers: CallerCells) -> None:
         self._callers = callers
         self._by_cell: dict[CallerCell, list[int]] = {}
         self._anyone: list[int] = []

@@ -26,14 +26,14 @@ from eastgate.policy import (
     Predicate,
 )
 from eastgate.policy.attributes import IDENTITY, MESH_NAME, Attribute
-from eastgate.symbolic.callers import CALLER_ATTRIBUTES, Anonymous, CallerCell, Callers, Identity, Name
+from eastgate.symbolic.callers import CALLER_ATTRIBUTES, Anonymous, CallerCell, CallerCells, Identity, Name
 from eastgate.symbolic.filing import Filed
 from eastgate.symbolic.judging import AtomTest, cases_without
 from eastgate.symbolic.simplify import both, either, negation, network
 from eastgate.symbolic.stages import Arm, Move, OrderedStage, order_chain
 from eastgate.symbolic.trees import Tree, choice
 
-__all__ = ["Facts", "Partial", "Selecting", "residual"]
+__all__ = ["ArmIndex", "Facts", "Partial", "residual"]
 
 L = TypeVar("L")
 Residual = Callable[[Predicate], Predicate]
@@ -50,10 +50,10 @@ class Facts:
     values: Mapping[Attribute, Known] = field(default_factory=dict)
     vague: frozenset[Attribute] = frozenset()
     caller: CallerCell | None = None
-    callers: Callers | None = None
+    callers: CallerCells | None = None
 
     @classmethod
-    def of_caller(cls, cell: CallerCell, callers: Callers) -> Facts:
+    def of_caller(cls, cell: CallerCell, callers: CallerCells) -> Facts:
         """Return what is known of the requests of a cell of callers."""
         return cls(caller=cell, callers=callers)
 
@@ -100,10 +100,10 @@ def residual(predicate: Predicate, facts: Facts) -> Predicate:
             return either(residual(part, facts) for part in parts)
 
 
-class Selecting:
+class ArmIndex:
     """Finds the arms of stages that may concern a cell of callers. Shared by all evaluations of the same layers."""
 
-    def __init__(self, callers: Callers) -> None:
+    def __init__(self, callers: CallerCells) -> None:
         self._callers = callers
         self._chains: dict[int, tuple[Chain, list[OrderedStage]]] = {}
         self._filed: dict[int, Filed] = {}
@@ -146,13 +146,13 @@ class Partial(Generic[L]):
         layer: Layer,
         residual: Residual,
         conclude: Callable[[Outcome, Chain], L],
-        selecting: Selecting,
+        index: ArmIndex,
         cell: CallerCell | None = None,
     ) -> None:
         self._layer = layer
         self._residual = residual
         self._conclude = conclude
-        self._selecting = selecting
+        self._index = index
         self._cell = cell
         self._chains: dict[int, Tree[L]] = {}
 
@@ -169,7 +169,7 @@ class Partial(Generic[L]):
         """Return the tree for requests at which some atoms may not look: refused where it depends on them."""
 
         def of(chain: Chain | None) -> Tree[L]:
-            return refused if chain is None or self._selecting.depends(chain, asks) else self.chain(chain)
+            return refused if chain is None or self._index.depends(chain, asks) else self.chain(chain)
 
         return self._select(cases_without(self._layer, asks), selector or self._residual, of)
 
@@ -199,7 +199,7 @@ class Partial(Generic[L]):
 
     def _from(self, chain: Chain, place: int, accepted: Outcome, shared: dict[tuple[int, int], Tree[L]]) -> Tree[L]:
         """Return what the rest of a chain decides; `accepted`: the last acceptance so far."""
-        stages = self._selecting.stages(chain)
+        stages = self._index.stages(chain)
         if place == len(stages):
             return self._conclude(accepted, chain)
         key = place, id(accepted.rule)
@@ -217,7 +217,7 @@ class Partial(Generic[L]):
                 return self._conclude(outcome, chain)
             return self._from(chain, place + 1, outcome, shared)
 
-        asked = ((self._residual(arm.when), arm) for arm in self._selecting.arms(stage, self._cell))
+        asked = ((self._residual(arm.when), arm) for arm in self._index.arms(stage, self._cell))
         tests = ((when, follow(arm.move, arm)) for when, arm in asked if when != NEVER)
         tree = shared[key] = choice(tests, follow(stage.otherwise, None))
         return tree

@@ -8,7 +8,7 @@ from eastgate.symbolic.callers import (
     AccountsIn,
     Anonymous,
     CallerCell,
-    Callers,
+    CallerCells,
     Identity,
     Name,
     NamesUnder,
@@ -53,12 +53,12 @@ class CallerEntry:
         return KINDS.index(self.kind), self.name
 
 
-def entry_of(cell: CallerCell, callers: Callers) -> CallerEntry:
+def entry_of(cell: CallerCell, callers: CallerCells) -> CallerEntry:
     """Return how a table shows a cell."""
     return CallerEntry(*_kind_and_name(cell, callers), *callers.representative(cell))
 
 
-def _kind_and_name(cell: CallerCell, callers: Callers) -> tuple[str, str]:
+def _kind_and_name(cell: CallerCell, callers: CallerCells) -> tuple[str, str]:
     match cell:
         case Identity(identity):
             account = callers.names.account(identity)

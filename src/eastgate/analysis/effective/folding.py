@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from eastgate.policy import NEVER, Chain, Layer, Origin, Outcome, conjuncts
 from eastgate.symbolic.listing import MOST_COMPARED, list_tree
-from eastgate.symbolic.partial import Facts, Partial, Selecting, residual
+from eastgate.symbolic.partial import ArmIndex, Facts, Partial, residual
 from eastgate.symbolic.simplify import both, either
 from eastgate.symbolic.trees import Entry
 
@@ -40,9 +40,9 @@ OPEN = Ending(True)
 Branch: TypeAlias = Entry[Ending]
 
 
-def list_layer(layer: Layer, facts: Facts, selecting: Selecting) -> list[Branch]:
+def list_layer(layer: Layer, facts: Facts, index: ArmIndex) -> list[Branch]:
     """Return what a layer decides of requests of which this is known. Raises TooManyEntries."""
-    partial = Partial(layer, lambda predicate: residual(predicate, facts), _ending, selecting, facts.caller)
+    partial = Partial(layer, lambda predicate: residual(predicate, facts), _ending, index, facts.caller)
     return list_tree(partial.tree())
 
 

@@ -16,9 +16,9 @@ from eastgate.analysis.effective.folding import OPEN, Branch, fold, list_layer
 from eastgate.analysis.effective.requests import Message, messages, port_classes
 from eastgate.policy import Computed, Is, Layer
 from eastgate.settings import Settings
-from eastgate.symbolic.callers import CallerCell, Callers
+from eastgate.symbolic.callers import CallerCell, CallerCells
 from eastgate.symbolic.listing import TooManyEntries, in_sequence
-from eastgate.symbolic.partial import Facts, Selecting
+from eastgate.symbolic.partial import ArmIndex, Facts
 
 __all__ = ["Cell", "Destination", "Place", "Row", "Table", "effective", "to_ports"]
 
@@ -97,15 +97,15 @@ def effective(destinations: Sequence[Destination], settings: Settings) -> Table:
     layers = {id(layer): layer for one in destinations for place in one.places for layer in place.layers}
     asked = _atoms(layers.values())
     kinds = messages(asked)
-    callers = Callers(settings)
-    selecting = Selecting(callers)
+    callers = CallerCells(settings)
+    index = ArmIndex(callers)
     cells = callers.cells((atom for atom in asked if isinstance(atom, Is)), named=True)
     entries = {cell: entry_of(cell, callers) for cell in cells}
     classes = callers.classes(sorted(cells, key=lambda cell: entries[cell].order), asked)
     by_outcome: dict[tuple[tuple[Cell, ...], ...], list[CallerCell]] = {}
     for alike in classes:
         facts = Facts.of_caller(alike[0], callers)
-        by_outcome.setdefault(_cells(facts, destinations, kinds, selecting), []).extend(alike)
+        by_outcome.setdefault(_cells(facts, destinations, kinds, index), []).extend(alike)
 
     def shown(group: Iterable[CallerCell]) -> tuple[CallerEntry, ...]:
         return tuple(sorted((entries[cell] for cell in group), key=lambda entry: entry.order))
@@ -121,19 +121,19 @@ def effective(destinations: Sequence[Destination], settings: Settings) -> Table:
 
 
 def _cells(
-    caller: Facts, destinations: Sequence[Destination], kinds: Sequence[Message], selecting: Selecting
+    caller: Facts, destinations: Sequence[Destination], kinds: Sequence[Message], index: ArmIndex
 ) -> tuple[tuple[Cell, ...], ...]:
     """Return what becomes of a caller's requests: for each destination, of each message."""
     return tuple(
-        tuple(_cell(destination, caller.and_(message.facts), selecting) for message in kinds)
+        tuple(_cell(destination, caller.and_(message.facts), index) for message in kinds)
         for destination in destinations
     )
 
 
-def _cell(destination: Destination, facts: Facts, selecting: Selecting) -> Cell:
+def _cell(destination: Destination, facts: Facts, index: ArmIndex) -> Cell:
     try:
         lists = [
-            in_sequence([list_layer(layer, facts.and_(place.facts), selecting) for layer in place.layers], OPEN)
+            in_sequence([list_layer(layer, facts.and_(place.facts), index) for layer in place.layers], OPEN)
             for place in destination.places
         ]
         branches = fold(in_sequence(lists, OPEN))

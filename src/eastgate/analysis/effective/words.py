@@ -22,7 +22,7 @@ from eastgate.policy import (
 )
 from eastgate.policy.attributes import HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT, SENT_PATH
 from eastgate.settings import Settings
-from eastgate.symbolic.callers import CallerCell, Callers
+from eastgate.symbolic.callers import CallerCell, CallerCells
 from eastgate.symbolic.simplify import both
 
 __all__ = ["callers_text", "condition_text", "messages_text", "ports_text", "rule_text"]
@@ -95,7 +95,7 @@ def _bracketed(part: Predicate) -> str:
 
 def rule_text(predicate: Predicate, settings: Settings) -> str:
     """What a rule asks, in words: from whom, to which port, and the rest."""
-    callers = Callers(settings)
+    callers = CallerCells(settings)
     said: list[str] = []
     rest: list[Predicate] = []
     for part in conjuncts(both(conjuncts(predicate))):
@@ -111,7 +111,7 @@ def rule_text(predicate: Predicate, settings: Settings) -> str:
     return "; ".join(said) or "anything"
 
 
-def _names(part: Predicate, callers: Callers) -> list[str] | None:
+def _names(part: Predicate, callers: CallerCells) -> list[str] | None:
     """Return the callers that a predicate names, if that is all that it says."""
     match part:
         case Is(attribute, OneOf() | AccountsOf()) if attribute in (IDENTITY, MESH_NAME):
@@ -129,7 +129,7 @@ def _names(part: Predicate, callers: Callers) -> list[str] | None:
             return None
 
 
-def _cell_names(cells: Iterable[CallerCell], callers: Callers) -> list[str]:
+def _cell_names(cells: Iterable[CallerCell], callers: CallerCells) -> list[str]:
     return [
         _caller(entry, ()) for entry in sorted((entry_of(c, callers) for c in cells), key=lambda entry: entry.order)
     ]

@@ -29,9 +29,9 @@ from eastgate.policy import (
 from eastgate.policy.attributes import HOST, METHOD, PATH, PORT
 from eastgate.policy.hosts import HOST_PATTERN, is_host
 from eastgate.policy.paths import REFUSED, RESPELLED, is_refused, is_respelled, is_sensitive
-from eastgate.symbolic.callers import CALLER_ATTRIBUTES, CallerCell, Callers
+from eastgate.symbolic.callers import CALLER_ATTRIBUTES, CallerCell, CallerCells
 from eastgate.symbolic.judging import is_about_path
-from eastgate.symbolic.partial import Partial, Selecting
+from eastgate.symbolic.partial import ArmIndex, Partial
 from eastgate.symbolic.trees import choice
 from eastgate.targets.envoy.codes import ASKS_AN_AUTHORIZER, Inexpressible
 from eastgate.targets.envoy.decisions import NO_AUDIT, Node, Verdict, verdict_of
@@ -68,13 +68,13 @@ ENCODED_CHARACTER = Computed(
 class Flow:
     """A layer at a port. Raises Inexpressible where a proxy could not decide as the layer does."""
 
-    def __init__(self, layer: Layer, port: int, callers: Callers) -> None:
+    def __init__(self, layer: Layer, port: int, callers: CallerCells) -> None:
         self.layer = at_port(layer, port)
         self.policies = frozenset(_policies(self.layer))
         self.asked = tuple(self.layer.atoms(observed=True))
         self._port = port
         self._callers = callers
-        self._selecting = Selecting(callers)
+        self._index = ArmIndex(callers)
         self._tells_http = bool(self.layer.cases)  # from what is not
         self._by_caller = any(atom.attribute in CALLER_ATTRIBUTES for atom in self.asked if isinstance(atom, Is))
         self._sensitive = any(map(is_sensitive, self.layer.atoms(observed=False)))
@@ -128,7 +128,7 @@ class Flow:
         partial = self._partials.get(key)
         if partial is None:
             residual = self._residual(caller, http=False)
-            partial = self._partials[key] = Partial(self.layer, residual, self._verdict, self._selecting, key)
+            partial = self._partials[key] = Partial(self.layer, residual, self._verdict, self._index, key)
         return partial
 
     def _verdict(self, outcome: Outcome, chain: Chain) -> Verdict:

@@ -14,7 +14,7 @@ from eastgate.collection import no_collection
 from eastgate.policy import Is, Layer, PolicyRef, Refusal, is_network
 from eastgate.policy.attributes import PATH
 from eastgate.settings import Settings
-from eastgate.symbolic.callers import CallerCell, Callers
+from eastgate.symbolic.callers import CallerCell, CallerCells
 from eastgate.symbolic.trees import leaves
 from eastgate.targets.envoy.callers import ByCaller
 from eastgate.targets.envoy.codes import TOO_LARGE, Inexpressible
@@ -71,7 +71,7 @@ class PortPlan:
 
 def plan_port(layers: Sequence[Layer], port: int, settings: Settings, known: Iterable[str] = ()) -> PortPlan:
     """The plan of a port that these layers govern; every known identity has a decision of its own."""
-    callers = Callers(settings)
+    callers = CallerCells(settings)
     try:
         with no_collection():
             return _Port([Flow(layer, port, callers) for layer in layers], port, callers, known).plan()
@@ -82,7 +82,7 @@ def plan_port(layers: Sequence[Layer], port: int, settings: Settings, known: Ite
 
 
 class _Port:
-    def __init__(self, flows: Sequence[Flow], port: int, callers: Callers, known: Iterable[str]) -> None:
+    def __init__(self, flows: Sequence[Flow], port: int, callers: CallerCells, known: Iterable[str]) -> None:
         self.port = port
         self.callers = callers
         self.flows = flows
