@@ -205,6 +205,15 @@ def test_a_world_that_comes_piece_by_piece_is_decided_as_one_that_was_there(path
                     authority.engine.compile_all()
                 authority.update(put=[one])
             assert answers(authority, table) == expected
+        late = Authority(Manifests(manifests.settings))
+        answers(late, table)
+        late.update(put=[*manifests.policies[::-1], *manifests.objects[::-1]])
+        assert answers(late, table) == expected
+        late.update(remove=[*(policy.ref for policy in late.policies), *late.world.objects])
+        assert not late.policies
+        assert not late.world.objects
+        late.update(put=manifests)
+        assert answers(late, table) == expected
 
 
 @pytest.mark.parametrize("name", ["world", "engine", "settings", "keys"])

@@ -16,7 +16,7 @@ from bench.plans import TRUST_DOMAIN
 from eastgate.identity import EmbeddedCa, Svid, TrustBundles
 from eastgate.mesh.listening import wait_until_listening
 from eastgate.mesh.local.addresses import Addresses
-from eastgate.mesh.sites import Site
+from eastgate.mesh.sites import ProxySite
 from eastgate.xds.bootstrap import bootstrap
 from eastgate.xds.clusters import Address
 from eastgate.xds.secrets import svid_secret, trust_secret
@@ -79,10 +79,12 @@ class Plane:
         """One for each."""
         return self._addresses.assign(nodes)
 
-    def sites(self, nodes: Iterable[str]) -> dict[str, Site]:
+    def sites(self, nodes: Iterable[str]) -> dict[str, ProxySite]:
         """Proxies with one port, all before the same application."""
         assigned = self.addresses(nodes)
-        return {node: Site(node, at, {PORT: PORT}, {PORT: Address(str(self.app))}) for node, at in assigned.items()}
+        return {
+            node: ProxySite(node, at, {PORT: PORT}, {PORT: Address(str(self.app))}) for node, at in assigned.items()
+        }
 
     async def start(self, nodes: Iterable[str], cores: frozenset[int] | None = None) -> None:
         """Proxies of these nodes; returns when they have what the store has for them."""

@@ -180,7 +180,7 @@ _NAMES = {
     "convert.model": ("Written",),
     "decisions": ("Decision", "Verdict"),
     "diagnostics": ("Code", "Diagnostic", "Reporter", "Severity"),
-    "dialects": ("Policy",),
+    "dialects": ("Policy", "Settings"),  # settings are read with those that dialects bring
     "dialects.accesspolicy.settings": ("AccessSettings", "UnlistedCaller"),
     "dialects.base": ("Condition",),
     "dialects.gep3779.settings": ("DenyOnly", "GepSettings", "ServiceTarget"),
@@ -207,7 +207,7 @@ _NAMES = {
         "SpiffeId",
     ),
     "reading": ("Fault", "FaultReason", "ManifestError", "Manifests", "read_manifests"),
-    "settings": ("DataPlane", "MeshMode", "OpenRequests", "Section", "Settings", "SettingsError"),
+    "settings": ("DataPlane", "MeshMode", "OpenRequests", "Section", "SettingsError"),
     "sources": ("Bounds", "Document"),
     "tables": ("Case", "Rejection", "Result", "Run", "Table"),
     "tables.coverage": ("Coverage",),

@@ -1,4 +1,4 @@
-"""Garbage collection, kept from looking again and again at very many objects that have come to stay."""
+"""Suspends garbage collection while very many long-lived objects are created."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["no_collection"]
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """Without cyclic garbage collection: for work that makes many objects and no cycles."""
+    """Suspend cyclic garbage collection: for work that makes many objects and no cycles."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -73,7 +73,7 @@ class Examples:
 
 def examples(decision: Decision, authority: Authority) -> Examples | None:
     """Examples for a question that is denied because of what it leaves out; None where no allow was found."""
-    if decision.allowed or not decision.trace(nearest=0).unknown:
+    if decision.allowed or not decision.unknown:
         return None
     return _Search(decision, authority).examples()
 
@@ -178,7 +178,7 @@ class _Search:
             rest = {part: value for part, value in others.items() if getattr(candidate, part) is None}
             for question in (candidate, replace(candidate, **rest)):  # type: ignore[arg-type]
                 found = self._decide(question)
-                if found is not None and not found.allowed and not found.trace(nearest=0).unknown:
+                if found is not None and not found.allowed and not found.unknown:
                     return question
         return None
 

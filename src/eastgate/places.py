@@ -1,8 +1,8 @@
-"""Where something was written: the one notion of a place that every layer shares.
+"""Positions in source text: the one notion of them that every layer shares.
 
-A rule of the IR, a diagnostic and an explanation all point into the text that a person wrote. They
-do so with a `Span`, and a span keeps the text it points into alive, so that an explanation can
-underline it later without reading the file again (it may have changed, or been standard input).
+A rule of the IR, a diagnostic and an explanation all point into the text that a person wrote. They do so with a `Span`,
+and a span keeps the text it points into alive, so that an explanation can underline it later without reading the file
+again (it may have changed, or been standard input).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class SourceText:
         What a Secret holds is not for showing: all but its name, its labels and the names of its fields is starred out.
         """
         if self._lines is None:
-            written = self.text.splitlines()
-            self._lines = without_secrets(written)
-            if self._lines is not written:
-                pairs = zip(written, self._lines, strict=True)
+            lines = self.text.splitlines()
+            self._lines = without_secrets(lines)
+            if self._lines is not lines:
+                pairs = zip(lines, self._lines, strict=True)
                 self._hidden = frozenset(number for number, (text, shown) in enumerate(pairs, 1) if text != shown)
         return self._lines[number - 1] if 0 < number <= len(self._lines) else ""
 
@@ -63,7 +63,7 @@ class Span:
 
     @property
     def place(self) -> str:
-        """File and line, for people."""
+        """Return file and line, for people."""
         return f"{printable(self.file)}:{self.line}"
 
     def holds(self, other: Span) -> bool:
@@ -78,7 +78,7 @@ class Span:
 
     @property
     def underlined(self) -> str:
-        """What a caret line underlines: the span itself, or its part on the first line."""
+        """Return what a caret line underlines: the span itself, or its part on the first line."""
         line = self.first_line
         end = self.end_column if self.end_line == self.line else len(line.rstrip()) + 1
         return line[self.column - 1 : max(end, self.column + 1) - 1]

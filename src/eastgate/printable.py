@@ -36,7 +36,7 @@ def composed(text: str, *, color: bool = False, commands: bool = False) -> str:
     A line that would be a command to a CI system is not one any more, unless `commands` are what is to be written.
     """
     if not commands and (":" in text or "#" in text):
-        text = _COMMAND.sub(lambda found: (found[1] or "") + ("\\x3a" if found[0].endswith(":") else "\\x23"), text)
+        text = _COMMAND.sub(lambda match: (match[1] or "") + ("\\x3a" if match[0].endswith(":") else "\\x23"), text)
     if text.isprintable():
         return text
     pieces = _PIECES.split(text)

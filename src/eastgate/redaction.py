@@ -1,4 +1,4 @@
-"""Secrets in a text that somebody wrote: starred out, so that no excerpt of it shows what they hold."""
+"""Redacts secrets in a text that somebody wrote, so that no excerpt of it shows what they hold."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _items(document: list[str]) -> list[list[str]]:
     first = next((at for at, line in enumerate(document) if _LIST.match(line)), None)
     if first is None:
         return [document]
-    opening = next((found for line in document[first + 1 :] if (found := _ITEM.match(line))), None)
+    opening = next((match for line in document[first + 1 :] if (match := _ITEM.match(line))), None)
     if opening is None:
         return [document]
     starts = [at for at in range(first + 1, len(document)) if document[at].startswith(opening[0])]
@@ -85,27 +85,27 @@ def _is_secret_list(document: list[str]) -> bool:
 
 def _has_secret(document: list[str]) -> bool:
     text = "\n".join(document)
-    return any(not _is_reference(text, found) for found in _SECRET.finditer(text))
+    return any(not _is_reference(text, match) for match in _SECRET.finditer(text))
 
 
-def _is_reference(text: str, found: re.Match[str]) -> bool:
+def _is_reference(text: str, match: re.Match[str]) -> bool:
     """Whether this is the kind of something that is only named here, as by a listener that names its certificate."""
-    before = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+    before = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
     if before.lstrip().startswith("#"):
         return True
     if before.strip(" -?"):  # in one line with other things
-        return _is_reference_in_braces(text, found)
-    above = text[: found.start() - len(before)].splitlines()
-    below = text[found.end() :].splitlines()[1:]
+        return _is_reference_in_braces(text, match)
+    above = text[: match.start() - len(before)].splitlines()
+    below = text[match.end() :].splitlines()[1:]
     around = [*_siblings(reversed(above), len(before)), *_siblings(below, len(before))]
     parent = next((line for line in reversed(above) if line.strip(" {[") and _depth(line) < len(before)), "")
     owner = _FIELD.match(parent)
     return owner is not None and owner["name"] != "items" and not any(_CONTENT.search(line) for line in around)
 
 
-def _is_reference_in_braces(text: str, found: re.Match[str]) -> bool:
-    start = max(text.rfind(brace, 0, found.start()) for brace in "{}")
-    after = _BRACE.search(text, found.end())
+def _is_reference_in_braces(text: str, match: re.Match[str]) -> bool:
+    start = max(text.rfind(brace, 0, match.start()) for brace in "{}")
+    after = _BRACE.search(text, match.end())
     if start < 0 or text[start] != "{" or after is None or after[0] != "}":
         return False
     return not _CONTENT.search(text, start, after.start())
@@ -116,7 +116,7 @@ def _siblings(lines: Iterable[str], depth: int) -> Iterator[str]:
 
 
 def _depth(line: str) -> int:
-    """How far in the first word of a line stands."""
+    """Return the indentation of the first word of a line."""
     return len(line) - len(line.lstrip(" -"))
 
 
@@ -129,7 +129,7 @@ def _starred(document: list[str]) -> list[str]:
         end = marker.end() if marker else 0
         if field_ is not None:
             depth = len(field_["indent"])
-            around = [*(one for one in around if one[0] < depth), (depth, field_["name"])]
+            around = [*(outer for outer in around if outer[0] < depth), (depth, field_["name"])]
             path = tuple(dropwhile(lambda name: name == "items", (name for _, name in around)))
             end = _shown_until(line, field_.end(), path)
         shown.append(line[:end] + _stars(line[end:]))
@@ -137,7 +137,7 @@ def _starred(document: list[str]) -> list[str]:
 
 
 def _shown_until(line: str, value: int, path: tuple[str, ...]) -> int:
-    """How much of the line of a field may be seen. `value` is where its name ends."""
+    """Return how much of the line of a field may be seen. `value` is where its name ends."""
     is_note = len(path) == len(_NOTE) and path[:2] in (("metadata", "labels"), _NOTE[:2])
     allowed = _SHOWN.get((*path[:2], "*") if is_note else path)
     if allowed is not None:
@@ -148,10 +148,10 @@ def _shown_until(line: str, value: int, path: tuple[str, ...]) -> int:
 
 
 def _stars(text: str) -> str:
-    """Stars for everything but the braces of a template, which are no part of what it will stand for."""
+    """Replace everything by stars but the braces of a template, which are no part of what it will stand for."""
     template = _TEMPLATE.search(text)
-    braces = {place for part in (1, 2) for place in range(*template.span(part))} if template else set()
-    return "".join(c if c.isspace() or place in braces else "*" for place, c in enumerate(text))
+    braces = {index for part in (1, 2) for index in range(*template.span(part))} if template else set()
+    return "".join(c if c.isspace() or index in braces else "*" for index, c in enumerate(text))
 
 
 _QUOTED = re.compile(r"""(?P<quote>[`"])(?P<text>.*?)(?P=quote)""", re.DOTALL)

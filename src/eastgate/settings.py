@@ -165,16 +165,18 @@ _UNWRITTEN = ("sections", "local_networks")
 class _Brought:
     """Where the settings of dialects come from: `eastgate.dialects`, which is above this module, says so."""
 
-    sections: Callable[[], Iterable[type[Section]]] = tuple
+    sections: Callable[[], Iterable[type[Section]]] | None = None
 
 
 def bring_sections(sections: Callable[[], Iterable[type[Section]]]) -> None:
-    """Let `Settings.of` know the settings of dialects."""
+    """Let `Settings.from_mapping` know the settings of dialects."""
     _Brought.sections = sections
 
 
 def _homes() -> dict[str, tuple[type[Settings] | type[Section], str]]:
     """Return each setting by its written name: what holds it, and under which name."""
+    if _Brought.sections is None:
+        raise RuntimeError("the settings of dialects are not known yet: import eastgate.dialects first")
     owners: list[type[Settings] | type[Section]] = [Settings, *_Brought.sections()]
     names = ((owner, one.name) for owner in owners for one in fields(owner) if one.name not in _UNWRITTEN)
     return {_camel(name): (owner, name) for owner, name in names}

@@ -1,4 +1,4 @@
-"""Names in a question that are probably misspelt: nothing has such a name, and something has nearly the same.
+"""Finds names in a question that are probably misspelt: nothing has such a name, and something has nearly the same.
 
 What no manifest declares may exist all the same, so that a misspelt caller is not an error but somebody whom no rule
 allows: a test that expects a denial then passes for the wrong reason.
@@ -88,8 +88,8 @@ class Spelling:
         self._authority = authority
 
     def doubts(self, question: Question) -> list[Doubt]:
-        """Everything in a question that is probably misspelt."""
-        found = [
+        """Return everything in a question that is probably misspelt."""
+        doubts = [
             *self._source(question.source),
             *self._method(question.method),
             *self._host("host", question.host),
@@ -97,14 +97,14 @@ class Spelling:
             *self._word("mcp_method", "MCP method", question.mcp_method, MCP_METHOD, _MCP_METHODS),
             *self._word("tool", "tool", question.tool, MCP_TOOL),
         ]
-        named = {"headers": "header", "claims": "claim"}
-        for part, noun in named.items():
+        nouns = {"headers": "header", "claims": "claim"}
+        for part, noun in nouns.items():
             for name in getattr(question, part) or {}:
-                found += self._of(part, noun, name.lower() if noun == "header" else name, self._keys[noun], name)
+                doubts += self._of(part, noun, name.lower() if noun == "header" else name, self._keys[noun], name)
         for name in question.external_auth:
             if not all(map(self._is_written, name.partition(":")[0].split("."))):  # a policy may name one in vain
-                found += self._of("external_auth", "external authorizer", name, self._authorizers, name)
-        return found
+                doubts += self._of("external_auth", "external authorizer", name, self._authorizers, name)
+        return doubts
 
     # Callers
 
@@ -121,11 +121,11 @@ class Spelling:
                 yield from self._of("source", "SPIFFE ID", source, self._values[IDENTITY])
         elif source.startswith("id:"):
             accounts = ((space, name) for space, names in self._accounts.items() for name in names)
-            known = {settings.mesh_name(space, name) for space, name in accounts} | self._values[MESH_NAME]
-            for doubt in self._of("source", "identity", source[3:], known):
+            mesh_names = {settings.mesh_name(space, name) for space, name in accounts} | self._values[MESH_NAME]
+            for doubt in self._of("source", "identity", source[3:], mesh_names):
                 yield replace(doubt, help=doubt.help.replace("did you mean ", "did you mean id:"))
 
-    def _account(self, written: str, namespace: str, name: str, form: str) -> Iterator[Doubt]:
+    def _account(self, text: str, namespace: str, name: str, form: str) -> Iterator[Doubt]:
         if name in self._declared.get(namespace, ()):
             return
         meant = namespace if namespace in self._namespaces else self._slip(namespace, self._namespaces)
@@ -133,7 +133,7 @@ class Spelling:
             return
         account = name if name == "default" else self._slip(name, self._accounts.get(meant, set())) or name
         if meant != namespace:
-            what = f"the namespace `{namespace}` of `{written}`"
+            what = f"the namespace `{namespace}` of `{text}`"
         elif account != name:
             what = f"the service account `{name}` of the namespace {namespace}"
         else:
@@ -144,35 +144,35 @@ class Spelling:
     def _declared(self) -> Mapping[str, set[str]]:
         """The service accounts that manifests have, by namespace."""
         world = self._authority.world
-        found: defaultdict[str, set[str]] = defaultdict(set)
-        for one in world.workloads.values():
-            if one.is_pod:
-                found[one.namespace].add(one.service_account)
+        accounts: defaultdict[str, set[str]] = defaultdict(set)
+        for workload in world.workloads.values():
+            if workload.is_pod:
+                accounts[workload.namespace].add(workload.service_account)
         for account in world.service_accounts.values():
-            found[account.namespace].add(account.name)
-        return found
+            accounts[account.namespace].add(account.name)
+        return accounts
 
     @cached_property
     def _accounts(self) -> Mapping[str, set[str]]:
         """The service accounts that manifests have or policies name, by namespace."""
-        found = defaultdict(set, {namespace: set(names) for namespace, names in self._declared.items()})
+        accounts = defaultdict(set, {namespace: set(names) for namespace, names in self._declared.items()})
         domain = self._authority.settings.trust_domain
         for identity in self._values[IDENTITY]:
             account = account_of(identity)
             if account is not None and account[0] == domain:
-                found[account[1]].add(account[2])
+                accounts[account[1]].add(account[2])
         tail = self._authority.settings.mesh_name("", "")[1:]
         for name in self._values[MESH_NAME]:
             account_name, _, namespace = name.removesuffix(tail).rpartition(".")
             if name.endswith(tail):
-                found[namespace].add(account_name)
-        return found
+                accounts[namespace].add(account_name)
+        return accounts
 
     @cached_property
     def _namespaces(self) -> frozenset[str]:
         """The namespaces that are declared, that anything is in, or that a policy names."""
         world, policies = self._authority.world, self._authority.policies
-        used = {*world.namespaces_in_use(), *(str(one.namespace) for one in world.objects if one.namespace)}
+        used = {*world.namespaces_in_use(), *(str(obj.namespace) for obj in world.objects if obj.namespace)}
         used |= {policy.ref.namespace for policy in policies if policy.ref.namespace}
         matchers = [atom.matcher for atom in self._atoms if isinstance(atom, Is)]
         used |= {matcher.namespace for matcher in matchers if isinstance(matcher, AccountsOf)}
@@ -186,17 +186,17 @@ class Spelling:
     def _method(self, method: str | None) -> Iterator[Doubt]:
         if method is None or method in _METHODS:
             return
-        known = _METHODS | self._values[METHOD]
-        if method not in known and method.upper() in known:
+        methods = _METHODS | self._values[METHOD]
+        if method not in methods and method.upper() in methods:
             message = f"methods are compared with their letter case: `{method}` is not {method.upper()}"
             yield Doubt("method", METHOD_CASE, message, f"write {method.upper()}")
         else:
-            yield from self._of("method", "method", method, known)
+            yield from self._of("method", "method", method, methods)
 
-    def _host(self, part: str, written: str | None) -> Iterator[Doubt]:
-        if written is None or not is_host(written):
+    def _host(self, part: str, text: str | None) -> Iterator[Doubt]:
+        if text is None or not is_host(text):
             return
-        host = comparable_host(written)
+        host = comparable_host(text)
         if not any(host.endswith(suffix) for suffix in self._host_suffixes):
             yield from self._of(part, "host", host, self._hosts)
 
@@ -204,11 +204,11 @@ class Spelling:
     def _hosts(self) -> frozenset[str]:
         """The hosts that policies, routes and listeners name, and those of Services."""
         world, domain = self._authority.world, self._authority.settings.cluster_domain
-        named = {host for host in self._hostnames if not host.startswith("*")}
-        for one in world.services.values():
-            short = f"{one.name}.{one.namespace}"
-            named |= {one.name, short, f"{short}.svc", f"{short}.svc.{domain}"}
-        return frozenset({*named, *self._values[HOST], *self._values[SNI]})
+        names = {host for host in self._hostnames if not host.startswith("*")}
+        for service in world.services.values():
+            short = f"{service.name}.{service.namespace}"
+            names |= {service.name, short, f"{short}.svc", f"{short}.svc.{domain}"}
+        return frozenset({*names, *self._values[HOST], *self._values[SNI]})
 
     @cached_property
     def _hostnames(self) -> frozenset[str]:
@@ -224,23 +224,23 @@ class Spelling:
         return frozenset({*suffixes, *(host[1:] for host in self._hostnames if host.startswith("*."))})
 
     def _word(
-        self, part: str, noun: str, written: str | None, attribute: Attribute, more: frozenset[str] = frozenset()
+        self, part: str, noun: str, word: str | None, attribute: Attribute, more: frozenset[str] = frozenset()
     ) -> Iterator[Doubt]:
-        if written is not None and written not in more:
-            yield from self._of(part, noun, written, self._values[attribute] | more)
+        if word is not None and word not in more:
+            yield from self._of(part, noun, word, self._values[attribute] | more)
 
-    def _of(self, part: str, noun: str, written: str, known: Iterable[str], key: str = "") -> Iterator[Doubt]:
-        meant = self._slip(written, known)
+    def _of(self, part: str, noun: str, word: str, candidates: Iterable[str], key: str = "") -> Iterator[Doubt]:
+        meant = self._slip(word, candidates)
         if meant is not None:
-            yield _unknown(part, f"the {noun} `{written}`", meant, key)
+            yield _unknown(part, f"the {noun} `{word}`", meant, key)
 
     # What there is
 
-    def _slip(self, written: str, known: Iterable[str]) -> str | None:
+    def _slip(self, word: str, candidates: Iterable[str]) -> str | None:
         """The name that was probably meant; None where a policy has what is written, wherever it has it."""
-        names = known if isinstance(known, set | frozenset) else set(known)
-        meant = mistyped(written, names) if written not in names else None
-        return meant if meant is not None and not self._is_written(written) else None
+        names = candidates if isinstance(candidates, set | frozenset) else set(candidates)
+        meant = mistyped(word, names) if word not in names else None
+        return meant if meant is not None and not self._is_written(word) else None
 
     def _is_written(self, name: str) -> bool:
         """Whether a policy has the name in its text: it may name more than what it asks of a request."""
@@ -264,20 +264,20 @@ class Spelling:
     @cached_property
     def _values(self) -> defaultdict[Attribute, frozenset[str]]:
         """The values that policies name one by one, by attribute."""
-        found: defaultdict[Attribute, set[str]] = defaultdict(set)
+        by_attribute: defaultdict[Attribute, set[str]] = defaultdict(set)
         for atom in self._atoms:
             if isinstance(atom, Is) and isinstance(atom.matcher, OneOf):
-                found[atom.attribute] |= {value for value in atom.matcher.values if isinstance(value, str)}
-        return defaultdict(frozenset, {attribute: frozenset(values) for attribute, values in found.items()})
+                by_attribute[atom.attribute] |= {value for value in atom.matcher.values if isinstance(value, str)}
+        return defaultdict(frozenset, {attribute: frozenset(values) for attribute, values in by_attribute.items()})
 
     @cached_property
     def _keys(self) -> defaultdict[str, set[str]]:
         """The names of headers and claims that policies look at."""
-        found: defaultdict[str, set[str]] = defaultdict(set)
+        keys: defaultdict[str, set[str]] = defaultdict(set)
         for atom in self._atoms:
             for attribute in atom.attributes if isinstance(atom, Computed) else (atom.attribute,):
-                found[attribute.name].add(attribute.key)
-        return found
+                keys[attribute.name].add(attribute.key)
+        return keys
 
     @cached_property
     def _authorizers(self) -> frozenset[str]:

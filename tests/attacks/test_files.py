@@ -16,7 +16,7 @@ from eastgate.authority import read_manifests
 from eastgate.cli import main
 from eastgate.diagnostics import Reporter
 from eastgate.mesh.local.watching import _take_snapshot
-from eastgate.rego import Budget, NoAnswer, Problem, Program, evaluate, program
+from eastgate.rego import Budget, NoAnswer, Problem, RegoProgram, evaluate, program
 from eastgate.sources import Bounds, around, limits, read_nodes
 from eastgate.sources.files import load
 from tests.attacks.files import NOT_FILES, SHADOW, TEXTS, pod
@@ -328,7 +328,7 @@ UNREADABLE = (
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_a_bomb_has_no_answer(bomb: str) -> None:
     found = program(bomb)
-    assert isinstance(found, Program)
+    assert isinstance(found, RegoProgram)
     with pytest.raises(NoAnswer):
         evaluate(found, {"text": "x" * 4000, "list": list(range(50))}, 0)
 
@@ -345,14 +345,14 @@ def _nested(depth: int) -> object:
 @pytest.mark.parametrize("value", [10**400, _nested(700), float("inf")], ids=["large", "deep", "infinite"])
 def test_an_input_beyond_all_measure_has_no_answer(value: object) -> None:
     found = program("allow { input.value == input.value }")
-    assert isinstance(found, Program)
+    assert isinstance(found, RegoProgram)
     with pytest.raises(NoAnswer):
         evaluate(found, {"value": value}, 0)
 
 
 def test_all_rego_of_a_policy_has_one_budget_together() -> None:
     found, budget = program("allow = true"), Budget()
-    assert isinstance(found, Program)
+    assert isinstance(found, RegoProgram)
     before = budget.left
     assert evaluate(found, {}, 0, budget) == {"allow": True}
     assert budget.left < before

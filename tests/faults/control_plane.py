@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from eastgate.identity import Svid, TrustBundles, roots_of_pem
 from eastgate.mesh.enforcement import Enforcement
-from eastgate.mesh.sites import Site
+from eastgate.mesh.sites import ProxySite
 from eastgate.settings import Settings
 from eastgate.xds.clusters import Address
 from eastgate.xds.server import AdsServer, Store, Tokens
@@ -42,7 +42,7 @@ async def main(lines: asyncio.StreamReader) -> None:
     told: dict[str, Any] = json.loads(await lines.readline())
     node = told["node"]
     ports = {int(port): bound for port, bound in told["ports"].items()}
-    site = Site(node, told["address"], ports, {port: Address(told["app"]) for port in ports})
+    site = ProxySite(node, told["address"], ports, {port: Address(told["app"]) for port in ports})
     store = Store()
     authority = reading(*told["manifests"])(Settings())
     enforcement = Enforcement(authority, store)

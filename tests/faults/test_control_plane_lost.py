@@ -21,7 +21,7 @@ from eastgate.mesh.local.addresses import Addresses
 from eastgate.mesh.local.calling import HttpRequest, Target, call
 from eastgate.mesh.local.echo import EchoServer
 from eastgate.mesh.local.envoy import EnvoyProcess
-from eastgate.mesh.sites import Site
+from eastgate.mesh.sites import ProxySite
 from eastgate.settings import Settings
 from eastgate.xds.bootstrap import bootstrap
 from eastgate.xds.clusters import Address
@@ -190,7 +190,7 @@ print_versions()
 
 
 def print_versions() -> None:
-    site = Site(SERVER, "127.0.0.1", {HTTP: HTTP}, {HTTP: Address("/app")})
+    site = ProxySite(SERVER, "127.0.0.1", {HTTP: HTTP}, {HTTP: Address("/app")})
     authority = reading(*_BASE, _API)(Settings())
     enforcement = Enforcement(authority, Store())
     enforcement.begin(authority, {SERVER: site})

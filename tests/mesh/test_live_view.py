@@ -19,7 +19,7 @@ from eastgate.diagnostics import Code, Diagnostic
 from eastgate.mesh.access_log import read_record
 from eastgate.mesh.event_text import EventText
 from eastgate.mesh.events import (
-    Broken,
+    BrokenChange,
     Changes,
     Decided,
     Enforced,
@@ -35,7 +35,7 @@ from tests.mesh.running import SHOP
 
 AUTHORITY = load(SHOP)
 LOG = Path(__file__).with_name("shop.log")
-BROKEN = Broken((Diagnostic(Code("EG0000", "", ""), "`x` is wrong", None, "write `y`"),))
+BROKEN = BrokenChange((Diagnostic(Code("EG0000", "", ""), "`x` is wrong", None, "write `y`"),))
 
 
 def shown(*events: MeshEvent, verbose: bool = False, height: int = 40, width: int = 150) -> str:

@@ -13,7 +13,7 @@ from eastgate.mesh import open_requests
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.events import Enforced, MeshEvent
 from eastgate.mesh.open_requests import OpenRequestMonitor
-from eastgate.mesh.sites import Site
+from eastgate.mesh.sites import ProxySite
 from eastgate.settings import Settings
 from eastgate.xds.clusters import Address
 from eastgate.xds.server.resources import LISTENER
@@ -35,7 +35,7 @@ class _Mesh:
     def __post_init__(self) -> None:
         self.store = Store()
         self.enforcement = Enforcement(_BEFORE, self.store)
-        self.sites = {_NODE: Site(_NODE, "127.0.0.2", {HTTP: HTTP}, {HTTP: Address("/app")}, calls_out=False)}
+        self.sites = {_NODE: ProxySite(_NODE, "127.0.0.2", {HTTP: HTTP}, {HTTP: Address("/app")}, calls_out=False)}
         self.enforcement.begin(_BEFORE, self.sites)
         self.open = OpenRequestMonitor(self.enforcement, self.events.append)
         self.settle()

@@ -11,6 +11,7 @@ from eastgate.dialects.linting import Linting
 from eastgate.dialects.serving import AGE, Column, Resource, Served, Status
 from tests.toy import codes, meaning, shapes
 from tests.toy.assemble import layers
+from tests.toy.conversions import to_gep
 from tests.toy.model import GROUP, GuestList
 from tests.toy.settings import ToySettings
 from tests.toy.words import WORDS
@@ -43,6 +44,7 @@ DIALECT: Dialect[GuestList] = Dialect(
     words=WORDS,
     lint=_lint,
     settings=ToySettings,
+    conversions={"authorizationpolicy-v1alpha2": to_gep},
     codes=lambda: (codes,),
     closes=lambda policy: not policy.rules and not policy.audit,
     status=meaning.accepted,

@@ -252,7 +252,10 @@ class Scheme:
         if "all" in one:
             return self._all(one["all"])
         if "any" in one:
-            return any(self._holds(part) for part in one["any"])
+            # A set contributes its patterns one by one, as Authorino flattens it: one of them is enough.
+            sets = self.scheme.get("patterns", {})
+            parts = (sets[part["patternRef"]] if "patternRef" in part else [part] for part in one["any"])
+            return any(self._holds(pattern) for patterns in parts for pattern in patterns)
         if "predicate" in one:
             return self._predicate(one["predicate"])
         found = _select(self.json, one["selector"])

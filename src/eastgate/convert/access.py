@@ -1,4 +1,4 @@
-"""AccessPolicy in the proposal's form and in today's.
+"""Converts AccessPolicy between the proposal's form and today's.
 
 In the proposal's form (v0alpha0) a rule names a caller and its tools, and what calling a tool needs beside passes by
 itself. In today's (v1alpha1) that is an option, and it lets more through. So neither can quite say what the other does.
@@ -25,16 +25,16 @@ _ACTIONS = {Action.ALLOW: "Allow", Action.DENY: "Deny", Action.ASK: "ExternalAut
 
 
 def to_v1alpha1(items: Sequence[Item], job: Job) -> None:
-    """From the proposal's form."""
+    """Convert from the proposal's form."""
     for item in items:
         policy, spec = _parts(item)
-        found = new_rules(spec, policy.action, job)
-        if isinstance(found, Unsayable):
-            _keep(item, found, job)
+        converted = new_rules(spec, policy.action, job)
+        if isinstance(converted, Unsayable):
+            _keep(item, converted, job)
             continue
         _lose_grant(item, spec, NETWORKING_GROUP, job)
         asks = next((_ask(rule) for rule in spec["rules"] if _ask(rule) is not None), None)
-        for rules, name in _chunks(found, item.document.name):
+        for rules, name in _chunks(converted, item.document.name):
             new: Manifest = {"targetRefs": spec["targetRefs"].plain(), "action": _ACTIONS[policy.action]}
             if asks is not None:
                 new["externalAuth"] = asks.plain()
@@ -43,19 +43,20 @@ def to_v1alpha1(items: Sequence[Item], job: Job) -> None:
 
 
 def to_v0alpha0(items: Sequence[Item], job: Job) -> None:
-    """From today's form."""
+    """Convert from today's form."""
     for item in items:
         policy, spec = _parts(item)
         unlisted = job.settings.section(AccessSettings).unlisted_caller
         listed = unlisted is UnlistedCaller.PROCEED  # whom no rule names then passes
-        found = old_rules(spec, policy.action, job, may_leave_out=not listed)
-        if isinstance(found, Unsayable):
-            _keep(item, found, job)
+        converted = old_rules(spec, policy.action, job, may_leave_out=not listed)
+        if isinstance(converted, Unsayable):
+            _keep(item, converted, job)
             continue
-        group = NETWORKING_GROUP if found.needs_cel else PROTOTYPE_GROUP
+        group = NETWORKING_GROUP if converted.needs_cel else PROTOTYPE_GROUP
         _lose_grant(item, spec, group, job)
         asking = policy.action is Action.ASK
-        chunks = [[rule] for rule in found.rules] if asking else [found.rules]  # a policy has one rule that asks
+        # a policy has one rule that asks
+        chunks = [[rule] for rule in converted.rules] if asking else [converted.rules]
         for number, rules in enumerate(chunks, 1):
             old: Manifest = {"targetRefs": spec["targetRefs"].plain()}
             if policy.action is Action.DENY:
@@ -82,18 +83,18 @@ def _keep(item: Item, why: Unsayable, job: Job) -> None:
     job.keep(item.document, codes.POLICY_LEFT_OUT, message, why.span)
 
 
-def _chunks(found: Rules, name: str) -> Iterator[tuple[list[Plain], str]]:
-    """A policy has ten rules at most; the rest goes into another one, which says the same to the same target."""
-    rules = found.rules
+def _chunks(converted: Rules, name: str) -> Iterator[tuple[list[Plain], str]]:
+    """Split rules into policies: one has ten rules at most; the rest goes into another one, for the same target."""
+    rules = converted.rules
     for number, start in enumerate(range(0, len(rules), _MOST_RULES), 1):
         yield list[Plain](rules[start : start + _MOST_RULES]), name if number == 1 else f"{name}-{number}"
 
 
 def _lose_grant(item: Item, spec: Node, group: str, job: Job) -> None:
-    """A ReferenceGrant names the group of the policy, which may become another."""
+    """Report a ReferenceGrant that names the group of the policy, which may become another."""
     filters = [spec.get("externalAuth"), *(_ask(rule) for rule in spec.get("rules") or ())]
-    for one in filters:
-        where = one["backendRef"].get("namespace") if one is not None else None
+    for filter_ in filters:
+        where = filter_["backendRef"].get("namespace") if filter_ is not None else None
         if (
             where is not None
             and where.text != (item.policy.ref.namespace or "default")

@@ -1,4 +1,4 @@
-"""Where Authorino is more lenient than an AuthPolicy is read: checks that close the gap, and what nothing closes."""
+"""Adds checks where Authorino is more lenient than an AuthPolicy is read, and reports what no check closes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FUNCTION = re.compile(r"^\s*(default\s+)?[A-Za-z_]\w*\(", re.MULTILINE)
 
 
 def with_token_checks(spec: Manifest, scheme: Scheme) -> Manifest:
-    """The AuthConfig with an authorization for each issuer and its audiences, which Authorino does not compare.
+    """Return the AuthConfig with an authorization for each issuer and its audiences, which Authorino does not compare.
 
     Where a scheme has several identities, those with a token are marked, so that each is compared with its own issuer.
     """
@@ -61,7 +61,9 @@ def _patterns(identity: Identity) -> list[Plain]:
     if issuer is not None:
         patterns.append({"selector": "auth.identity.iss", "operator": "eq", "value": issuer})
     if audiences:
-        anyone: list[Plain] = [{"selector": "auth.identity.aud", "operator": "incl", "value": one} for one in audiences]
+        anyone: list[Plain] = [
+            {"selector": "auth.identity.aud", "operator": "incl", "value": audience} for audience in audiences
+        ]
         patterns.append({"any": anyone})
     return patterns
 
@@ -82,7 +84,7 @@ def lose_what_differs(scheme: Scheme, job: Job) -> None:
 
 
 def reasons_to_keep(scheme: Scheme, job: Job) -> Iterator[tuple[Code, str, Span | None, str]]:
-    """Why an AuthConfig would be wider than the scheme, whatever is written into it."""
+    """Return why an AuthConfig would be wider than the scheme, whatever is written into it."""
     if not job.settings.section(KuadrantSettings).authorino_compat:
         for condition, why in erring_guards(scheme):
             way_out = "write a pattern instead, or accept it with --set authorinoCompat=true"

@@ -1,4 +1,4 @@
-"""What a conversion can lose. Whatever is lost, the result never allows more than what was written."""
+"""The losses of a conversion. Whatever is lost, the result never allows more than what was written."""
 
 from eastgate.diagnostics import Code, Severity
 

@@ -1,4 +1,4 @@
-"""GEP-3779 in each of its three forms. They differ in what they can say, and each says it in other words."""
+"""Writes GEP-3779 in each of its three forms, which differ in what they can say."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _manifest(version: str, kind: str, gep: Gep, job: Job, name: str, spec: Mani
 
 
 def _one_each(gep: Gep, targets: Sequence[_Target], write: Callable[[_Target, str], None]) -> None:
-    """Where a policy has one target only, several of them become several policies: each says the same of its own."""
+    """Write one policy for each target, where a policy has one target only: each says the same of its own."""
     for number, target in enumerate(targets, 1):
         write(target, gep.name if len(targets) == 1 else f"{gep.name}-{number}")
 
@@ -70,8 +70,8 @@ def _rule(rule: GepRule) -> Manifest:
     plain: Manifest = {}
     if rule.callers is not None:  # {} is nobody, and so it stays
         source: Manifest = {}
-        identities: list[Plain] = [one.spiffe for one in rule.callers if isinstance(one, Identity)]
-        accounts: list[Plain] = [_account(one) for one in rule.callers if not isinstance(one, Identity)]
+        identities: list[Plain] = [caller.spiffe for caller in rule.callers if isinstance(caller, Identity)]
+        accounts: list[Plain] = [_account(caller) for caller in rule.callers if not isinstance(caller, Identity)]
         if identities:
             source["identities"] = identities
         if accounts:
@@ -113,7 +113,7 @@ def v1alpha1(gep: Gep, job: Job) -> None:
 
 
 def _old_rule(rule: GepRule) -> Manifest:
-    """`sources: []` cannot be written here; a rule for no port matches nothing either."""
+    """Write a rule. `sources: []` cannot be written here; a rule for no port matches nothing either."""
     plain: Manifest = {}
     if rule.callers:
         groups: dict[str, list[Plain]] = {"identities": [], "serviceAccounts": [], "namespaces": []}
@@ -137,7 +137,7 @@ def _old_rule(rule: GepRule) -> Manifest:
 
 
 def x_v1alpha1(gep: Gep, job: Job) -> None:
-    """Upstream there is no DENY, no L7 and no Service."""
+    """Write the upstream form, which has no DENY, no L7 and no Service."""
     if _is_above_l4(gep, job):
         return
     if gep.denies:
@@ -190,7 +190,7 @@ def _is_above_l4(gep: Gep, job: Job) -> bool:
 
 
 def resolved(target: _Target, gep: Gep, job: Job) -> PodsTarget | None:
-    """The pods that a Service selects, for those that cannot target a Service; None where that is not known."""
+    """Return the pods that a Service selects, for those that cannot target a Service; None where that is not known."""
     if isinstance(target, PodsTarget):
         return target
     if job.settings.section(GepSettings).service_target is ServiceReading.TRAFFIC:

@@ -1,4 +1,4 @@
-"""GEP-3779 as Istio's AuthorizationPolicy, so that an Istio mesh can enforce it today.
+"""Converts GEP-3779 to Istio's AuthorizationPolicy, so that an Istio mesh can enforce it today.
 
 What is alike: a DENY that matches denies, then an ALLOW must match. What is not: in Istio a workload with only DENY
 policies is open, so that an ALLOW of nothing goes with each DENY; and Istio has one list of ALLOW policies where
@@ -28,22 +28,22 @@ DRY_RUN = "istio.io/dry-run"
 
 
 def to_istio(items: Sequence[Item], job: Job) -> None:
-    """All policies of a cluster: which of them can be converted depends on the others."""
+    """Convert all policies of a cluster: which of them can be converted depends on the others."""
     aimed: list[Aimed] = []
     for item in items:
         gep = read(item)
         if gep is None:
             refuse_tier(item, job)
-        elif (one := _aim(gep, job)) is not None:
-            aimed.append(one)
+        elif (policy := _aim(gep, job)) is not None:
+            aimed.append(policy)
     aimed = list(_at_waypoints(aimed, job))
     chosen = one_level_each(aimed, job)
-    for one in chosen:
-        _write(one, chosen, job)
+    for policy in chosen:
+        _write(policy, chosen, job)
 
 
 def refuse_tier(item: Item, job: Job) -> None:
-    """Cluster-wide policies have no equal."""
+    """Refuse cluster-wide policies, which have no equal."""
     message = f"{item.policy.ref} is of a cluster-wide tier, and is not converted"
     span = item.document.locate("spec", "tier")
     job.keep(item.document, codes.TIER, message, span, help="write its rules into policies of the namespaces")
@@ -96,34 +96,34 @@ def _aim_at_services(gep: Gep, services: tuple[ServiceTarget, ...], job: Job) ->
 
 
 def _at_waypoints(aimed: Sequence[Aimed], job: Job) -> Iterator[Aimed]:
-    """Behind a waypoint, policies on the pods see the waypoint for a client: they and it cannot both be right."""
-    with_pods = {one.gep.namespace for one in aimed if one.pods}
-    for one in aimed:
-        if one.services and one.gep.namespace in with_pods:
-            why = f"other policies of {one.gep.namespace} target pods, which see the waypoint for a client"
-            message = f"{why}: {one.gep.policy.ref} is not converted"
-            job.keep(one.gep.document, codes.WAYPOINT, message, one.services[0].span)
+    """Yield policies that can be enforced together: behind a waypoint, those on pods see the waypoint for a client."""
+    with_pods = {policy.gep.namespace for policy in aimed if policy.pods}
+    for policy in aimed:
+        if policy.services and policy.gep.namespace in with_pods:
+            why = f"other policies of {policy.gep.namespace} target pods, which see the waypoint for a client"
+            message = f"{why}: {policy.gep.policy.ref} is not converted"
+            job.keep(policy.gep.document, codes.WAYPOINT, message, policy.services[0].span)
         else:
-            yield one
+            yield policy
 
 
 # Manifests
 
 
-def _write(one: Aimed, among: Sequence[Aimed], job: Job) -> None:
-    gep = one.gep
+def _write(policy: Aimed, among: Sequence[Aimed], job: Job) -> None:
+    gep = policy.gep
     rules = istio_rules(gep, job)
-    places = _places(one)
-    for number, place in enumerate(places, 1):
-        name = gep.name if len(places) == 1 else f"{gep.name}-{number}"
+    targets = _targets(policy)
+    for number, target in enumerate(targets, 1):
+        name = gep.name if len(targets) == 1 else f"{gep.name}-{number}"
         if rules or not gep.denies:
-            _policy(one, job, name, place, str(gep.policy.action), rules)
-        if gep.denies and closes(gep, job) and not any(_opens_alike(one, other) for other in among):
-            _policy(one, job, f"{name}-allow-nothing", place, "ALLOW", [])
+            _policy(policy, job, name, target, str(gep.policy.action), rules)
+        if gep.denies and closes(gep, job) and not any(_opens_alike(policy, other) for other in among):
+            _policy(policy, job, f"{name}-allow-nothing", target, "ALLOW", [])
 
 
 def _opens_alike(denying: Aimed, other: Aimed) -> bool:
-    """Whether an ALLOW that is written anyway closes all that the DENY is to close."""
+    """Return whether an ALLOW that is written anyway closes all that the DENY is to close."""
     gep = other.gep
     if (
         gep.denies
@@ -141,30 +141,30 @@ def _opens_alike(denying: Aimed, other: Aimed) -> bool:
     return by_pod and all(target.name in names for target in denying.services)
 
 
-def _places(one: Aimed) -> list[Manifest]:
-    """What each policy of Istio says of where it applies; nothing is all pods of its namespace."""
-    places: list[Manifest] = []
-    if one.services:
-        refs: list[Plain] = [{"group": "", "kind": "Service", "name": target.name} for target in one.services]
-        places.append({"targetRefs": refs})
-    for target in one.pods:
+def _targets(policy: Aimed) -> list[Manifest]:
+    """Return the targets of each policy of Istio; an empty one is all pods of its namespace."""
+    targets: list[Manifest] = []
+    if policy.services:
+        refs: list[Plain] = [{"group": "", "kind": "Service", "name": target.name} for target in policy.services]
+        targets.append({"targetRefs": refs})
+    for target in policy.pods:
         for labels in label_sets(target.selector) or ():
-            place: Manifest = {"selector": {"matchLabels": dict[str, Plain](labels)}} if labels else {}
-            if place not in places:
-                places.append(place)
-    return places
+            chosen: Manifest = {"selector": {"matchLabels": dict[str, Plain](labels)}} if labels else {}
+            if chosen not in targets:
+                targets.append(chosen)
+    return targets
 
 
-def _policy(one: Aimed, job: Job, name: str, place: Manifest, action: str, rules: Sequence[Plain]) -> None:
-    gep = one.gep
+def _policy(policy: Aimed, job: Job, name: str, target: Manifest, action: str, rules: Sequence[Plain]) -> None:
+    gep = policy.gep
     chosen = job.name(f"{KIND}.{GROUP}", gep.namespace, name)
     noted = {DRY_RUN: "true"} if gep.policy.audit else {}
-    if one.others:
-        noted[CONVERTED_FROM] = ", ".join(origin_of(document) for document in (gep.document, *one.others))
+    if policy.others:
+        noted[CONVERTED_FROM] = ", ".join(origin_of(document) for document in (gep.document, *policy.others))
     manifest: Manifest = {
         "apiVersion": f"{GROUP}/{VERSION}",
         "kind": KIND,
         "metadata": metadata_of(gep.document, chosen, annotations=noted),
-        "spec": {**place, "action": action, "rules": list(rules)},
+        "spec": {**target, "action": action, "rules": list(rules)},
     }
     job.write(gep.document, manifest)

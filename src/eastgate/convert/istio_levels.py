@@ -1,4 +1,4 @@
-"""Two levels in one list: GEP-3779 wants both levels to allow, and Istio has one list of ALLOW policies.
+"""Joins two levels in one list: GEP-3779 wants both levels to allow, and Istio has one list of ALLOW policies.
 
 Where the policies of both levels are on exactly the same pods, each pair of their rules becomes one rule that asks for
 both. Where they only may meet, the APPLICATION policy is not converted.
@@ -46,68 +46,75 @@ class Aimed:
 
     @property
     def selectors(self) -> frozenset[Selector]:
-        """Which pods."""
         return frozenset(target.selector for target in self.pods)
 
     def meets(self, other: Aimed) -> bool:
-        """Whether both may apply to one request."""
-        by_pod = any(may_meet(one.selector, two.selector) for one in self.pods for two in other.pods)
-        return by_pod or bool({one.name for one in self.services} & {two.name for two in other.services})
+        """Return whether both may apply to one request."""
+        by_pod = any(may_meet(mine.selector, theirs.selector) for mine in self.pods for theirs in other.pods)
+        return by_pod or bool({mine.name for mine in self.services} & {theirs.name for theirs in other.services})
 
 
 def closes(gep: Gep, job: Job) -> bool:
-    """Whether what no ALLOW of its level matches is denied because of it."""
+    """Return whether what no ALLOW of its level matches is denied because of it."""
     return not gep.policy.audit and (not gep.denies or job.settings.section(GepSettings).deny_only is DenyOnly.DENY)
 
 
 def one_level_each(aimed: Sequence[Aimed], job: Job) -> list[Aimed]:
-    """The policies to write, such that no workload gets ALLOW policies of two levels."""
-    written: list[Aimed] = []
-    for namespace in dict.fromkeys(one.gep.namespace for one in aimed):
-        here = [one for one in aimed if one.gep.namespace == namespace]
-        written += _settled(here, job)
-    return written
+    """Return the policies to write, such that no workload gets ALLOW policies of two levels."""
+    chosen: list[Aimed] = []
+    for namespace in dict.fromkeys(policy.gep.namespace for policy in aimed):
+        here = [policy for policy in aimed if policy.gep.namespace == namespace]
+        chosen += _settled(here, job)
+    return chosen
 
 
 def _settled(here: Sequence[Aimed], job: Job) -> Iterator[Aimed]:
-    closing = [one for one in here if closes(one.gep, job)]
-    joined = [pods for pods in dict.fromkeys(one.selectors for one in closing) if pods and _can_join(pods, closing)]
+    closing = [policy for policy in here if closes(policy.gep, job)]
+    joined = [
+        pods for pods in dict.fromkeys(policy.selectors for policy in closing) if pods and _can_join(pods, closing)
+    ]
     for pods in joined:
-        yield _joined([one for one in closing if one.selectors == pods and not one.gep.denies], job)
-    network = [one for one in closing if not one.gep.is_application]
-    for one in here:
-        if one in closing and one.selectors in joined:
-            if one.gep.denies:
-                yield one
+        yield _joined([policy for policy in closing if policy.selectors == pods and not policy.gep.denies], job)
+    network = [policy for policy in closing if not policy.gep.is_application]
+    for policy in here:
+        if policy in closing and policy.selectors in joined:
+            if policy.gep.denies:
+                yield policy
             continue
-        rival = next((n for n in network if n.meets(one)), None) if one.gep.is_application and one in closing else None
+        rival = (
+            next((n for n in network if n.meets(policy)), None)
+            if policy.gep.is_application and policy in closing
+            else None
+        )
         if rival is None:
-            yield one
+            yield policy
             continue
-        gep = one.gep
+        gep = policy.gep
         message = f"{gep.policy.ref} may meet {rival.gep.policy.ref}, which is of the other level: it is not converted"
         way_out = "write the same selector in both, or target different pods"
         job.keep(gep.document, codes.LEVELS, message, gep.span("enforcementLevel"), help=way_out)
 
 
 def _can_join(pods: frozenset[Selector], closing: Sequence[Aimed]) -> bool:
-    """Both levels allow something on these pods, and no ALLOW is on some of them only."""
-    allowing = [one for one in closing if not one.gep.denies]
-    same = [one for one in allowing if one.selectors == pods and not one.services]
+    """Return whether both levels allow something on these pods, and no ALLOW is on some of them only."""
+    allowing = [policy for policy in closing if not policy.gep.denies]
+    same = [policy for policy in allowing if policy.selectors == pods and not policy.services]
     sample = same[0] if same else None
-    if sample is None or {one.gep.is_application for one in same} != {True, False}:
+    if sample is None or {policy.gep.is_application for policy in same} != {True, False}:
         return False
-    counts = [sum(len(one.gep.rules) for one in same if one.gep.is_application is level) for level in (True, False)]
-    others = [one for one in allowing if one not in same]
-    return counts[0] * counts[1] <= _MOST_RULES and not any(one.meets(sample) for one in others)
+    counts = [
+        sum(len(policy.gep.rules) for policy in same if policy.gep.is_application is level) for level in (True, False)
+    ]
+    others = [policy for policy in allowing if policy not in same]
+    return counts[0] * counts[1] <= _MOST_RULES and not any(policy.meets(sample) for policy in others)
 
 
 def _joined(same: Sequence[Aimed], job: Job) -> Aimed:
-    network = [rule for one in same if not one.gep.is_application for rule in one.gep.rules]
-    application = [rule for one in same if one.gep.is_application for rule in one.gep.rules]
-    first = next(one for one in same if one.gep.is_application)
-    rules = tuple(_both(one, other, job) for one in network for other in application)
-    others = tuple(one.gep.document for one in same if one is not first)
+    network = [rule for policy in same if not policy.gep.is_application for rule in policy.gep.rules]
+    application = [rule for policy in same if policy.gep.is_application for rule in policy.gep.rules]
+    first = next(policy for policy in same if policy.gep.is_application)
+    rules = tuple(_both(mine, other, job) for mine in network for other in application)
+    others = tuple(policy.gep.document for policy in same if policy is not first)
     return replace(first, gep=replace(first.gep, rules=rules), others=others)
 
 
@@ -115,7 +122,7 @@ def _joined(same: Sequence[Aimed], job: Job) -> Aimed:
 
 
 def _both(network: GepRule, application: GepRule, job: Job) -> GepRule:
-    """What matches both; lists that share nothing become empty, which matches nothing."""
+    """Return what matches both; lists that share nothing become empty, which matches nothing."""
     ports = application.ports
     if network.ports is not None:
         ports = network.ports if ports is None else tuple(port for port in ports if port in network.ports)
@@ -125,18 +132,18 @@ def _both(network: GepRule, application: GepRule, job: Job) -> GepRule:
 def _callers(ours: tuple[Caller, ...] | None, theirs: tuple[Caller, ...] | None, job: Job) -> tuple[Caller, ...] | None:
     if ours is None or theirs is None:
         return theirs if ours is None else ours
-    found = (_caller(one, other, job) for one in ours for other in theirs)
-    return tuple(dict.fromkeys(one for one in found if one is not None))
+    common = (_caller(mine, other, job) for mine in ours for other in theirs)
+    return tuple(dict.fromkeys(mine for mine in common if mine is not None))
 
 
-def _caller(one: Caller, other: Caller, job: Job) -> Caller | None:
+def _caller(mine: Caller, other: Caller, job: Job) -> Caller | None:
     if isinstance(other, WholeNamespace):
-        one, other = other, one
-    if isinstance(one, WholeNamespace):
+        mine, other = other, mine
+    if isinstance(mine, WholeNamespace):
         if isinstance(other, WholeNamespace):
-            return one if one.namespace == other.namespace else None
-        return other if AccountsOf(job.settings.trust_domain, one.namespace).contains(_id(other, job)) else None
-    return one if _id(one, job) == _id(other, job) else None
+            return mine if mine.namespace == other.namespace else None
+        return other if AccountsOf(job.settings.trust_domain, mine.namespace).contains(_id(other, job)) else None
+    return mine if _id(mine, job) == _id(other, job) else None
 
 
 def _id(caller: Caller, job: Job) -> str:

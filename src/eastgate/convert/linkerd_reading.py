@@ -1,4 +1,4 @@
-"""Linkerd's inbound policy as GEP-3779: for each Server an ALLOW for its pods, on its port, of whoever is authorized.
+"""Converts Linkerd's inbound policy to GEP-3779: for each Server an ALLOW for its pods, on its port, of its callers.
 
 GEP-3779 knows clients by their identities only, and closes all other ports of a workload that it targets.
 """
@@ -33,7 +33,7 @@ Write = Callable[[Gep, Job], None]
 
 
 def from_linkerd(items: Sequence[Item], job: Job, write: Write) -> None:
-    """Namespace by namespace: what a policy means depends on its Server, and on the other Servers."""
+    """Convert namespace by namespace: what a policy means depends on its Server, and on the other Servers."""
     by_namespace: dict[str, list[Item]] = {}
     for item in items:
         by_namespace.setdefault(item.policy.ref.namespace or "default", []).append(item)
@@ -47,13 +47,19 @@ class _Inbound:
         self.resources = [item.policy for item in items if isinstance(item.policy, Resource)]
         everything = [item.policy for item in job.items if isinstance(item.policy, Resource)]
         self.authorizations = Authorizations(
-            [one for one in everything if one.ref.namespace == namespace or one.ref.kind.endswith("Authentication")],
+            [
+                resource
+                for resource in everything
+                if resource.ref.namespace == namespace or resource.ref.kind.endswith("Authentication")
+            ],
             cluster_networks(job.settings),
         )
-        self.servers = [one for one in self.resources if isinstance(one, Server)]
+        self.servers = [resource for resource in self.resources if isinstance(resource, Server)]
 
     def convert(self, write: Write) -> None:
-        """What stays in Linkerd needs its authorizations there, so one Server that stays keeps all of them."""
+        """Convert a namespace. What stays in Linkerd needs its authorizations there, so one Server that stays keeps
+        all.
+        """
         stays = [item for item in self.items if self._stays(item)]
         for item in self.items:
             if isinstance(item.policy, Server) and item not in stays:
@@ -89,15 +95,22 @@ class _Inbound:
             return codes.ROUTES, "the Server has routes", policy.span
         if self._ports(policy) is None:
             return codes.PORTS_UNKNOWN, f"it is not known which port `{policy.port}` is in all pods", policy.span
-        rival = next((one for one in self.servers if one is not policy and self._share_a_port(policy, one)), None)
+        rival = next(
+            (other for other in self.servers if other is not policy and self._share_a_port(policy, other)), None
+        )
         if rival is not None:
             return codes.SERVERS_MEET, f"Server {rival.ref.name} may have the same port of the same pods", policy.span
-        if any(isinstance(one, AuthorizationPolicy) and one.target.is_workload for one in self.resources):
+        if any(isinstance(other, AuthorizationPolicy) and other.target.is_workload for other in self.resources):
             return codes.POLICY_LEFT_OUT, "a policy of the namespace targets workloads themselves", policy.span
         return None
 
     def _has_routes(self, server: Server) -> bool:
-        parents = [parent for one in self.resources if isinstance(one, HttpRoute) for parent in one.route.parents]
+        parents = [
+            parent
+            for resource in self.resources
+            if isinstance(resource, HttpRoute)
+            for parent in resource.route.parents
+        ]
         parents += [
             parent
             for route in self.job.world.routes.values()
@@ -114,16 +127,16 @@ class _Inbound:
         return selected(self.namespace, self._selector(server), self.job)
 
     def _ports(self, server: Server) -> frozenset[int] | None:
-        """The numbers of its port, which must be the same in all pods; None where they are not, or not known."""
+        """Return the numbers of its port, which must be the same in all pods; None where they are not, or not known."""
         if isinstance(server.port, int):
             return frozenset({server.port})
-        found = {ports_named(workload, server.port, self.job.world) for workload in self._workloads(server)}
-        return next(iter(found)) if len(found) == 1 and all(found) else None
+        ports = {ports_named(workload, server.port, self.job.world) for workload in self._workloads(server)}
+        return next(iter(ports)) if len(ports) == 1 and all(ports) else None
 
-    def _share_a_port(self, one: Server, other: Server) -> bool:
-        if other.external or other.audit or not may_meet(self._selector(one), self._selector(other)):
+    def _share_a_port(self, server: Server, other: Server) -> bool:
+        if other.external or other.audit or not may_meet(self._selector(server), self._selector(other)):
             return False
-        ours, theirs = self._ports(one), self._ports(other)
+        ours, theirs = self._ports(server), self._ports(other)
         return ours is None or theirs is None or not ours.isdisjoint(theirs)
 
     # What is
@@ -139,13 +152,13 @@ class _Inbound:
 
     def _callers(self, server: Server) -> Iterator[tuple[tuple[Caller, ...] | None, Span | None]]:
         for rule in self.authorizations.on_server(server, audit=False):
-            found = callers_of(rule.when, self.job.settings)
+            clients = callers_of(rule.when, self.job.settings)
             span = rule.origin.part(next(iter(rule.origin.parts))[0]) if rule.origin.parts else rule.origin.span
-            if found.unsaid:
-                message = f"GEP-3779 cannot name these clients, which are left out: {found.unsaid}"
+            if clients.unsaid:
+                message = f"GEP-3779 cannot name these clients, which are left out: {clients.unsaid}"
                 self.job.lose(codes.CLIENT, message, span)
-            if found.callers is None or found.callers:
-                yield found.callers, span
+            if clients.callers is None or clients.callers:
+                yield clients.callers, span
         client = default_client(server.access, cluster_networks(self.job.settings))
         if server.access in _OPEN:
             yield None, server.access_span
@@ -154,12 +167,12 @@ class _Inbound:
             self.job.lose(codes.CLIENT, message, server.access_span)
 
     def _others(self, server: Server) -> Iterator[GepRule]:
-        """Ports without a Server, where the default lets everybody in."""
+        """Allow everybody on ports without a Server, where the default lets everybody in."""
         workloads = self._workloads(server)
         unknown = Workload(f"{self.namespace}/-", self.namespace, "-")
-        defaults = {default_of(one, self.job) for one in (unknown, *workloads)}
+        defaults = {default_of(workload, self.job) for workload in (unknown, *workloads)}
         ports = self._ports(server) or frozenset()
-        probed = any(probe.rooted for one in workloads for probe in probes_with(one, ports, self.job.world))
+        probed = any(probe.rooted for workload in workloads for probe in probes_with(workload, ports, self.job.world))
         if probed and self.job.settings.section(LinkerdSettings).linkerd_probe_networks:
             message = "the probes of these pods need a rule of their own now: the kubelet has no identity"
             self.job.lose(codes.PROBES, message, server.span)
@@ -169,19 +182,21 @@ class _Inbound:
         if not defaults <= set(_OPEN):
             return
         selector = self._selector(server)
-        near = [one for one in self.servers if not one.external and may_meet(selector, self._selector(one))]
-        owned = [self._ports(one) for one in near]
+        near = [other for other in self.servers if not other.external and may_meet(selector, self._selector(other))]
+        owned = [self._ports(other) for other in near]
         if None in owned:
             return
-        declared = {port.number for one in workloads for port in one.ports if port.protocol == "TCP"}
-        rest = declared.difference(*(one for one in owned if one is not None))
+        declared = {port.number for workload in workloads for port in workload.ports if port.protocol == "TCP"}
+        rest = declared.difference(*(taken for taken in owned if taken is not None))
         if rest and not self._identity_required(workloads):
             yield GepRule(None, tuple(sorted(rest)), span=server.span)
 
     def _identity_required(self, workloads: Sequence[Workload]) -> bool:
         annotation = "config.linkerd.io/proxy-require-identity-inbound-ports"
-        told = [one.annotations for one in workloads]
-        return any(annotation in one for one in (*told, self.job.world.namespace(self.namespace).annotations))
+        annotations = [listed.annotations for listed in workloads]
+        return any(
+            annotation in listed for listed in (*annotations, self.job.world.namespace(self.namespace).annotations)
+        )
 
 
 def _is_server(parent: ParentRef) -> bool:

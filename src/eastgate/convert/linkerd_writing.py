@@ -1,4 +1,4 @@
-"""GEP-3779 as Linkerd's inbound policy: a Server for each port, and who is authorized on it.
+"""Converts GEP-3779 to Linkerd's inbound policy: a Server for each port, and who is authorized on it.
 
 Linkerd only allows, one port at a time, and leaves ports without a Server to a default. So an ALLOW can be said where
 that default is deny and the ports are known; a DENY cannot.
@@ -60,23 +60,25 @@ def _targets(gep: Gep, job: Job) -> list[PodsTarget] | None:
         message = f"Linkerd has no policy that only observes: {gep.policy.ref} is not converted"
         job.keep(gep.document, codes.AUDIT, message, gep.document.locate("metadata", "annotations"))
         return None
-    if any(isinstance(one.policy, linkerd.Policy) and one.policy.ref.namespace == gep.namespace for one in job.items):
+    if any(
+        isinstance(item.policy, linkerd.Policy) and item.policy.ref.namespace == gep.namespace for item in job.items
+    ):
         message = f"namespace {gep.namespace} has policies of Linkerd already: {gep.policy.ref} is not converted"
         job.keep(gep.document, codes.SERVERS_MEET, message, gep.document.locate("metadata"))
         return None
-    found = [resolved(target, gep, job) for target in gep.targets]
-    targets = [target for target in found if target is not None]
-    return targets if len(targets) == len(found) else None
+    possible = [resolved(target, gep, job) for target in gep.targets]
+    targets = [target for target in possible if target is not None]
+    return targets if len(targets) == len(possible) else None
 
 
 def selected(namespace: str, selector: Selector, job: Job) -> list[Workload]:
-    """The declared workloads that a selector selects."""
+    """Return the declared workloads that a selector selects."""
     keys = job.world.select(PodsMatching(namespace, selector))
     return [job.world.workloads[key] for key in sorted(keys)]
 
 
 def default_of(workload: Workload, job: Job) -> InboundPolicy:
-    """What a port without a Server lets in."""
+    """Return what a port without a Server lets in."""
     stance = stance_of(workload, (), Scene(job.settings, job.world))
     return stance.default.policy if stance is not None else InboundPolicy.ALL_UNAUTHENTICATED
 
@@ -88,7 +90,7 @@ _DENY_BY_DEFAULT = (
 
 
 def _is_sound(gep: Gep, targets: Sequence[PodsTarget], job: Job) -> bool:
-    """Whether nothing gets in that no Server says."""
+    """Return whether nothing gets in that no Server says."""
     for target in targets:
         workloads = selected(gep.namespace, target.selector, job)
         unknown = Workload(f"{gep.namespace}/-", gep.namespace, "-")  # one that is not declared, but may exist
@@ -110,7 +112,7 @@ def _is_sound(gep: Gep, targets: Sequence[PodsTarget], job: Job) -> bool:
 
 
 def _join(gep: Gep, targets: Sequence[PodsTarget], groups: list[_Group], job: Job) -> None:
-    """To the groups of its pods; not where only some of the pods are the same, or the level is another."""
+    """Add a policy to the groups of its pods; not where only some of the pods are the same, or the level is another."""
     selectors = list(dict.fromkeys(target.selector for target in targets))
     others = [group for group in groups if group.namespace == gep.namespace]
     for number, selector in enumerate(selectors):
@@ -143,10 +145,10 @@ def _meets(gep: Gep, job: Job) -> None:
 
 def _write(group: _Group, job: Job) -> None:
     workloads = selected(group.namespace, group.selector, job)
-    declared = {port.number for one in workloads for port in one.ports if port.protocol == "TCP"}
+    declared = {port.number for workload in workloads for port in workload.ports if port.protocol == "TCP"}
     rules = [(gep, number, rule) for gep in group.geps for number, rule in enumerate(gep.rules) if not rule.never]
-    named = {port for _, _, rule in rules for port in rule.ports or ()}
-    ports = sorted(declared | named)
+    policy_ports = {port for _, _, rule in rules for port in rule.ports or ()}
+    ports = sorted(declared | policy_ports)
     first = group.geps[0]
     servers = {port: server_of(first, group.selector, port, job) for port in ports}
     for gep, number, rule in rules:

@@ -40,7 +40,7 @@ _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # it would b
 
 
 class Assumption(StrEnum):
-    """Something that the user knows of the mesh and no manifest can tell."""
+    """A fact about the mesh that the user knows and no manifest can tell."""
 
     ISTIO_IDENTITIES = "istio-identities"  # nobody has an identity below that of a service account
     ISTIO_PATHS = "istio-paths"  # the mesh normalizes paths, merges slashes and refuses encoded ones

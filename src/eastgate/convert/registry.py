@@ -1,10 +1,12 @@
-"""Which kinds can be converted to which: the one place where writers are registered."""
+"""Which kinds can be converted to which. Here are the conversions that know two dialects; dialects bring others."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from eastgate import dialects
 from eastgate.convert import gep_writing
 from eastgate.convert.access import to_v0alpha0, to_v1alpha1
 from eastgate.convert.authorino import to_authorino
@@ -15,8 +17,9 @@ from eastgate.convert.linkerd_writing import to_linkerd
 from eastgate.convert.model import Item, Job, without_status
 from eastgate.dialects import accesspolicy, gep3779, kuadrant, linkerd
 from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYPE_GROUP
+from eastgate.dialects.converting import Converter
 
-__all__ = ["KINDS", "Kind"]
+__all__ = ["KINDS", "Kind", "converters_to"]
 
 Convert = Callable[[Sequence[Item], Job], None]
 
@@ -29,13 +32,13 @@ class Kind:
     own: tuple[tuple[str, str, str], ...] = ()
 
     def is_own(self, item: Item) -> bool:
-        """Whether there is nothing to convert."""
+        """Return whether there is nothing to convert."""
         document = item.document
         return (document.group, document.version, document.kind) in self.own
 
 
 def pass_on(items: Sequence[Item], job: Job) -> None:
-    """What has the form asked for stays as it is."""
+    """Pass on policies that have the wanted form already."""
     for item in items:
         job.write(item.document, without_status(item.document))
 
@@ -77,3 +80,17 @@ KINDS: dict[str, Kind] = {
         ((accesspolicy.Policy, to_v1alpha1),), tuple((NETWORKING_GROUP, "v1alpha1", kind) for kind in _ACCESS)
     ),
 }
+
+
+def converters_to(name: str) -> list[tuple[type, Convert]]:
+    """Return what converts to a kind, by the type of policies: from here, and from the dialects."""
+    brought = (
+        (dialect.model, _brought(dialect.conversions[name]))
+        for dialect in dialects.DIALECTS
+        if name in dialect.conversions
+    )
+    return [*KINDS[name].ways, *brought]
+
+
+def _brought(converter: Converter[Any]) -> Convert:
+    return lambda items, job: converter([(item.policy, item.document) for item in items], job)

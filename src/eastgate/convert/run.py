@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from eastgate.authority import Manifests, sort_documents
 from eastgate.convert import codes
 from eastgate.convert.model import Item, Job, Manifest, Options, Written
-from eastgate.convert.registry import KINDS, pass_on
+from eastgate.convert.registry import KINDS, converters_to, pass_on
 from eastgate.diagnostics import Diagnostic
 from eastgate.dialects import Policy
 from eastgate.settings import Settings
@@ -57,10 +57,11 @@ def _run(items: Sequence[Item], to: str, job: Job) -> None:
     for item in own:
         job.reserve(item.document.kind, item.policy.ref.namespace or "default", item.document.name)
     pass_on(own, job)
-    for model, way in kind.ways:
+    converters = converters_to(to)
+    for model, way in converters:
         if chosen := [item for item in others if isinstance(item.policy, model)]:
             way(chosen, job)
-    models = tuple(model for model, _ in kind.ways)
+    models = tuple(model for model, _ in converters)
     for item in others:
         if not isinstance(item.policy, models):
             message = f"{item.policy.ref} cannot be converted to {to}"

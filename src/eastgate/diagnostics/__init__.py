@@ -1,4 +1,4 @@
-"""What is wrong with what somebody wrote, where, and what to write instead."""
+"""Diagnostics: what is wrong with what somebody wrote, where, and what to write instead."""
 
 from eastgate.diagnostics.model import Code, Diagnostic, Reporter, Severity
 from eastgate.diagnostics.render import render, render_all, snippet

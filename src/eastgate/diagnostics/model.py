@@ -1,4 +1,4 @@
-"""Diagnostics as data: a code from the catalogue, a sentence, a place and a way out."""
+"""Diagnostics as data: a code from the catalogue, a sentence, a position and a way out."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class Diagnostic:
 
     @property
     def is_error(self) -> bool:
-        """Whether this finding alone makes the input unusable."""
+        """Return whether this finding alone makes the input unusable."""
         return self.code.severity is Severity.ERROR
 
     def to_json(self) -> dict[str, object]:
-        """The finding as plain data, for `-o json`."""
+        """Return the finding as plain data, for `-o json`."""
         span = self.span
         return {
             "code": self.code.id,
@@ -80,5 +80,5 @@ class Reporter:
 
     @property
     def errors(self) -> list[Diagnostic]:
-        """The findings that make the input unusable."""
+        """Return the findings that make the input unusable."""
         return [d for d in self.found if d.is_error]

@@ -25,7 +25,7 @@ _TONES = {Severity.ERROR: _RED, Severity.WARNING: _YELLOW, Severity.INFO: _BLUE}
 
 
 def snippet(span: Span, *, note: str = "", color: bool = False) -> list[str]:
-    """The source line of a span with a caret line under it, and a note behind the caret."""
+    """Return the source line of a span with a caret line under it, and a note behind the caret."""
     text, column, width = _window(span)
     gutter = " " * len(str(span.line))
     bar = _paint("|", _BLUE, color)
@@ -40,7 +40,7 @@ def snippet(span: Span, *, note: str = "", color: bool = False) -> list[str]:
 
 
 def _window(span: Span) -> tuple[str, int, int]:
-    """The part of the line to show, and the caret's column and width in it. Tabs and controls take one column."""
+    """Return the part of the line to show, and the caret's column and width in it. Tabs and controls are one wide."""
     line = span.first_line
     column, width = span.column, max(1, len(span.underlined))
     if len(line) > _WIDEST:  # a whole file may be one line
@@ -52,7 +52,7 @@ def _window(span: Span) -> tuple[str, int, int]:
 
 
 def render(diagnostic: Diagnostic, *, color: bool = False) -> str:
-    """One diagnostic as text."""
+    """Render one diagnostic as text."""
     severity = diagnostic.code.severity
     tone = _TONES[severity]
     head = _paint(f"{severity}[{diagnostic.code.id}]", _BOLD + tone, color)
@@ -69,7 +69,7 @@ def render(diagnostic: Diagnostic, *, color: bool = False) -> str:
 
 
 def render_all(diagnostics: Iterable[Diagnostic], *, color: bool = False) -> str:
-    """Several diagnostics, a blank line between them."""
+    """Render several diagnostics, a blank line between them."""
     return "\n\n".join(render(d, color=color) for d in diagnostics)
 
 

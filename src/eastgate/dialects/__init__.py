@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DIALECTS",
     "Policy",
+    "Settings",
     "assemble",
     "conditions",
     "dialect_of",

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from eastgate.diagnostics import Diagnostic, Reporter
+from eastgate.dialects.converting import Converter
 from eastgate.dialects.serving import Served
 from eastgate.dialects.words import Words
 from eastgate.places import Span
@@ -136,7 +137,9 @@ class Dialect(Generic[P]):
       in its annotations perhaps, `stance` tells all of it that matters, or None; workloads with the same policies and
       the same stance decide alike. `closes` tells policies that deny by being there, without a rule of their own.
     - `words` describe its policies, `codes` gives the modules with the codes of what can be wrong with them, `lint`
-      what lint needs to know (nothing else imports it), `settings` are those that nobody else reads.
+      what lint needs to know (nothing else imports it), `settings` are those that nobody else reads. `conversions`
+      are the forms that its policies can be written in, by the names that `convert --to` has; those that know two
+      dialects are in `eastgate.convert`.
     - `examine` says what can be said only beside everything else that was read: an error about a policy rejects it.
       `inspect` says what is wrong with an object of another API that refers to this one. `status` are the conditions
       that a policy would show.
@@ -153,6 +156,7 @@ class Dialect(Generic[P]):
     objects: tuple[Kind[Backend], ...] = ()
     stance: Callable[[Workload, Sequence[Attachment[P]], Scene], Hashable] | None = None
     settings: type[Section] | None = None
+    conversions: Mapping[str, Converter[P]] = field(default_factory=dict)
     examine: Callable[[Sequence[P], Settings, World], Iterable[tuple[P | None, Diagnostic]]] | None = None
     inspect: Callable[[Manifest, WorldObject, Reporter], None] | None = None
     status: Callable[[P, Sequence[P], Settings, World], Sequence[Condition]] | None = None

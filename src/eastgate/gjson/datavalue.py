@@ -8,7 +8,7 @@ from eastgate.gjson import jsontext
 from eastgate.gjson.bounds import Budget
 from eastgate.gjson.numbers import integer_float, integer_text, plain_decimal
 from eastgate.gjson.textvalue import first_container
-from eastgate.gjson.values import CONTAINERS, Kind, Value
+from eastgate.gjson.values import CONTAINERS, JsonKind, Value
 
 
 class DataValue:
@@ -69,7 +69,7 @@ class DataValue:
     def container(self) -> Value | None:
         if self.kind in CONTAINERS:
             return self
-        return first_container(self.raw, self._budget) if self.kind is Kind.STRING else None
+        return first_container(self.raw, self._budget) if self.kind is JsonKind.STRING else None
 
     def lines(self) -> Iterator[Value]:
         """Return one line, the data itself."""
@@ -95,16 +95,16 @@ class DataValue:
         return self._data
 
 
-def _kind_of(data: object) -> Kind:
+def _kind_of(data: object) -> JsonKind:
     match data:
         case None:
-            return Kind.NULL
+            return JsonKind.NULL
         case bool():
-            return Kind.TRUE if data else Kind.FALSE
+            return JsonKind.TRUE if data else JsonKind.FALSE
         case int() | float():
-            return Kind.NUMBER
+            return JsonKind.NUMBER
         case dict():
-            return Kind.OBJECT
+            return JsonKind.OBJECT
         case list() | tuple():
-            return Kind.ARRAY
-    return Kind.STRING
+            return JsonKind.ARRAY
+    return JsonKind.STRING

@@ -14,7 +14,7 @@ from eastgate.gjson.jsontext import is_json, quoted, without_spaces
 from eastgate.gjson.pretty import pretty
 from eastgate.gjson.queries import is_true
 from eastgate.gjson.textvalue import TextValue, missing_value, parse_value
-from eastgate.gjson.values import Kind, Value
+from eastgate.gjson.values import JsonKind, Value
 
 Modifier: TypeAlias = Callable[[Value, str, Budget], Value | str]
 
@@ -33,16 +33,16 @@ def _ugly(value: Value, _argument: str, _budget: Budget) -> Value | str:
 
 def _reverse(value: Value, _argument: str, budget: Budget) -> Value | str:
     match value.kind:
-        case Kind.ARRAY:
+        case JsonKind.ARRAY:
             return _listed(reversed([item.raw for item in value.elements()]), budget)
-        case Kind.OBJECT:
+        case JsonKind.OBJECT:
             return _object(reversed([(key.raw, item.raw) for key, item in value.members()]), budget)
     return value
 
 
 def _flatten(value: Value, argument: str, budget: Budget) -> Value | str:
     """Dissolve arrays in the array: one level of them, or with {"deep":true} all."""
-    if value.kind is not Kind.ARRAY:
+    if value.kind is not JsonKind.ARRAY:
         return value
     pieces = Pieces(budget)
     _flatten_into(pieces, value, _option(argument, "deep", budget), budget)
@@ -52,10 +52,10 @@ def _flatten(value: Value, argument: str, budget: Budget) -> Value | str:
 def _flatten_into(pieces: Pieces, array: Value, deep: bool, budget: Budget) -> None:
     budget.enter()
     for item in array.elements():
-        if item.kind is Kind.ARRAY and deep:
+        if item.kind is JsonKind.ARRAY and deep:
             _flatten_into(pieces, item, deep, budget)
         else:
-            raw = item.raw[1:-1].strip() if item.kind is Kind.ARRAY else item.raw
+            raw = item.raw[1:-1].strip() if item.kind is JsonKind.ARRAY else item.raw
             if raw:
                 pieces.add(raw)
     budget.leave()
@@ -63,27 +63,27 @@ def _flatten_into(pieces: Pieces, array: Value, deep: bool, budget: Budget) -> N
 
 def _keys(value: Value, _argument: str, budget: Budget) -> Value | str:
     match value.kind:
-        case Kind.OBJECT:
+        case JsonKind.OBJECT:
             return _listed((key.raw for key, _ in value.members()), budget)
-        case Kind.ARRAY:
+        case JsonKind.ARRAY:
             return _listed(("null" for _ in value.elements()), budget)
     return "[null]" if value.exists else "[]"
 
 
 def _values(value: Value, _argument: str, budget: Budget) -> Value | str:
     match value.kind:
-        case Kind.OBJECT:
+        case JsonKind.OBJECT:
             return _listed((item.raw for _, item in value.members()), budget)
-        case Kind.ARRAY:
+        case JsonKind.ARRAY:
             return value
     return _listed([value.raw] if value.exists else [], budget)
 
 
 def _join(value: Value, argument: str, budget: Budget) -> Value | str:
     """Merge the objects of an array. Of equal keys the last value counts, or with {"preserve":true} all are kept."""
-    if value.kind is not Kind.ARRAY:
+    if value.kind is not JsonKind.ARRAY:
         return value
-    objects = (item for item in value.elements() if item.kind is Kind.OBJECT)
+    objects = (item for item in value.elements() if item.kind is JsonKind.OBJECT)
     if _option(argument, "preserve", budget):
         pieces = Pieces(budget)
         for item in objects:
@@ -108,7 +108,7 @@ def _fromstr(value: Value, _argument: str, budget: Budget) -> Value | str:
 
 def _group(value: Value, _argument: str, budget: Budget) -> Value | str:
     """Convert {"a":[1,2],"b":[3,4]} to [{"a":1,"b":3},{"a":2,"b":4}]."""
-    if value.kind is not Kind.OBJECT:
+    if value.kind is not JsonKind.OBJECT:
         return missing_value(budget)
     groups: list[Pieces] = []
     for key, item in value.members():

@@ -27,7 +27,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PathStep:
     """The first component of a path and how the rest follows: `rest` within it, `pipe` after it."""
 
     part: str
@@ -47,7 +47,7 @@ class SubPath:
 
 
 @lru_cache(maxsize=_CACHED)
-def object_step(path: str) -> Step:
+def object_step(path: str) -> PathStep:
     """Return the first component, where it meets an object."""
     part: list[str] = []
     wild = escaped = False
@@ -66,11 +66,11 @@ def object_step(path: str) -> Step:
             wild = wild or character in "*?"
             part.append(character)
         at += 1
-    return Step("".join(part), wild=wild)
+    return PathStep("".join(part), wild=wild)
 
 
 @lru_cache(maxsize=_CACHED)
-def array_step(path: str) -> Step:
+def array_step(path: str) -> PathStep:
     """Return the first component, where it meets an array."""
     hashed = False
     query: Query | None = None
@@ -84,11 +84,11 @@ def array_step(path: str) -> Step:
             if at == 0 and path[1:2] in ("(", "["):
                 query_and_end = query_at(path)
                 if query_and_end is None:
-                    return Step(path, hashed=True, query=Query())
+                    return PathStep(path, hashed=True, query=Query())
                 query, at = query_and_end
                 continue
         at += 1
-    return Step(path, hashed=hashed, query=query)
+    return PathStep(path, hashed=hashed, query=query)
 
 
 def _followed(
@@ -100,12 +100,12 @@ def _followed(
     wild: bool = False,
     hashed: bool = False,
     query: Query | None = None,
-) -> Step:
+) -> PathStep:
     """Return a step that ends at a dot or pipe. A dot before a modifier or multipath is a pipe, except after `#`."""
     rest = path[at + 1 :]
     if path[at] == "|" or (pipes and rest and _starts_anew(rest)):
-        return Step(part, pipe=rest, wild=wild, hashed=hashed, query=query)
-    return Step(part, rest=rest, wild=wild, hashed=hashed, query=query)
+        return PathStep(part, pipe=rest, wild=wild, hashed=hashed, query=query)
+    return PathStep(part, rest=rest, wild=wild, hashed=hashed, query=query)
 
 
 def _starts_anew(path: str) -> bool:

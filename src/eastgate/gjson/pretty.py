@@ -8,9 +8,9 @@ from typing import Final
 from eastgate.gjson.bounds import MAX_TEXT, Budget, TooMuch
 from eastgate.gjson.queries import is_true
 from eastgate.gjson.textvalue import parse_value
-from eastgate.gjson.values import CONTAINERS, Kind, Value, whole_number
+from eastgate.gjson.values import CONTAINERS, JsonKind, Value, whole_number
 
-_WORDS: Final = {Kind.NULL: "null", Kind.TRUE: "true", Kind.FALSE: "false"}
+_WORDS: Final = {JsonKind.NULL: "null", JsonKind.TRUE: "true", JsonKind.FALSE: "false"}
 
 
 @dataclass(slots=True)
@@ -68,7 +68,7 @@ class _Printer:
     def value(self, value: Value, level: int) -> None:
         if value.kind not in CONTAINERS:
             self._write(_WORDS.get(value.kind) or value.raw)
-        elif value.kind is Kind.OBJECT:
+        elif value.kind is JsonKind.OBJECT:
             self._object(value, level)
         elif not self._on_one_line(value):
             self._array(value, level)
@@ -117,9 +117,9 @@ class _Printer:
 
     def _flat(self, value: Value, end: int) -> bool:
         """Print without line breaks; False as soon as that cannot be: an object is never flat, nor what is too long."""
-        if value.kind is Kind.OBJECT or len(self._out) > end:
+        if value.kind is JsonKind.OBJECT or len(self._out) > end:
             return False
-        if value.kind is not Kind.ARRAY:
+        if value.kind is not JsonKind.ARRAY:
             self._write(_WORDS.get(value.kind) or value.raw)
             return True
         self._budget.enter()

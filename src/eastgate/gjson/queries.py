@@ -8,7 +8,7 @@ from eastgate.gjson.bounds import Budget
 from eastgate.gjson.globs import glob_matches
 from eastgate.gjson.numbers import to_float
 from eastgate.gjson.paths import Query
-from eastgate.gjson.values import Kind, Value
+from eastgate.gjson.values import JsonKind, Value
 
 _Comparable = TypeVar("_Comparable", str, float)
 
@@ -24,23 +24,23 @@ def query_matches(query: Query, value: Value, budget: Budget) -> bool:
     if query.operator == "":
         return True
     match value.kind:
-        case Kind.STRING:
+        case JsonKind.STRING:
             return _string(value.string, query, budget)
-        case Kind.NUMBER:
+        case JsonKind.NUMBER:
             return _ordered(value.number, query.operator, to_float(query.operand))
-        case Kind.TRUE | Kind.FALSE:
-            return _boolean(value.kind is Kind.TRUE, query.operator, query.operand)
+        case JsonKind.TRUE | JsonKind.FALSE:
+            return _boolean(value.kind is JsonKind.TRUE, query.operator, query.operand)
     return False
 
 
 def is_true(value: Value) -> bool:
     """Return the truth of a value: of one after `~`, and of the argument of a modifier that asks yes or no."""
     match value.kind:
-        case Kind.TRUE:
+        case JsonKind.TRUE:
             return True
-        case Kind.STRING:
+        case JsonKind.STRING:
             return value.string.lower() in ("1", "t", "true")
-        case Kind.NUMBER:
+        case JsonKind.NUMBER:
             return value.number != 0
     return False
 

@@ -10,8 +10,8 @@ from eastgate.gjson.globs import glob_matches
 from eastgate.gjson.jsontext import is_json, quoted
 from eastgate.gjson.modifiers import MODIFIERS
 from eastgate.gjson.paths import (
+    PathStep,
     Query,
-    Step,
     SubPath,
     array_step,
     last_name,
@@ -23,7 +23,7 @@ from eastgate.gjson.paths import (
 )
 from eastgate.gjson.queries import query_matches
 from eastgate.gjson.textvalue import TextValue, missing_value, parse_value
-from eastgate.gjson.values import CONTAINERS, Kind, Unterminated, Value
+from eastgate.gjson.values import CONTAINERS, JsonKind, Unterminated, Value
 
 
 def find(value: Value, path: str, budget: Budget) -> Value:
@@ -80,7 +80,7 @@ def _multipath(value: Value, parts: Iterable[SubPath], brackets: str, budget: Bu
         result = find(value, part.path, budget)
         if result.exists:
             pieces.add((_name(part) + ":" if brackets == "{}" else "") + (result.raw or "null"))
-    return TextValue(Kind.OBJECT if brackets == "{}" else Kind.ARRAY, pieces.enclosed(brackets), budget)
+    return TextValue(JsonKind.OBJECT if brackets == "{}" else JsonKind.ARRAY, pieces.enclosed(brackets), budget)
 
 
 def _name(part: SubPath) -> str:
@@ -105,7 +105,7 @@ class _Walk:
     def into(self, container: Value, path: str) -> bool:
         """Walk on in an object or array; return whether it was found there."""
         self._budget.enter()
-        is_object = container.kind is Kind.OBJECT
+        is_object = container.kind is JsonKind.OBJECT
         is_found = self._object(container, path) if is_object else self.array(container.walked(), path)
         self._budget.leave()
         return is_found
@@ -123,13 +123,13 @@ class _Walk:
                 return True
         return False
 
-    def _member(self, member: Value, step: Step) -> bool:
+    def _member(self, member: Value, step: PathStep) -> bool:
         if step.rest is None:
             self.value = member
             return True
         return member.kind in CONTAINERS and self.into(member, step.rest)
 
-    def _follow(self, step: Step) -> None:
+    def _follow(self, step: PathStep) -> None:
         if step.pipe is not None:
             self.pipe = step.pipe
 
@@ -142,7 +142,7 @@ class _Walk:
         except Unterminated:
             return False
 
-    def _array(self, elements: Iterable[Value], step: Step) -> bool:
+    def _array(self, elements: Iterable[Value], step: PathStep) -> bool:
         if step.query is not None:
             return self._query(elements, step, step.query)
         if step.hashed:
@@ -155,7 +155,7 @@ class _Walk:
                 return self._member(element, step)
         return False
 
-    def _hash(self, elements: Iterable[Value], step: Step) -> bool:
+    def _hash(self, elements: Iterable[Value], step: PathStep) -> bool:
         """Count the elements for `#`; collect what the path leads to in each of them for `#.path`."""
         if step.rest is None:
             self.value = parse_value(str(sum(1 for _ in elements)), self._budget)
@@ -168,10 +168,10 @@ class _Walk:
             result = find(element, path, self._budget)
             if result.exists:
                 pieces.add(result.raw)
-        self.value = TextValue(Kind.ARRAY, pieces.enclosed("[]"), self._budget)
+        self.value = TextValue(JsonKind.ARRAY, pieces.enclosed("[]"), self._budget)
         return True
 
-    def _query(self, elements: Iterable[Value], step: Step, query: Query) -> bool:
+    def _query(self, elements: Iterable[Value], step: PathStep, query: Query) -> bool:
         """Find the first element that matches `#(...)`, or for `#(...)#` all of them, each with the rest of the path.
 
         Not finding any does not end the walk: another key may match a wildcard further up.
@@ -187,7 +187,7 @@ class _Walk:
             if result.raw:
                 pieces.add(result.raw)
         if query.every and not self.value.exists:
-            self.value = TextValue(Kind.ARRAY, pieces.enclosed("[]"), self._budget)
+            self.value = TextValue(JsonKind.ARRAY, pieces.enclosed("[]"), self._budget)
         return False
 
     def _asked_for(self, element: Value, query: Query) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from eastgate.gjson.bounds import MAX_PATH, Budget, TooMuch
 from eastgate.gjson.datavalue import DataValue
 from eastgate.gjson.search import find
-from eastgate.gjson.values import Kind, Value
+from eastgate.gjson.values import JsonKind, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ def select_within(budget: Budget, document: object, path: str) -> Selection:
 
 def _texts(value: Value) -> tuple[str, ...]:
     match value.kind:
-        case Kind.NULL:
+        case JsonKind.NULL:
             return ()
-        case Kind.ARRAY:
+        case JsonKind.ARRAY:
             return tuple(item.string for item in value.items())
     return (value.string,)

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from eastgate.gjson import jsontext
 from eastgate.gjson.bounds import Budget
 from eastgate.gjson.numbers import plain_decimal, plain_number, text_is_digits, to_float
-from eastgate.gjson.values import Kind, Unterminated, Value
+from eastgate.gjson.values import JsonKind, Unterminated, Value
 
 _Item = TypeVar("_Item")
 
@@ -27,7 +27,7 @@ class TextValue:
 
     __slots__ = ("_budget", "_source", "kind", "raw")
 
-    def __init__(self, kind: Kind, raw: str, budget: Budget, source: str | None = None) -> None:
+    def __init__(self, kind: JsonKind, raw: str, budget: Budget, source: str | None = None) -> None:
         self.kind = kind
         self.raw = raw
         self._budget = budget
@@ -35,7 +35,7 @@ class TextValue:
 
     @property
     def exists(self) -> bool:
-        return self.kind is not Kind.NULL or self.raw != ""
+        return self.kind is not JsonKind.NULL or self.raw != ""
 
     @property
     def source(self) -> str:
@@ -44,15 +44,15 @@ class TextValue:
     @property
     def string(self) -> str:
         match self.kind:
-            case Kind.NULL:
+            case JsonKind.NULL:
                 return ""
-            case Kind.FALSE:
+            case JsonKind.FALSE:
                 return "false"
-            case Kind.TRUE:
+            case JsonKind.TRUE:
                 return "true"
-            case Kind.NUMBER:
+            case JsonKind.NUMBER:
                 return self.raw if text_is_digits(self.raw) else plain_decimal(self.number)
-            case Kind.STRING:
+            case JsonKind.STRING:
                 end = jsontext.end_of_string(self.raw, 0)
                 return self._budget.afford(jsontext.unescaped(self.raw[1 : end - 1 if end else None]))
             case _:
@@ -60,7 +60,7 @@ class TextValue:
 
     @property
     def number(self) -> float:
-        return to_float(self.raw) if self.kind is Kind.NUMBER else 0.0
+        return to_float(self.raw) if self.kind is JsonKind.NUMBER else 0.0
 
     def container(self) -> Value | None:
         return first_container(self.source, self._budget)
@@ -69,7 +69,7 @@ class TextValue:
         return _elements(self.source, 0, self._budget)
 
     def walked(self) -> Iterator[Value]:
-        return _elements(self.raw, 1, self._budget) if self.kind is Kind.ARRAY else iter(())
+        return _elements(self.raw, 1, self._budget) if self.kind is JsonKind.ARRAY else iter(())
 
     def elements(self) -> Iterator[Value]:
         with suppress(Unterminated):
@@ -77,32 +77,32 @@ class TextValue:
 
     def items(self) -> Iterator[Value]:
         """Return the elements. A lone `n`, which `@extract` gives, is a null here and a number elsewhere."""
-        if self.kind is not Kind.ARRAY:
+        if self.kind is not JsonKind.ARRAY:
             return
         with suppress(Unterminated):
             for item in _elements(self.raw, 1, self._budget, _ITEM_OR_END):
-                is_null = item.kind is Kind.NUMBER and item.raw.startswith("n")
-                yield TextValue(Kind.NULL, item.raw, self._budget) if is_null else item
+                is_null = item.kind is JsonKind.NUMBER and item.raw.startswith("n")
+                yield TextValue(JsonKind.NULL, item.raw, self._budget) if is_null else item
 
     def members(self) -> Iterator[tuple[Value, Value]]:
-        return _members(self.raw, self._budget) if self.kind is Kind.OBJECT else iter(())
+        return _members(self.raw, self._budget) if self.kind is JsonKind.OBJECT else iter(())
 
     def plain(self) -> object:
         """Return plain data; what is not quite JSON is read forgivingly, and of a key that is there twice the first
         counts.
         """
         match self.kind:
-            case Kind.NULL:
+            case JsonKind.NULL:
                 return None
-            case Kind.FALSE | Kind.TRUE:
-                return self.kind is Kind.TRUE
-            case Kind.STRING:
+            case JsonKind.FALSE | JsonKind.TRUE:
+                return self.kind is JsonKind.TRUE
+            case JsonKind.STRING:
                 return self.string
-            case Kind.NUMBER:
+            case JsonKind.NUMBER:
                 return plain_number(self.raw)
-            case Kind.ARRAY:
+            case JsonKind.ARRAY:
                 return [item.plain() for item in self._nested(self.items())]
-            case Kind.OBJECT:
+            case JsonKind.OBJECT:
                 data: dict[str, object] = {}
                 for key, item in self._nested(self.members()):
                     data.setdefault(key.string, item.plain())
@@ -116,19 +116,19 @@ class TextValue:
 
 def missing_value(budget: Budget) -> TextValue:
     """Return the value of a path that leads nowhere."""
-    return TextValue(Kind.NULL, "", budget)
+    return TextValue(JsonKind.NULL, "", budget)
 
 
 def parse_value(text: str, budget: Budget) -> TextValue:
     """Return the first value in a text, which may hold more than it."""
     start = _NOT_SPACE.search(text)
     if start is None:
-        return TextValue(Kind.NULL, "", budget, text)
+        return TextValue(JsonKind.NULL, "", budget, text)
     at, first = start.start(), start[0]
     if first in "{[":
-        return TextValue(Kind.OBJECT if first == "{" else Kind.ARRAY, text[at:], budget, text)
+        return TextValue(JsonKind.OBJECT if first == "{" else JsonKind.ARRAY, text[at:], budget, text)
     if _VALUE_START.match(first) is None:
-        return TextValue(Kind.NULL, "", budget, text)
+        return TextValue(JsonKind.NULL, "", budget, text)
     kind, end = _scalar_at(text, at)
     return TextValue(kind, text[at : end or len(text)], budget, text)
 
@@ -139,27 +139,27 @@ def first_container(text: str, budget: Budget) -> TextValue | None:
     opening = _OPENING.search(text)
     if opening is None:
         return None
-    return TextValue(Kind.OBJECT if opening[0] == "{" else Kind.ARRAY, text[opening.start() :], budget)
+    return TextValue(JsonKind.OBJECT if opening[0] == "{" else JsonKind.ARRAY, text[opening.start() :], budget)
 
 
-def _scalar_at(text: str, at: int) -> tuple[Kind, int | None]:
+def _scalar_at(text: str, at: int) -> tuple[JsonKind, int | None]:
     """Return the kind of the string, word or number at a place and its end; None for a string without one."""
     match text[at]:
         case '"':
-            return Kind.STRING, jsontext.end_of_string(text, at)
+            return JsonKind.STRING, jsontext.end_of_string(text, at)
         case "t":
-            return Kind.TRUE, jsontext.end_of_word(text, at)
+            return JsonKind.TRUE, jsontext.end_of_word(text, at)
         case "f":
-            return Kind.FALSE, jsontext.end_of_word(text, at)
+            return JsonKind.FALSE, jsontext.end_of_word(text, at)
         case "n" if text[at + 1 : at + 2] in ("u", ""):
-            return Kind.NULL, jsontext.end_of_word(text, at)
-    return Kind.NUMBER, jsontext.end_of_number(text, at)
+            return JsonKind.NULL, jsontext.end_of_word(text, at)
+    return JsonKind.NUMBER, jsontext.end_of_number(text, at)
 
 
 def _value_at(text: str, at: int, budget: Budget) -> tuple[TextValue, int] | None:
     if text[at] in "{[":
         end: int | None = jsontext.end_of_block(text, at)
-        kind = Kind.OBJECT if text[at] == "{" else Kind.ARRAY
+        kind = JsonKind.OBJECT if text[at] == "{" else JsonKind.ARRAY
     else:
         kind, end = _scalar_at(text, at)
     if end is None:

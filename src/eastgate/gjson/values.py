@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from eastgate.gjson.numbers import number_to_int, to_float
 
 
-class Kind(Enum):
+class JsonKind(Enum):
     """The type of a JSON value. What does not exist is a null without text."""
 
     NULL = auto()
@@ -25,7 +25,7 @@ class Kind(Enum):
     ARRAY = auto()
 
 
-CONTAINERS: Final = (Kind.OBJECT, Kind.ARRAY)
+CONTAINERS: Final = (JsonKind.OBJECT, JsonKind.ARRAY)
 
 
 class Unterminated(Exception):  # noqa: N818 - a way to end a walk, which never leaves this package
@@ -36,7 +36,7 @@ class Value(Protocol):
     """The interface of data and text for a path."""
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> JsonKind:
         pass
 
     @property
@@ -84,10 +84,10 @@ class Value(Protocol):
 def whole_number(value: Value) -> int:
     """Convert an argument of a modifier to a whole number, as Go's Result.Int() does."""
     match value.kind:
-        case Kind.TRUE:
+        case JsonKind.TRUE:
             return 1
-        case Kind.NUMBER:
+        case JsonKind.NUMBER:
             return number_to_int(value.number, value.raw)
-        case Kind.STRING:
+        case JsonKind.STRING:
             return number_to_int(to_float(value.string), value.string)
     return 0

@@ -57,7 +57,7 @@ def _allowing(layer: Layer) -> list[Rule]:
         for rule in stage.rules
         if rule.origin.policy is not None and rule.origin.derived is None
     ]
-    return list({str(rule.origin): rule for rule in rules}.values())
+    return list({(rule.origin.policy, rule.origin.index): rule for rule in rules}.values())
 
 
 def _accounts(rule: Rule, inventory: Inventory) -> list[Caller]:

@@ -20,7 +20,7 @@ from eastgate.symbolic.witnesses import GaveUp, witness
 
 __all__ = ["shadowed_rules"]
 
-RuleKey: TypeAlias = tuple[PolicyRef, int, Derived | None]
+RuleKey: TypeAlias = tuple[PolicyRef | None, int, Derived | None]
 
 _MOST_SUSPECTS = 8
 
@@ -37,7 +37,7 @@ class _Verdict:
 
 
 def shadowed_rules(inventory: Inventory) -> Iterator[Finding]:
-    """Rules that are decided before, covered by another, or written twice."""
+    """Tell of rules that are decided before, covered by another, or written twice."""
     needed: set[RuleKey] = set()
     idle: dict[RuleKey, list[_Verdict]] = {}
     for group in inventory.groups:
@@ -51,8 +51,8 @@ def shadowed_rules(inventory: Inventory) -> Iterator[Finding]:
 
 def _chain(group: Group, analysis: Analysis, needed: set[RuleKey], idle: dict[RuleKey, list[_Verdict]]) -> None:
     for place in places(analysis.chain):
-        key = key_of(place.rule)
-        if key is None or key in needed:
+        key = _key(place.rule)
+        if not _is_written(place.rule) or key in needed:
             continue
         verdict = _judged(place, analysis, group)
         if verdict is None:
@@ -62,36 +62,38 @@ def _chain(group: Group, analysis: Analysis, needed: set[RuleKey], idle: dict[Ru
             idle.setdefault(key, []).append(verdict)
 
 
-def key_of(rule: Rule) -> RuleKey | None:
-    """What tells a rule apart; None of one that nobody wrote as a rule."""
-    origin = rule.origin
-    if origin.policy is None or origin.kind in (RuleKind.FALLBACK, RuleKind.UNCOVERED):
-        return None
-    return origin.policy, origin.index, origin.derived
+def _is_written(rule: Rule) -> bool:
+    """Tell whether somebody wrote it as a rule."""
+    return rule.origin.policy is not None and rule.origin.kind not in (RuleKind.FALLBACK, RuleKind.UNCOVERED)
+
+
+def _key(rule: Rule) -> RuleKey:
+    """Return what tells a rule apart, in whichever chain it is."""
+    return rule.origin.policy, rule.origin.index, rule.origin.derived
 
 
 def _judged(place: Place, analysis: Analysis, group: Group) -> _Verdict | None:
-    """Why a rule is not needed; None where it is. A rule that nothing can match has nobody to blame."""
+    """Say why a rule is not needed; None where it is. A rule that nothing can match has nobody to blame."""
     wanted = place.rule.when
     suspects: list[Rule] = []
     try:
-        found = witness(wanted)
-        if found is None:
+        request = witness(wanted)
+        if request is None:
             return _Verdict(place.rule, (), True, False, group)
         for _ in range(_MOST_SUSPECTS):
-            caught = analysis.caught(place, found)
+            caught = analysis.caught(place, request)
             if caught is None or caught in suspects:
                 return None
             suspects.append(caught)
             if analysis.is_before(place, caught):
-                before = [one for one in suspects if analysis.is_before(place, one)]
+                before = [suspect for suspect in suspects if analysis.is_before(place, suspect)]
                 if analysis.escapes(place, before) is None:
                     return _Verdict(place.rule, _least(place, before, analysis), True, False, group)
             elif witness(wanted, [caught.when]) is None:
                 mutual = witness(caught.when, [wanted]) is None
                 return _Verdict(place.rule, (caught,), False, mutual, group)
-            found = witness(wanted, [one.when for one in suspects])
-            if found is None:
+            request = witness(wanted, [suspect.when for suspect in suspects])
+            if request is None:
                 return None  # only all of them together do it, and then each may be needed for the other
     except GaveUp:
         pass
@@ -99,10 +101,10 @@ def _judged(place: Place, analysis: Analysis, group: Group) -> _Verdict | None:
 
 
 def _least(place: Place, rules: Sequence[Rule], analysis: Analysis) -> tuple[Rule, ...]:
-    """Without those that are not needed to decide everything before."""
+    """Leave out the rules that are not needed to decide everything before."""
     kept = list(rules)
     for rule in rules:
-        fewer = [one for one in kept if one is not rule]
+        fewer = [other for other in kept if other is not rule]
         if fewer and analysis.escapes(place, fewer) is None:
             kept = fewer
     return tuple(kept)
@@ -113,17 +115,18 @@ def _findings(verdicts: list[_Verdict], inventory: Inventory) -> Iterator[Findin
     never = all(verdict.before for verdict in verdicts)
     verdicts = [verdict for verdict in verdicts if verdict.before == never]
     rule = verdicts[0].rule
-    others = sorted({str(one.origin): one for v in verdicts for one in v.others}.values(), key=_order)
-    names = " and ".join(str(one.origin) for one in others)
-    places = ", ".join(f"{one.origin.span.file}:{one.origin.span.line}" for one in others if one.origin.span)
-    where = f"see {places}" if places else ""
-    refs = {str(one.origin.policy) for one in others if one.origin.policy is not None}
+    others = sorted({_key(other): other for verdict in verdicts for other in verdict.others}.values(), key=_order)
+    origins = [other.origin for other in others]
+    names = " and ".join(map(str, origins))
+    lines = ", ".join(f"{origin.span.file}:{origin.span.line}" for origin in origins if origin.span)
+    where = f"see {lines}" if lines else ""
+    refs = {str(origin.policy) for origin in origins if origin.policy is not None}
     subjects = (str(rule.origin.policy), *sorted(refs - {str(rule.origin.policy)}))
     if never:
         come = "comes" if len(others) == 1 else "come"
         message = f"{rule.origin} can never match: {names} {come} first for every request that it matches"
         yield Finding(codes.SHADOWED, message, rule.origin.span, f"{where}; remove it, or narrow the other", subjects)
-    elif all(one.origin.kind is RuleKind.FALLBACK for one in others):
+    elif all(origin.kind is RuleKind.FALLBACK for origin in origins):
         fallback = _fallback(others[0], inventory)
         message = fallback.message(names, rule.origin.policy)
         yield Finding(fallback.code, message, rule.origin.span, f"{where}; {fallback.help}", subjects)
@@ -146,9 +149,8 @@ def _fallback(rule: Rule, inventory: Inventory) -> Fallback:
 
 
 def _is_later(rule: Rule, others: Sequence[Rule]) -> bool:
-    """Of two that say the same only the later one is told of, by file and line, and then by name."""
-
-    return any(_order(rule) > _order(one) for one in others)
+    """Tell whether it comes after another, by file and line, and then by name: only the later of two is reported."""
+    return any(_order(rule) > _order(other) for other in others)
 
 
 def _order(rule: Rule) -> tuple[str, int, int, str]:

@@ -15,7 +15,7 @@ from eastgate.questions import QuestionError
 
 __all__ = ["UNREACHABLE", "Observation", "find_record", "read_line", "read_record", "rule_of"]
 
-UNREACHABLE = "unreachable"  # who decided, of a connection that was let in and that no application took
+UNREACHABLE = "unreachable"  # the decider of an allowed connection that no application accepted
 # Flags of requests that ended before their answer did: by the client, or by a time limit.
 _ENDED_EARLY = {"DC", "DT", "SI"}
 _RECORDS = ("request", "denial", "connection", "unreachable", "handshake")

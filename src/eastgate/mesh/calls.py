@@ -174,7 +174,7 @@ async def _call(
         called = replace(called, elapsed_ms=(time.monotonic() - began) * 1000)
         observation = await observations.wait_for(source)
         if observation is None and not called.bytes_received and called.error is None:
-            called = replace(called, status=0, error=problem(TimeoutError()))  # whether it was let in is not known
+            called = replace(called, status=0, error=problem(TimeoutError()))  # it is unknown whether it was allowed
         return called, observation
 
 

@@ -16,7 +16,7 @@ from eastgate.symbolic.names import MeshNames
 from eastgate.targets.envoy.decisions import name_of
 from eastgate.targets.envoy.fields import UNCLEAR
 
-__all__ = ["Decider", "Deciders", "caller_name", "describe_handshake"]
+__all__ = ["DecidedBy", "Deciders", "caller_name", "describe_handshake"]
 
 _HANDSHAKES = (
     ("no_trust_bundle", "its certificate is of a trust domain that the mesh does not trust"),
@@ -35,7 +35,7 @@ _HANDSHAKES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Decider:
+class DecidedBy:
     """The rule that decided; without a policy it was none, and `text` says why. `position` is file:line, if known."""
 
     text: str
@@ -56,16 +56,16 @@ class Deciders:
     def __init__(self) -> None:
         self._rules: WeakKeyDictionary[Program, dict[str, Origin]] = WeakKeyDictionary()
 
-    def decider_of(self, observation: Observation, authority: Authority) -> Decider:
+    def decider_of(self, observation: Observation, authority: Authority) -> DecidedBy:
         """Return what decided. The rule may have been removed since, and then only its name is known."""
         return self.find(observation.workload, observation.who, authority, observation.detail)
 
-    def find(self, workload: str, who: str, authority: Authority, detail: str | None = None) -> Decider:
+    def find(self, workload: str, who: str, authority: Authority, detail: str | None = None) -> DecidedBy:
         """Return what a verdict at a workload is named after."""
         origin = self._rules_at(workload, authority).get(who)
         if origin is not None:
             span = origin.span
-            return Decider(
+            return DecidedBy(
                 str(origin),
                 str(origin.policy) if origin.policy else None,
                 origin.index if origin.policy else None,
@@ -76,8 +76,8 @@ class Deciders:
         if separator and index.isdigit():
             kind, _, rest = policy.partition("/")
             policy = f"{kind.partition('.')[0]}/{rest}"
-            return Decider(f"{policy} rule {index}", policy, int(index))
-        return Decider(_describe_decider(who, detail))
+            return DecidedBy(f"{policy} rule {index}", policy, int(index))
+        return DecidedBy(_describe_decider(who, detail))
 
     def _rules_at(self, workload: str, authority: Authority) -> dict[str, Origin]:
         if workload not in authority.world.workloads:

@@ -17,7 +17,7 @@ from eastgate.dialects.rejected import Policy as RejectedPolicy
 from eastgate.engine.compiled import Program
 from eastgate.identity import Svid, TrustBundles
 from eastgate.mesh.closures import TRUST, Closure, Closures, closing_of
-from eastgate.mesh.sites import Site, identity_of, known_identities, upstreams
+from eastgate.mesh.sites import ProxySite, identity_of, known_identities, upstreams
 from eastgate.policy import PolicyRef
 from eastgate.settings import OpenRequests
 from eastgate.symbolic.callers import CallerCell
@@ -45,7 +45,7 @@ class Enforcement:
     ) -> None:
         self.authority = authority
         self.store = store
-        self.sites: Mapping[str, Site] = {}
+        self.sites: Mapping[str, ProxySite] = {}
         self._closures = Closures()
         self._by_address = by_address
         self.tokens = tokens
@@ -59,7 +59,7 @@ class Enforcement:
 
     # What changes
 
-    def begin(self, authority: Authority, sites: Mapping[str, Site]) -> None:
+    def begin(self, authority: Authority, sites: Mapping[str, ProxySite]) -> None:
         """Enforce an authority from now on, at these sites and no others."""
         removed = set(self.sites) - set(sites)
         self.authority, self.sites = authority, sites
@@ -178,7 +178,7 @@ class Enforcement:
             resources = self._shared[plan] = shared_resources(plan, self.tokens)
         return resources
 
-    def _outbound_resources(self, site: Site) -> tuple[Resource, ...]:
+    def _outbound_resources(self, site: ProxySite) -> tuple[Resource, ...]:
         """Return the outbound resources, which no policy changes."""
         if site.workload not in self._outbound:
             world = self.authority.world

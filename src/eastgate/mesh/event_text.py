@@ -9,8 +9,8 @@ from eastgate.authority import Authority
 from eastgate.diagnostics import render_all
 from eastgate.dialects import registered
 from eastgate.mesh.access_log import Observation
-from eastgate.mesh.deciders import Decider, Deciders, caller_name
-from eastgate.mesh.events import Broken, Decided, Enforced, MeshEvent, Noted, NotEnforced, PartlyEnforced, Ready
+from eastgate.mesh.deciders import DecidedBy, Deciders, caller_name
+from eastgate.mesh.events import BrokenChange, Decided, Enforced, MeshEvent, Noted, NotEnforced, PartlyEnforced, Ready
 from eastgate.mesh.modes import PortMode
 from eastgate.printable import composed, printable
 
@@ -26,7 +26,7 @@ class EventText:
         self._authority = authority
         self._deciders = Deciders()
 
-    def find_decider(self, observation: Observation) -> Decider:
+    def find_decider(self, observation: Observation) -> DecidedBy:
         return self._deciders.decider_of(observation, self._authority())
 
     def find_caller(self, observation: Observation) -> str:
@@ -45,7 +45,7 @@ class EventText:
                 return {"event": "enforced", **_enforced_to_json(event)}
             case PartlyEnforced(closed=closed, missing=missing):
                 return {"event": "partlyEnforced", **_enforced_to_json(event), "closed": closed, "missing": missing}
-            case Broken(diagnostics):
+            case BrokenChange(diagnostics):
                 return {"event": "broken", "diagnostics": [diagnostic.to_json() for diagnostic in diagnostics]}
             case NotEnforced():
                 return {"event": "notEnforced", **asdict(event)}
@@ -91,7 +91,7 @@ class EventText:
                 lacking = f"closed: {', '.join(closed)}" if closed else f"not accepted: {', '.join(missing)}"
                 parts = [*_describe_enforced(event), lacking]
                 return printable(f"PARTLY enforced in {format_milliseconds(took)}: {'; '.join(parts)}")
-            case Broken(diagnostics):
+            case BrokenChange(diagnostics):
                 text = render_all(diagnostics, color=color)
                 return f"broken: kept the last good policy\n{text}"
             case NotEnforced(message=message):

@@ -11,7 +11,7 @@ from eastgate.mesh.access_log import Observation
 from eastgate.mesh.modes import PortMode
 
 __all__ = [
-    "Broken",
+    "BrokenChange",
     "Changes",
     "Decided",
     "Enforced",
@@ -53,6 +53,7 @@ class Changes:
 
     @property
     def every(self) -> tuple[str, ...]:
+        """Return all names, sorted."""
         return tuple(sorted((*self.added, *self.changed, *self.removed)))
 
 
@@ -85,7 +86,7 @@ class PartlyEnforced:
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class BrokenChange:
     """A change has errors, so that what was in force stays."""
 
     diagnostics: tuple[Diagnostic, ...]
@@ -103,11 +104,11 @@ class NotEnforced:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """Something else worth a line; `trouble` where somebody should do something about it."""
+    """A note for people; `trouble` where somebody should do something about it."""
 
     message: str
     trouble: bool = False
 
 
-MeshEvent: TypeAlias = Ready | Decided | Enforced | PartlyEnforced | Broken | NotEnforced | Noted
+MeshEvent: TypeAlias = Ready | Decided | Enforced | PartlyEnforced | BrokenChange | NotEnforced | Noted
 OnEvent: TypeAlias = Callable[[MeshEvent], None]

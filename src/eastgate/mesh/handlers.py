@@ -15,7 +15,7 @@ from eastgate.mesh.event_text import EventText
 from eastgate.mesh.events import MeshEvent
 from eastgate.mesh.local.control import ControlFailed, Handler, Message
 from eastgate.mesh.mesh import LocalMesh
-from eastgate.mesh.sites import Site, identity_of
+from eastgate.mesh.sites import ProxySite, identity_of
 from eastgate.mesh.why import Explain, explain_observation
 from eastgate.questions import Question, QuestionError
 
@@ -64,7 +64,7 @@ class Handlers:
     def _call_to_json(self, call: CallResult, explained: bool, color: bool) -> Message:
         decision, called, observation = call.decision, call.called, call.observation
         handshake = observation is not None and observation.level == "handshake"
-        made = observation is not None or called.status != 0  # else it is not known whether it was let in
+        made = observation is not None or called.status != 0  # else it is unknown whether it was allowed
         message: Message = {
             "question": str(call.question),
             "at": call.at,
@@ -193,7 +193,7 @@ def status_of(mesh: LocalMesh) -> Message:
     }
 
 
-def workload_to_json(mesh: LocalMesh, site: Site) -> Message:
+def workload_to_json(mesh: LocalMesh, site: ProxySite) -> Message:
     workload = mesh.authority.world.workloads[site.workload]
     return {
         "workload": site.workload,
@@ -205,7 +205,7 @@ def workload_to_json(mesh: LocalMesh, site: Site) -> Message:
     }
 
 
-def application_of(site: Site, port: int) -> str:
+def application_of(site: ProxySite, port: int) -> str:
     """Return what answers at a port: an address of the user's, or `built-in`."""
     app = site.apps[port]
     return "built-in" if app.host.startswith("/") else f"{app.host}:{app.port}"

@@ -14,9 +14,9 @@ from rich.table import Table
 from rich.text import Text
 
 from eastgate.mesh.access_log import Observation
-from eastgate.mesh.deciders import Decider
+from eastgate.mesh.deciders import DecidedBy
 from eastgate.mesh.event_text import EventText, describe_call, format_milliseconds
-from eastgate.mesh.events import Broken, Decided, Enforced, MeshEvent, Noted, NotEnforced, PartlyEnforced, Ready
+from eastgate.mesh.events import BrokenChange, Decided, Enforced, MeshEvent, Noted, NotEnforced, PartlyEnforced, Ready
 from eastgate.mesh.history import Repeats
 from eastgate.mesh.local.rundir import DEFAULT_NAME
 from eastgate.mesh.mesh import LocalMesh
@@ -40,7 +40,7 @@ class _Edge:
 
     number: int
     observation: Observation
-    decider: Decider
+    decider: DecidedBy
     allowed: int = 0
     denied: int = 0
 
@@ -90,7 +90,7 @@ class LiveView:
                 lacking = f"{len(closed)} ports are closed" if closed else "a proxy has not accepted all of it"
                 self._last_call = Text(f"PARTLY enforced: {lacking}", style="bold red")
                 self._print(Text(self._event_text.line(event), style="bold red"))
-            case Broken():
+            case BrokenChange():
                 self._last_call = Text("broken: kept the last good policy", style="bold red")
                 self._print(Text.from_ansi(self._event_text.line(event, color=color)), fold=False)
             case NotEnforced():
@@ -214,7 +214,7 @@ def _last_call(observation: Observation) -> str:
     return "let in" if observation.allowed else "closed"
 
 
-def _decided_by(decider: Decider) -> Text:
+def _decided_by(decider: DecidedBy) -> Text:
     by = decider.text.partition("/")[2] if decider.policy else decider.text
     position = f"  {PurePath(decider.file).name}:{decider.line}" if decider.file else ""
     return Text.assemble(printable(by), (printable(position), "dim"))

@@ -43,7 +43,7 @@ from eastgate.mesh.metrics import MeshMetrics
 from eastgate.mesh.modes import PortMode, changed_modes, mode_of
 from eastgate.mesh.open_requests import OpenRequestMonitor
 from eastgate.mesh.proxies import Proxies
-from eastgate.mesh.sites import Site, identity_of, ports_of
+from eastgate.mesh.sites import ProxySite, identity_of, ports_of
 from eastgate.policy import Is, OneOf, at_port, atoms, rules_of
 from eastgate.policy.attributes import IDENTITY, MESH_NAME
 from eastgate.policy.spiffe import trust_domain_of
@@ -155,10 +155,12 @@ class LocalMesh:
 
     @property
     def authority(self) -> Authority:
+        """Return the authority in force."""
         return self.enforcement.authority
 
     @property
-    def sites(self) -> Mapping[str, Site]:
+    def sites(self) -> Mapping[str, ProxySite]:
+        """Return the proxies, by workload."""
         return self.enforcement.sites
 
     @property
@@ -249,7 +251,7 @@ class LocalMesh:
             apps = {port: await self._find_app(key, port) for port in ports}
             bound = {port: bound_port.port for port, bound_port in ports.items()}
             has_app = any(app.partition(":")[0] == key for app in self.options.apps)
-            sites[key] = Site(key, addresses[key], bound, apps, calls_out=has_app)
+            sites[key] = ProxySite(key, addresses[key], bound, apps, calls_out=has_app)
         self.certificates.federate([*self.options.federate, *_foreign_domains(authority, world.workloads)])
         held = {identity_of(self.authority.world.workloads[key], self.settings) for key in self.sites}
         self.enforcement.begin(authority, sites)

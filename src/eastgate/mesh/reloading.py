@@ -18,7 +18,7 @@ from eastgate.authority import Authority, ManifestError, Manifests, read_manifes
 from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.dialects import Policy
 from eastgate.mesh.enforcement import Enforcement
-from eastgate.mesh.events import Broken, Changes, Noted
+from eastgate.mesh.events import BrokenChange, Changes, Noted
 from eastgate.mesh.holding import Holding, file_of, find_only_allowing
 from eastgate.mesh.local.rest import is_being_written
 from eastgate.mesh.local.watching import FileStamp, stamps, watch_changes
@@ -262,7 +262,7 @@ class Reloading:
             self._next_read = min((seconds for seconds in (self._next_read, held) if seconds is not None), default=None)
             if manifests.reporter.errors and _error_keys(manifests) != self._reported_errors:
                 self._mesh.metrics.broken_saves.inc()
-                self._mesh.emit(Broken(tuple(manifests.reporter.errors)))
+                self._mesh.emit(BrokenChange(tuple(manifests.reporter.errors)))
             self._reported_errors = _error_keys(manifests)
             if self._files.is_usable(manifests):
                 await self._enforce(manifests, began, mended=not manifests.reporter.errors and held is None)

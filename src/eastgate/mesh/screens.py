@@ -15,7 +15,7 @@ from eastgate.mesh.history import Repeats
 from eastgate.mesh.live_view import LiveView, workload_table
 from eastgate.mesh.local.rundir import DEFAULT_NAME
 from eastgate.mesh.mesh import LocalMesh
-from eastgate.mesh.sites import Site, identity_of
+from eastgate.mesh.sites import ProxySite, identity_of
 from eastgate.printable import composed, json_text, printable
 from eastgate.questions import Question, QuestionError
 
@@ -114,7 +114,7 @@ def _is_shown(event: MeshEvent, verbose: bool) -> bool:
     return verbose or not isinstance(event, Noted) or event.trouble
 
 
-def _row(mesh: LocalMesh, site: Site) -> tuple[str, str, str, str, str]:
+def _row(mesh: LocalMesh, site: ProxySite) -> tuple[str, str, str, str, str]:
     ports = [f"{bound}" if bound == port else f"{bound} (for {port})" for port, bound in sorted(site.ports.items())]
     address = ", ".join(f"{site.address}:{port}" if not index else f":{port}" for index, port in enumerate(ports))
     apps = list(dict.fromkeys(application_of(site, port) for port in sorted(site.apps)))

@@ -9,11 +9,11 @@ from eastgate.settings import Settings
 from eastgate.world import Service, Workload, World, service_account_id
 from eastgate.xds.clusters import Address, Upstream
 
-__all__ = ["Site", "identity_of", "known_identities", "ports_of", "upstreams"]
+__all__ = ["ProxySite", "identity_of", "known_identities", "ports_of", "upstreams"]
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class ProxySite:
     """The proxy of a workload. `ports` maps each port of the workload to the one that could be bound for it.
 
     `calls_out`: it has an outbound listener. Anyone who can reach that acts as this workload, so it exists only where
@@ -50,7 +50,7 @@ def ports_of(world: World, workload: Workload) -> frozenset[int]:
     return frozenset(ports)
 
 
-def upstreams(world: World, sites: Mapping[str, Site], settings: Settings, namespace: str) -> Iterator[Upstream]:
+def upstreams(world: World, sites: Mapping[str, ProxySite], settings: Settings, namespace: str) -> Iterator[Upstream]:
     """Yield every port of every Service, as callers of a namespace name and reach it."""
     for key in sorted(world.services):
         service = world.services[key]

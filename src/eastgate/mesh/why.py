@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from eastgate.authority import Authority
 from eastgate.decisions import Decision
 from eastgate.mesh.access_log import UNREACHABLE, Observation, rule_of
-from eastgate.mesh.deciders import Decider, Deciders, caller_name, describe_handshake
+from eastgate.mesh.deciders import DecidedBy, Deciders, caller_name, describe_handshake
 from eastgate.policy import Request, is_network
 from eastgate.policy.attributes import query
 from eastgate.printable import printable
@@ -39,7 +39,7 @@ class Why:
     """An explained decision. A failed handshake has no `decision`: no policy was evaluated."""
 
     observation: Observation
-    decider: Decider
+    decider: DecidedBy
     decision: Decision | None
     comparison: Comparison
 
@@ -134,7 +134,7 @@ def _decide_today(observation: Observation, decision: Decision) -> Decision:
     return decision.narrowed(layers, request)
 
 
-def _compare(observation: Observation, decider: Decider, decision: Decision, authority: Authority) -> Comparison:
+def _compare(observation: Observation, decider: DecidedBy, decision: Decision, authority: Authority) -> Comparison:
     if observation.who.startswith("proxy/"):
         return Comparison(None, "the proxy answered by itself, before any policy was asked or after all had allowed it")
     if observation.who == "cannot-be-enforced":
@@ -163,7 +163,7 @@ def _verdict_name(decision: Decision) -> str:
     return (outcome.stage or "encoded-slash") if outcome.is_unasked else "none"
 
 
-def _describe_removed(observation: Observation, decider: Decider, authority: Authority) -> str:
+def _describe_removed(observation: Observation, decider: DecidedBy, authority: Authority) -> str:
     """Describe what became of the policy that the line names."""
     policy, rule = rule_of(observation.decision)
     if policy is None:

@@ -10,17 +10,17 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-from eastgate.rego.compiling import Program, compile_module
+from eastgate.rego.compiling import RegoProgram, compile_module
 from eastgate.rego.evaluating import Budget, NoAnswer, evaluate_program
 from eastgate.rego.parser import parse
 from eastgate.rego.syntax import Problem, Rule, Scalar
 from eastgate.rego.values import from_json, to_json
 
-__all__ = ["Budget", "NoAnswer", "Problem", "Program", "evaluate", "program"]
+__all__ = ["Budget", "NoAnswer", "Problem", "RegoProgram", "evaluate", "program"]
 
 
 @lru_cache(maxsize=256)
-def program(module: str, version: int = 0, default: str | None = None) -> Program | Problem:
+def program(module: str, version: int = 0, default: str | None = None) -> RegoProgram | Problem:
     """Compile a module without its `package` line, or return what is wrong with it."""
     try:
         parsed = parse(module, version)
@@ -33,7 +33,7 @@ def program(module: str, version: int = 0, default: str | None = None) -> Progra
         return Problem("the module is nested too deeply")
 
 
-def evaluate(program: Program, input_: object, now: int, budget: Budget | None = None) -> dict[str, object]:
+def evaluate(program: RegoProgram, input_: object, now: int, budget: Budget | None = None) -> dict[str, object]:
     """Return the values of all rules that have one, as JSON. `now`: nanoseconds since 1970. Raises NoAnswer."""
     try:
         values = evaluate_program(program, from_json(input_), now, budget or Budget())

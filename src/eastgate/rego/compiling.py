@@ -48,7 +48,7 @@ from eastgate.rego.syntax import (
 )
 from eastgate.rego.typing import rule_type, type_problem
 
-__all__ = ["Program", "compile_module"]
+__all__ = ["RegoProgram", "compile_module"]
 
 MAX_TRIED: Final = 20_000
 _BY_VALUE: Final = frozenset(("equal", "neq", "lt", "lte", "gt", "gte", "plus", "minus", "mul", "div"))
@@ -72,7 +72,7 @@ Names = frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class RegoProgram:
     """The rules of a module by name."""
 
     rules: Mapping[str, tuple[Rule, ...]]
@@ -83,7 +83,7 @@ class Program:
         return (name for name, rules in self.rules.items() if rules[0].arguments is None)
 
 
-def compile_module(module: Module) -> Program:
+def compile_module(module: Module) -> RegoProgram:
     """Compile a module. Raises Problem."""
     grouped: dict[str, list[Rule]] = {}
     for rule in module.rules:
@@ -95,7 +95,7 @@ def compile_module(module: Module) -> Program:
     resolver = _Resolver(module, grouped)
     resolved = {name: tuple(resolver.rule(rule) for rule in rules) for name, rules in grouped.items()}
     check_recursion(resolved)
-    return Program(resolved)
+    return RegoProgram(resolved)
 
 
 def _arity(rule: Rule) -> int | None:

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Final, TypeAlias
 
 from eastgate.rego.builtins import FUNCTIONS, Bounded, Failed, walked
-from eastgate.rego.compiling import Program
+from eastgate.rego.compiling import RegoProgram
 from eastgate.rego.syntax import (
     INPUT,
     RULE,
@@ -66,7 +66,7 @@ class Budget:
             raise NoAnswer("it takes too long")
 
 
-def evaluate_program(program: Program, input_: Value, now: int, budget: Budget) -> dict[str, Value]:
+def evaluate_program(program: RegoProgram, input_: Value, now: int, budget: Budget) -> dict[str, Value]:
     """Return the values of all rules that have one. `now`: nanoseconds since 1970. Raises NoAnswer."""
     run = _Run(program, input_, budget, now)
     try:
@@ -80,7 +80,7 @@ def evaluate_program(program: Program, input_: Value, now: int, budget: Budget) 
 
 @dataclass(slots=True)
 class _Run:
-    program: Program
+    program: RegoProgram
     input: Value
     budget: Budget
     now: int

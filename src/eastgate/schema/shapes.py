@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 C = TypeVar("C")
+Condition = Callable[[Mapping[str, object]], bool]
 
 
 @dataclass(slots=True)
@@ -60,12 +61,13 @@ class Text(Generic[C]):
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A whole number in a range."""
+    """A whole number in a range; with `named`, or the name of one."""
 
     minimum: int
     maximum: int
     code: Code = codes.OUT_OF_RANGE
     what: str = "a number"
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,9 @@ class Field(Generic[C]):
     help: str | None = None  # what to write where the field is missing, or has no value
     about: str | None = None  # what it means: for CustomResourceDefinitions, editors and pages
     refused: bool = False  # whether it is known, and an error whatever its value: a rule says so
+    needed: Condition | None = None  # whether it is required, depending on the fields beside it
+    when: Condition | None = None  # whether it is read at all, depending on the fields beside it
+    implied: bool = False  # whether a mapping that is absent is an empty one, in which something may be missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +150,7 @@ class Record(Generic[C]):
     otherwise: str | None = None
     about: str | None = None
     served: Record[C] | None = None
+    shorthand: str | None = None  # what to write instead of a mere string, which stands for `{}`
 
 
 Shape = Text[C] | Whole | Choice | Flag | ListOf[C] | MapOf[C] | Anything | Record[C]

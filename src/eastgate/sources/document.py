@@ -67,6 +67,7 @@ class Document:
 
     @property
     def version(self) -> str:
+        """Return the version of the API group."""
         return self.api_version.rpartition("/")[2]
 
     @property

@@ -9,26 +9,36 @@ from __future__ import annotations
 
 from eastgate.diagnostics import Reporter
 from eastgate.places import Span
+from eastgate.schema.fitting import fits
+from eastgate.schema.shapes import Field
 from eastgate.world import codes
-from eastgate.world.fields import Section
+from eastgate.world.checked import Data, entries, mapping, number, strings, text
+from eastgate.world.checking import Examination
 from eastgate.world.gateways import ROUTE_KINDS
 from eastgate.world.kinds import WorldObject, object_id, world_kind
 from eastgate.world.manifest import Manifest
 from eastgate.world.names import dns_label_problem, dns_subdomain_problem
 from eastgate.world.objects import Namespace, ObjectId, Service, ServiceAccount, ServicePort
 from eastgate.world.pods import CONTROLLER_KINDS
-from eastgate.world.read_containers import read_protocol
-from eastgate.world.read_externals import read_external
-from eastgate.world.read_gateways import read_gateway, read_grant, read_route
-from eastgate.world.read_pods import read_controller, read_pod
-from eastgate.world.secrets import read_secret
-from eastgate.world.slices import read_slice
+from eastgate.world.read_containers import PROTOCOL, read_protocol
+from eastgate.world.read_externals import EXTERNAL, OLD_EXTERNAL, OLD_VERSION, read_external
+from eastgate.world.read_gateways import GATEWAY, GRANT, read_gateway, read_grant, read_route, route_shape
+from eastgate.world.read_pods import POD, controller_shape, read_controller, read_pod
+from eastgate.world.secrets import SECRET, read_secret
+from eastgate.world.shapes import NAMED_PORT, PORT, STRINGS, TEXT, each, record
+from eastgate.world.slices import SLICE, read_slice
 
 __all__ = ["interpret"]
 
 
+def _has_target(port: Data) -> bool:
+    """To Kubernetes 0 and the empty string are as good as absent here."""
+    target = port.get("targetPort")
+    return isinstance(target, bool) or (target != 0 and target != "")
+
+
 def interpret(manifest: Manifest, reporter: Reporter, namespace: str = "default") -> WorldObject | None:
-    """The object that a manifest declares; None for a kind that is not used, or with errors, which are reported.
+    """Return the object that a manifest declares; None for a kind that is not used, or with errors, which are reported.
 
     `namespace` is where it is if it does not say.
     """
@@ -36,16 +46,44 @@ def interpret(manifest: Manifest, reporter: Reporter, namespace: str = "default"
     if identity is None:
         return None
     before = len(reporter.found)
-    root = Section(manifest, reporter)
-    _check_names(root, identity)
-    kind = world_kind(identity.group, identity.kind)
-    if kind == "Rollout" and root.section("spec").has("workloadRef"):
+    kind, data = world_kind(identity.group, identity.kind), manifest.data
+    examination = Examination(manifest, reporter)
+    _check_names(identity, examination)
+    if kind == "Rollout" and mapping(data, "spec").get("workloadRef") is not None:
         return None  # the Deployment that it refers to stands for the pods
-    declared = _read(kind, root, identity, manifest.span)
-    return declared if len(reporter.found) == before else None
+    shape = OLD_EXTERNAL if data.get("apiVersion") == OLD_VERSION else _SHAPES[kind]
+    if not _FITS[id(shape)](data):
+        examination.examine(shape, data)
+    return _read(kind, data, identity, manifest.span) if len(reporter.found) == before else None
 
 
-def _read(kind: str, root: Section, identity: ObjectId, span: Span | None) -> WorldObject:
+_METADATA = record({"labels": STRINGS, "annotations": STRINGS})
+_SERVICE_PORT = each(
+    {
+        "port": Field(PORT, required=True),
+        "targetPort": Field(NAMED_PORT, when=_has_target),
+        "name": TEXT,
+        "protocol": PROTOCOL,
+    }
+)
+_SERVICE = record({"spec": record({"selector": STRINGS, "ports": _SERVICE_PORT, "type": TEXT})})
+_SHAPES = {
+    "Pod": POD,
+    "ExternalWorkload": EXTERNAL,
+    "Service": _SERVICE,
+    "EndpointSlice": SLICE,
+    "Secret": SECRET,
+    "ServiceAccount": record({}),
+    "Namespace": record({"metadata": _METADATA}),
+    "Gateway": GATEWAY,
+    "ReferenceGrant": GRANT,
+    **{kind: controller_shape(kind) for kind in CONTROLLER_KINDS},
+    **{kind: route_shape(kind) for kind in ROUTE_KINDS},
+}
+_FITS = {id(shape): fits(shape) for shape in (*_SHAPES.values(), OLD_EXTERNAL)}
+
+
+def _read(kind: str, root: Data, identity: ObjectId, span: Span | None) -> WorldObject:
     namespace, name = identity.namespace, identity.name
     if kind in CONTROLLER_KINDS:
         return read_controller(kind, root, namespace, name, span)
@@ -65,8 +103,8 @@ def _read(kind: str, root: Section, identity: ObjectId, span: Span | None) -> Wo
         case "ServiceAccount":
             return ServiceAccount(namespace, name, span)
         case "Namespace":
-            metadata = root.section("metadata")
-            return Namespace(name, metadata.strings("labels"), metadata.strings("annotations"), span)
+            metadata = mapping(root, "metadata")
+            return Namespace(name, strings(metadata, "labels"), strings(metadata, "annotations"), span)
         case "Gateway":
             return read_gateway(root, namespace, name, span)
         case "ReferenceGrant":
@@ -77,31 +115,31 @@ def _read(kind: str, root: Section, identity: ObjectId, span: Span | None) -> Wo
 _NAME_HELP = "write a name that the API server accepts: lower-case letters, digits and -"
 
 
-def _check_names(root: Section, identity: ObjectId) -> None:
-    """Names become parts of keys and identities, in which `/` and the like would make one thing read as another."""
+def _check_names(identity: ObjectId, examination: Examination) -> None:
+    """Report bad names: they become parts of keys and identities, in which `/` would make one read as another."""
     problem = dns_label_problem(identity.name) if identity.kind == "Namespace" else dns_subdomain_problem(identity.name)
     if problem:
         message = f"`{identity.name}` is not a name of a {identity.kind}: {problem}"
-        root.complain(codes.BAD_NAME, message, "metadata", "name", help=_NAME_HELP)
+        examination.report(codes.BAD_NAME, message, ("metadata", "name"), _NAME_HELP)
     problem = dns_label_problem(identity.namespace) if identity.namespace else None
     if problem:
         message = f"`{identity.namespace}` is not a name of a namespace: {problem}"
-        root.complain(codes.BAD_NAME, message, "metadata", "namespace", help=_NAME_HELP)
+        examination.report(codes.BAD_NAME, message, ("metadata", "namespace"), _NAME_HELP)
 
 
-def _service(root: Section, namespace: str, name: str, span: Span | None) -> Service:
-    spec = root.section("spec")
+def _service(root: Data, namespace: str, name: str, span: Span | None) -> Service:
+    spec = mapping(root, "spec")
     return Service(
         namespace=namespace,
         name=name,
-        selector=spec.strings("selector"),
-        ports=tuple(_service_port(port) for port in spec.sections("ports")),
-        type=spec.text("type") or "ClusterIP",
+        selector=strings(spec, "selector"),
+        ports=tuple(_service_port(port) for port in entries(spec, "ports")),
+        type=text(spec, "type") or "ClusterIP",
         span=span,
     )
 
 
-def _service_port(port: Section) -> ServicePort:
-    number = port.required_port("port")
-    target = port.port_or_name("targetPort")
-    return ServicePort(number, number if target is None else target, port.text("name"), read_protocol(port))
+def _service_port(port: Data) -> ServicePort:
+    own = number(port, "port") or 0
+    target = text(port, "targetPort") or number(port, "targetPort") or own
+    return ServicePort(own, target, text(port, "name"), read_protocol(port))

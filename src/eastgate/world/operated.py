@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from eastgate.world.fields import Section
+from eastgate.schema.shapes import Field
+from eastgate.world.checked import Data, text
 from eastgate.world.pods import ContainerPort, Pod
+from eastgate.world.shapes import FLAG, TEXT, AnyShape, Of
 
-__all__ = ["OPERATED", "knative_pod", "operated"]
+__all__ = ["OPERATED", "OPERATED_FIELDS", "knative_pod", "operated"]
 
 OPERATED = ("Prometheus", "Alertmanager")
 _QUEUE = (
@@ -21,6 +23,18 @@ _QUEUE = (
 )
 _USER_PORT = 8080
 _FIRST_REVISION = "00001"
+
+
+def _is_reachable(spec: Data) -> bool:
+    return spec.get("listenLocal") is not True
+
+
+OPERATED_FIELDS: dict[str, Of | AnyShape] = {
+    "version": TEXT,
+    "listenLocal": FLAG,
+    "portName": Field(TEXT, when=_is_reachable),
+}
+"""What is read of the spec of a Prometheus or an Alertmanager, beside what it has in common with a pod's."""
 
 
 def knative_pod(pod: Pod, revision: str | None) -> Pod:
@@ -39,10 +53,10 @@ def knative_pod(pod: Pod, revision: str | None) -> Pod:
     return replace(pod, labels=labels, ports=(*ports, queue, *_QUEUE))
 
 
-def operated(kind: str, pod: Pod, spec: Section) -> Pod:
+def operated(kind: str, pod: Pod, spec: Data) -> Pod:
     """The pod of a Prometheus or an Alertmanager."""
     application, number = ("prometheus", 9090) if kind == "Prometheus" else ("alertmanager", 9093)
-    version = spec.text("version")
+    version = text(spec, "version")
     labels = {
         **({"app.kubernetes.io/version": version.removeprefix("v")} if version else {}),
         **pod.labels,
@@ -51,10 +65,10 @@ def operated(kind: str, pod: Pod, spec: Section) -> Pod:
         "app.kubernetes.io/instance": pod.name,
         application: pod.name,
     }
-    ports = [] if spec.flag("listenLocal") else [ContainerPort(number, spec.text("portName") or "web")]
+    ports = [ContainerPort(number, text(spec, "portName") or "web")] if _is_reachable(spec) else []
     if kind == "Prometheus":
         labels |= {"operator.prometheus.io/name": pod.name, "operator.prometheus.io/shard": "0"}
-        ports += [ContainerPort(10902, "http"), ContainerPort(10901, "grpc")] if spec.has("thanos") else []
+        ports += [ContainerPort(10902, "http"), ContainerPort(10901, "grpc")] if spec.get("thanos") is not None else []
     else:
         ports += [ContainerPort(9094, "mesh-tcp"), ContainerPort(9094, "mesh-udp", "UDP")]
     ports.append(ContainerPort(8080, "reloader-web"))

@@ -2,46 +2,60 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from eastgate.places import Span
 from eastgate.policy.spiffe import spiffe_problem
+from eastgate.schema.demands import Demand, Problem
+from eastgate.schema.shapes import Field, Record, Text
 from eastgate.world import codes
+from eastgate.world.checked import Data, entries, mapping, strings, text
 from eastgate.world.externals import EXTERNAL_GROUP, ExternalWorkload
-from eastgate.world.fields import Section
 from eastgate.world.names import dns_subdomain_problem
-from eastgate.world.read_containers import read_port
+from eastgate.world.read_containers import ports, read_port
+from eastgate.world.read_pods import read_addresses
+from eastgate.world.shapes import ADDRESS, STRINGS, TEXT, each, record
 
-__all__ = ["read_external"]
+__all__ = ["EXTERNAL", "OLD_EXTERNAL", "OLD_VERSION", "read_external"]
+
+OLD_VERSION = f"{EXTERNAL_GROUP}/v1alpha1"
 
 
-def read_external(root: Section, namespace: str, name: str, span: Span | None) -> ExternalWorkload:
-    """An ExternalWorkload. Its first version spelled one field otherwise."""
-    metadata, spec = root.section("metadata"), root.section("spec")
-    old = root.text("apiVersion") == f"{EXTERNAL_GROUP}/v1alpha1"
-    ips = [entry.address("ip") for entry in spec.sections("workloadIPs")]
-    return ExternalWorkload(
-        namespace=namespace,
-        name=name,
-        mesh_name=_mesh_name(spec, "meshTls" if old else "meshTLS"),
-        labels=metadata.strings("labels"),
-        annotations=metadata.strings("annotations"),
-        ports=tuple(read_port(port, "port") for port in spec.sections("ports")),
-        ips=tuple(ip for ip in ips if ip is not None),
-        span=span,
+def _identity_problems(name: str) -> Iterator[Problem]:
+    """The name in its certificate, as a DNS name or a SPIFFE ID: nobody could prove to be anything else."""
+    problem = spiffe_problem(name) if name.startswith("spiffe:") else dns_subdomain_problem(name)
+    if problem:
+        message = f"`{name}` is not the name of a workload in the mesh: {problem}"
+        yield Problem(codes.BAD_NAME, message, "write the name that is in its certificate: a DNS name, or spiffe://..")
+
+
+def _external(tls: str) -> Record[None]:
+    identity = record({"identity": Field(Text("a name", Demand(_identity_problems)), required=True)})
+    spec = record({"workloadIPs": each({"ip": ADDRESS}), tls: Field(identity, required=True), "ports": ports("port")})
+    return record(
+        {
+            "apiVersion": TEXT,
+            "spec": Field(spec, implied=True),
+            "metadata": record({"labels": STRINGS, "annotations": STRINGS}),
+        }
     )
 
 
-def _mesh_name(spec: Section, key: str) -> str:
-    """The name in its certificate, as a DNS name or a SPIFFE ID: nobody could prove to be anything else."""
-    if not spec.has(key):
-        spec.missing(key)
-    tls = spec.section(key)
-    if not isinstance(spec.data.get(key), dict):
-        return ""
-    name = tls.required_text("identity")
-    if isinstance(tls.data.get("identity"), str):
-        problem = spiffe_problem(name) if name.startswith("spiffe:") else dns_subdomain_problem(name)
-        if problem:
-            message = f"`{name}` is not the name of a workload in the mesh: {problem}"
-            way_out = "write the name that is in its certificate: a DNS name, or spiffe://.."
-            tls.complain(codes.BAD_NAME, message, "identity", help=way_out)
-    return name
+EXTERNAL, OLD_EXTERNAL = _external("meshTLS"), _external("meshTls")
+"""Its first version spelled one field otherwise."""
+
+
+def read_external(root: Data, namespace: str, name: str, span: Span | None) -> ExternalWorkload:
+    """Return an ExternalWorkload."""
+    metadata, spec = mapping(root, "metadata"), mapping(root, "spec")
+    tls = mapping(spec, "meshTls" if root.get("apiVersion") == OLD_VERSION else "meshTLS")
+    return ExternalWorkload(
+        namespace=namespace,
+        name=name,
+        mesh_name=text(tls, "identity") or "",
+        labels=strings(metadata, "labels"),
+        annotations=strings(metadata, "annotations"),
+        ports=tuple(read_port(port, "port") for port in entries(spec, "ports")),
+        ips=read_addresses(text(entry, "ip") for entry in entries(spec, "workloadIPs")),
+        span=span,
+    )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from eastgate.diagnostics import did_you_mean
 from eastgate.places import Span
+from eastgate.schema.demands import Demand, Problem
+from eastgate.schema.shapes import Choice, Field, ListOf, Record, Text
 from eastgate.world import codes
-from eastgate.world.fields import Section
+from eastgate.world.checked import Data, entries, mapping, number, strings, text, texts
 from eastgate.world.gateways import (
     GATEWAY_GROUP,
     AllowedRoutes,
@@ -22,104 +25,21 @@ from eastgate.world.gateways import (
 )
 from eastgate.world.labels import Operator, Requirement, Selector
 from eastgate.world.objects import moment
-from eastgate.world.read_routes import read_grpc_rules, read_rules
+from eastgate.world.read_routes import GRPC_RULES, RULES, read_grpc_rules, read_rules
+from eastgate.world.shapes import PORT, STRINGS, TEXT, TEXTS, AnyShape, Of, each, record
 
-__all__ = ["read_gateway", "read_grant", "read_route"]
+__all__ = ["GATEWAY", "GRANT", "read_gateway", "read_grant", "read_parent", "read_route", "route_shape"]
 
 _HOSTNAME = re.compile(r"(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_HOSTNAME = 253
 _SELECTOR_FIELDS = ("matchLabels", "matchExpressions")
+_REQUIRED: Of = Field(TEXT, required=True)
 
 
-def read_gateway(root: Section, namespace: str, name: str, span: Span | None) -> Gateway:
-    """A Gateway."""
-    spec = root.section("spec")
-    listeners = tuple(
-        Listener(
-            name=listener.required_text("name"),
-            port=listener.required_port("port"),
-            protocol=listener.required_text("protocol"),
-            hostname=_listener_hostname(listener),
-            allowed_routes=_allowed_routes(listener.section("allowedRoutes")),
-        )
-        for listener in spec.sections("listeners")
-    )
-    labels = root.section("metadata").strings("labels")
-    return Gateway(namespace, name, listeners, spec.text("gatewayClassName") or "", labels, span)
+# Shapes
 
 
-def _allowed_routes(allowed: Section) -> AllowedRoutes:
-    namespaces = allowed.section("namespaces")
-    origin = RoutesFrom(namespaces.choice("from", list(RoutesFrom)) or RoutesFrom.SAME)
-    selector = None
-    if origin is RoutesFrom.SELECTOR:  # elsewhere it is ignored
-        if not namespaces.has("selector"):
-            namespaces.missing("selector")
-        selector = _selector(namespaces.section("selector"))
-    kinds = []
-    for one in allowed.sections("kinds"):
-        group = one.text("group")
-        kinds.append((GATEWAY_GROUP if group is None else group, one.required_text("kind")))
-    return AllowedRoutes(origin, selector, tuple(kinds))
-
-
-def _selector(selector: Section) -> Selector:
-    for key in selector.data:
-        if key not in _SELECTOR_FIELDS:
-            meant = did_you_mean(key, _SELECTOR_FIELDS)
-            way_out = f"write {meant}" if meant else f"write it under {' or '.join(_SELECTOR_FIELDS)}"
-            selector.complain(codes.BAD_SELECTOR, f"a label selector has no field `{key}`", key, help=way_out)
-    expressions = [_requirement(one) for one in selector.sections("matchExpressions")]
-    return Selector.of(selector.strings("matchLabels"), expressions)
-
-
-def _requirement(one: Section) -> Requirement:
-    key = one.required_text("key")
-    if not one.has("operator"):
-        one.missing("operator")
-    operator, values = one.choice("operator", list(Operator)), frozenset(one.texts("values"))
-    lists = operator in (Operator.IN, Operator.NOT_IN)
-    if operator is not None and lists != bool(one.data.get("values")):
-        said = f"`{operator}` needs values" if lists else f"`{operator}` has no values"
-        way_out = "list at least one value" if lists else "remove the values"
-        one.complain(codes.BAD_SELECTOR, said, help=way_out)
-    return Requirement(key, Operator(operator or Operator.IN), values)
-
-
-def read_route(kind: str, root: Section, namespace: str, name: str, span: Span | None) -> Route:
-    """A route of any kind."""
-    spec = root.section("spec")
-    return Route(
-        kind=kind,
-        namespace=namespace,
-        name=name,
-        hostnames=_route_hostnames(spec),
-        parents=tuple(_parent(parent, namespace) for parent in spec.sections("parentRefs")),
-        rules=read_rules(spec, namespace) if kind == "HTTPRoute" else (),
-        grpc_rules=read_grpc_rules(spec) if kind == "GRPCRoute" else (),
-        raw_rules=tuple(rule.data for rule in spec.sections("rules")) if kind in ("TCPRoute", "TLSRoute") else (),
-        created=moment(root.section("metadata").text("creationTimestamp")),
-        span=span,
-    )
-
-
-def _listener_hostname(listener: Section) -> str | None:
-    hostname = listener.text("hostname")
-    if hostname:
-        _check_hostname(listener, hostname, "hostname")
-    return hostname or None
-
-
-def _route_hostnames(spec: Section) -> tuple[str, ...]:
-    hostnames = spec.texts("hostnames")
-    written = spec.data.get("hostnames")
-    for position, hostname in enumerate(written if isinstance(written, list) else ()):
-        if isinstance(hostname, str):
-            _check_hostname(spec, hostname, "hostnames", position)
-    return hostnames
-
-
-def _check_hostname(section: Section, hostname: str, *below: str | int) -> None:
+def _hostname_problems(hostname: str) -> Iterator[Problem]:
     if _HOSTNAME.fullmatch(hostname) and len(hostname) <= _LONGEST_HOSTNAME:
         return
     if hostname == "*":
@@ -128,31 +48,162 @@ def _check_hostname(section: Section, hostname: str, *below: str | int) -> None:
         way_out = f"write {hostname.lower()}"
     else:
         way_out = "write a name such as www.example.com or *.example.com, without scheme, port and path"
-    section.complain(codes.BAD_HOSTNAME, f"`{hostname}` is not a hostname", *below, help=way_out)
+    yield Problem(codes.BAD_HOSTNAME, f"`{hostname}` is not a hostname", way_out)
 
 
-def _parent(parent: Section, own_namespace: str) -> ParentRef:
-    group = parent.text("group")
-    return ParentRef(
-        namespace=parent.text("namespace") or own_namespace,
-        name=parent.required_text("name"),
-        # The empty group is the core group; only an absent one means Gateway API.
-        group=GATEWAY_GROUP if group is None else group,
-        kind=parent.text("kind") or "Gateway",
-        section_name=parent.text("sectionName") or None,
-        port=parent.port("port"),
+def _listener_problems(hostname: str) -> Iterator[Problem]:
+    """To a listener the empty hostname is as good as absent."""
+    return _hostname_problems(hostname) if hostname else iter(())
+
+
+def _selector_problems(selector: Data) -> Iterator[Problem]:
+    for key in selector:
+        if key not in _SELECTOR_FIELDS:
+            meant = did_you_mean(key, _SELECTOR_FIELDS)
+            way_out = f"write {meant}" if meant else f"write it under {' or '.join(_SELECTOR_FIELDS)}"
+            yield Problem(codes.BAD_SELECTOR, f"a label selector has no field `{key}`", way_out, (key,))
+
+
+def _requirement_problems(requirement: Data) -> Iterator[Problem]:
+    operator = requirement.get("operator")
+    lists = operator in (Operator.IN, Operator.NOT_IN)
+    if operator in tuple(Operator) and lists != bool(requirement.get("values")):
+        message = f"`{operator}` needs values" if lists else f"`{operator}` has no values"
+        yield Problem(codes.BAD_SELECTOR, message, "list at least one value" if lists else "remove the values")
+
+
+def _is_selected(namespaces: Data) -> bool:
+    """Elsewhere the selector is ignored."""
+    return namespaces.get("from") == RoutesFrom.SELECTOR
+
+
+_REQUIREMENT = each(
+    {"key": _REQUIRED, "operator": Field(Choice(tuple(Operator)), required=True), "values": TEXTS},
+    Demand(_requirement_problems),
+)
+_SELECTOR = record({"matchExpressions": _REQUIREMENT, "matchLabels": STRINGS}, Demand(_selector_problems))
+_NAMESPACES = record(
+    {"from": Choice(tuple(RoutesFrom)), "selector": Field(_SELECTOR, required=True, when=_is_selected)}
+)
+_LISTENER = each(
+    {
+        "name": _REQUIRED,
+        "port": Field(PORT, required=True),
+        "protocol": _REQUIRED,
+        "hostname": Text("a hostname", Demand(_listener_problems)),
+        "allowedRoutes": record({"namespaces": _NAMESPACES, "kinds": each({"group": TEXT, "kind": _REQUIRED})}),
+    }
+)
+GATEWAY = record(
+    {
+        "spec": record({"listeners": _LISTENER, "gatewayClassName": TEXT}),
+        "metadata": record({"labels": STRINGS}),
+    }
+)
+_PARENTS = each({"group": TEXT, "namespace": TEXT, "name": _REQUIRED, "kind": TEXT, "sectionName": TEXT, "port": PORT})
+_RULES: dict[str, ListOf[None]] = {"HTTPRoute": RULES, "GRPCRoute": GRPC_RULES}
+GRANT = record(
+    {
+        "spec": record(
+            {
+                "from": each({"group": TEXT, "kind": _REQUIRED, "namespace": _REQUIRED}),
+                "to": each({"group": TEXT, "kind": _REQUIRED, "name": TEXT}),
+            }
+        )
+    }
+)
+
+
+def route_shape(kind: str) -> Record[None]:
+    """Return the shape of a kind of route."""
+    spec: dict[str, Of | AnyShape] = {
+        "hostnames": ListOf(Text("a hostname", Demand(_hostname_problems))),
+        "parentRefs": _PARENTS,
+        "rules": _RULES.get(kind, each({})),
+    }
+    return record({"spec": record(spec), "metadata": record({"creationTimestamp": TEXT})})
+
+
+# Meaning
+
+
+def read_gateway(root: Data, namespace: str, name: str, span: Span | None) -> Gateway:
+    """Return a Gateway."""
+    spec = mapping(root, "spec")
+    listeners = tuple(
+        Listener(
+            name=text(listener, "name") or "",
+            port=number(listener, "port") or 0,
+            protocol=text(listener, "protocol") or "",
+            hostname=text(listener, "hostname") or None,
+            allowed_routes=_allowed_routes(mapping(listener, "allowedRoutes")),
+        )
+        for listener in entries(spec, "listeners")
+    )
+    labels = strings(mapping(root, "metadata"), "labels")
+    return Gateway(namespace, name, listeners, text(spec, "gatewayClassName") or "", labels, span)
+
+
+def _allowed_routes(allowed: Data) -> AllowedRoutes:
+    namespaces = mapping(allowed, "namespaces")
+    origin = RoutesFrom(text(namespaces, "from") or RoutesFrom.SAME)
+    selector = _selector(mapping(namespaces, "selector")) if origin is RoutesFrom.SELECTOR else None
+    kinds = tuple((_group(one), text(one, "kind") or "") for one in entries(allowed, "kinds"))
+    return AllowedRoutes(origin, selector, kinds)
+
+
+def _selector(selector: Data) -> Selector:
+    requirements = [
+        Requirement(text(one, "key") or "", Operator(text(one, "operator") or ""), frozenset(texts(one, "values")))
+        for one in entries(selector, "matchExpressions")
+    ]
+    return Selector.of(strings(selector, "matchLabels"), requirements)
+
+
+def _group(reference: Data) -> str:
+    """Return the group of a reference. The empty group is the core group; only an absent one means Gateway API."""
+    group = text(reference, "group")
+    return GATEWAY_GROUP if group is None else group
+
+
+def read_route(kind: str, root: Data, namespace: str, name: str, span: Span | None) -> Route:
+    """Return a route of any kind."""
+    spec = mapping(root, "spec")
+    return Route(
+        kind=kind,
+        namespace=namespace,
+        name=name,
+        hostnames=texts(spec, "hostnames"),
+        parents=tuple(read_parent(parent, namespace) for parent in entries(spec, "parentRefs")),
+        rules=read_rules(spec, namespace) if kind == "HTTPRoute" else (),
+        grpc_rules=read_grpc_rules(spec) if kind == "GRPCRoute" else (),
+        raw_rules=tuple(entries(spec, "rules")) if kind in ("TCPRoute", "TLSRoute") else (),
+        created=moment(mapping(root, "metadata").get("creationTimestamp")),
+        span=span,
     )
 
 
-def read_grant(root: Section, namespace: str, name: str, span: Span | None) -> ReferenceGrant:
-    """A ReferenceGrant."""
-    spec = root.section("spec")
+def read_parent(parent: Data, own_namespace: str) -> ParentRef:
+    """Return the parent of a route."""
+    return ParentRef(
+        namespace=text(parent, "namespace") or own_namespace,
+        name=text(parent, "name") or "",
+        group=_group(parent),
+        kind=text(parent, "kind") or "Gateway",
+        section_name=text(parent, "sectionName") or None,
+        port=number(parent, "port"),
+    )
+
+
+def read_grant(root: Data, namespace: str, name: str, span: Span | None) -> ReferenceGrant:
+    """Return a ReferenceGrant."""
+    spec = mapping(root, "spec")
     origins = tuple(
-        GrantFrom(origin.text("group") or "", origin.required_text("kind"), origin.required_text("namespace"))
-        for origin in spec.sections("from")
+        GrantFrom(text(origin, "group") or "", text(origin, "kind") or "", text(origin, "namespace") or "")
+        for origin in entries(spec, "from")
     )
     destinations = tuple(
-        GrantTo(destination.text("group") or "", destination.required_text("kind"), destination.text("name"))
-        for destination in spec.sections("to")
+        GrantTo(text(destination, "group") or "", text(destination, "kind") or "", text(destination, "name"))
+        for destination in entries(spec, "to")
     )
     return ReferenceGrant(namespace, name, origins, destinations, span)

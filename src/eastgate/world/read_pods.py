@@ -2,92 +2,170 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 
 from eastgate.places import Span
+from eastgate.schema.demands import Demand, Problem
+from eastgate.schema.shapes import Field, Record, Text
 from eastgate.world import codes
-from eastgate.world.fields import Section
+from eastgate.world.checked import Data, entries, mapping, strings, text
 from eastgate.world.kinds import canonical_group, group_of, world_kind
 from eastgate.world.names import dns_subdomain_problem
-from eastgate.world.operated import OPERATED, knative_pod, operated
+from eastgate.world.operated import OPERATED, OPERATED_FIELDS, knative_pod, operated
 from eastgate.world.pods import Controller, Owner, Pod
-from eastgate.world.read_containers import read_containers
+from eastgate.world.read_containers import containers, read_containers
+from eastgate.world.shapes import ADDRESS, FLAG, STRINGS, TEXT, AnyShape, Of, each, record, usual_address
 
-__all__ = ["read_controller", "read_pod"]
+__all__ = ["POD", "controller_shape", "read_addresses", "read_controller", "read_pod"]
 
 
-def read_pod(root: Section, namespace: str, name: str, span: Span | None) -> Pod:
-    """A Pod."""
-    metadata, spec, status = root.section("metadata"), root.section("spec"), root.section("status")
-    ips = _ips(status)
-    finished = status.text("phase") in ("Succeeded", "Failed")
-    return replace(
-        _described(metadata, spec, namespace, name, span),
+# Shapes
+
+
+def _account_problems(name: str) -> Iterator[Problem]:
+    problem = dns_subdomain_problem(name) if name else None
+    if problem:
+        message = f"`{name}` is not the name of a service account: {problem}"
+        yield Problem(codes.BAD_NAME, message, "write its name alone; its namespace is the pod's")
+
+
+def _lacks_account(spec: Data) -> bool:
+    return not text(spec, "serviceAccountName")
+
+
+def _lacks_addresses(status: Data) -> bool:
+    several = status.get("podIPs")
+    return not isinstance(several, list) or not any(isinstance(entry, dict) for entry in several)
+
+
+def _controls(reference: Data) -> bool:
+    return reference.get("controller") is True
+
+
+_ACCOUNT: Text[None] = Text("a name", Demand(_account_problems))
+
+
+def _pod_spec(*, probed: bool = True) -> dict[str, Of | AnyShape]:
+    return {
+        "serviceAccountName": _ACCOUNT,
+        "serviceAccount": Field(_ACCOUNT, when=_lacks_account),  # which the other has replaced
+        **containers(probed=probed),
+    }
+
+
+_LABELS: dict[str, AnyShape] = {"labels": STRINGS, "annotations": STRINGS}
+_OWNERS = each(
+    {
+        "controller": FLAG,
+        "apiVersion": Field(TEXT, when=_controls),
+        "kind": Field(TEXT, required=True, when=_controls),
+        "name": Field(TEXT, required=True, when=_controls),
+    }
+)
+_STATUS = record({"podIPs": each({"ip": ADDRESS}), "podIP": Field(ADDRESS, when=_lacks_addresses), "phase": TEXT})
+POD = record(
+    {
+        "status": _STATUS,
+        "metadata": record({**_LABELS, "ownerReferences": _OWNERS}),
+        "spec": record({**_pod_spec(), "hostNetwork": FLAG}),
+    }
+)
+
+
+def _makes_pods(spec: Record[None]) -> Record[None]:
+    return record({"spec": Field(spec, implied=True), "metadata": record({"ownerReferences": _OWNERS})})
+
+
+def _templated(named: dict[str, AnyShape], *, probed: bool = True) -> Record[None]:
+    template = record({"metadata": record(_LABELS | named), "spec": record(_pod_spec(probed=probed))})
+    return record({"template": Field(template, required=True)})
+
+
+_CONTROLLER = _makes_pods(_templated({}))
+_JOB = Field(record({"spec": Field(_templated({}), implied=True)}), implied=True)
+_SHAPES = {
+    "CronJob": _makes_pods(record({"jobTemplate": _JOB})),
+    "KnativeService": _makes_pods(_templated({"name": TEXT}, probed=False)),  # whose proxy asks the container itself
+    **dict.fromkeys(OPERATED, _makes_pods(record({"podMetadata": record(_LABELS), **_pod_spec(), **OPERATED_FIELDS}))),
+}
+
+
+def controller_shape(kind: str) -> Record[None]:
+    """Return the shape of a kind that makes pods."""
+    return _SHAPES.get(kind, _CONTROLLER)
+
+
+# Meaning
+
+
+def read_pod(root: Data, namespace: str, name: str, span: Span | None) -> Pod:
+    """Return a Pod."""
+    metadata, spec, status = mapping(root, "metadata"), mapping(root, "spec"), mapping(root, "status")
+    return _pod(
+        metadata,
+        spec,
+        namespace,
+        name,
+        span,
         # The address of a pod on the host's network is the node's: it does not tell pods apart.
-        ips=() if spec.flag("hostNetwork") else ips,
+        ips=() if spec.get("hostNetwork") else _ips(status),
         owner=_owner(metadata),
-        finished=finished,
+        finished=status.get("phase") in ("Succeeded", "Failed"),
     )
 
 
-def read_controller(kind: str, root: Section, namespace: str, name: str, span: Span | None) -> Controller:
-    """A Deployment, or another kind that makes pods from a template."""
-    holder = root.section("spec")
+def read_controller(kind: str, root: Data, namespace: str, name: str, span: Span | None) -> Controller:
+    """Return a Deployment, or another kind that makes pods from a template."""
+    holder, owner = mapping(root, "spec"), _owner(mapping(root, "metadata"))
     if kind in OPERATED:
-        metadata = holder.section("podMetadata")
-        pod = operated(kind, _described(metadata, holder, namespace, name, span), holder)
-        return Controller(kind, pod, _owner(root.section("metadata")), span)
+        pod = _pod(mapping(holder, "podMetadata"), holder, namespace, name, span)
+        return Controller(kind, operated(kind, pod, holder), owner, span)
     if kind == "CronJob":
-        holder = holder.section("jobTemplate").section("spec")
-    if not holder.has("template"):
-        holder.missing("template")
-    template = holder.section("template")
-    probed = kind != "KnativeService"  # whose proxy asks the container itself
-    pod = _described(template.section("metadata"), template.section("spec"), namespace, name, span, probed=probed)
+        holder = mapping(mapping(holder, "jobTemplate"), "spec")
+    template = mapping(holder, "template")
+    metadata, probed = mapping(template, "metadata"), kind != "KnativeService"
+    pod = _pod(metadata, mapping(template, "spec"), namespace, name, span, probed=probed)
     if kind == "KnativeService":
-        pod = knative_pod(pod, template.section("metadata").text("name"))
-    return Controller(kind, pod, _owner(root.section("metadata")), span)
+        pod = knative_pod(pod, text(metadata, "name"))
+    return Controller(kind, pod, owner, span)
 
 
-def _described(
-    metadata: Section, spec: Section, namespace: str, name: str, span: Span | None, *, probed: bool = True
+def _pod(
+    metadata: Data,
+    spec: Data,
+    namespace: str,
+    name: str,
+    span: Span | None,
+    *,
+    probed: bool = True,
+    ips: tuple[str, ...] = (),
+    owner: Owner | None = None,
+    finished: bool = False,
 ) -> Pod:
-    """What a pod and the template of one say alike."""
-    labels, annotations = metadata.strings("labels"), metadata.strings("annotations")
-    account, containers = _service_account(spec), read_containers(spec, probed=probed)
+    declared = read_containers(spec, probed=probed)
     return Pod(
         namespace=namespace,
         name=name,
-        labels=labels,
-        annotations=annotations,
-        service_account=account,
-        ports=containers.ports,
-        init_ports=containers.init_ports,
-        probes=containers.probes,
+        labels=strings(metadata, "labels"),
+        annotations=strings(metadata, "annotations"),
+        service_account=text(spec, "serviceAccountName") or text(spec, "serviceAccount") or "default",
+        ports=declared.ports,
+        ips=ips,
+        owner=owner,
+        finished=finished,
+        init_ports=declared.init_ports,
+        probes=declared.probes,
         span=span,
     )
 
 
-def _service_account(spec: Section) -> str:
-    """The current field, the old one that it replaced, or the account that every namespace has."""
-    for field in ("serviceAccountName", "serviceAccount"):
-        name = spec.text(field)
-        if name:
-            problem = dns_subdomain_problem(name)
-            if problem:
-                message = f"`{name}` is not the name of a service account: {problem}"
-                spec.complain(codes.BAD_NAME, message, field, help="write its name alone; its namespace is the pod's")
-            return name
-    return "default"
-
-
-def _owner(metadata: Section) -> Owner | None:
-    """The owner that controls an object, of which there is at most one."""
+def _owner(metadata: Data) -> Owner | None:
+    """Return the owner that controls an object, of which there is at most one."""
     owner: Owner | None = None
-    for reference in metadata.sections("ownerReferences"):
-        if reference.flag("controller"):
-            group = group_of(reference.text("apiVersion") or "")
-            kind, name = reference.required_text("kind"), reference.required_text("name")
+    for reference in entries(metadata, "ownerReferences"):
+        if reference.get("controller"):
+            group = group_of(text(reference, "apiVersion") or "")
+            kind, name = text(reference, "kind") or "", text(reference, "name") or ""
             # Other groups have a StatefulSet or Job of their own, which must not pass for Kubernetes' one.
             home = canonical_group(group, kind) if group else None
             own = kind if not group else world_kind(home, kind) if home is not None else f"{kind}.{group}"
@@ -95,8 +173,14 @@ def _owner(metadata: Section) -> Owner | None:
     return owner
 
 
-def _ips(status: Section) -> tuple[str, ...]:
-    """`podIPs`, of which `podIP` is the first; old objects have only the latter."""
-    entries = list(status.sections("podIPs"))
-    found = [entry.address("ip") for entry in entries] if entries else [status.address("podIP")]
-    return tuple(ip for ip in found if ip is not None)
+def _ips(status: Data) -> tuple[str, ...]:
+    """Return `podIPs`, of which `podIP` is the first; old objects have only the latter."""
+    several = entries(status, "podIPs")
+    return (
+        read_addresses(text(entry, "ip") for entry in several) if several else read_addresses([text(status, "podIP")])
+    )
+
+
+def read_addresses(written: Iterable[str | None]) -> tuple[str, ...]:
+    """Return IP addresses in their usual spelling."""
+    return tuple(usual for address in written if address and (usual := usual_address(address)) is not None)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 from eastgate.policy.paths import comparable_path, control_character, path_problem
+from eastgate.schema.demands import Demand, Problem
+from eastgate.schema.shapes import Choice, Field, Whole
 from eastgate.world import codes
-from eastgate.world.fields import Section
+from eastgate.world.checked import Data, entries, mapping, number, text
 from eastgate.world.patterns import pattern_problem
 from eastgate.world.routes import (
     GrpcMatch,
@@ -19,12 +21,13 @@ from eastgate.world.routes import (
     RouteRule,
     ValueMatch,
 )
+from eastgate.world.shapes import PORT, TEXT, Of, each, record
 
-__all__ = ["read_grpc_rules", "read_rules"]
+__all__ = ["GRPC_RULES", "METHODS", "RULES", "WEIGHT", "read_grpc_rules", "read_match", "read_rules"]
 
-_METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
+WEIGHT = Whole(0, 1_000_000, codes.BAD_VALUE)
 _PATH = re.compile(r"/(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})*")
-_HIGHEST_WEIGHT = 1_000_000
 _GRPC_NAMES = {
     "service": (
         re.compile(r"\.?[A-Za-z_][A-Za-z_0-9]*(\.[A-Za-z_][A-Za-z_0-9]*)*"),
@@ -34,51 +37,31 @@ _GRPC_NAMES = {
 }
 
 
-def read_rules(spec: Section, namespace: str) -> tuple[RouteRule, ...]:
-    """The rules. A route without any has one for everything, which leads nowhere: so the API server fills it in."""
-    if not spec.has("rules"):
-        return (RouteRule(),)
-    return tuple(_rule(rule, namespace) for rule in spec.sections("rules"))
+# Shapes
 
 
-def _rule(rule: Section, namespace: str) -> RouteRule:
-    return RouteRule(
-        matches=tuple(_match(match) for match in rule.sections("matches")) or (RouteMatch(),),
-        backends=tuple(_backend(backend, namespace) for backend in rule.sections("backendRefs")),
-        filters=_filters(rule),
-    )
-
-
-def _filters(rule: Section) -> tuple[str, ...]:
-    return tuple(one.required_text("type") for one in rule.sections("filters"))
-
-
-def _match(match: Section) -> RouteMatch:
-    return RouteMatch(
-        path=_path(match),
-        method=match.choice("method", _METHODS),
-        headers=_values(match, "headers", str.lower),
-        query=_values(match, "queryParams", str),
-    )
-
-
-def _path(match: Section) -> PathMatch:
-    written = match.data.get("path")
-    path = match.section("path", help=f"write `path: {{value: {written}}}`" if isinstance(written, str) else None)
-    kind = PathType(path.choice("type", list(PathType)) or PathType.PREFIX)
-    value = path.text("value")
-    if value is None:
-        return PathMatch(kind)
-    if kind is PathType.REGEX:
-        _check_pattern(path, "value", value)
-        if (control := control_character(value)) is not None:
-            path.complain(codes.BAD_PATH, f"the path has a control character ({control})", "value", help="remove it")
-        return PathMatch(kind, value)
-    problem = _path_problem(value)
+def _pattern_problems(key: str, pattern: str) -> Iterator[Problem]:
+    problem = pattern_problem(pattern)
     if problem is not None:
-        said, way_out = problem
-        path.complain(codes.BAD_PATH, f"`{value}` is not a path: {said}", "value", help=way_out)
-    return PathMatch(kind, value)
+        yield Problem(
+            codes.BAD_PATTERN,
+            f"`{pattern}` is not a regular expression: {problem}",
+            "write it in the syntax of RE2, which has no look-around and no back-references",
+            (key,),
+        )
+
+
+def _path_problems(path: Data) -> Iterator[Problem]:
+    value = text(path, "value")
+    if value is None:
+        return
+    if path.get("type") == PathType.REGEX:
+        yield from _pattern_problems("value", value)
+        if (control := control_character(value)) is not None:
+            message = f"the path has a control character ({control})"
+            yield Problem(codes.BAD_PATH, message, "remove it", ("value",))
+    elif (problem := _path_problem(value)) is not None:
+        yield Problem(codes.BAD_PATH, f"`{value}` is not a path: {problem[0]}", problem[1], ("value",))
 
 
 def _path_problem(value: str) -> tuple[str, str] | None:
@@ -95,84 +78,147 @@ def _path_problem(value: str) -> tuple[str, str] | None:
     return path_problem(value, letters=True)
 
 
-def _values(match: Section, key: str, same: Callable[[str], str]) -> tuple[ValueMatch, ...]:
-    """The headers or query parameters; of two with the same name only the first counts."""
-    found: dict[str, ValueMatch] = {}
-    for one in match.sections(key):
-        name, value = one.required_text("name"), one.required_text("value")
-        regex = _is_regex(one)
-        if regex:
-            _check_pattern(one, "value", value)
-        found.setdefault(same(name), ValueMatch(same(name), value, regex))
-    return tuple(found.values())
+def _value_problems(match: Data) -> Iterator[Problem]:
+    if _is_regex(match):
+        yield from _pattern_problems("value", text(match, "value") or "")
 
 
-def _is_regex(match: Section) -> bool:
-    return match.choice("type", (PathType.EXACT, PathType.REGEX)) == PathType.REGEX
-
-
-def _check_pattern(section: Section, key: str, pattern: str) -> None:
-    problem = pattern_problem(pattern)
-    if problem is not None:
-        section.complain(
-            codes.BAD_PATTERN,
-            f"`{pattern}` is not a regular expression: {problem}",
-            key,
-            help="write it in the syntax of RE2, which has no look-around and no back-references",
+def _method_problems(method: Data) -> Iterator[Problem]:
+    if method.get("service") is None and method.get("method") is None:
+        yield Problem(
+            codes.MISSING,
+            "a match of methods names neither a service nor a method",
+            "write a service, a method or both; or remove `method`, to match every call",
         )
+    for key, (allowed, way_out) in _GRPC_NAMES.items():
+        name = text(method, key)
+        if name is None:
+            continue
+        if not name:
+            yield Problem(codes.BAD_CALL, f"the {key} is empty", "leave it out: none means any", (key,))
+        elif _is_regex(method):
+            yield from _pattern_problems(key, name)
+        elif not allowed.fullmatch(name):
+            yield Problem(codes.BAD_CALL, f"`{name}` is not the name of a gRPC {key}", way_out, (key,))
 
 
-def _backend(backend: Section, own_namespace: str) -> RouteBackend:
-    group, kind = backend.text("group") or "", backend.text("kind") or "Service"
-    port, weight = backend.port("port"), backend.number("weight", 0, _HIGHEST_WEIGHT)
-    if (group, kind) == ("", "Service") and not backend.has("port"):
-        backend.missing("port")
+def _is_service(backend: Data) -> bool:
+    return not text(backend, "group") and (text(backend, "kind") or "Service") == "Service"
+
+
+_REQUIRED: Of = Field(TEXT, required=True)
+_COMPARED = Choice((PathType.EXACT, PathType.REGEX))
+_VALUES = each({"name": _REQUIRED, "value": _REQUIRED, "type": _COMPARED}, Demand(_value_problems))
+_MATCHES = each(
+    {
+        "path": record(
+            {"type": Choice(tuple(PathType)), "value": TEXT},
+            Demand(_path_problems),
+            shorthand="write `path: {{value: {}}}`",
+        ),
+        "method": Choice(METHODS),
+        "headers": _VALUES,
+        "queryParams": _VALUES,
+    }
+)
+_BACKENDS = each(
+    {
+        "group": TEXT,
+        "kind": TEXT,
+        "port": Field(PORT, needed=_is_service),
+        "weight": WEIGHT,
+        "namespace": TEXT,
+        "name": _REQUIRED,
+    }
+)
+_FILTERS = each({"type": _REQUIRED})
+RULES = each({"matches": _MATCHES, "backendRefs": _BACKENDS, "filters": _FILTERS})
+_METHOD = record(
+    {"type": _COMPARED, "service": TEXT, "method": TEXT},
+    Demand(_method_problems),
+    shorthand="write `method: {{method: {}}}`",
+)
+GRPC_RULES = each(
+    {"backendRefs": _BACKENDS, "matches": each({"method": _METHOD, "headers": _VALUES}), "filters": _FILTERS}
+)
+
+
+# Meaning
+
+
+def read_rules(spec: Data, namespace: str) -> tuple[RouteRule, ...]:
+    """Return the rules. One without any has one for everything, which leads nowhere: so the API server fills it in."""
+    if spec.get("rules") is None:
+        return (RouteRule(),)
+    return tuple(_rule(rule, namespace) for rule in entries(spec, "rules"))
+
+
+def _rule(rule: Data, namespace: str) -> RouteRule:
+    return RouteRule(
+        matches=tuple(read_match(match, _first_of_each) for match in entries(rule, "matches")) or (RouteMatch(),),
+        backends=tuple(_backend(backend, namespace) for backend in entries(rule, "backendRefs")),
+        filters=_filters(rule),
+    )
+
+
+def _filters(rule: Data) -> tuple[str, ...]:
+    return tuple(text(one, "type") or "" for one in entries(rule, "filters"))
+
+
+def read_match(match: Data, distinct: Callable[[Sequence[ValueMatch]], tuple[ValueMatch, ...]]) -> RouteMatch:
+    """Return a match. `distinct` says which count of several headers or query parameters of one name."""
+    return RouteMatch(
+        path=_path(mapping(match, "path")),
+        method=text(match, "method"),
+        headers=distinct(_values(match, "headers", str.lower)),
+        query=distinct(_values(match, "queryParams", str)),
+    )
+
+
+def _path(path: Data) -> PathMatch:
+    kind, value = PathType(text(path, "type") or PathType.PREFIX), text(path, "value")
+    return PathMatch(kind) if value is None else PathMatch(kind, value)
+
+
+def _values(match: Data, key: str, same: Callable[[str], str]) -> list[ValueMatch]:
+    return [
+        ValueMatch(same(text(one, "name") or ""), text(one, "value") or "", _is_regex(one))
+        for one in entries(match, key)
+    ]
+
+
+def _first_of_each(values: Sequence[ValueMatch]) -> tuple[ValueMatch, ...]:
+    """Return the first of each name: to Gateway API no other counts."""
+    first: dict[str, ValueMatch] = {}
+    for value in values:
+        first.setdefault(value.name, value)
+    return tuple(first.values())
+
+
+def _is_regex(match: Data) -> bool:
+    return match.get("type") == PathType.REGEX
+
+
+def _backend(backend: Data, own_namespace: str) -> RouteBackend:
+    weight = number(backend, "weight")
     return RouteBackend(
-        namespace=backend.text("namespace") or own_namespace,
-        name=backend.required_text("name"),
-        group=group,
-        kind=kind,
-        port=port,
+        namespace=text(backend, "namespace") or own_namespace,
+        name=text(backend, "name") or "",
+        group=text(backend, "group") or "",
+        kind=text(backend, "kind") or "Service",
+        port=number(backend, "port"),
         weight=1 if weight is None else weight,
     )
 
 
-def read_grpc_rules(spec: Section) -> tuple[GrpcRule, ...]:
-    """The rules of a GRPCRoute. One without any has none: here the API server fills nothing in."""
-    return tuple(_grpc_rule(rule) for rule in spec.sections("rules"))
+def read_grpc_rules(spec: Data) -> tuple[GrpcRule, ...]:
+    """Return the rules of a GRPCRoute. One without any has none: here the API server fills nothing in."""
+    return tuple(
+        GrpcRule(tuple(_grpc_match(match) for match in entries(rule, "matches")), _filters(rule))
+        for rule in entries(spec, "rules")
+    )
 
 
-def _grpc_rule(rule: Section) -> GrpcRule:
-    for backend in rule.sections("backendRefs"):
-        _backend(backend, "")  # only for what is wrong with it: nobody asks yet where calls go
-    return GrpcRule(tuple(_grpc_match(match) for match in rule.sections("matches")), _filters(rule))
-
-
-def _grpc_match(match: Section) -> GrpcMatch:
-    written = match.data.get("method")
-    way_out = f"write `method: {{method: {written}}}`" if isinstance(written, str) else None
-    method, headers = match.section("method", help=way_out), _values(match, "headers", str.lower)
-    if not isinstance(written, dict):
-        return GrpcMatch(headers=headers)
-    if not method.has("service") and not method.has("method"):
-        method.complain(
-            codes.MISSING,
-            "a match of methods names neither a service nor a method",
-            help="write a service, a method or both; or remove `method`, to match every call",
-        )
-    regex = _is_regex(method)
-    return GrpcMatch(_grpc_name(method, "service", regex), _grpc_name(method, "method", regex), headers, regex)
-
-
-def _grpc_name(method: Section, key: str, regex: bool) -> str | None:
-    name = method.text(key)
-    if name is None:
-        return None
-    allowed, way_out = _GRPC_NAMES[key]
-    if not name:
-        method.complain(codes.BAD_CALL, f"the {key} is empty", key, help="leave it out: none means any")
-    elif regex:
-        _check_pattern(method, key, name)
-    elif not allowed.fullmatch(name):
-        method.complain(codes.BAD_CALL, f"`{name}` is not the name of a gRPC {key}", key, help=way_out)
-    return name
+def _grpc_match(match: Data) -> GrpcMatch:
+    method, headers = mapping(match, "method"), _first_of_each(_values(match, "headers", str.lower))
+    return GrpcMatch(text(method, "service"), text(method, "method"), headers, _is_regex(method))

@@ -8,11 +8,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from eastgate.places import Span
+from eastgate.schema.demands import Demand, Problem
+from eastgate.schema.shapes import Anything, MapOf
 from eastgate.world import codes
-from eastgate.world.fields import Section
+from eastgate.world.checked import Data, mapping, strings, text
 from eastgate.world.objects import ObjectId
+from eastgate.world.shapes import STRINGS, TEXT, record
 
-__all__ = ["Secret", "read_secret"]
+__all__ = ["SECRET", "Secret", "read_secret"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,28 +41,49 @@ class Secret:
         return ObjectId("", "Secret", self.namespace, self.name)
 
 
-def read_secret(root: Section, namespace: str, name: str, span: Span | None) -> Secret:
-    """A Secret; `stringData` goes before `data`, as it does to the API server."""
-    metadata = root.section("metadata")
+def _secret_problems(root: Data) -> Iterator[Problem]:
+    """The problems are the name's: a value is not for showing."""
+    for key, value in mapping(root, "data").items():
+        if _decoded(value) is None:
+            yield _problem(f"`{key}` of the Secret is not base64", _BASE64)
+    for key, value in mapping(root, "stringData").items():
+        if not isinstance(value, str):
+            yield _problem(f"`{key}` of the Secret is not a string", "quote it")
+
+
+_BASE64 = "write it in base64, or write it as it is under stringData"
+
+
+def _problem(message: str, way_out: str) -> Problem:
+    return Problem(codes.BAD_SECRET, message, way_out, ("metadata", "name"))
+
+
+_HELD: MapOf[None] = MapOf(Anything())
+SECRET = record(
+    {
+        "metadata": record({"labels": STRINGS, "annotations": STRINGS}),
+        "data": _HELD,
+        "stringData": _HELD,
+        "type": TEXT,
+    },
+    Demand(_secret_problems),
+)
+
+
+def read_secret(root: Data, namespace: str, name: str, span: Span | None) -> Secret:
+    """Return a Secret; `stringData` goes before `data`, as it does to the API server."""
+    metadata = mapping(root, "metadata")
+    decoded = {key: _decoded(value) or b"" for key, value in mapping(root, "data").items()}
+    written = {key: str(value).encode("utf-8", "surrogatepass") for key, value in mapping(root, "stringData").items()}
     return Secret(
         namespace=namespace,
         name=name,
-        labels=metadata.strings("labels"),
-        annotations=metadata.strings("annotations"),
-        data={**dict(_data(root)), **dict(_string_data(root))},
-        type=root.text("type") or "Opaque",
+        labels=strings(metadata, "labels"),
+        annotations=strings(metadata, "annotations"),
+        data=decoded | written,
+        type=text(root, "type") or "Opaque",
         span=span,
     )
-
-
-def _data(root: Section) -> Iterator[tuple[str, bytes]]:
-    for key, value in root.section("data").data.items():
-        decoded = _decoded(value)
-        if decoded is not None:
-            yield key, decoded
-        else:  # pointing at the name: the value is not for showing
-            way_out = "write it in base64, or write it as it is under stringData"
-            root.complain(codes.BAD_SECRET, f"`{key}` of the Secret is not base64", "metadata", "name", help=way_out)
 
 
 def _decoded(value: object) -> bytes | None:
@@ -67,12 +91,3 @@ def _decoded(value: object) -> bytes | None:
         return base64.b64decode("".join(value.split()), validate=True) if isinstance(value, str) else None
     except (binascii.Error, ValueError):
         return None
-
-
-def _string_data(root: Section) -> Iterator[tuple[str, bytes]]:
-    for key, value in root.section("stringData").data.items():
-        if isinstance(value, str):
-            yield key, value.encode("utf-8", "surrogatepass")
-        else:
-            message = f"`{key}` of the Secret is not a string"
-            root.complain(codes.BAD_SECRET, message, "metadata", "name", help="quote it")

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from eastgate.places import Span
-from eastgate.world.fields import Section
+from eastgate.schema.shapes import Field
+from eastgate.world.checked import Data, entries, mapping, number, strings, text, texts
 from eastgate.world.objects import ObjectId, Service
 from eastgate.world.pods import Workload
-from eastgate.world.read_containers import read_protocol
+from eastgate.world.read_containers import PROTOCOL, read_protocol
+from eastgate.world.shapes import PORT, STRINGS, TEXT, TEXTS, each, record
 from eastgate.world.workload_index import WorkloadIndex
 
-__all__ = ["SLICE_GROUP", "Endpoint", "EndpointSlice", "SlicePort", "Slices", "read_slice"]
+__all__ = ["SLICE", "SLICE_GROUP", "Endpoint", "EndpointSlice", "SlicePort", "Slices", "read_slice"]
 
 SLICE_GROUP = "discovery.k8s.io"
 _SERVICE = "kubernetes.io/service-name"
@@ -51,25 +53,44 @@ class EndpointSlice:
         return ObjectId(SLICE_GROUP, "EndpointSlice", self.namespace, self.name)
 
 
-def read_slice(root: Section, namespace: str, name: str, span: Span | None) -> EndpointSlice:
-    """An EndpointSlice."""
+def _is_pod(reference: Data) -> bool:
+    return reference.get("kind") == "Pod"
+
+
+def _is_named_pod(reference: Data) -> bool:
+    return _is_pod(reference) and bool(text(reference, "name"))
+
+
+_TARGET = record({"kind": TEXT, "name": Field(TEXT, when=_is_pod), "namespace": Field(TEXT, when=_is_named_pod)})
+SLICE = record(
+    {
+        "metadata": record({"labels": STRINGS}),
+        "endpoints": each({"targetRef": _TARGET, "addresses": TEXTS}),
+        "ports": each({"name": TEXT, "port": PORT, "protocol": PROTOCOL}),
+    }
+)
+
+
+def read_slice(root: Data, namespace: str, name: str, span: Span | None) -> EndpointSlice:
+    """Return an EndpointSlice."""
     return EndpointSlice(
         namespace=namespace,
         name=name,
-        service=root.section("metadata").strings("labels").get(_SERVICE),
-        endpoints=tuple(_endpoint(one, namespace) for one in root.sections("endpoints")),
+        service=strings(mapping(root, "metadata"), "labels").get(_SERVICE),
+        endpoints=tuple(_endpoint(endpoint, namespace) for endpoint in entries(root, "endpoints")),
         ports=tuple(
-            SlicePort(one.text("name") or "", one.port("port"), read_protocol(one)) for one in root.sections("ports")
+            SlicePort(text(port, "name") or "", number(port, "port"), read_protocol(port))
+            for port in entries(root, "ports")
         ),
         span=span,
     )
 
 
-def _endpoint(endpoint: Section, namespace: str) -> Endpoint:
-    reference = endpoint.section("targetRef")
-    named = reference.text("name") if reference.text("kind") == "Pod" else None
-    pod = f"{reference.text('namespace') or namespace}/{named}" if named else None
-    return Endpoint(endpoint.texts("addresses"), pod)
+def _endpoint(endpoint: Data, namespace: str) -> Endpoint:
+    reference = mapping(endpoint, "targetRef")
+    pod = text(reference, "name") if _is_pod(reference) else None
+    key = f"{text(reference, 'namespace') or namespace}/{pod}" if pod else None
+    return Endpoint(texts(endpoint, "addresses"), key)
 
 
 class Slices:

@@ -17,10 +17,10 @@ from eastgate.xds.typed import ADS, Plain, filter_, message, typed
 __all__ = ["Address", "Upstream", "app_resources", "internal_cluster", "upstream_resources"]
 
 _OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
-_MOST = 100_000  # Envoy's own limit of 1,024 connections would keep callers out whom policies let in
+_MOST = 100_000  # Envoy's default of 1,024 connections would refuse callers that policies allow
 _LIMITS = {"max_connections": _MOST, "max_pending_requests": _MOST, "max_requests": _MOST}
 _CONNECT = "15s"  # with the handshake, of a proxy that may be busy
-_IDLE = "5s"  # callers do not share connections to the application, so that one which nobody uses stays unused
+_IDLE = "5s"  # callers do not share connections to the application, so an idle one stays idle
 
 
 @dataclass(frozen=True, slots=True)

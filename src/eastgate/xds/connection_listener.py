@@ -86,7 +86,7 @@ class _Chains:
     def __init__(self, inbound: InboundPort) -> None:
         self._inbound = inbound
         self._chains: dict[str, Any] = {}
-        self._filters: dict[str, Any] = {}  # of those that let in, by where they lead
+        self._filters: dict[str, Any] = {}  # of the allowing chains, by the cluster that they lead to
 
     def every(self) -> list[Any]:
         """Return all chains, in the order of their names."""

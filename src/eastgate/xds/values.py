@@ -23,7 +23,7 @@ from eastgate.targets.envoy import Field, joint_of
 
 __all__ = ["ALL_KEY", "CLEAR", "each_key", "field_key", "marked", "noted_values", "single_keys", "values_filter"]
 
-ALL_KEY = "eastgate.values"  # what is noted of all fields, for whoever decides again while a request is open
+ALL_KEY = "eastgate.values"  # the noted values of all fields, to decide a request again while it is open
 CLEAR = "="  # what is noted begins so, unless values could not be told apart
 _START, _STOP = "\x02", "\x03"  # no header has them, and a query that has them is not clear
 _VALUE = re.compile(f"{_START}([^{_START}{_STOP}]*){_STOP}")

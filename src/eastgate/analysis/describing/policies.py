@@ -197,7 +197,7 @@ def matched_terms(target: Target, workload: Workload, namespace_labels: Mapping[
             return [f"it runs as {account}"]
         case Everything():
             return ["nobody can tell what it is about"]
-        case _:
+        case PodNamed() | GatewayNamed() | RouteNamed() | BackendNamed():
             return ["it has that name"]
 
 

@@ -10,7 +10,7 @@ from eastgate.authconfig.context import Evaluation
 from eastgate.authconfig.findings import Broken, Finding, Found, NotKnown, Refused
 from eastgate.authconfig.model import Rego
 from eastgate.authconfig.paths import pruned, rego_mentions, touched
-from eastgate.rego import NoAnswer, Problem, Program, evaluate, program
+from eastgate.rego import NoAnswer, Problem, RegoProgram, evaluate, program
 
 __all__ = ["MAX_MODULE", "by_rego", "rego_problem"]
 
@@ -45,7 +45,7 @@ def rego_problem(module: str, version: int = 0) -> str | None:
 
 
 @lru_cache(maxsize=256)
-def _program(module: str, version: int) -> Program | Problem:
+def _program(module: str, version: int) -> RegoProgram | Problem:
     if len(module) > MAX_MODULE:
         return Problem(f"the module has {len(module)} characters, and at most {MAX_MODULE} are allowed")
     cleaned = _TAKEN_AWAY.sub("", module)

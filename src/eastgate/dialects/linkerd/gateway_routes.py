@@ -12,9 +12,12 @@ from eastgate.dialects.linkerd import codes
 from eastgate.dialects.linkerd.model import GROUP
 from eastgate.dialects.linkerd.route_validation import is_header_name
 from eastgate.dialects.linkerd.routes import SUPPORTED_FILTERS
-from eastgate.schema import enumerated, quoted
+from eastgate.schema import Field, ListOf, Text, enumerated, quoted
+from eastgate.schema.demands import Demand, Problem
 from eastgate.world import Manifest, ParentRef, Route, WorldObject
-from eastgate.world.fields import Section
+from eastgate.world.checked import Data, mapping, text
+from eastgate.world.checking import Examination
+from eastgate.world.shapes import TEXT, each, record
 
 __all__ = ["inspect"]
 
@@ -28,11 +31,7 @@ def inspect(manifest: Manifest, declared: WorldObject, reporter: Reporter) -> No
         return
     if not any(parent.group.lower() == GROUP for parent in declared.parents):
         return
-    spec = Section(manifest, reporter).section("spec")
-    for parent, section in zip(declared.parents, spec.sections("parentRefs"), strict=True):
-        _parent(parent, section)
-    for rule in spec.sections("rules"):
-        _rule(rule)
+    Examination(manifest, reporter).examine(_ROUTE, manifest.data)
     if any(_is_server(parent) for parent in declared.parents):
         _dropped(declared, reporter)
 
@@ -40,58 +39,71 @@ def inspect(manifest: Manifest, declared: WorldObject, reporter: Reporter) -> No
 # What the webhook refuses
 
 
-def _parent(parent: ParentRef, section: Section) -> None:
-    if (parent.group.lower(), parent.kind.lower()) == (GROUP, "egressnetwork") and parent.port is None:
+def _parent_problems(parent: Data) -> Iterator[Problem]:
+    group, kind = text(parent, "group") or "", text(parent, "kind") or ""
+    if (group.lower(), kind.lower()) == (GROUP, "egressnetwork") and parent.get("port") is None:
         message = "cannot target an EgressNetwork without specifying a port"
-        section.complain(codes.ROUTE_PARENT, message, "kind", help="write port: <number>")
+        yield Problem(codes.ROUTE_PARENT, message, "write port: <number>", ("kind",))
 
 
-def _rule(rule: Section) -> None:
-    for match in rule.sections("matches"):
-        _header_names(match, "headers")
-        method = match.data.get("method")
-        if isinstance(method, dict) and method.get("type") == "RegularExpression":
-            message = "unsupported GRPCRoute method match type: RegularExpression"
-            way_out = "write type: Exact, which is also the default"
-            match.complain(codes.MATCH_TYPE, message, "method", "type", help=way_out)
-    for one in rule.sections("filters"):
-        for modifier in (one.section(field) for field in _MODIFIERS):
-            _header_names(modifier, "set")
-            _header_names(modifier, "add")
-            for position, name in enumerate(modifier.texts("remove")):
-                _header_name(modifier, name, "remove", position)
-        redirect = one.section("requestRedirect")
-        if redirect.has("path"):
-            _redirect_path(redirect.section("path"))
-    for backend in rule.sections("backendRefs"):
-        # Gateway API itself says so where no group is written.
-        if backend.text("group") == "core" and backend.text("kind") in (None, "Service") and not backend.has("port"):
-            message = "invalid backendRef: cannot reference a Service without a port"
-            backend.complain(codes.ROUTE_BACKEND, message, help="write port: <number>")
+def _match_problems(match: Data) -> Iterator[Problem]:
+    if mapping(match, "method").get("type") == "RegularExpression":
+        message = "unsupported GRPCRoute method match type: RegularExpression"
+        yield Problem(codes.MATCH_TYPE, message, "write type: Exact, which is also the default", ("method", "type"))
 
 
-def _header_names(section: Section, key: str) -> None:
-    for one in section.sections(key):
-        _header_name(one, one.required_text("name"), "name")
+def _backend_problems(backend: Data) -> Iterator[Problem]:
+    # Gateway API itself says so where no group is written.
+    if backend.get("group") == "core" and text(backend, "kind") in (None, "Service") and backend.get("port") is None:
+        message = "invalid backendRef: cannot reference a Service without a port"
+        yield Problem(codes.ROUTE_BACKEND, message, "write port: <number>")
 
 
-def _header_name(section: Section, name: str, *below: str | int) -> None:
+def _header_problems(header: Data) -> Iterator[Problem]:
+    return (problem._replace(below=("name",)) for problem in _name_problems(text(header, "name") or ""))
+
+
+def _name_problems(name: str) -> Iterator[Problem]:
     if not is_header_name(name):
         message = f"{quoted(name)} is not the name of a header"
-        section.complain(codes.ROUTE_HEADER, message, *below, help="write a name such as x-team")
+        yield Problem(codes.ROUTE_HEADER, message, "write a name such as x-team")
 
 
-def _redirect_path(path: Section) -> None:
-    field = next((name for name in ("replaceFullPath", "replacePrefixMatch") if path.has(name)), None)
+def _redirect_problems(redirect: Data) -> Iterator[Problem]:
+    if redirect.get("path") is None:
+        return
+    path = mapping(redirect, "path")
+    field = next((name for name in ("replaceFullPath", "replacePrefixMatch") if path.get(name) is not None), None)
     if field is None:
         message = "a RequestRedirect filter must contain either replaceFullPath or replacePrefixMatch"
-        path.complain(codes.ROUTE_REDIRECT, message, help="write one of the two")
-        return
-    value = path.text(field)
-    if value is not None and not value.startswith("/"):
+        yield Problem(codes.ROUTE_REDIRECT, message, "write one of the two", ("path",))
+    elif (value := text(path, field)) is not None and not value.startswith("/"):
         said = "RequestRedirect filters may only contain absolute paths (starting with '/')"
         message = f"{said}; {quoted(value)} is not an absolute path"
-        path.complain(codes.ROUTE_REDIRECT, message, field, help=f"write /{value}")
+        yield Problem(codes.ROUTE_REDIRECT, message, f"write /{value}", ("path", field))
+
+
+def _lacks_full_path(path: Data) -> bool:
+    return path.get("replaceFullPath") is None
+
+
+_HEADERS = each({"name": Field(TEXT, required=True)}, Demand(_header_problems))
+_NAMES: ListOf[None] = ListOf(Text("the name of a header", Demand(_name_problems)))
+_MODIFIER = record({"set": _HEADERS, "add": _HEADERS, "remove": _NAMES})
+_PATH = record({"replaceFullPath": TEXT, "replacePrefixMatch": Field(TEXT, when=_lacks_full_path)})
+_RULE = each(
+    {
+        "matches": each({"headers": _HEADERS}, Demand(_match_problems)),
+        "filters": each(
+            {
+                **dict.fromkeys(_MODIFIERS, _MODIFIER),
+                "requestRedirect": record({"path": _PATH}, Demand(_redirect_problems)),
+            }
+        ),
+        "backendRefs": each({}, Demand(_backend_problems)),
+    }
+)
+_ROUTE = record({"spec": record({"parentRefs": each({}, Demand(_parent_problems)), "rules": _RULE})})
 
 
 # What it takes and then ignores

@@ -7,16 +7,18 @@ from eastgate.dialects.linkerd.model import GROUP, HttpRoute, InboundRoute
 from eastgate.settings import Settings
 from eastgate.sources import Document
 from eastgate.sources.node import Node
-from eastgate.world import GATEWAY_GROUP, ParentRef, PathMatch, PathType, RouteMatch, RouteRule, ValueMatch
+from eastgate.world import RouteMatch, RouteRule
+from eastgate.world.checked import Data, entries, mapping, text, texts
+from eastgate.world.read_gateways import read_parent
+from eastgate.world.read_routes import read_match
 
 __all__ = ["http_route"]
 
 
 def http_route(document: Document, root: Node, _settings: Settings) -> HttpRoute:
-    """Linkerd's own HTTPRoute."""
-    spec, ref = root["spec"], ref_of(document)
+    """Return Linkerd's own HTTPRoute, whose parts are read as those of Gateway API's."""
+    spec, ref = mapping({"spec": root["spec"].plain()}, "spec"), ref_of(document)
     namespace = ref.namespace or ""
-    rules = spec.get("rules")
     return HttpRoute(
         ref=ref,
         span=document.span,
@@ -26,55 +28,17 @@ def http_route(document: Document, root: Node, _settings: Settings) -> HttpRoute
             kind="HTTPRoute",
             namespace=namespace,
             name=document.name,
-            parents=tuple(_parent(parent, namespace) for parent in spec.get("parentRefs") or ()),
-            hostnames=tuple(hostname.text for hostname in spec.get("hostnames") or ()),
-            rules=tuple(_rule(rule) for rule in rules) if rules is not None else (RouteRule(),),
+            parents=tuple(read_parent(parent, namespace) for parent in entries(spec, "parentRefs")),
+            hostnames=texts(spec, "hostnames"),
+            rules=tuple(_rule(rule) for rule in entries(spec, "rules")) if "rules" in spec else (RouteRule(),),
             created=created(root),
         ),
     )
 
 
-def _parent(parent: Node, own_namespace: str) -> ParentRef:
-    def written(field: str, default: str) -> str:
-        node = parent.get(field)
-        return node.text if node is not None else default
-
-    port = parent.get("port")
-    return ParentRef(
-        namespace=written("namespace", own_namespace),
-        name=parent["name"].text,
-        group=written("group", GATEWAY_GROUP),
-        kind=written("kind", "Gateway"),
-        section_name=written("sectionName", "") or None,
-        port=port.number if port is not None else None,
-    )
-
-
-def _rule(rule: Node) -> RouteRule:
-    matches = tuple(_match(match) for match in rule.get("matches") or ())
+def _rule(rule: Data) -> RouteRule:
+    """Return a rule. Of several headers of one name, all count to Linkerd."""
+    matches = tuple(read_match(match, tuple) for match in entries(rule, "matches"))
     return RouteRule(
-        matches=matches or (RouteMatch(),), filters=tuple(one["type"].text for one in rule.get("filters") or ())
+        matches=matches or (RouteMatch(),), filters=tuple(text(one, "type") or "" for one in entries(rule, "filters"))
     )
-
-
-def _match(match: Node) -> RouteMatch:
-    method = match.get("method")
-    return RouteMatch(
-        path=_path(match.get("path")),
-        method=method.text if method is not None else None,
-        headers=tuple(_value(one, one["name"].text.lower()) for one in match.get("headers") or ()),
-        query=tuple(_value(one, one["name"].text) for one in match.get("queryParams") or ()),
-    )
-
-
-def _path(path: Node | None) -> PathMatch:
-    kind, value = (path.get("type"), path.get("value")) if path is not None else (None, None)
-    chosen = PathType(kind.text) if kind is not None else PathType.PREFIX
-    if value is None:
-        return PathMatch(chosen)
-    return PathMatch(chosen, value.text)
-
-
-def _value(one: Node, name: str) -> ValueMatch:
-    kind = one.get("type")
-    return ValueMatch(name, one["value"].text, regex=kind is not None and kind.text == PathType.REGEX)

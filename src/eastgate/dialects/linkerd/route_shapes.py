@@ -6,16 +6,15 @@ from dataclasses import replace
 
 from eastgate.dialects.linkerd import route_validation, validation
 from eastgate.schema import Anything, Choice, Field, ListOf, Record, Text, Whole
-from eastgate.schema.codes import NOT_A_CHOICE
+from eastgate.schema.codes import NOT_A_CHOICE, OUT_OF_RANGE
 from eastgate.schema.kubernetes import dns_label, dns_subdomain, resource
 from eastgate.settings import Settings
+from eastgate.world.read_routes import METHODS, WEIGHT
 
 __all__ = ["HTTP_ROUTE"]
 
 Shape = Record[Settings]
 
-_METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
-_HIGHEST_WEIGHT = 1_000_000
 _port = Whole(1, 65535, what="a port")
 _name: Text[Settings] = dns_subdomain("a name")
 _header_name: Text[Settings] = Text("the name of a header", route_validation.header_name)
@@ -51,7 +50,7 @@ _match: Shape = Record(
         "queryParams": Field(
             ListOf(_value_match("a match of a query parameter", Text("a name")), "a list of query parameters")
         ),
-        "method": Field(Choice(_METHODS)),
+        "method": Field(Choice(METHODS)),
     },
     misspelt={"query": "queryParams", "methods": "method", "paths": "path"},
 )
@@ -121,7 +120,7 @@ _backend: Shape = Record(
         "name": Field(_name, required=True, help="write name: <the Service>"),
         "namespace": Field(dns_label("a namespace")),
         "port": Field(_port),
-        "weight": Field(Whole(0, _HIGHEST_WEIGHT, what="a weight")),
+        "weight": Field(replace(WEIGHT, code=OUT_OF_RANGE, what="a weight")),
         "filters": Field(Anything()),
     },
 )

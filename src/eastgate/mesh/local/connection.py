@@ -25,7 +25,7 @@ _CLOSED = "closed before any byte"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to connect to. `server_name` is the name to ask for in TLS."""
+    """The address of a call. `server_name` is the name to ask for in TLS."""
 
     address: str
     port: int
@@ -64,7 +64,7 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """What came of a call. Status 0: no answer, and `error` says why. OPEN: a raw connection that was let through."""
+    """The result of a call. Status 0: no answer, and `error` says why. OPEN: a raw connection that was let through."""
 
     status: int
     headers: Headers = ()

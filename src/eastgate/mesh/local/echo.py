@@ -24,7 +24,7 @@ _TICK = b"tick\n"
 
 @dataclass(frozen=True, slots=True)
 class EchoTimes:
-    """How long, in seconds, a connection may be silent in each of its states."""
+    """The seconds that a connection may be silent, in each of its states."""
 
     idle: float = 3600.0
     head: float = 30.0

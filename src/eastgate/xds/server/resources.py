@@ -33,7 +33,7 @@ LISTENER: Final = _PREFIX + "envoy.config.listener.v3.Listener"
 ROUTE: Final = _PREFIX + "envoy.config.route.v3.RouteConfiguration"
 EXTENSION: Final = _PREFIX + "envoy.config.core.v3.TypedExtensionConfig"
 
-# What others refer to comes first: a listener never names a cluster that the proxy has not been told of.
+# What others refer to comes first: a listener never names a cluster that the proxy has not been sent.
 ORDER: Final = (CLUSTER, ENDPOINTS, SECRET, LISTENER, ROUTE, EXTENSION)
 
 # What Envoy was once sent of these it does not look at again, so that it accepts what it has rejected a moment before.

@@ -15,7 +15,7 @@ from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryRequest
 from eastgate.xds.server.events import Acked, Connected, Disconnected, Events, OnServerEvent, ResourceRejected
 from eastgate.xds.server.limits import Limits
 from eastgate.xds.server.metrics import Metrics
-from eastgate.xds.server.session import Context, ProxySession
+from eastgate.xds.server.session import ProxySession, RpcContext
 from eastgate.xds.server.settling import Settling
 from eastgate.xds.server.status import Ledger, ProxyStatus
 from eastgate.xds.server.store import Store
@@ -131,7 +131,7 @@ class AdsServer:
         )
         return grpc.method_handlers_generic_handler(_SERVICE, {_METHOD: handler})
 
-    async def _serve(self, _requests: object, context: Context) -> None:
+    async def _serve(self, _requests: object, context: RpcContext) -> None:
         if self._open >= self._limits.streams:
             await self._refuse(context, grpc.StatusCode.RESOURCE_EXHAUSTED, "too many streams")
         self._open += 1
@@ -143,10 +143,10 @@ class AdsServer:
         if end is not None:
             await context.abort(*end)
 
-    async def _authenticate(self, context: Context) -> Any:
+    async def _authenticate(self, context: RpcContext) -> Any:
         """Return the first request of a proxy that has authenticated. Refuse all others."""
         token = _bearer_token(context)
-        if not self.tokens.issued(token):  # who has none does not even get to wait
+        if not self.tokens.issued(token):  # a client without one is refused before anything is read
             await self._refuse(context, grpc.StatusCode.UNAUTHENTICATED, "a bearer token is needed")
         try:
             first = await asyncio.wait_for(context.read(), self._limits.first_message)
@@ -158,11 +158,11 @@ class AdsServer:
             await self._refuse(context, grpc.StatusCode.UNAUTHENTICATED, "not the token of this node")
         return first
 
-    async def _refuse(self, context: Context, code: grpc.StatusCode, details: str) -> Any:
+    async def _refuse(self, context: RpcContext, code: grpc.StatusCode, details: str) -> Any:
         self.metrics.refused(code.name.lower())
         await context.abort(code, details)
 
-    async def _run(self, first: Any, context: Context) -> tuple[grpc.StatusCode, str] | None:
+    async def _run(self, first: Any, context: RpcContext) -> tuple[grpc.StatusCode, str] | None:
         session = self._connect(first.node.id, context)
         unwatch = self.store.watch(session.node, session.notify_changed)
         try:
@@ -171,7 +171,7 @@ class AdsServer:
             unwatch()
             self._disconnect(session)
 
-    def _connect(self, node: str, context: Context) -> ProxySession:
+    def _connect(self, node: str, context: RpcContext) -> ProxySession:
         older = self._sessions.get(node)
         if older is not None:
             older.end(grpc.StatusCode.ABORTED, "a newer stream of this node has taken over")
@@ -237,7 +237,7 @@ class AdsServer:
                 self.metrics.took(acknowledgement.type_url, time.monotonic() - changed_at)
 
 
-def _bearer_token(context: Context) -> str:
+def _bearer_token(context: RpcContext) -> str:
     for name, value in context.invocation_metadata() or ():
         if name == "authorization" and isinstance(value, str) and value[: len(_BEARER)].lower() == _BEARER:
             return value[len(_BEARER) :]

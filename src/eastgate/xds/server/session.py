@@ -14,9 +14,9 @@ import grpc
 
 from eastgate.xds.server.streams import Acknowledgement, ProtocolError, Stream, encode
 
-__all__ = ["Context", "End", "ProxySession"]
+__all__ = ["End", "ProxySession", "RpcContext"]
 
-Context: TypeAlias = "grpc.aio.ServicerContext[Any, bytes]"
+RpcContext: TypeAlias = "grpc.aio.ServicerContext[Any, bytes]"
 End: TypeAlias = tuple[grpc.StatusCode, str]
 
 
@@ -26,7 +26,7 @@ class ProxySession:
     def __init__(
         self,
         stream: Stream,
-        context: Context,
+        context: RpcContext,
         *,
         on_acknowledged: Callable[[ProxySession, Acknowledgement], None],
         on_sent: Callable[[str, int], None],

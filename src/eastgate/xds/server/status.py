@@ -176,7 +176,7 @@ class Ledger:
                     self.mark_unproven(key)
         for key in [key for key in self._accepted if key[0] == type_url and key[1] not in claims]:
             del self._accepted[key]
-        if not same_process:  # maybe another version of Envoy: it is to have its say
+        if not same_process:  # it may be another version of Envoy, which may accept what the old one rejected
             for key in [key for key in self.rejections if key[0] == type_url]:
                 self.reconsider(key)
         elif not self._has_memory and type_url in VALIDATED_ONCE:  # another server may have sent it

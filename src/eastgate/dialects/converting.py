@@ -1,0 +1,40 @@
+"""What a dialect may do in a conversion that it brings: write manifests, and say what gets lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeAlias, TypeVar
+
+from eastgate.diagnostics import Code
+from eastgate.places import Span
+from eastgate.settings import Settings
+from eastgate.sources import Document, Plain
+
+__all__ = ["ConversionJob", "Converter"]
+
+P = TypeVar("P")
+
+
+class ConversionJob(Protocol):
+    """One run of a conversion."""
+
+    @property
+    def settings(self) -> Settings:
+        """The settings that the policies were read with."""
+        ...
+
+    def write(self, document: Document, manifest: dict[str, Plain]) -> None:
+        """Add a manifest that a document was converted to."""
+        ...
+
+    def keep(self, document: Document, code: Code, message: str, span: Span | None) -> None:
+        """Leave a policy as it is, to stay in force."""
+        ...
+
+    def lose(self, code: Code, message: str, span: Span | None) -> None:
+        """Say that what is converted is narrower."""
+        ...
+
+
+Converter: TypeAlias = Callable[[Sequence[tuple[P, Document]], ConversionJob], None]
+"""Converts policies of one dialect, each with its document. What comes out, and is kept, never allows more."""

@@ -1,0 +1,45 @@
+"""Nothing but conversions and the public names knows a dialect by its package, whichever dialects there are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from eastgate.dialects import DIALECTS, dialect_of, registered, rejected
+from eastgate.places import Span
+from eastgate.policy import PolicyRef
+
+SOURCE = Path(__file__).parents[2] / "src" / "eastgate"
+PACKAGES = sorted({dialect.model.__module__.split(".")[2] for dialect in DIALECTS})
+ALLOWED = ("dialects/", "convert/", "__init__.py")
+_HIDDEN = {"__init__.py", "cli/__init__.py", "xds/typed.py"}  # names, verbs and protobufs, imported when needed
+
+
+def sources() -> list[tuple[str, str]]:
+    return [(path.relative_to(SOURCE).as_posix(), path.read_text("utf-8")) for path in sorted(SOURCE.rglob("*.py"))]
+
+
+def test_no_other_module_names_a_dialect() -> None:
+    package = rf"({'|'.join(PACKAGES)})\b"
+    named = re.compile(rf"eastgate\.dialects\.{package}|eastgate\.dialects import .*\b{package}")
+    assert PACKAGES == ["accesspolicy", "gep3779", "kuadrant", "linkerd"]
+    assert [path for path, text in sources() if named.search(text) and not path.startswith(ALLOWED)] == []
+
+
+def test_no_import_is_hidden_from_the_contracts() -> None:
+    assert {path for path, text in sources() if re.search(r"import_module|__import__", text)} == _HIDDEN
+
+
+def test_no_kind_is_listed_twice() -> None:
+    kinds = [kind.key for dialect in DIALECTS for kind in (*dialect.kinds, *dialect.objects)]
+    assert len(kinds) == len(set(kinds)) == len(registered().read)
+
+
+def test_a_policy_of_no_dialect_is_an_error_and_no_default() -> None:
+    span = Span("x", 1, 1, 1, "")
+    policy = rejected.Policy(PolicyRef("X", "n", "x", "g"), span, (), ())
+    assert dialect_of(policy) is rejected.DIALECT
+    with pytest.raises(TypeError, match="no dialect that is registered has policies of the type object"):
+        registered().of_model(object)
