@@ -55,9 +55,9 @@ def _measure(built: Built, asks: Sequence[Ask], rounds: int) -> list[float]:
     questions = [_question(ask) for ask in asks]
     prepared = [authority.prepare(question) for question in questions]
     requests = built.questions(asks)
-    for question, ready, (point, request) in zip(questions, prepared, requests, strict=True):
+    for question, asked, (point, request) in zip(questions, prepared, requests, strict=True):
         expected = bool(built.engine.decide(point, request) & 1)
-        if not authority.decide(question).allowed == ready.decide().allowed == expected:
+        if not authority.decide(question).allowed == asked.decide().allowed == expected:
             raise AssertionError(f"answers differ: {question}")
 
     def words() -> None:

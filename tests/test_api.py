@@ -91,7 +91,7 @@ CONSTRUCTED = {"Authority", "Question", "Settings", "LocalMesh", "MeshOptions", 
 INTERNAL = {
     "Authority": {"engine"},
     "Document": {"node", "data", "origin"},
-    "LocalMesh": {"apply", "change", "emit"},
+    "LocalMesh": {"apply", "change", "emit", "sites"},
     "MeshOptions": {"lifetimes", "source", "tokens", "__init__"},
     "Table": {"objects"},
 }
@@ -201,8 +201,8 @@ DENIED = Question(ANONYMOUS, Pod("shop", "cart"), port=8080)
 
 def test_verdicts_and_refusals_are_enums_that_compare_as_before(authority: eastgate.Authority) -> None:
     allowed, denied = authority.decide(ALLOWED), authority.decide(DENIED)
-    assert allowed.verdict is Verdict.ALLOW
     assert allowed.verdict == "allow"
+    assert allowed.verdict is Verdict.ALLOW
     assert allowed.refusal is None
     assert denied.verdict is Verdict.DENY
     assert denied.refusal is Refusal.CLOSED
@@ -211,7 +211,7 @@ def test_verdicts_and_refusals_are_enums_that_compare_as_before(authority: eastg
         "verdict": "deny",
         "refusal": 0,
     }
-    assert Reply.ALLOW == "allow"
+    assert [str(reply) for reply in Reply] == ["allow", "deny", "error"]
 
 
 def test_a_default_has_a_location_and_no_span(authority: eastgate.Authority) -> None:

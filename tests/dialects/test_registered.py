@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.dialects import DIALECTS, dialect_of, registered, rejected
-from eastgate.places import Span
-from eastgate.policy import PolicyRef
+from eastgate.dialects import DIALECTS, registered, rejected
 
 SOURCE = Path(__file__).parents[2] / "src" / "eastgate"
 PACKAGES = sorted({dialect.model.__module__.split(".")[2] for dialect in DIALECTS})
@@ -38,8 +36,6 @@ def test_no_kind_is_listed_twice() -> None:
 
 
 def test_a_policy_of_no_dialect_is_an_error_and_no_default() -> None:
-    span = Span("x", 1, 1, 1, "")
-    policy = rejected.Policy(PolicyRef("X", "n", "x", "g"), span, (), ())
-    assert dialect_of(policy) is rejected.DIALECT
+    assert registered().of_model(rejected.Policy) is rejected.DIALECT
     with pytest.raises(TypeError, match="no dialect that is registered has policies of the type object"):
         registered().of_model(object)

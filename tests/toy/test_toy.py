@@ -222,6 +222,8 @@ def test_real_proxies_enforce_it() -> None:
         async with LocalMesh(read, Settings(), MeshOptions(name=f"t{os.getpid()}-toy")) as mesh:
             calls = [call for question in questions for call in await make_calls(mesh, question)]
             assert all(call.agrees for call in calls)
+            logged = [call.observation.decision for call in calls if call.observation is not None]
+            assert any("GuestList" in str(decision) for decision in logged), logged
             return [call.allowed for call in calls]
 
     assert asyncio.run(make()) == [True, False]

@@ -36,6 +36,7 @@ from eastgate.policy import (
     Prefix,
     Present,
     Refusal,
+    Refused,
     Request,
     Ruling,
     Stage,
@@ -66,11 +67,11 @@ def decide(layers: Sequence[Layer], request: Request) -> Outcome:
 
 def _layer(layer: Layer, request: Request) -> Outcome:
     if BAD_HOST in request.values and _reads_http(layer, request.values.get(PORT)):
-        return Outcome(False, layer.name, "bad-host", None, Refusal.BAD_REQUEST)
+        return Outcome(False, layer.name, Refused.HOST, None, Refusal.BAD_REQUEST)
     path = request.values.get(PATH)
     ambiguous = isinstance(path, str) and _is_ambiguous(path)
     respelled = not ambiguous and HANDED_PATH in request.values
-    refused = Outcome(False, layer.name, None if ambiguous else "encoded-path", None, Refusal.BAD_REQUEST)
+    refused = Outcome(False, layer.name, None if ambiguous else Refused.SPELLING, None, Refusal.BAD_REQUEST)
     chain = layer.otherwise
     for case in layer.cases:
         anything = (ambiguous or respelled) and not case.synthetic
@@ -80,7 +81,7 @@ def _layer(layer: Layer, request: Request) -> Outcome:
         if possible == {True}:
             chain = case.chain
             break
-    looked_at = [rule.when for stage in chain.stages if not isinstance(stage, Observe) for rule in rules_of(stage)]
+    looked_at = [rule.when for rule in chain.rules(observed=False)]
     if ambiguous and any(PATHS & mentions(predicate) for predicate in looked_at):
         return refused
     if respelled and any(is_sensitive(atom) for predicate in looked_at for atom in atoms(predicate)):

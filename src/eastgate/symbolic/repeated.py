@@ -34,7 +34,7 @@ class Repeated:
         self._met: dict[Is, frozenset[str]] = {}
 
     def is_possible(self, test: Is | Computed, assuming: Request, cells: _Cells) -> bool:
-        """Whether some values of the attribute of a test bring about all that is assumed of it."""
+        """Return whether some values of the attribute of a test bring about all that is assumed of it."""
         if isinstance(test, Computed) or test.attribute not in self.attributes:
             return True
         held, missed = self._assumed(test.attribute, assuming)
@@ -42,7 +42,7 @@ class Repeated:
         return all(self._meeting(atom, cells) - avoided for atom in held)
 
     def values(self, assuming: Request, cells: _Cells) -> tuple[tuple[Attribute, Known], ...]:
-        """Values of each attribute of which something is assumed."""
+        """Return values of each attribute of which something is assumed."""
         return tuple(self._values(assuming, cells))
 
     def _values(self, assuming: Request, cells: _Cells) -> Iterator[tuple[Attribute, Known]]:
@@ -71,7 +71,7 @@ class Repeated:
         return frozenset().union(*(self._meeting(atom, cells) for atom in atoms))
 
     def _meeting(self, atom: Is, cells: _Cells) -> frozenset[str]:
-        """The values that an atom is true of."""
+        """Return the values that an atom is true of."""
         if atom not in self._met:
             every = cells[atom.attribute]
             self._met[atom] = frozenset(one for one in every if isinstance(one, str) and atom.accepts(one))

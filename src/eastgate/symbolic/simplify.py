@@ -1,6 +1,6 @@
 """And, Or and Not that keep a predicate short: what is certain disappears, and what contradicts itself is never true.
 
-A condition is shown to a person, so `method is GET and method is POST` must not be, and a branch that nobody can take
+A condition is shown to a person, so `method is GET and method is POST` must not be, and an entry that nobody can reach
 must go. Every step here keeps the meaning exactly; none tries to find all that could be said shorter.
 """
 
@@ -37,14 +37,14 @@ _MOST_COMPARED = 60  # parts of an Or that are compared with each other
 
 
 def negation(predicate: Predicate) -> Predicate:
-    """The opposite."""
+    """Return the opposite of a predicate."""
     if isinstance(predicate, Not):
         return predicate.part
     return NEVER if predicate == ALWAYS else ALWAYS if predicate == NEVER else Not(predicate)
 
 
 def both(parts: Iterable[Predicate]) -> Predicate:
-    """ALL of the parts."""
+    """Return that ALL of the parts hold."""
     flat: dict[Predicate, None] = {}
     for part in parts:
         if part == NEVER:
@@ -60,7 +60,7 @@ def both(parts: Iterable[Predicate]) -> Predicate:
 
 
 def either(parts: Iterable[Predicate]) -> Predicate:
-    """ANY of the parts."""
+    """Return that ANY of the parts holds."""
     flat: dict[Predicate, None] = {}
     for part in parts:
         if part == ALWAYS:
@@ -74,7 +74,7 @@ def either(parts: Iterable[Predicate]) -> Predicate:
 
 
 def network(atom: Is) -> Predicate:
-    """Whether an address is in some networks, of a caller who has one and is not the workload itself."""
+    """Return an atom on networks for callers who have an address and are not the workload itself."""
     assert isinstance(atom.matcher, InNetwork)  # noqa: S101 - who calls has looked
     networks = tuple(one for one in atom.matcher.networks if not _is_loopback(one))
     if not networks:

@@ -67,7 +67,9 @@ class Response:
 
 
 class HttpClient:
-    """Sends requests to HTTP servers. `timeout` bounds each wait, and a request with all of its redirects as a whole.
+    """Sends requests to HTTP servers. `timeout` bounds each wait, and the reading of bodies and redirects as a whole.
+
+    A head that comes drop by drop is bounded in size only: each drop is a wait of its own.
 
     A GET follows redirects on the same server. Nothing else follows any: it may carry a credential. Certificates are
     verified. With `proxy_https`, a proxy from the environment is used for HTTPS only: it cannot read or change what
