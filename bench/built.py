@@ -9,12 +9,12 @@ from functools import cached_property
 from bench.objects import engine_of, policy_of, request_of, world_of
 from bench.plans import Ask, Plan, PolicyPlan
 from bench.timing import once
+from eastgate.cluster import GatewayNamed, LiveWorld
+from eastgate.cluster.points import Point
 from eastgate.dialects import Policy
 from eastgate.engine import reference
 from eastgate.engine.engine import Engine
-from eastgate.policy import Request
-from eastgate.world import GatewayNamed, LiveWorld
-from eastgate.world.points import Point
+from eastgate.ir import Request
 
 __all__ = ["Built", "check_reference"]
 

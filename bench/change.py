@@ -12,11 +12,11 @@ from bench.plans import Ask, RulePlan
 from bench.report import Section, Target
 from bench.timing import interleaved, median_of
 from bench.worlds import ask_some, crowded
+from eastgate.cluster import LiveWorld, Pod
+from eastgate.cluster.points import Point
 from eastgate.dialects import Policy
 from eastgate.engine.engine import Engine
-from eastgate.policy import Request
-from eastgate.world import LiveWorld, Pod
-from eastgate.world.points import Point
+from eastgate.ir import Request
 
 __all__ = ["Change"]
 

@@ -6,13 +6,13 @@ from random import Random
 
 from bench.report import Section, Target
 from bench.timing import once
+from eastgate.cluster import Pod, PodsMatching, Selector, World
+from eastgate.cluster.labels import Operator, Requirement
+from eastgate.diagnostics.spans import SourceText, Span
 from eastgate.dialects.gep3779 import GROUP, Policy
 from eastgate.dialects.gep3779.model import Action, Level
 from eastgate.engine.attachment import Attachments
-from eastgate.places import SourceText, Span
-from eastgate.policy import PolicyRef
-from eastgate.world import Pod, PodsMatching, Selector, World
-from eastgate.world.labels import Operator, Requirement
+from eastgate.ir import PolicyRef
 
 __all__ = ["run"]
 

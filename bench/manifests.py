@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from bench.objects import ACCESS_GROUP
 from bench.plans import Ask, Plan, PolicyPlan, RulePlan
+from eastgate.cluster import Pod, Service
 from eastgate.dialects.gep3779 import GROUP
-from eastgate.world import Pod, Service
 
 __all__ = ["case_of", "manifests_of"]
 

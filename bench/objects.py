@@ -6,6 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import cast
 
 from bench.plans import TRUST_DOMAIN, Ask, Plan, PolicyPlan, RulePlan
+from eastgate.cluster import LiveWorld, PodsMatching, PodsOfService, Selector, Target, World, service_account_id
+from eastgate.cluster.targets import GatewayNamed
+from eastgate.diagnostics.spans import SourceText, Span
 from eastgate.dialects import Policy, accesspolicy, gep3779
 from eastgate.dialects.accesspolicy import assemble as at_gateways
 from eastgate.dialects.accesspolicy import attributes
@@ -14,8 +17,7 @@ from eastgate.dialects.gep3779 import GROUP
 from eastgate.dialects.gep3779 import assemble as at_workloads
 from eastgate.dialects.gep3779.model import Action, Level
 from eastgate.engine.engine import Engine
-from eastgate.places import SourceText, Span
-from eastgate.policy import (
+from eastgate.ir import (
     AccountsOf,
     And,
     Attachment,
@@ -33,10 +35,8 @@ from eastgate.policy import (
     Stances,
     Suffix,
 )
-from eastgate.policy.attributes import BACKEND, IDENTITY, MCP_METHOD, MCP_TOOL, METHOD, PATH, PORT, SERVICE, Attribute
+from eastgate.ir.attributes import BACKEND, IDENTITY, MCP_METHOD, MCP_TOOL, METHOD, PATH, PORT, SERVICE, Attribute
 from eastgate.settings import Settings
-from eastgate.world import LiveWorld, PodsMatching, PodsOfService, Selector, Target, World, service_account_id
-from eastgate.world.targets import GatewayNamed
 
 __all__ = ["ACCESS_GROUP", "engine_of", "policy_of", "request_of", "world_of"]
 

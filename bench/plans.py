@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from eastgate.cluster import Pod, Service
 from eastgate.dialects.gep3779.model import Action
-from eastgate.world import Pod, Service
 
 __all__ = ["TRUST_DOMAIN", "Ask", "Plan", "PolicyPlan", "RulePlan"]
 

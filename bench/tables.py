@@ -13,9 +13,9 @@ from bench.plans import TRUST_DOMAIN
 from bench.report import Section
 from bench.timing import interleaved
 from bench.worlds import ask_some, generate
-from eastgate.authority import Authority, read_manifests
+from eastgate.api.authority import Authority, read_manifests
+from eastgate.reports.tables import Table, read_tables, run_tables
 from eastgate.settings import Settings
-from eastgate.tables import Table, read_tables, run_tables
 
 __all__ = ["run"]
 

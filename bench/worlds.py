@@ -12,8 +12,8 @@ from __future__ import annotations
 from random import Random
 
 from bench.plans import TRUST_DOMAIN, Ask, Plan, PolicyPlan, RulePlan
+from eastgate.cluster import ContainerPort, Pod, Service, ServicePort, service_account_id
 from eastgate.dialects.gep3779.model import Action
-from eastgate.world import ContainerPort, Pod, Service, ServicePort, service_account_id
 
 __all__ = ["PORTS", "ask_http", "ask_many", "ask_some", "crowded", "generate", "with_paths"]
 

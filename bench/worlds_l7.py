@@ -15,8 +15,8 @@ from random import Random
 
 from bench.plans import TRUST_DOMAIN, Ask, Plan, PolicyPlan, RulePlan
 from bench.worlds import METHODS, ask_some, generate
+from eastgate.cluster import service_account_id
 from eastgate.dialects.gep3779.model import Action
-from eastgate.world import service_account_id
 
 __all__ = ["ask_paths", "ask_tools", "http_world", "mcp_world"]
 

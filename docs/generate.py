@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eastgate.catalogue import all_codes, chapters
-from eastgate.unconsidered import KINDS, By, Influence, Plane
+from eastgate.cli.catalogue import all_codes, chapters
+from eastgate.unread import KINDS, By, Influence, Plane
 
 ERRORS = Path(__file__).parent / "errors.md"
 UNREAD = Path(__file__).parent / "unread.md"

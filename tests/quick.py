@@ -34,25 +34,25 @@ REAL = (
     "expressions/test_upstream.py",
     "faults",
     "identity",
-    "lint/test_integrations.py",
+    "reports/lint/test_integrations.py",
     "mesh",
     "programs",
-    "sources/test_kustomize.py",
+    "manifests/test_kustomize.py",
     "test_bench.py",
-    "xds/server",
+    "envoy/server",
 )
 """Folders and files of tests that start Envoys, commands or servers."""
 
 SLOW = (
-    "analysis/test_speed.py",
-    "crds/test_agreement.py",
+    "reports/test_speed.py",
+    "reports/crds/test_agreement.py",
     "dialects/accesspolicy/test_no_document_crashes.py",
     "dialects/kuadrant/test_schemes_no_document_crashes.py",
     "dialects/linkerd/test_no_document_crashes.py",
     "dialects/test_no_document_crashes.py",
     "engine/test_long_lists.py",
-    "gjson/test_bounds.py",
-    "sources/test_limits.py",
+    "dialects/kuadrant/authorino/gjson/test_bounds.py",
+    "manifests/test_limits.py",
 )
 """Others that take long."""
 

@@ -34,13 +34,13 @@ from eastgate import (
     Settings,
     SpiffeId,
     Verdict,
-    policy,
-    world,
 )
-from eastgate.policy.attributes import PATH, SENT_PATH, TARGET, URL_PATH
-from eastgate.policy.paths import comparable_path, handed_path, is_respelled, sent_path
-from eastgate.questions.ends import destination_of, source_of
-from eastgate.questions.values import path_values
+from eastgate import cluster as world
+from eastgate import ir as policy
+from eastgate.api.questions.ends import destination_of, source_of
+from eastgate.api.questions.values import path_values
+from eastgate.ir.attributes import PATH, SENT_PATH, TARGET, URL_PATH
+from eastgate.ir.paths import comparable_path, handed_path, is_respelled, sent_path
 
 ROOT = Path(__file__).parents[1]
 SHOP = ROOT / "examples" / "shop"
@@ -255,7 +255,7 @@ def test_a_reason_needs_no_trace_where_everything_is_known(
         raise AssertionError("it was decided again")
 
     decisions = authority.decide(ALLOWED), authority.decide(DENIED)
-    monkeypatch.setattr("eastgate.decisions.trace", refuse)
+    monkeypatch.setattr("eastgate.api.decisions.trace", refuse)
     assert [decision.reason for decision in decisions] == [
         "AuthorizationPolicy/shop/cart-from-web rule 0 allows it",
         "no rule allows it at shop/cart",

@@ -20,11 +20,11 @@ from eastgate import (
     World,
     read_manifests,
 )
-from eastgate.authority import sort_documents
+from eastgate.api.authority import sort_documents
+from eastgate.cluster import Pod
 from eastgate.dialects import reads
-from eastgate.sources import read, read_objects
-from eastgate.tables import Table
-from eastgate.world import Pod
+from eastgate.manifests import read, read_objects
+from eastgate.reports.tables import Table
 from tests.test_conformance import FILES, short, tables_in
 
 SHOP = """

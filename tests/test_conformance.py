@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.decisions import Decision
+from eastgate.api.decisions import Decision
 from eastgate.engine import reference
+from eastgate.reports.tables import Case, Rejection, Table, read_tables, run_tables
 from eastgate.settings import Settings
-from eastgate.tables import Case, Rejection, Table, read_tables, run_tables
 
 ROOT = Path(__file__).parent.parent
 SUITE = ROOT / "conformance"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from eastgate.authority import load
+from eastgate.api.authority import load
+from eastgate.api.outcomes import examples
+from eastgate.api.questions import Question
 from eastgate.cli import main
-from eastgate.outcomes import examples
-from eastgate.questions import Question
 from tests.test_spelling import AGENTS
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.catalogue import all_codes, chapters
+from eastgate.cli.catalogue import all_codes, chapters
 from eastgate.diagnostics import Code
 
 ROOT = Path(__file__).parents[1]

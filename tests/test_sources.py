@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eastgate import Authority, Question, QuestionError, dialects
-from eastgate.authority import sort_documents
-from eastgate.policy import AccountsOf
-from eastgate.policy.service_accounts import account_of
-from eastgate.policy.spiffe import spiffe_problem
+from eastgate.api.authority import sort_documents
+from eastgate.ir import AccountsOf
+from eastgate.ir.service_accounts import account_of
+from eastgate.ir.spiffe import spiffe_problem
+from eastgate.manifests.reader import read_text
 from eastgate.settings import Settings
-from eastgate.sources.reader import read_text
 
 MANIFESTS = """
 apiVersion: v1

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.authority import Authority, load
+from eastgate.api.authority import Authority, load
+from eastgate.api.questions import Question
+from eastgate.api.spelling import Spelling
 from eastgate.diagnostics import mistyped
-from eastgate.questions import Question
-from eastgate.spelling import Spelling
 
 MANIFESTS = """\
 apiVersion: gateway.networking.x-k8s.io/v1alpha2

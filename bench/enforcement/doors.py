@@ -14,18 +14,18 @@ from google.protobuf.message import Message
 
 from bench.enforcement.origin import answered_by_envoy, answering
 from bench.enforcement.rules import SETTINGS, authority_of, classic_rules
+from eastgate.envoy.config.clusters import Address
+from eastgate.envoy.config.inbound_listener import inbound_listener
+from eastgate.envoy.config.inbound_port import InboundPort
+from eastgate.envoy.config.logs import request_log
+from eastgate.envoy.config.matching import PEER_KEY
+from eastgate.envoy.config.packing import pack, serialize
+from eastgate.envoy.config.rbac import ATTRIBUTES, REQUESTS, filter_name
+from eastgate.envoy.config.sidecar import inbound_resources, shared_resources
+from eastgate.envoy.config.typed import filter_, message, typed
+from eastgate.envoy.plan import ByCaller, Node, PortPlan, Requests, Verdict, plan_port
+from eastgate.envoy.server.resources import EXTENSION, LISTENER, ROUTE, Resource
 from eastgate.symbolic.callers import CallerCells
-from eastgate.targets.envoy import ByCaller, Node, PortPlan, Requests, Verdict, plan_port
-from eastgate.xds.clusters import Address
-from eastgate.xds.inbound_listener import inbound_listener
-from eastgate.xds.inbound_port import InboundPort
-from eastgate.xds.logs import request_log
-from eastgate.xds.matching import PEER_KEY
-from eastgate.xds.packing import pack, serialize
-from eastgate.xds.rbac import ATTRIBUTES, REQUESTS, filter_name
-from eastgate.xds.server.resources import EXTENSION, LISTENER, ROUTE, Resource
-from eastgate.xds.sidecar import inbound_resources, shared_resources
-from eastgate.xds.typed import filter_, message, typed
 
 __all__ = ["NODE", "bare", "connecting", "listed", "ours", "unruled"]
 

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
+from eastgate.envoy.config.typed import Plain
 from eastgate.mesh.local import launch
 from eastgate.mesh.local.binary import find_envoy
-from eastgate.xds.typed import Plain
 
 __all__ = ["OTHERS", "UNDER_TEST", "Envoy", "on_cores", "until"]
 

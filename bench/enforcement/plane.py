@@ -13,17 +13,17 @@ from bench.enforcement.envoys import Envoy
 from bench.enforcement.origin import Way, origin
 from bench.enforcement.rules import SERVER
 from bench.plans import TRUST_DOMAIN
+from eastgate.envoy.config.bootstrap import bootstrap
+from eastgate.envoy.config.clusters import Address
+from eastgate.envoy.config.secrets import svid_secret, trust_secret
+from eastgate.envoy.server.resources import Resource
+from eastgate.envoy.server.server import AdsServer
+from eastgate.envoy.server.store import Store
+from eastgate.envoy.server.tokens import Tokens
 from eastgate.identity import EmbeddedCa, Svid, TrustBundles
 from eastgate.mesh.listening import wait_until_listening
 from eastgate.mesh.local.addresses import Addresses
 from eastgate.mesh.sites import ProxySite
-from eastgate.xds.bootstrap import bootstrap
-from eastgate.xds.clusters import Address
-from eastgate.xds.secrets import svid_secret, trust_secret
-from eastgate.xds.server.resources import Resource
-from eastgate.xds.server.server import AdsServer
-from eastgate.xds.server.store import Store
-from eastgate.xds.server.tokens import Tokens
 
 __all__ = ["PORT", "Plane"]
 

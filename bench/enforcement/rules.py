@@ -10,13 +10,13 @@ from google.protobuf.json_format import ParseDict
 
 from bench.objects import policy_of
 from bench.plans import TRUST_DOMAIN, PolicyPlan, RulePlan
-from eastgate.authority import Authority, Manifests
+from eastgate.api.authority import Authority, Manifests
+from eastgate.cluster import Pod, service_account_id
 from eastgate.dialects import Policy
 from eastgate.dialects.gep3779.model import Action, Level
 from eastgate.dialects.gep3779.model import Policy as GepPolicy
+from eastgate.envoy.config.typed import Plain
 from eastgate.settings import Settings
-from eastgate.world import Pod, service_account_id
-from eastgate.xds.typed import Plain
 
 __all__ = [
     "SERVER",

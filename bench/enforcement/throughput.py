@@ -16,7 +16,7 @@ from bench.enforcement.origin import Way
 from bench.enforcement.plane import Plane
 from bench.enforcement.rules import STRANGER, identity, path
 from bench.report import Section, Target
-from eastgate.xds.server.resources import Resource
+from eastgate.envoy.server.resources import Resource
 
 __all__ = ["NONE", "OURS", "Throughput"]
 

@@ -8,8 +8,8 @@ from importlib import metadata
 from typing import Any, Protocol
 
 from bench.plans import TRUST_DOMAIN, Ask, Plan, PolicyPlan
+from eastgate.cluster import service_account_id
 from eastgate.dialects.gep3779.model import Action
-from eastgate.world import service_account_id
 
 __all__ = ["Deck", "Loaded", "Peer", "PlainRule", "own_deck", "space_of", "traits_of", "version_of", "whole_deck"]
 

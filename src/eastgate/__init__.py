@@ -14,29 +14,10 @@ from typing import TYPE_CHECKING
 from eastgate._version import __version__
 
 if TYPE_CHECKING:
-    from eastgate.analysis.describing import Description, Field
-    from eastgate.analysis.explain import explain
-    from eastgate.analysis.listing import Listed, Listing
-    from eastgate.api import convert_manifests, describe, list_objects, make_crds, run_lint, run_tables
-    from eastgate.authority import Authority, Prepared, load
-    from eastgate.convert import Assumption, Conversion
-    from eastgate.convert.model import Written
-    from eastgate.decisions import Decision, Verdict
-    from eastgate.diagnostics import Code, Diagnostic, Reporter, Severity
-    from eastgate.dialects import Policy
-    from eastgate.dialects.accesspolicy.settings import AccessSettings, UnlistedCaller
-    from eastgate.dialects.base import Condition
-    from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings, ServiceTarget
-    from eastgate.dialects.kuadrant.settings import KuadrantSettings
-    from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
-    from eastgate.engine.trace import LayerTrace, Missed, NearMiss, StageTrace, Trace
-    from eastgate.lint import Finding
-    from eastgate.mesh.events import MeshEvent
-    from eastgate.mesh.mesh import LocalMesh, MeshOptions
-    from eastgate.places import SourceText, Span
-    from eastgate.policy import Layer, Origin, Outcome, PolicyRef, Refusal, Reply, Request, Rule, Ruling
-    from eastgate.questions import Arrival, Question, QuestionError
-    from eastgate.questions.ends import (
+    from eastgate.api.authority import Authority, Prepared, load
+    from eastgate.api.decisions import Decision, Verdict
+    from eastgate.api.questions import Arrival, Question, QuestionError
+    from eastgate.api.questions.ends import (
         ANONYMOUS,
         Address,
         Anonymous,
@@ -49,16 +30,35 @@ if TYPE_CHECKING:
         ServiceAccount,
         SpiffeId,
     )
-    from eastgate.reading import Fault, FaultReason, ManifestError, Manifests, read_manifests
+    from eastgate.api.reading import Fault, FaultReason, ManifestError, Manifests, read_manifests
+    from eastgate.cluster import ObjectId, World, WorldObject
+    from eastgate.cluster.points import Point
+    from eastgate.commands import convert_manifests, describe, list_objects, make_crds, run_lint, run_tables
+    from eastgate.convert import Assumption, Conversion
+    from eastgate.convert.model import Written
+    from eastgate.diagnostics import Code, Diagnostic, Reporter, Severity
+    from eastgate.diagnostics.spans import SourceText, Span
+    from eastgate.dialects import Policy
+    from eastgate.dialects.accesspolicy.settings import AccessSettings, UnlistedCaller
+    from eastgate.dialects.base import Condition
+    from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings, ServiceTarget
+    from eastgate.dialects.kuadrant.settings import KuadrantSettings
+    from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
+    from eastgate.engine.trace import LayerTrace, Missed, NearMiss, StageTrace, Trace
+    from eastgate.ir import Layer, Origin, Outcome, PolicyRef, Refusal, Reply, Request, Rule, Ruling
+    from eastgate.languages.jwt import DiscoveredKeys, Keys, KeySource, KnownKeys
+    from eastgate.manifests import Bounds, Document
+    from eastgate.mesh.events import MeshEvent
+    from eastgate.mesh.mesh import LocalMesh, MeshOptions
+    from eastgate.reports.describe import Description, Field
+    from eastgate.reports.explain import explain
+    from eastgate.reports.get import Listed, Listing
+    from eastgate.reports.lint import Finding
+    from eastgate.reports.tables import Case, Rejection, Result, Run, Table
+    from eastgate.reports.tables.coverage import Coverage
     from eastgate.settings import DataPlane, MeshMode, OpenRequests, Section, Settings, SettingsError
-    from eastgate.sources import Bounds, Document
-    from eastgate.tables import Case, Rejection, Result, Run, Table
-    from eastgate.tables.coverage import Coverage
-    from eastgate.tokens import DiscoveredKeys, Keys, KeySource, KnownKeys
-    from eastgate.unconsidered import Callers, Handling, Met, Unconsidered, Unread, UnreadObjects
-    from eastgate.unconsidered.model import By, Influence, Plane, Reach, Side, UnreadKind
-    from eastgate.world import ObjectId, World, WorldObject
-    from eastgate.world.points import Point
+    from eastgate.unread import Callers, Handling, Met, Unconsidered, Unread, UnreadObjects
+    from eastgate.unread.model import By, Influence, Plane, Reach, Side, UnreadKind
 
 __all__ = [
     "ANONYMOUS",
@@ -171,14 +171,14 @@ __all__ = [
 ]
 
 _NAMES = {
-    "analysis.describing": ("Description", "Field"),
-    "analysis.explain": ("explain",),
-    "analysis.listing": ("Listed", "Listing"),
-    "api": ("convert_manifests", "describe", "list_objects", "make_crds", "run_lint", "run_tables"),
-    "authority": ("Authority", "Prepared", "load"),
+    "reports.describe": ("Description", "Field"),
+    "reports.explain": ("explain",),
+    "reports.get": ("Listed", "Listing"),
+    "commands": ("convert_manifests", "describe", "list_objects", "make_crds", "run_lint", "run_tables"),
+    "api.authority": ("Authority", "Prepared", "load"),
     "convert": ("Assumption", "Conversion"),
     "convert.model": ("Written",),
-    "decisions": ("Decision", "Verdict"),
+    "api.decisions": ("Decision", "Verdict"),
     "diagnostics": ("Code", "Diagnostic", "Reporter", "Severity"),
     "dialects": ("Policy", "Settings"),  # settings are read with those that dialects bring
     "dialects.accesspolicy.settings": ("AccessSettings", "UnlistedCaller"),
@@ -187,13 +187,13 @@ _NAMES = {
     "dialects.kuadrant.settings": ("KuadrantSettings",),
     "dialects.linkerd.settings": ("InboundPolicy", "LinkerdSettings"),
     "engine.trace": ("LayerTrace", "Missed", "NearMiss", "StageTrace", "Trace"),
-    "lint": ("Finding",),
+    "reports.lint": ("Finding",),
     "mesh.events": ("MeshEvent",),
     "mesh.mesh": ("LocalMesh", "MeshOptions"),
-    "places": ("SourceText", "Span"),
-    "policy": ("Layer", "Origin", "Outcome", "PolicyRef", "Refusal", "Reply", "Request", "Rule", "Ruling"),
-    "questions": ("Arrival", "Question", "QuestionError"),
-    "questions.ends": (
+    "diagnostics.spans": ("SourceText", "Span"),
+    "ir": ("Layer", "Origin", "Outcome", "PolicyRef", "Refusal", "Reply", "Request", "Rule", "Ruling"),
+    "api.questions": ("Arrival", "Question", "QuestionError"),
+    "api.questions.ends": (
         "ANONYMOUS",
         "Address",
         "Anonymous",
@@ -206,16 +206,16 @@ _NAMES = {
         "ServiceAccount",
         "SpiffeId",
     ),
-    "reading": ("Fault", "FaultReason", "ManifestError", "Manifests", "read_manifests"),
+    "api.reading": ("Fault", "FaultReason", "ManifestError", "Manifests", "read_manifests"),
     "settings": ("DataPlane", "MeshMode", "OpenRequests", "Section", "SettingsError"),
-    "sources": ("Bounds", "Document"),
-    "tables": ("Case", "Rejection", "Result", "Run", "Table"),
-    "tables.coverage": ("Coverage",),
-    "tokens": ("DiscoveredKeys", "KeySource", "Keys", "KnownKeys"),
-    "unconsidered": ("Callers", "Handling", "Met", "Unconsidered", "Unread", "UnreadObjects"),
-    "unconsidered.model": ("By", "Influence", "Plane", "Reach", "Side", "UnreadKind"),
-    "world": ("ObjectId", "World", "WorldObject"),
-    "world.points": ("Point",),
+    "manifests": ("Bounds", "Document"),
+    "reports.tables": ("Case", "Rejection", "Result", "Run", "Table"),
+    "reports.tables.coverage": ("Coverage",),
+    "languages.jwt": ("DiscoveredKeys", "KeySource", "Keys", "KnownKeys"),
+    "unread": ("Callers", "Handling", "Met", "Unconsidered", "Unread", "UnreadObjects"),
+    "unread.model": ("By", "Influence", "Plane", "Reach", "Side", "UnreadKind"),
+    "cluster": ("ObjectId", "World", "WorldObject"),
+    "cluster.points": ("Point",),
 }
 """Where each name is defined. It is imported when it is first used: most commands need few of them."""
 

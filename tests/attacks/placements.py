@@ -12,12 +12,12 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
+from eastgate.api.questions import QuestionError
+from eastgate.envoy.config.sidecar import OUTBOUND_PORT
+from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.identity import SvidSource
 from eastgate.mesh.local.connection import Connection, HttpRequest, Target
 from eastgate.mesh.local.http1 import Malformed
-from eastgate.questions import QuestionError
-from eastgate.xds.sidecar import OUTBOUND_PORT
-from eastgate.xds.tokens import TokenIdentity
 from tests.attacks.application import MARK, Application, Arrived
 from tests.attacks.conversing import converse
 from tests.differential.asking import HTTP_2, Ask, Caller, Http

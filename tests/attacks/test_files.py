@@ -12,13 +12,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 import eastgate
-from eastgate.authority import read_manifests
+from eastgate.api.authority import read_manifests
 from eastgate.cli import main
 from eastgate.diagnostics import Reporter
+from eastgate.languages.rego import Budget, NoAnswer, Problem, RegoProgram, evaluate, program
+from eastgate.manifests import Bounds, around, limits, read_nodes
+from eastgate.manifests.files import load
 from eastgate.mesh.local.watching import _take_snapshot
-from eastgate.rego import Budget, NoAnswer, Problem, RegoProgram, evaluate, program
-from eastgate.sources import Bounds, around, limits, read_nodes
-from eastgate.sources.files import load
 from tests.attacks.files import NOT_FILES, SHADOW, TEXTS, pod
 
 _QUESTION = ["--from", "sa:shop/web", "--to", "pod:shop/good"]

@@ -21,7 +21,7 @@ import yaml
 from click.testing import CliRunner
 
 from eastgate.cli import main
-from eastgate.printable import composed, json_text, printable
+from eastgate.diagnostics.printable import composed, json_text, printable
 from tests.attacks.terminal import (
     HOSTILE,
     World,

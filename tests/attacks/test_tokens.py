@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from eastgate.tokens import VerifiedToken, verify
-from eastgate.xds.tokens import TokenIdentity
+from eastgate.envoy.config.tokens import TokenIdentity
+from eastgate.languages.jwt import VerifiedToken, verify
 from tests.attacks.placements import HOST, PLACEMENTS, Attacked, Placement, Trust, Verdict
 from tests.attacks.policies import only_accounts
 from tests.attacks.tokens import ACCOUNTS, AUDIENCE, EXPECTED, ISSUER, JWKS, KEYS, TokenTry, claims, token_tries
 from tests.differential.asking import TRUST_DOMAIN, Http
-from tests.tokens.mint import token
+from tests.languages.jwt.mint import token
 
 TRIES = list(token_tries())
 IDENTITY = TokenIdentity(ISSUER, JWKS, TRUST_DOMAIN, (AUDIENCE,))

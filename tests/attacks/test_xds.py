@@ -11,10 +11,10 @@ import grpc
 import pytest
 from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryRequest
 
-from eastgate.xds.server import EXTENSION, LISTENER, SECRET, Limits
+from eastgate.envoy.server import EXTENSION, LISTENER, SECRET, Limits
 from tests.attacks.xds import METHODS, MINE, THEIRS, Metadata, impostors, messages, random_messages
-from tests.xds.server.client import METHOD, Client, Plane, client, plane
-from tests.xds.server.fake import content, resource
+from tests.envoy.server.client import METHOD, Client, Plane, client, plane
+from tests.envoy.server.fake import content, resource
 
 _SECRET = "what-is-theirs"  # noqa: S105 - it is only looked for
 

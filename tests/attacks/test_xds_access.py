@@ -7,9 +7,9 @@ import asyncio
 import grpc
 import pytest
 
-from eastgate.xds.server import EXTENSION, LISTENER, SECRET, Limits, Tokens
-from tests.xds.server.client import client, plane, run
-from tests.xds.server.fake import content, resource
+from eastgate.envoy.server import EXTENSION, LISTENER, SECRET, Limits, Tokens
+from tests.envoy.server.client import client, plane, run
+from tests.envoy.server.fake import content, resource
 
 
 @pytest.mark.parametrize("token", [None, "wrong", "x" * 5000])

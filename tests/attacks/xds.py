@@ -14,7 +14,7 @@ from typing import Any
 from envoy.config.core.v3.base_pb2 import Node
 from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryRequest
 
-from eastgate.xds.server import CLUSTER, EXTENSION, LISTENER, ROUTE, SECRET
+from eastgate.envoy.server import CLUSTER, EXTENSION, LISTENER, ROUTE, SECRET
 
 __all__ = ["METHODS", "MINE", "THEIRS", "Metadata", "impostors", "messages", "random_messages"]
 

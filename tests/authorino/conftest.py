@@ -10,7 +10,7 @@ import pytest
 
 from tests.authorino.requests import Issuers
 from tests.authorino.running import Authorino
-from tests.tokens.issuer import running
+from tests.languages.jwt.issuer import running
 
 
 @pytest.fixture(scope="module")

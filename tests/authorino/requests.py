@@ -11,12 +11,12 @@ from urllib.parse import quote
 
 from envoy.service.auth.v3.external_auth_pb2 import CheckRequest, CheckResponse
 
-from eastgate.authconfig.authorizer import with_token
-from eastgate.authconfig.facts import RequestFacts
-from eastgate.authconfig.model import Jwt, Scheme
-from eastgate.policy.attributes import UNKNOWN
-from tests.tokens.issuer import ABOUT, Issuer
-from tests.tokens.mint import jwk, token
+from eastgate.dialects.kuadrant.authorino.authorizer import with_token
+from eastgate.dialects.kuadrant.authorino.facts import RequestFacts
+from eastgate.dialects.kuadrant.authorino.model import Jwt, Scheme
+from eastgate.ir.attributes import UNKNOWN
+from tests.languages.jwt.issuer import ABOUT, Issuer
+from tests.languages.jwt.mint import jwk, token
 
 FAR = 4102444800  # the year 2100
 _ALGORITHMS = [*(f"{kind}{bits}" for kind in ("RS", "PS", "ES") for bits in (256, 384, 512)), "EdDSA"]

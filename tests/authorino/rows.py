@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from eastgate.authconfig import evaluate as evaluating
-from eastgate.authconfig.facts import RequestFacts, Services
-from eastgate.authconfig.judgement import Judgement
-from eastgate.authconfig.model import Scheme
+from eastgate.api.decisions import Decision
 from eastgate.convert.authconfigs import auth_config
-from eastgate.decisions import Decision
 from eastgate.dialects.kuadrant import meaning
+from eastgate.dialects.kuadrant.authorino import evaluate as evaluating
+from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
+from eastgate.dialects.kuadrant.authorino.judgement import Judgement
+from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.schemes import read_scheme
+from eastgate.manifests.node import Node
+from eastgate.reports.tables import Case, Table, read_tables, run_tables
 from eastgate.settings import Settings
-from eastgate.sources.node import Node
-from eastgate.tables import Case, Table, read_tables, run_tables
 
 SUITE = Path(__file__).parents[2] / "conformance" / "AuthPolicy"
 

@@ -9,10 +9,10 @@ from itertools import groupby
 
 import pytest
 
-from eastgate.authconfig.facts import RequestFacts
 from eastgate.convert import Assumption, Options
-from eastgate.policy.attributes import PATH
-from eastgate.policy.fields import header_values
+from eastgate.dialects.kuadrant.authorino.facts import RequestFacts
+from eastgate.ir.attributes import PATH
+from eastgate.ir.fields import header_values
 from tests.authorino.requests import Issuers, answered, check_request, with_real_token
 from tests.authorino.rows import Recorder, Row, in_namespace
 from tests.authorino.running import Authorino, Manifest

@@ -10,14 +10,14 @@ from dataclasses import replace
 
 import pytest
 
-from eastgate.authconfig.evaluate import evaluate
-from eastgate.authconfig.facts import RequestFacts, Services
+from eastgate.cluster import Secret
 from eastgate.convert.authconfigs import auth_config
-from eastgate.world import Secret
-from tests.authconfig.authorities import CLIENT, SERVER, Holder, issued
-from tests.authconfig.schemes import holding, request
+from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
+from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
 from tests.authorino.requests import answered, check_request
 from tests.authorino.running import Authorino
+from tests.dialects.kuadrant.authorino.authorities import CLIENT, SERVER, Holder, issued
+from tests.dialects.kuadrant.authorino.schemes import holding, request
 from tests.dialects.kuadrant.scheme_texts import node, scheme
 
 pytestmark = pytest.mark.authorino

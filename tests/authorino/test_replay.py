@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import grpc
 import pytest
 
-from eastgate.authconfig.secrecy import MASK
+from eastgate.dialects.kuadrant.authorino.secrecy import MASK
 from tests.authorino.requests import Answered, Issuers, answered, check_request, is_known, with_real_token
 from tests.authorino.rows import Evaluated, Recorder, Row, in_namespace
 from tests.authorino.running import Authorino

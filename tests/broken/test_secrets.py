@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from eastgate.authority import Manifests, sort_documents
+from eastgate.api.authority import Manifests, sort_documents
 from eastgate.diagnostics import render_all
 from eastgate.dialects import reads
+from eastgate.manifests import read_text
 from eastgate.settings import Settings
-from eastgate.sources import read_text
 
 HELD = ("hunter2", "aHVudGVyMg", "31337")  # a password, the same in base64, and one that YAML takes for a number
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from click.shell_completion import ShellComplete
 
-from eastgate.analysis.describing import findings
 from eastgate.cli import main
-from tests.analysis.world import DRAFT
+from eastgate.reports.describe import findings
 from tests.cli.conftest import Cli
+from tests.reports.world import DRAFT
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ import pytest
 import yaml
 
 from eastgate import dialects
-from eastgate.analysis.listing import listing
-from eastgate.analysis.listing.manifests import age_of
-from eastgate.analysis.listing.selectors import BadSelector, parse_selector
-from eastgate.sources import read_text
-from tests.analysis.world import example
+from eastgate.manifests import read_text
+from eastgate.reports.get import listing
+from eastgate.reports.get.manifests import age_of
+from eastgate.reports.get.selectors import BadSelector, parse_selector
 from tests.cli.conftest import SHOP, Cli
 from tests.dialects.linkerd.cluster import ON_ROUTE, gateway_route, pod, policy, route, server
+from tests.reports.world import example
 
 POLICIES = str(SHOP / "policies.yaml")
 

@@ -26,7 +26,14 @@ ANALYZING = (["describe", "pod", "cart", "-n", "shop", "-f", str(SHOP)], ["lint"
 HELP = (["--help"], ["up", "--help"], ["call", "--help"], ["why", "--help"])
 
 RUNNING = {"asyncio", "envoy", "google.protobuf", "grpc", "prometheus_client", "rich", "watchfiles"}
-SCHEMES = {"cel_expr_python", "cryptography", "eastgate.authconfig.evaluate", "eastgate.rego", "joserfc", "re2"}
+SCHEMES = {
+    "cel_expr_python",
+    "cryptography",
+    "eastgate.dialects.kuadrant.authorino.evaluate",
+    "eastgate.languages.rego",
+    "joserfc",
+    "re2",
+}
 READING = {"msgspec", "pathspec", "subprocess", "tempfile", "xml"}
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from eastgate.convert import Assumption, Options, convert
 from eastgate.dialects import reads
+from eastgate.manifests import read_text
 from eastgate.settings import Settings
-from eastgate.sources import read_text
 
 Manifest = dict[str, Any]
 ALL_ASSUMED = Options(frozenset(Assumption))

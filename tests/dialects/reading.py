@@ -7,8 +7,8 @@ from textwrap import indent
 from eastgate import dialects
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.dialects.gep3779 import Policy
+from eastgate.manifests import Document, read_text
 from eastgate.settings import MeshMode, Settings
-from eastgate.sources import Document, read_text
 
 GROUP = "gateway.networking.x-k8s.io"
 FORMS = {

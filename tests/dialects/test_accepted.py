@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from eastgate.cluster.labels import Operator, Requirement, Selector
+from eastgate.cluster.targets import PodsAcross, PodsMatching, PodsOfService, Target
 from eastgate.dialects.gep3779.model import Action, Level, Tier
-from eastgate.policy import PolicyRef
+from eastgate.ir import PolicyRef
 from eastgate.settings import Settings
-from eastgate.world.labels import Operator, Requirement, Selector
-from eastgate.world.targets import PodsAcross, PodsMatching, PodsOfService, Target
 from tests.dialects.reading import AMBIENT, GROUP, SIDECAR, judge, manifest, policy
 
 EVERY_POD = PodsMatching("shop", Selector.of())

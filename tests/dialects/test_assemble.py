@@ -7,11 +7,11 @@ from itertools import permutations
 import pytest
 
 from eastgate import dialects
+from eastgate.cluster import World
 from eastgate.dialects.gep3779 import Policy
 from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings, ServiceTarget
-from eastgate.policy import AllowAny, Attachment, Chain, Deny, FirstMatch, Layer, Observe, Refusal, Rule, Stage
+from eastgate.ir import AllowAny, Attachment, Chain, Deny, FirstMatch, Layer, Observe, Refusal, Rule, Stage
 from eastgate.settings import MeshMode, Settings
-from eastgate.world import World
 from tests.dialects.reading import manifest, policy
 
 LITERAL = Settings()

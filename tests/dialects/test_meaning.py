@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.policy import ALWAYS, NEVER, AccountsOf, And, Is, OneOf, Or, Predicate, Prefix, Suffix
-from eastgate.policy.attributes import IDENTITY, METHOD, PATH, PORT
+from eastgate.ir import ALWAYS, NEVER, AccountsOf, And, Is, OneOf, Or, Predicate, Prefix, Suffix
+from eastgate.ir.attributes import IDENTITY, METHOD, PATH, PORT
 from eastgate.settings import Settings
 from tests.dialects.reading import manifest, policy
 

@@ -14,8 +14,8 @@ import pytest
 
 from eastgate import dialects
 from eastgate.diagnostics import Reporter, render
+from eastgate.manifests import Plain, read_text
 from eastgate.settings import Settings
-from eastgate.sources import Plain, read_text
 from tests.dialects.reading import AMBIENT, SIDECAR, document, manifest
 from tests.dialects.test_accepted import MAXIMAL
 

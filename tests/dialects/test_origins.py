@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.policy.attributes import IDENTITY, METHOD, PATH, PORT, Attribute
+from eastgate.ir.attributes import IDENTITY, METHOD, PATH, PORT, Attribute
 from tests.dialects.reading import manifest, policy
 
 V1ALPHA2 = """

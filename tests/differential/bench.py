@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from eastgate import Authority, Settings
-from eastgate.authority import sort_documents
+from eastgate.api.authority import sort_documents
 from eastgate.dialects import reads
+from eastgate.envoy.config.clusters import Address
+from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.identity import SvidSource
+from eastgate.manifests import read_text
 from eastgate.mesh.access_log import Observation
 from eastgate.mesh.events import Decided, MeshEvent, NotEnforced
 from eastgate.mesh.local.connection import Connection, HttpRequest, Target
 from eastgate.mesh.local.http1 import Malformed
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
-from eastgate.sources import read_text
-from eastgate.xds.clusters import Address
-from eastgate.xds.tokens import TokenIdentity
 from tests.attacks.application import Application
 from tests.attacks.conversing import converse
 from tests.differential.asking import HTTP_2, Ask, Caller, Http

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from eastgate.decisions import Decision
+from eastgate.api.decisions import Decision
 from eastgate.engine import reference
-from eastgate.policy import Outcome
+from eastgate.ir import Outcome
 from tests.differential.asking import Ask
 from tests.differential.bench import Answer
 

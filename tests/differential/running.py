@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from eastgate import Settings
-from eastgate.authority import Authority, ManifestError
+from eastgate.api.authority import Authority, ManifestError
 from tests.differential.asking import Ask
 from tests.differential.bench import Answer, Bench
 from tests.differential.judging import difference, known

@@ -17,7 +17,7 @@ from itertools import combinations, product
 
 from hypothesis import strategies as st
 
-from eastgate.policy import (
+from eastgate.ir import (
     AccountsOf,
     AllowAny,
     And,
@@ -52,7 +52,7 @@ from eastgate.policy import (
     atoms,
     mentions,
 )
-from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, PORT, Attribute, header
+from eastgate.ir.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, PORT, Attribute, header
 
 __all__ = ["WORLD", "allows", "atoms_about", "completions", "holds", "layers", "questions"]
 

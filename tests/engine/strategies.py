@@ -7,7 +7,7 @@ from ipaddress import ip_network
 
 from hypothesis import strategies as st
 
-from eastgate.policy import (
+from eastgate.ir import (
     AccountsOf,
     AllowAny,
     And,
@@ -42,7 +42,7 @@ from eastgate.policy import (
     Suffix,
     Value,
 )
-from eastgate.policy.attributes import (
+from eastgate.ir.attributes import (
     ADDRESS,
     HOST,
     IDENTITY,

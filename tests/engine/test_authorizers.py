@@ -8,7 +8,7 @@ import pytest
 
 from eastgate.engine import reference
 from eastgate.engine.compiled import compile_layers
-from eastgate.policy import (
+from eastgate.ir import (
     Ask,
     AskAll,
     Chain,
@@ -26,7 +26,7 @@ from eastgate.policy import (
     ask_authorizers,
     authorizers_in,
 )
-from eastgate.policy.attributes import IDENTITY, METHOD, PATH, PORT, Attribute
+from eastgate.ir.attributes import IDENTITY, METHOD, PATH, PORT, Attribute
 
 RIGHT = "right"
 

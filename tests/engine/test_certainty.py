@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 
 from eastgate.engine import reference
-from eastgate.policy import (
+from eastgate.ir import (
     AllowAny,
     And,
     Case,
@@ -22,7 +22,7 @@ from eastgate.policy import (
     Rule,
     Suffix,
 )
-from eastgate.policy.attributes import HOST, IDENTITY, METHOD, PATH, PORT, header
+from eastgate.ir.attributes import HOST, IDENTITY, METHOD, PATH, PORT, header
 from eastgate.symbolic.completions import complete
 from eastgate.symbolic.judging import prove_allow
 from tests.engine import strategies

@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eastgate.engine.engine import Engine
-from eastgate.policy import Attachment, Chain, Deny, Is, Layer, OneOf, Origin, Placement, PolicyRef, Request, Rule
-from eastgate.policy.attributes import IDENTITY, PORT
-from eastgate.world import (
+from eastgate.cluster import (
     LiveWorld,
     Namespace,
     ObjectId,
@@ -25,6 +22,9 @@ from eastgate.world import (
     Service,
     Target,
 )
+from eastgate.engine.engine import Engine
+from eastgate.ir import Attachment, Chain, Deny, Is, Layer, OneOf, Origin, Placement, PolicyRef, Request, Rule
+from eastgate.ir.attributes import IDENTITY, PORT
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from eastgate.engine import reference
 from eastgate.engine.compiled import compile_layers
-from eastgate.policy import Chain, Deny, Layer, Placement, Request, Rule
+from eastgate.ir import Chain, Deny, Layer, Placement, Request, Rule
 from eastgate.symbolic.completions import complete
 from eastgate.symbolic.truth import truth
 from tests.engine import strategies

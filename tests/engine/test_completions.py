@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.policy import (
+from eastgate.ir import (
     ALWAYS,
     AllowAny,
     And,
@@ -23,7 +23,7 @@ from eastgate.policy import (
     Rule,
     Suffix,
 )
-from eastgate.policy.attributes import HOST, METHOD, PATH, Attribute, header
+from eastgate.ir.attributes import HOST, METHOD, PATH, Attribute, header
 from eastgate.symbolic.completions import complete
 from eastgate.symbolic.judging import judge
 

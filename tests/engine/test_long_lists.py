@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from eastgate.engine import reference, search, table
 from eastgate.engine.compiled import compile_layers
-from eastgate.policy import (
+from eastgate.ir import (
     AllowAny,
     And,
     Chain,
@@ -31,7 +31,7 @@ from eastgate.policy import (
     Step,
     Suffix,
 )
-from eastgate.policy.attributes import IDENTITY, METHOD, PATH, PORT
+from eastgate.ir.attributes import IDENTITY, METHOD, PATH, PORT
 from tests.engine.strategies import IDENTITIES, METHODS, PATHS, PORTS, accounts_of, one_of, path_atom, port_atom
 
 anything = st.just(And(()))

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eastgate.policy import ALWAYS, NEVER, And, Computed, Is, Known, Not, OneOf, Or, Predicate, atoms, mentions, rewrite
-from eastgate.policy.attributes import METHOD, PORT, Attribute
-from eastgate.policy.predicates import assume
+from eastgate.ir import ALWAYS, NEVER, And, Computed, Is, Known, Not, OneOf, Or, Predicate, atoms, mentions, rewrite
+from eastgate.ir.attributes import METHOD, PORT, Attribute
+from eastgate.ir.predicates import assume
 from tests.engine.brute_force import HEADER, WORLD, atoms_about, holds
 
 VALUES = [{METHOD: method, PORT: port} for method, port in product(WORLD[METHOD], WORLD[PORT])]

@@ -6,7 +6,7 @@ import pytest
 
 from eastgate.engine import reference
 from eastgate.engine.compiled import compile_layers
-from eastgate.policy import (
+from eastgate.ir import (
     ALWAYS,
     NEVER,
     AllowAny,
@@ -37,7 +37,7 @@ from eastgate.policy import (
     Stage,
     Step,
 )
-from eastgate.policy.attributes import BAD_HOST, HOST, IDENTITY, METHOD, PORT, Attribute
+from eastgate.ir.attributes import BAD_HOST, HOST, IDENTITY, METHOD, PORT, Attribute
 
 GET = Is(METHOD, OneOf(frozenset({"GET"})))
 POST = Is(METHOD, OneOf(frozenset({"POST"})))

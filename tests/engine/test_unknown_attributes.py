@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 
 from eastgate.engine import reference
 from eastgate.engine.compiled import compile_layers
-from eastgate.policy import (
+from eastgate.ir import (
     AllowAny,
     Chain,
     Computed,
@@ -27,7 +27,7 @@ from eastgate.policy import (
     Rule,
     Suffix,
 )
-from eastgate.policy.attributes import METHOD
+from eastgate.ir.attributes import METHOD
 from tests.engine.brute_force import WORLD, allows, completions, questions
 
 

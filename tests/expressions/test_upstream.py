@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.rego import NoAnswer, Problem, evaluate, program
+from eastgate.languages.rego import NoAnswer, Problem, evaluate, program
 from tests.expressions import record, rego_calls
 from tests.expressions.authorino import Upstream, running
 from tests.expressions.test_rego import allowed

@@ -15,12 +15,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from eastgate.envoy.config.clusters import Address
+from eastgate.envoy.server import AdsServer, Store, Tokens
 from eastgate.identity import Svid, TrustBundles, roots_of_pem
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.sites import ProxySite
 from eastgate.settings import Settings
-from eastgate.xds.clusters import Address
-from eastgate.xds.server import AdsServer, Store, Tokens
 from tests.faults.worlds import DOMAIN, reading
 
 

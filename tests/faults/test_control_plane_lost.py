@@ -14,6 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eastgate.envoy.config.bootstrap import bootstrap
+from eastgate.envoy.config.clusters import Address
+from eastgate.envoy.server.events import Acked, Connected, ServerEvent
+from eastgate.envoy.server.resources import EXTENSION
+from eastgate.envoy.server.store import Store
 from eastgate.identity import EmbeddedCa, client_context
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.listening import wait_until_listening
@@ -23,11 +28,6 @@ from eastgate.mesh.local.echo import EchoServer
 from eastgate.mesh.local.envoy import EnvoyProcess
 from eastgate.mesh.sites import ProxySite
 from eastgate.settings import Settings
-from eastgate.xds.bootstrap import bootstrap
-from eastgate.xds.clusters import Address
-from eastgate.xds.server.events import Acked, Connected, ServerEvent
-from eastgate.xds.server.resources import EXTENSION
-from eastgate.xds.server.store import Store
 from tests.faults.hammering import hammering
 from tests.faults.meshes import SERVER, running
 from tests.faults.worlds import DOMAIN, HTTP, Manifest, allow, reading, sa, world

@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
+from eastgate.envoy.config.bootstrap import bootstrap
+from eastgate.envoy.server.resources import EXTENSION
 from eastgate.mesh.events import Noted
 from eastgate.mesh.listening import wait_until_listening
 from eastgate.mesh.local.envoy import EnvoyProcess
-from eastgate.xds.bootstrap import bootstrap
-from eastgate.xds.server.resources import EXTENSION
 from tests.faults.hammering import hammering
 from tests.faults.meshes import SERVER, Running, running, until
 from tests.faults.worlds import HTTP, RAW, allow, world

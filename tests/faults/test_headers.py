@@ -8,15 +8,15 @@ from collections.abc import Sequence
 
 import pytest
 
+from eastgate.api.questions import Question
+from eastgate.envoy.config import values
+from eastgate.envoy.plan import joint_of
+from eastgate.envoy.plan.exactness import obstacle
+from eastgate.ir import Is, Present
+from eastgate.ir.attributes import header
+from eastgate.ir.fields import header_values
 from eastgate.mesh.calls import make_calls
 from eastgate.mesh.local.connection import Connection
-from eastgate.policy import Is, Present
-from eastgate.policy.attributes import header
-from eastgate.policy.fields import header_values
-from eastgate.questions import Question
-from eastgate.targets.envoy import joint_of
-from eastgate.targets.envoy.exactness import obstacle
-from eastgate.xds import values
 from tests.attacks.frames import GOAWAY, RST_STREAM, frames, opening, request
 from tests.faults.hammering import hammering
 from tests.faults.linkerd import only_for_bob

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from eastgate.api.questions import Question
 from eastgate.mesh.calls import make_calls
 from eastgate.mesh.local.connection import Connection
-from eastgate.questions import Question
 from tests.attacks.frames import opening, request
 from tests.faults.linkerd import route_for, server
 from tests.faults.meshes import Running, running

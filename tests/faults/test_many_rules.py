@@ -7,10 +7,8 @@ from ipaddress import ip_network
 
 import pytest
 
-from eastgate.mesh import enforcement
-from eastgate.mesh.events import NotEnforced
-from eastgate.mesh.local.calling import HttpRequest, call
-from eastgate.policy import (
+from eastgate.envoy.plan import plan_port
+from eastgate.ir import (
     AllowAny,
     And,
     Case,
@@ -30,8 +28,10 @@ from eastgate.policy import (
     Rule,
     Site,
 )
-from eastgate.policy.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, header, query
-from eastgate.targets.envoy import plan_port
+from eastgate.ir.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, header, query
+from eastgate.mesh import enforcement
+from eastgate.mesh.events import NotEnforced
+from eastgate.mesh.local.calling import HttpRequest, call
 from tests.faults.linkerd import from_networks, header_routes, server
 from tests.faults.meshes import Running, running
 from tests.faults.worlds import allow, deny, sa, world

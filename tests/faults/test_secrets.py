@@ -14,11 +14,11 @@ import pytest
 from cryptography import x509
 from envoy.extensions.transport_sockets.tls.v3.secret_pb2 import Secret
 
-from eastgate.xds.server.resources import LISTENER, SECRET
+from eastgate.envoy.server.resources import LISTENER, SECRET
+from tests.envoy.server.client import Client
 from tests.faults.meshes import SERVER, running
 from tests.faults.processes import descendants
 from tests.faults.worlds import allow, sa, world
-from tests.xds.server.client import Client
 
 _OTHER = "shop/server1"
 _BASE = [*world(servers=2), allow("all", "alice"), allow("api", "alice", paths=["/api/*"])]

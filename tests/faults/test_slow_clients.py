@@ -15,10 +15,10 @@ import pytest
 from envoy.config.listener.v3 import listener_pb2
 from envoy.extensions.filters.network.http_connection_manager.v3 import http_connection_manager_pb2
 
+from eastgate.envoy.config import sidecar
+from eastgate.envoy.server.resources import LISTENER, Resource
 from eastgate.mesh import enforcement
 from eastgate.mesh.local.calling import HttpRequest
-from eastgate.xds import sidecar
-from eastgate.xds.server.resources import LISTENER, Resource
 from tests.faults.meshes import Running, running
 from tests.faults.worlds import HTTP, allow, sa, world
 from tests.patience import PATIENCE

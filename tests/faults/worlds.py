@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from eastgate.authority import Authority, read_manifests
+from eastgate.api.authority import Authority, read_manifests
 from eastgate.settings import Settings
 
 __all__ = ["DOMAIN", "HTTP", "RAW", "Manifest", "allow", "deny", "reading", "sa", "world"]

@@ -14,7 +14,7 @@ import pytest
 from cryptography import x509
 
 from eastgate import Authority, Question, dialects
-from eastgate.authority import sort_documents
+from eastgate.api.authority import sort_documents
 from eastgate.identity import (
     EmbeddedCa,
     IdentityChange,
@@ -27,10 +27,10 @@ from eastgate.identity import (
     client_context,
     server_context,
 )
+from eastgate.manifests.reader import read_text
 from eastgate.mesh.calls import make_calls
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.settings import Settings
-from eastgate.sources.reader import read_text
 from tests.identity.handshakes import connect
 from tests.identity.spire import Spire
 from tests.patience import PATIENCE

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from eastgate.envoy.server.resources import CLUSTER, EXTENSION, LISTENER, SECRET, Resource, ResourceKey
+from eastgate.envoy.server.status import Rejection, ResourceState, ResourceStatus
 from eastgate.mesh import closures as closures_module
 from eastgate.mesh.closures import TRUST, Closing, Closures
-from eastgate.xds.server.resources import CLUSTER, EXTENSION, LISTENER, SECRET, Resource, ResourceKey
-from eastgate.xds.server.status import Rejection, ResourceState, ResourceStatus
 
 NODE, PORT = "shop/cart", 80
 CLOSING = Closing(Resource(LISTENER, "connections/80", b"closed"), (LISTENER, "inbound/80"), (EXTENSION, "80/audit"))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.authority import load
+from eastgate.api.authority import load
 from eastgate.mesh.access_log import Observation, read_record
 from eastgate.mesh.deciders import Deciders, describe_handshake
 from eastgate.mesh.event_text import EventText

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.authority import Authority, read_manifests
+from eastgate.api.authority import Authority, read_manifests
 from eastgate.mesh.holding import Holding, find_only_allowing
 from eastgate.mesh.local.rest import SETTLING, is_being_written
 

@@ -16,12 +16,12 @@ from joserfc import jwt
 from joserfc.jwk import ECKey, KeySet
 
 from eastgate import dialects
-from eastgate.authority import Authority, sort_documents
+from eastgate.api.authority import Authority, sort_documents
+from eastgate.envoy.config.tokens import TokenIdentity
+from eastgate.manifests.reader import read_text
 from eastgate.mesh.local.calling import HttpRequest, Target, call
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.settings import Settings
-from eastgate.sources.reader import read_text
-from eastgate.xds.tokens import TokenIdentity
 
 MANIFESTS = """
 apiVersion: v1

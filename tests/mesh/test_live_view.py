@@ -14,7 +14,7 @@ from typing import cast
 import pytest
 from rich.console import Console
 
-from eastgate.authority import load
+from eastgate.api.authority import load
 from eastgate.diagnostics import Code, Diagnostic
 from eastgate.mesh.access_log import read_record
 from eastgate.mesh.event_text import EventText

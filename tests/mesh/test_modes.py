@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.analysis.cluster import Cluster
-from eastgate.analysis.describing.modes import modes, summary
-from eastgate.authority import load
+from eastgate.api.authority import load
 from eastgate.mesh.modes import PortMode, changed_modes, mode_of
+from eastgate.reports.cluster import Cluster
+from eastgate.reports.describe.modes import modes, summary
 from tests.mesh.running import SHOP
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from envoy.config.listener.v3 import listener_pb2
 
+from eastgate.envoy.config.clusters import Address
+from eastgate.envoy.server.resources import LISTENER
+from eastgate.envoy.server.store import Store
 from eastgate.mesh import open_requests
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.events import Enforced, MeshEvent
 from eastgate.mesh.open_requests import OpenRequestMonitor
 from eastgate.mesh.sites import ProxySite
 from eastgate.settings import Settings
-from eastgate.xds.clusters import Address
-from eastgate.xds.server.resources import LISTENER
-from eastgate.xds.server.store import Store
 from tests.faults.worlds import HTTP, allow, reading, sa, world
 
 _NODE = "shop/server"

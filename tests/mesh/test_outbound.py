@@ -10,13 +10,13 @@ import os
 import pytest
 
 from eastgate import Authority, dialects
-from eastgate.authority import sort_documents
+from eastgate.api.authority import sort_documents
+from eastgate.envoy.config.clusters import Address
+from eastgate.envoy.config.sidecar import OUTBOUND_PORT
+from eastgate.manifests.reader import read_text
 from eastgate.mesh.local.calling import Called, HttpRequest, Target, call
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.settings import Settings
-from eastgate.sources.reader import read_text
-from eastgate.xds.clusters import Address
-from eastgate.xds.sidecar import OUTBOUND_PORT
 
 MANIFESTS = """
 apiVersion: v1

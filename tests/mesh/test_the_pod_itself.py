@@ -11,15 +11,15 @@ from contextlib import asynccontextmanager
 import pytest
 
 from eastgate import Authority, Question, dialects
-from eastgate.authority import sort_documents
+from eastgate.api.authority import sort_documents
+from eastgate.envoy.config.clusters import Address
+from eastgate.envoy.config.sidecar import OUTBOUND_PORT
+from eastgate.manifests.reader import read_text
 from eastgate.mesh.calls import make_calls
 from eastgate.mesh.local.addresses import Addresses, NetworkUnavailable
 from eastgate.mesh.local.calling import HttpRequest, Target, call
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.settings import Settings
-from eastgate.sources.reader import read_text
-from eastgate.xds.clusters import Address
-from eastgate.xds.sidecar import OUTBOUND_PORT
 
 WORKLOADS = """
 apiVersion: v1

@@ -24,8 +24,8 @@ class Subject:
 
 SUBJECTS = {
     "ir": Subject(
-        "eastgate.policy",
-        ("tests/engine", "tests/targets", "tests/worlds", "tests/test_conformance.py"),
+        "eastgate.ir",
+        ("tests/engine", "tests/envoy/plan", "tests/worlds", "tests/test_conformance.py"),
     ),
     "engine": Subject(
         "eastgate.engine",
@@ -34,10 +34,10 @@ SUBJECTS = {
             "tests/worlds",
             "tests/cli",
             "tests/test_conformance.py",
-            "tests/analysis",
+            "tests/reports",
             "tests/test_api.py",
         ),
     ),
-    "symbolic": Subject("eastgate.symbolic", ("tests/symbolic", "tests/engine", "tests/targets", "tests/analysis")),
-    "envoy": Subject("eastgate.targets.envoy", ("tests/targets", "tests/analysis")),
+    "symbolic": Subject("eastgate.symbolic", ("tests/symbolic", "tests/engine", "tests/envoy/plan", "tests/reports")),
+    "envoy": Subject("eastgate.envoy.plan", ("tests/envoy/plan", "tests/reports")),
 }

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eastgate.policy import ALWAYS, NEVER, And, Is, Known, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
-from eastgate.policy.attributes import METHOD, PORT, Attribute
+from eastgate.ir import ALWAYS, NEVER, And, Is, Known, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
+from eastgate.ir.attributes import METHOD, PORT, Attribute
 from eastgate.symbolic.simplify import both, either, negation
 from tests.engine.brute_force import HEADER, WORLD, atoms_about, holds
 

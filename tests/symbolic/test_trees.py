@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from eastgate import Settings
 from eastgate.engine import reference
 from eastgate.engine.compiled import compile_layers
-from eastgate.policy import (
+from eastgate.ir import (
     ALWAYS,
     AllowAny,
     AskAll,
@@ -26,7 +26,7 @@ from eastgate.policy import (
     Rule,
     Suffix,
 )
-from eastgate.policy.attributes import ADDRESS, IDENTITY, MESH_NAME, Attribute
+from eastgate.ir.attributes import ADDRESS, IDENTITY, MESH_NAME, Attribute
 from eastgate.symbolic.callers import CallerCell, CallerCells, cells_around
 from eastgate.symbolic.judging import possible_outcomes, with_answers
 from eastgate.symbolic.listing import TooManyEntries, list_tree

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eastgate.policy import AllowAny, Attachment, Chain, Layer, Observe, Placement, Refusal, Site, Stage
+from eastgate.ir import AllowAny, Attachment, Chain, Layer, Observe, Placement, Refusal, Site, Stage
 from eastgate.settings import Settings
 from tests.toy.model import GuestList
 from tests.toy.settings import GuestRefusal, ToySettings

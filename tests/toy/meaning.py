@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from eastgate.cluster import PodsMatching, Selector, World
+from eastgate.cluster.resources import is_audit
+from eastgate.cluster.targets import Target
 from eastgate.dialects.base import Condition
-from eastgate.policy import Is, OneOf, Origin, PolicyRef, Rule
-from eastgate.policy.attributes import IDENTITY
-from eastgate.policy.service_accounts import service_account_id
-from eastgate.schema.kubernetes import is_audit
+from eastgate.ir import Is, OneOf, Origin, PolicyRef, Rule
+from eastgate.ir.attributes import IDENTITY
+from eastgate.ir.service_accounts import service_account_id
+from eastgate.manifests import Document
+from eastgate.manifests.node import Node
 from eastgate.settings import Settings
-from eastgate.sources import Document
-from eastgate.sources.node import Node
-from eastgate.world import PodsMatching, Selector, World
-from eastgate.world.targets import Target
 from tests.toy.model import GuestList
 
 __all__ = ["accepted", "guest_list", "locate"]

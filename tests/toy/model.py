@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from eastgate.places import Span
-from eastgate.policy import Origin, PolicyRef, Rule
-from eastgate.world.targets import Target
+from eastgate.cluster.targets import Target
+from eastgate.diagnostics.spans import Span
+from eastgate.ir import Origin, PolicyRef, Rule
 
 __all__ = ["GROUP", "GuestList"]
 

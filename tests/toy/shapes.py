@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from eastgate.schema import Check, Field, ListOf, Record, Text
-from eastgate.schema.kubernetes import resource
+from eastgate.cluster import dns_label_problem
+from eastgate.cluster.resources import resource
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Check, Field, ListOf, Record, Text
 from eastgate.settings import Settings
-from eastgate.sources.node import Node
-from eastgate.world import dns_label_problem
 from tests.toy import codes
 
 __all__ = ["GUEST_LIST"]

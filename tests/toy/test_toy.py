@@ -14,14 +14,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from eastgate import Authority, Question, dialects
-from eastgate.authority import sort_documents
-from eastgate.catalogue import all_codes, chapters
+from eastgate.api.authority import sort_documents
 from eastgate.cli import main
+from eastgate.cli.catalogue import all_codes, chapters
 from eastgate.cli.complete import things
+from eastgate.manifests.reader import read_text
 from eastgate.mesh.calls import make_calls
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.settings import Settings, SettingsError
-from eastgate.sources.reader import read_text
 from tests import toy
 from tests.toy import codes
 from tests.toy.codes import GUEST

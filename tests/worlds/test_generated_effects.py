@@ -10,11 +10,11 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from eastgate import Authority, Question, Settings
-from eastgate.analysis.cluster import Cluster
-from eastgate.policy import PolicyRef
-from eastgate.questions import arrivals
+from eastgate.api.questions import arrivals
+from eastgate.cluster.points import Point
+from eastgate.ir import PolicyRef
+from eastgate.reports.cluster import Cluster
 from eastgate.settings import DataPlane
-from eastgate.world.points import Point
 from tests.worlds import access_generate, kuadrant_generate, linkerd_generate
 from tests.worlds.kuadrant_oracle import Call as HttpCall
 from tests.worlds.linkerd_oracle import ALL_POLICIES, Call, Manifest

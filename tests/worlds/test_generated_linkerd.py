@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate import Settings
-from eastgate.authority import Authority
+from eastgate.api.authority import Authority
 from eastgate.engine import reference
-from eastgate.policy import Request
-from eastgate.policy.attributes import (
+from eastgate.ir import Request
+from eastgate.ir.attributes import (
     ADDRESS,
     HOST,
     IDENTITY,

@@ -16,7 +16,7 @@ import click
 from eastgate._version import __version__
 from eastgate.collection import no_collection
 from eastgate.diagnostics import did_you_mean
-from eastgate.printable import printable
+from eastgate.diagnostics.printable import printable
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

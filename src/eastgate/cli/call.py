@@ -15,7 +15,7 @@ from eastgate.cli.complete import matching
 from eastgate.cli.options import BAD_OPTION, headers_from, output_option
 from eastgate.cli.output import ALLOWED, DENIED, UNDECIDED, colored, emit_json, fail, say
 from eastgate.diagnostics import Diagnostic
-from eastgate.printable import printable
+from eastgate.diagnostics.printable import printable
 
 __all__ = ["call"]
 

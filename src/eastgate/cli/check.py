@@ -8,6 +8,10 @@ from collections.abc import Iterator
 
 import click
 
+from eastgate.api.decisions import Decision
+from eastgate.api.outcomes import Examples, examples
+from eastgate.api.questions import QuestionError
+from eastgate.api.spelling import Spelling
 from eastgate.cli.options import (
     keys_from,
     load_authority,
@@ -20,15 +24,11 @@ from eastgate.cli.options import (
 )
 from eastgate.cli.output import colored, emit_json, fail, say, warn
 from eastgate.cli.unconsidered import handling_of, status_of, tell, unread_option
-from eastgate.decisions import Decision
 from eastgate.diagnostics import Diagnostic
-from eastgate.outcomes import Examples, examples
-from eastgate.printable import printable
-from eastgate.questions import QuestionError
+from eastgate.diagnostics.printable import printable
+from eastgate.manifests import Bounds
 from eastgate.records import dataclass
-from eastgate.sources import Bounds
-from eastgate.spelling import Spelling
-from eastgate.unconsidered import Handling
+from eastgate.unread import Handling
 
 __all__ = ["check", "explain"]
 
@@ -65,7 +65,7 @@ def check(output: str, **options: object) -> None:
 @output_option
 def explain(output: str, **options: object) -> None:
     """The same as check, with every layer and stage, and a caret under the YAML that decided."""
-    from eastgate.analysis.explain import explain as explained  # `check` does without
+    from eastgate.reports.explain import explain as explained  # `check` does without
 
     decision, more = _decide(output, options)
     if output == "json":

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import click
 from click.shell_completion import CompletionItem
 
-from eastgate.authority import Authority, ManifestError, read_manifests
-from eastgate.sources import Kustomized
+from eastgate.api.authority import Authority, ManifestError, read_manifests
+from eastgate.manifests import Kustomized
 
 __all__ = ["destinations", "matching", "sources", "things"]
 
@@ -39,8 +39,8 @@ def destinations(context: click.Context, _parameter: click.Parameter, incomplete
 
 def things(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Kinds, and then the names of the kind that is already on the command line."""
-    from eastgate.analysis.cluster import Cluster  # a completion of other words does without
-    from eastgate.analysis.describing import KINDS, UnknownKind, names_of
+    from eastgate.reports.cluster import Cluster  # a completion of other words does without
+    from eastgate.reports.describe import KINDS, UnknownKind, names_of
 
     words = context.params.get("words") or ()
     if not words:

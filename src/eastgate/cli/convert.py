@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from eastgate.authority import read_documents
+from eastgate.api.authority import read_documents
 from eastgate.cli.options import manifest_options, settings_from
 from eastgate.cli.output import PARTIAL, UNDECIDED, emit, emit_json, fail, say, warn
 from eastgate.cli.progress import progress
 from eastgate.cli.unconsidered import note, unread_option
-from eastgate.printable import printable
-from eastgate.sources import Bounds
-from eastgate.unconsidered import Handling, Unread, counted, diagnosed, is_policy_like
+from eastgate.diagnostics.printable import printable
+from eastgate.manifests import Bounds
+from eastgate.unread import Handling, Unread, counted, diagnosed, is_policy_like
 
 if TYPE_CHECKING:
     from eastgate.convert import Conversion

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from eastgate.cli.output import emit, emit_json, say
-from eastgate.printable import json_text, printable
+from eastgate.diagnostics.printable import json_text, printable
 from eastgate.settings import MeshMode
 
 __all__ = ["crds"]
@@ -77,7 +77,7 @@ def crds(
         return
     if conversion_ca is not None and conversion_webhook is None:
         raise click.UsageError("--conversion-ca is for a --conversion-webhook")
-    from eastgate.crds import Webhook, admission_policies, definitions
+    from eastgate.reports.crds import Webhook, admission_policies, definitions
 
     made = definitions(Webhook(*conversion_webhook, conversion_ca) if conversion_webhook else None)
     names = {manifest["spec"]["names"]["kind"]: manifest["metadata"]["name"] for manifest in made}
@@ -113,7 +113,7 @@ def _stem(manifest: dict[str, Any]) -> str:
 
 
 def _editor_schemas(kinds: Sequence[str], folder: str | None) -> None:
-    from eastgate.crds import editor_schemas, file_name, one_for_all
+    from eastgate.reports.crds import editor_schemas, file_name, one_for_all
 
     made = editor_schemas()
     wanted = set(_check_names(kinds, [kind.kind for kind, _ in made]))
@@ -137,7 +137,7 @@ def _text(made: list[dict[str, Any]], output: str) -> str:
         return "".join(json_text(manifest, indent=2) + "\n" for manifest in made)
     import yaml
 
-    from eastgate.yaml_text import PrintableDumper
+    from eastgate.manifests.yaml_text import PrintableDumper
 
     class Plain(PrintableDumper):
         """Without anchors: a part that stands in two places is written twice."""

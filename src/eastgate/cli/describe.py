@@ -7,19 +7,19 @@ from collections.abc import Sequence
 
 import click
 
-from eastgate.analysis.cluster import Cluster
-from eastgate.analysis.describing import UnknownKind
-from eastgate.analysis.describing import describe as described
+from eastgate.api.questions import QuestionError
 from eastgate.cli import complete
 from eastgate.cli.inspecting import cluster_from, namespace_option, split_paths
 from eastgate.cli.options import inspecting_options, output_option, strict_option
 from eastgate.cli.output import ALLOWED, PARTIAL, UNDECIDED, colored, emit_json, fail, say, terminal_width
 from eastgate.cli.unconsidered import unread_option
+from eastgate.cluster.points import Point
 from eastgate.collection import no_collection
-from eastgate.printable import printable
-from eastgate.questions import QuestionError
-from eastgate.unconsidered import Standing, standing
-from eastgate.world.points import Point
+from eastgate.diagnostics.printable import printable
+from eastgate.reports.cluster import Cluster
+from eastgate.reports.describe import UnknownKind
+from eastgate.reports.describe import describe as described
+from eastgate.unread import Standing, standing
 
 __all__ = ["describe"]
 

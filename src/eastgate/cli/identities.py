@@ -14,9 +14,9 @@ from eastgate.diagnostics import Diagnostic
 from eastgate.records import dataclass
 
 if TYPE_CHECKING:
+    from eastgate.envoy.config.tokens import TokenIdentity
     from eastgate.identity import EmbeddedCa, SvidSource
     from eastgate.settings import Settings
-    from eastgate.xds.tokens import TokenIdentity
 
 __all__ = ["Identities", "identity_options"]
 
@@ -108,7 +108,7 @@ class Identities:
             return None
         if self.token_issuer is None or self.token_keys is None:
             _bad("a token needs an issuer and its keys", "write --token-issuer URL --token-keys FILE", output)
-        from eastgate.xds.tokens import TokenIdentity
+        from eastgate.envoy.config.tokens import TokenIdentity
 
         try:
             keys = Path(self.token_keys).read_text(encoding="utf-8")

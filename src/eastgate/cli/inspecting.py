@@ -9,13 +9,13 @@ from pathlib import Path
 
 import click
 
-from eastgate.analysis.cluster import Cluster
-from eastgate.authority import ManifestError, read_documents
+from eastgate.api.authority import ManifestError, read_documents
 from eastgate.cli.options import left_out, settings_from, with_default_namespace
 from eastgate.cli.output import fail, say, warn
 from eastgate.cli.progress import progress
 from eastgate.cli.unconsidered import handling_of
-from eastgate.sources import Bounds
+from eastgate.manifests import Bounds
+from eastgate.reports.cluster import Cluster
 
 __all__ = ["cluster_from", "namespace_option", "split_paths"]
 

@@ -8,18 +8,18 @@ from collections.abc import Sequence
 
 import click
 
-from eastgate.authority import Authority, Manifests, read_manifests
+from eastgate.api.authority import Authority, Manifests, read_manifests
 from eastgate.cli.options import left_out, manifest_options, settings_from
 from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, say
 from eastgate.cli.progress import progress
 from eastgate.cli.unconsidered import handling_of, unread_option
 from eastgate.diagnostics import Severity
-from eastgate.lint import Finding
-from eastgate.lint import lint as find
-from eastgate.lint.report import counted, github, to_json
-from eastgate.lint.sarif import sarif
-from eastgate.sources import Bounds
-from eastgate.unconsidered.codes import UNREAD_POLICY
+from eastgate.manifests import Bounds
+from eastgate.reports.lint import Finding
+from eastgate.reports.lint import lint as find
+from eastgate.reports.lint.report import counted, github, to_json
+from eastgate.reports.lint.sarif import sarif
+from eastgate.unread.codes import UNREAD_POLICY
 
 __all__ = ["lint"]
 

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import click
 
-from eastgate.authority import Authority, ManifestError, read_manifests
+from eastgate.api.authority import Authority, ManifestError, read_manifests
+from eastgate.api.config import read_config
+from eastgate.api.questions import Question
 from eastgate.cli import complete
 from eastgate.cli.output import fail, say
 from eastgate.cli.progress import progress
-from eastgate.config import read_config
 from eastgate.diagnostics import Code, Diagnostic
-from eastgate.printable import printable
-from eastgate.questions import Question
+from eastgate.diagnostics.printable import printable
+from eastgate.manifests import Bounds, Kustomized
 from eastgate.settings import BAD_SETTING, Settings, SettingsError
-from eastgate.sources import Bounds, Kustomized
-from eastgate.unconsidered import Handling, counted
+from eastgate.unread import Handling, counted
 
 if TYPE_CHECKING:
-    from eastgate.tokens import KeySource
+    from eastgate.languages.jwt import KeySource
 
 __all__ = [
     "exclude_option",
@@ -276,7 +276,7 @@ def keys_from(options: dict[str, object], output: str) -> KeySource | None:
     files = pairs([str(value) for value in values], "--jwks", output) if isinstance(values, tuple) else {}
     if not files and options["token"] is None:
         return None
-    from eastgate.tokens import DiscoveredKeys, KnownKeys  # few questions need it
+    from eastgate.languages.jwt import DiscoveredKeys, KnownKeys  # few questions need it
 
     try:
         return (

@@ -10,7 +10,7 @@ from typing import NoReturn, TextIO
 import click
 
 from eastgate.diagnostics import Diagnostic, Severity, render_all
-from eastgate.printable import composed, json_text
+from eastgate.diagnostics.printable import composed, json_text
 
 __all__ = [
     *("ALLOWED", "DENIED", "PARTIAL", "UNDECIDED"),

@@ -11,8 +11,8 @@ from eastgate.cli.options import follow_option, settings_from, strict_option
 from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, say, warn
 from eastgate.cli.progress import progress
 from eastgate.cli.unconsidered import handling_of, unread_option
-from eastgate.tables import read_tables, run_tables
-from eastgate.tables.report import junit, text, to_json
+from eastgate.reports.tables import read_tables, run_tables
+from eastgate.reports.tables.report import junit, text, to_json
 
 __all__ = ["test"]
 

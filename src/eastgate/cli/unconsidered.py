@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 import click
 
+from eastgate.api.decisions import Decision
 from eastgate.cli.output import ALLOWED, DENIED, PARTIAL, say
-from eastgate.decisions import Decision
-from eastgate.printable import printable
-from eastgate.unconsidered import Handling, Standing, Unconsidered, standing, told
+from eastgate.diagnostics.printable import printable
+from eastgate.unread import Handling, Standing, Unconsidered, standing, told
 
 __all__ = ["handling_of", "note", "status_of", "tell", "unread_option"]
 

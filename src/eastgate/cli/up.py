@@ -16,13 +16,13 @@ from eastgate.cli.options import BAD_OPTION, manifest_options, output_option, se
 from eastgate.cli.output import UNDECIDED, colored, emit, fail, say, warn
 from eastgate.cli.unconsidered import handling_of, unread_option
 from eastgate.diagnostics import Diagnostic
-from eastgate.printable import json_text
+from eastgate.diagnostics.printable import json_text
 
 if TYPE_CHECKING:
+    from eastgate.envoy.config.clusters import Address
     from eastgate.mesh.mesh import LocalMesh
     from eastgate.mesh.screens import Screen
     from eastgate.mesh.session import Session
-    from eastgate.xds.clusters import Address
 
 __all__ = ["up"]
 
@@ -74,10 +74,10 @@ def up(
         raise click.UsageError("standard input cannot be watched: give files or folders with -f")
     chosen = settings_from(settings, config, output)
 
-    from eastgate.analysis.explain import explain
     from eastgate.mesh.mesh import MeshOptions
     from eastgate.mesh.reloading import ManifestFiles
     from eastgate.mesh.session import Session
+    from eastgate.reports.explain import explain
 
     identities = Identities(**identity)
     options = MeshOptions(
@@ -100,7 +100,7 @@ def up(
 
 
 def _run(session: Session, output: str, verbose: bool) -> None:
-    from eastgate.authority import ManifestError
+    from eastgate.api.authority import ManifestError
     from eastgate.mesh.codes import MESH_NOT_STARTED
     from eastgate.mesh.local.errors import LocalMeshError
 
@@ -152,7 +152,7 @@ def _not_started(diagnostics: Sequence[Diagnostic], output: str) -> NoReturn:
 
 
 def _apps(values: Sequence[str], output: str) -> dict[str, Address]:
-    from eastgate.xds.clusters import Address
+    from eastgate.envoy.config.clusters import Address
 
     apps = {}
     for value in values:

@@ -16,13 +16,13 @@ from eastgate.cli.options import load_authority, output_option, reading_options,
 from eastgate.cli.output import colored, emit_json, fail, say, warn
 from eastgate.cli.unconsidered import handling_of, unread_option
 from eastgate.diagnostics import Diagnostic
-from eastgate.sources import Bounds
+from eastgate.manifests import Bounds
 
 if TYPE_CHECKING:
-    from eastgate.decisions import Decision
+    from eastgate.api.decisions import Decision
     from eastgate.mesh.access_log import Observation
     from eastgate.settings import Settings
-    from eastgate.unconsidered import Handling
+    from eastgate.unread import Handling
 
 __all__ = ["why"]
 
@@ -114,10 +114,10 @@ def _by_number(line: str | None, last: bool, files: tuple[str, ...], name: str, 
 
 def _lines(text: str, output: str) -> tuple[list[tuple[str, Observation]], int]:
     """The lines that tell of decisions, and how many others there are. Without any of the first, exits."""
+    from eastgate.api.questions import QuestionError
     from eastgate.mesh.access_log import find_record, read_line
     from eastgate.mesh.codes import NOT_A_LOG_LINE
     from eastgate.mesh.history import Repeats
-    from eastgate.questions import QuestionError
 
     source_lines = [line for line in text.splitlines() if line.strip()]
     observations: list[tuple[str, Observation]] = []
@@ -160,9 +160,9 @@ def _by_files(
     Whoever calls from a network of such meshes is taken for a workload, and whom the log calls localhost for the
     workload itself.
     """
-    from eastgate.analysis.explain import explain as explained
+    from eastgate.api.questions import QuestionError
     from eastgate.mesh.why import explain_observation
-    from eastgate.questions import QuestionError
+    from eastgate.reports.explain import explain as explained
 
     local = any((seen.source or "").startswith("127.") for seen in lines)
     enforced = replace(settings.enforced(), local_networks=(_MESHES,) if local else ())

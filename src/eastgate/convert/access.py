@@ -15,8 +15,8 @@ from eastgate.dialects.accesspolicy import Policy
 from eastgate.dialects.accesspolicy.model import Action
 from eastgate.dialects.accesspolicy.settings import AccessSettings, UnlistedCaller
 from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYPE_GROUP
-from eastgate.sources import Plain
-from eastgate.sources.node import Node
+from eastgate.manifests import Plain
+from eastgate.manifests.node import Node
 
 __all__ = ["to_v0alpha0", "to_v1alpha1"]
 

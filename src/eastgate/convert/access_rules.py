@@ -8,11 +8,11 @@ from dataclasses import field
 
 from eastgate.convert import codes
 from eastgate.convert.model import Assumption, Job, Manifest
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects.accesspolicy.model import Action
-from eastgate.places import Span
+from eastgate.manifests import Plain
+from eastgate.manifests.node import Node
 from eastgate.records import dataclass
-from eastgate.sources import Plain
-from eastgate.sources.node import Node
 
 __all__ = ["Rules", "Unsayable", "new_rules", "old_rules"]
 

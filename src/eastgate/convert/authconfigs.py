@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from eastgate.convert.model import Manifest
-from eastgate.sources import Plain
+from eastgate.manifests import Plain
 
 __all__ = ["API_VERSION", "auth_config"]
 

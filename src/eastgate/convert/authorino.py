@@ -10,22 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from eastgate.authconfig.model import Scheme
+from eastgate.cluster import Gateway, Route, World
+from eastgate.cluster.targets import GatewayNamed
 from eastgate.convert import codes
 from eastgate.convert.authconfigs import API_VERSION, auth_config
 from eastgate.convert.authorino_checks import lose_what_differs, reasons_to_keep, with_token_checks
 from eastgate.convert.istio_rules import lose_paths
 from eastgate.convert.model import Assumption, Item, Job, Manifest, metadata_of
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects.kuadrant import Policy
 from eastgate.dialects.kuadrant.assemble import in_force
+from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
 from eastgate.dialects.kuadrant.model import HttpRule
 from eastgate.dialects.kuadrant.nulls import without_nulls
-from eastgate.places import Span
-from eastgate.sources import Plain
-from eastgate.sources.node import Node
-from eastgate.world import Gateway, Route, World
-from eastgate.world.targets import GatewayNamed
+from eastgate.manifests import Plain
+from eastgate.manifests.node import Node
 
 __all__ = ["to_authorino"]
 

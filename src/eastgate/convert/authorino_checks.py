@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from eastgate.authconfig.authorizer import looks_at_paths
-from eastgate.authconfig.guards import erring_guards
-from eastgate.authconfig.model import Identity, Jwt, Rego, Scheme
 from eastgate.convert import codes
 from eastgate.convert.istio_rules import lose_paths
 from eastgate.convert.model import Job, Manifest
 from eastgate.diagnostics import Code
+from eastgate.diagnostics.spans import Span
+from eastgate.dialects.kuadrant.authorino.authorizer import looks_at_paths
+from eastgate.dialects.kuadrant.authorino.guards import erring_guards
+from eastgate.dialects.kuadrant.authorino.model import Identity, Jwt, Rego, Scheme
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
-from eastgate.places import Span
-from eastgate.sources import Plain
+from eastgate.manifests import Plain
 
 __all__ = ["lose_what_differs", "reasons_to_keep", "with_token_checks"]
 

@@ -10,15 +10,15 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import TypeAlias
 
+from eastgate.cluster import Selector
+from eastgate.cluster.resources import selector_of
 from eastgate.convert.model import Item
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects.gep3779.model import Action, Level, Policy, Tier
-from eastgate.places import Span
-from eastgate.policy.paths import encoded_path
+from eastgate.ir.paths import encoded_path
+from eastgate.manifests import Document
+from eastgate.manifests.node import Node
 from eastgate.records import dataclass
-from eastgate.schema.kubernetes import selector_of
-from eastgate.sources import Document
-from eastgate.sources.node import Node
-from eastgate.world import Selector
 
 __all__ = ["Account", "Caller", "Gep", "GepRule", "Identity", "PodsTarget", "ServiceTarget", "WholeNamespace", "read"]
 

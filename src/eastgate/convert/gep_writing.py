@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from eastgate.cluster import Selector
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import (
     Account,
@@ -20,8 +21,7 @@ from eastgate.convert.selectors import written
 from eastgate.dialects.gep3779 import GROUP
 from eastgate.dialects.gep3779.settings import GepSettings
 from eastgate.dialects.gep3779.settings import ServiceTarget as ServiceReading
-from eastgate.sources import Plain
-from eastgate.world import Selector
+from eastgate.manifests import Plain
 
 __all__ = ["AUTHORIZATION_POLICY", "X_POLICY", "resolved", "v1alpha1", "v1alpha2", "x_v1alpha1"]
 

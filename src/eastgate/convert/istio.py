@@ -18,8 +18,8 @@ from eastgate.convert.model import CONVERTED_FROM, Item, Job, Manifest, metadata
 from eastgate.convert.selectors import label_sets, written
 from eastgate.dialects.gep3779.settings import GepSettings
 from eastgate.dialects.gep3779.settings import ServiceTarget as ServiceReading
+from eastgate.manifests import Plain
 from eastgate.settings import MeshMode
-from eastgate.sources import Plain
 
 __all__ = ["GROUP", "KIND", "VERSION", "to_istio"]
 

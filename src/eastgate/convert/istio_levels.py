@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from eastgate.cluster import Selector, service_account_id
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import (
     Account,
@@ -23,10 +24,9 @@ from eastgate.convert.gep_reading import (
 from eastgate.convert.model import Job
 from eastgate.convert.selectors import may_meet
 from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings
-from eastgate.policy import AccountsOf
+from eastgate.ir import AccountsOf
+from eastgate.manifests import Document
 from eastgate.records import dataclass
-from eastgate.sources import Document
-from eastgate.world import Selector, service_account_id
 
 __all__ = ["Aimed", "closes", "one_level_each"]
 

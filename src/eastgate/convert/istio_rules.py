@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import Account, Caller, Gep, GepRule, Identity, WholeNamespace
 from eastgate.convert.model import Assumption, Job, Manifest
-from eastgate.places import Span
-from eastgate.sources import Plain
+from eastgate.diagnostics.spans import Span
+from eastgate.manifests import Plain
 
 __all__ = ["istio_rules", "lose_paths"]
 

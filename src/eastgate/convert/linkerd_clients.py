@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from eastgate.cluster import dns_label_problem, dns_subdomain_problem
 from eastgate.convert.gep_reading import Account, Caller, Identity, WholeNamespace
-from eastgate.policy import ALWAYS, And, Is, OneOf, Or, Predicate, Suffix
-from eastgate.policy.attributes import MESH_NAME
+from eastgate.ir import ALWAYS, And, Is, OneOf, Or, Predicate, Suffix
+from eastgate.ir.attributes import MESH_NAME
 from eastgate.records import dataclass
 from eastgate.settings import Settings
-from eastgate.world import dns_label_problem, dns_subdomain_problem
 
 __all__ = ["Clients", "callers_of"]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from eastgate.cluster import ParentRef, PodsMatching, Selector, Workload
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import Caller, Gep, GepRule, PodsTarget
 from eastgate.convert.linkerd_clients import callers_of
@@ -14,6 +15,7 @@ from eastgate.convert.linkerd_writing import default_of, selected
 from eastgate.convert.model import Item, Job
 from eastgate.convert.selectors import may_meet
 from eastgate.diagnostics import Code
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects import gep3779
 from eastgate.dialects.gep3779.model import Action, Level
 from eastgate.dialects.linkerd import GROUP
@@ -22,9 +24,7 @@ from eastgate.dialects.linkerd.clients import default_client
 from eastgate.dialects.linkerd.injected import ports_named, probes_with
 from eastgate.dialects.linkerd.model import AuthorizationPolicy, HttpRoute, Resource, Server
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings, cluster_networks
-from eastgate.places import Span
-from eastgate.policy import PolicyRef
-from eastgate.world import ParentRef, PodsMatching, Selector, Workload
+from eastgate.ir import PolicyRef
 
 __all__ = ["from_linkerd"]
 

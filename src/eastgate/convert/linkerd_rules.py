@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import product
 
+from eastgate.cluster import Selector, account_of
 from eastgate.convert import codes
 from eastgate.convert.gep_reading import Account, Caller, Gep, GepRule, Identity, WholeNamespace
 from eastgate.convert.model import Job, Manifest, metadata_of
 from eastgate.convert.selectors import written
 from eastgate.dialects.linkerd import GROUP
-from eastgate.sources import Plain
-from eastgate.world import Selector, account_of
+from eastgate.manifests import Plain
 
 __all__ = ["authorize", "catch_all", "server_of"]
 

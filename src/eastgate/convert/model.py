@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import field
 from enum import StrEnum
 
+from eastgate.cluster import World
 from eastgate.diagnostics import Code, Diagnostic
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects import Policy
-from eastgate.places import Span
+from eastgate.manifests import Document, Plain
 from eastgate.records import dataclass
 from eastgate.settings import Settings
-from eastgate.sources import Document, Plain
-from eastgate.world import World
 
 __all__ = [
     "CONVERTED_FROM",

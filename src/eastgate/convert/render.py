@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import yaml
 
 from eastgate.convert.model import Manifest
-from eastgate.printable import json_text
-from eastgate.yaml_text import PrintableDumper
+from eastgate.diagnostics.printable import json_text
+from eastgate.manifests.yaml_text import PrintableDumper
 
 __all__ = ["as_json", "as_yaml"]
 

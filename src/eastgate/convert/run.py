@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eastgate.authority import Manifests, sort_documents
+from eastgate.api.authority import Manifests, sort_documents
+from eastgate.cluster import World
 from eastgate.convert import codes
 from eastgate.convert.model import Item, Job, Manifest, Options, Written
 from eastgate.convert.registry import KINDS, converters_to, pass_on
 from eastgate.diagnostics import Diagnostic
 from eastgate.dialects import Policy
+from eastgate.manifests import Document, Reading
 from eastgate.records import dataclass
 from eastgate.settings import Settings
-from eastgate.sources import Document, Reading
-from eastgate.world import World
 
 __all__ = ["Conversion", "convert"]
 

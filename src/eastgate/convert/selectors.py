@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import product
 
-from eastgate.sources import Plain
-from eastgate.world import Operator, Selector
+from eastgate.cluster import Operator, Selector
+from eastgate.manifests import Plain
 
 __all__ = ["label_sets", "may_meet", "written"]
 

@@ -6,9 +6,9 @@ import enum
 from collections.abc import Iterator
 from dataclasses import field
 
-from eastgate.places import Span
+from eastgate.diagnostics.redaction import without_quotes
+from eastgate.diagnostics.spans import Span
 from eastgate.records import dataclass
-from eastgate.redaction import without_quotes
 
 __all__ = ["Code", "Diagnostic", "Reporter", "Severity"]
 

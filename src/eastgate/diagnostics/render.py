@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from eastgate.diagnostics.model import Diagnostic, Severity
-from eastgate.places import Span
-from eastgate.printable import printable
+from eastgate.diagnostics.printable import printable
+from eastgate.diagnostics.spans import Span
 
 __all__ = ["render", "render_all", "snippet"]
 

@@ -6,18 +6,18 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from eastgate.cluster import GATEWAY_GROUP, Backend, Manifest, Workload, World, WorldObject, uses, uses_kind
 from eastgate.diagnostics import Diagnostic, Reporter, did_you_mean
 from eastgate.dialects import accesspolicy, codes, gep3779, kuadrant, linkerd, rejected
 from eastgate.dialects.base import Condition, Dialect, NameUse, Policy, Scene
 from eastgate.dialects.registry import Registry
-from eastgate.policy import Attachment, Layer, Stances
+from eastgate.ir import Attachment, Layer, Stances
+from eastgate.manifests import Document
 from eastgate.settings import Settings, bring_sections
-from eastgate.sources import Document
-from eastgate.unconsidered import UnreadKind, is_unread_name, resembling, unread_kind
-from eastgate.world import GATEWAY_GROUP, Backend, Manifest, Workload, World, WorldObject, uses, uses_kind
+from eastgate.unread import UnreadKind, is_unread_name, resembling, unread_kind
 
 if TYPE_CHECKING:
-    from eastgate.tokens import KeySource
+    from eastgate.languages.jwt import KeySource
 
 __all__ = [
     "DIALECTS",

@@ -15,22 +15,22 @@ from enum import Enum, auto
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
+from eastgate.cluster import Backend, Manifest, Target, Workload, World, WorldObject
 from eastgate.diagnostics import Diagnostic, Reporter
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects.converting import Converter
 from eastgate.dialects.serving import Served
 from eastgate.dialects.words import Words
-from eastgate.places import Span
-from eastgate.policy import Attachment, Layer, Origin, PolicyRef
+from eastgate.ir import Attachment, Layer, Origin, PolicyRef
+from eastgate.manifests import Document
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Check, Record, check
 from eastgate.records import dataclass
-from eastgate.schema import Check, Record, check
 from eastgate.settings import Section, Settings
-from eastgate.sources import Document
-from eastgate.sources.node import Node
-from eastgate.world import Backend, Manifest, Target, Workload, World, WorldObject
 
 if TYPE_CHECKING:
     from eastgate.dialects.linting import Linting
-    from eastgate.tokens import KeySource
+    from eastgate.languages.jwt import KeySource
 
 __all__ = ["Condition", "Dialect", "Kind", "NameUse", "Policy", "Scene", "reader"]
 

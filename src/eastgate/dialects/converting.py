@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias, TypeVar
 
 from eastgate.diagnostics import Code
-from eastgate.places import Span
+from eastgate.diagnostics.spans import Span
+from eastgate.manifests import Document, Plain
 from eastgate.settings import Settings
-from eastgate.sources import Document, Plain
 
 __all__ = ["ConversionJob", "Converter"]
 

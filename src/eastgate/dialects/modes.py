@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-from eastgate.policy import (
+from eastgate.ir import (
     ALWAYS,
     AllowAny,
     AskAll,

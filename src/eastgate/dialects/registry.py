@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
+from eastgate.cluster import Backend
 from eastgate.dialects.base import Dialect, Kind, NameUse
-from eastgate.unconsidered import unread_kind
-from eastgate.world import Backend
+from eastgate.unread import unread_kind
 
 __all__ = ["Registry"]
 

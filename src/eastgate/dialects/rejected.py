@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from eastgate.cluster import CONTROLLER_KINDS, Everything, GatewayNamed, Target, World, dns_label_problem
 from eastgate.diagnostics import Diagnostic
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects.base import Condition, Dialect, Kind, Scene
 from eastgate.dialects.modes import LayerMode, Mode, refusing
 from eastgate.dialects.words import NO_RULES, NOTHING_SELECTED, DescribedRule, Words
-from eastgate.places import Span
-from eastgate.policy import And, Attachment, Chain, Deny, Layer, Origin, Placement, PolicyRef, Refusal, Rule, RuleKind
+from eastgate.ir import And, Attachment, Chain, Deny, Layer, Origin, Placement, PolicyRef, Refusal, Rule, RuleKind
+from eastgate.manifests import Document
+from eastgate.manifests.codes import DUPLICATE_OBJECT
 from eastgate.records import dataclass
 from eastgate.settings import Settings
-from eastgate.sources import Document
-from eastgate.sources.codes import DUPLICATE_OBJECT
-from eastgate.unconsidered.locating import content_of, located
-from eastgate.world import CONTROLLER_KINDS, Everything, GatewayNamed, Target, World, dns_label_problem
+from eastgate.unread.locating import content_of, located
 
 if TYPE_CHECKING:
     from eastgate.dialects.linting import Linting

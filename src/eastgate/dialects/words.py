@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Generic, Protocol, TypeVar
 
+from eastgate.cluster import Selector, Workload
+from eastgate.cluster.targets import Target
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects.modes import LayerMode, modes_of_layer
-from eastgate.places import Span
-from eastgate.policy import Layer, Origin, Placement, PolicyRef, Predicate, Rule
+from eastgate.ir import Layer, Origin, Placement, PolicyRef, Predicate, Rule
 from eastgate.records import dataclass
 from eastgate.settings import Settings
-from eastgate.world import Selector, Workload
-from eastgate.world.targets import Target
 
 __all__ = [
     "NOTHING_SELECTED",

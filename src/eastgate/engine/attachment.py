@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Generic, Never, Protocol, TypeAlias, TypeVar
 
-from eastgate.policy import Attachment, PolicyRef
-from eastgate.world import (
+from eastgate.cluster import (
     BackendNamed,
     Everything,
     ExternalsMatching,
@@ -24,7 +23,8 @@ from eastgate.world import (
     World,
     is_added_label,
 )
-from eastgate.world.points import NamedPoint, Point
+from eastgate.cluster.points import NamedPoint, Point
+from eastgate.ir import Attachment, PolicyRef
 
 __all__ = ["Attachments", "Targeting"]
 

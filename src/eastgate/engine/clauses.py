@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 from typing import NamedTuple
 
-from eastgate.policy import AccountsOf, Is, OneOf, Or, Predicate, Value, conjuncts
-from eastgate.policy.attributes import IDENTITY, PORT
+from eastgate.ir import AccountsOf, Is, OneOf, Or, Predicate, Value, conjuncts
+from eastgate.ir.attributes import IDENTITY, PORT
 from eastgate.records import dataclass
 
 __all__ = ["Clause", "Filed"]

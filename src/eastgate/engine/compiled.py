@@ -12,7 +12,7 @@ from eastgate.engine.conditions import compile_condition
 from eastgate.engine.search import build_search
 from eastgate.engine.table import Table, build_table
 from eastgate.engine.verdicts import PASSED, Verdict, Verdicts
-from eastgate.policy import (
+from eastgate.ir import (
     AllowAny,
     AskAll,
     Chain,
@@ -28,7 +28,7 @@ from eastgate.policy import (
     Ruling,
     consents,
 )
-from eastgate.policy.attributes import IDENTITY, PORT
+from eastgate.ir.attributes import IDENTITY, PORT
 from eastgate.records import dataclass
 from eastgate.symbolic.completions import complete
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from eastgate.policy import And, Computed, Is, Not, OneOf, Or, Predicate, Request
+from eastgate.ir import And, Computed, Is, Not, OneOf, Or, Predicate, Request
 
 __all__ = ["Condition", "compile_condition"]
 

@@ -11,10 +11,22 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
 
+from eastgate.cluster import (
+    ROUTE_KINDS,
+    Change,
+    Everything,
+    ExternalsMatching,
+    PodsMatching,
+    RouteNamed,
+    Selector,
+    Workload,
+    World,
+)
+from eastgate.cluster.points import DeadEnd, NamedPoint, Point
 from eastgate.collection import no_collection
 from eastgate.engine.attachment import Attachments, Targeting
 from eastgate.engine.compiled import Finder, Program, Verdict, compile_layers
-from eastgate.policy import (
+from eastgate.ir import (
     AllowAny,
     Attachment,
     Chain,
@@ -27,18 +39,6 @@ from eastgate.policy import (
     Stances,
     Unroutable,
 )
-from eastgate.world import (
-    ROUTE_KINDS,
-    Change,
-    Everything,
-    ExternalsMatching,
-    PodsMatching,
-    RouteNamed,
-    Selector,
-    Workload,
-    World,
-)
-from eastgate.world.points import DeadEnd, NamedPoint, Point
 
 __all__ = ["Engine"]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ipaddress import ip_address, ip_network
 from itertools import combinations, product
 
-from eastgate.policy import (
+from eastgate.ir import (
     AccountsOf,
     AllowAny,
     And,
@@ -46,8 +46,8 @@ from eastgate.policy import (
     mentions,
     rules_of,
 )
-from eastgate.policy.attributes import ADDRESS, BAD_HOST, HANDED_PATH, PATH, PATHS, PORT, Attribute
-from eastgate.policy.paths import is_sensitive
+from eastgate.ir.attributes import ADDRESS, BAD_HOST, HANDED_PATH, PATH, PATHS, PORT, Attribute
+from eastgate.ir.paths import is_sensitive
 
 __all__ = ["decide", "holds"]
 

@@ -17,9 +17,9 @@ from typing import TypeAlias
 
 from eastgate.engine.clauses import Clause, Filed
 from eastgate.engine.conditions import Condition, compile_condition
-from eastgate.policy import And, Is, OneOf, Or, Predicate, Prefix, Request, Suffix, Value, values_of
-from eastgate.policy.attributes import PORT, Attribute
-from eastgate.policy.service_accounts import accounts_path_of
+from eastgate.ir import And, Is, OneOf, Or, Predicate, Prefix, Request, Suffix, Value, values_of
+from eastgate.ir.attributes import PORT, Attribute
+from eastgate.ir.service_accounts import accounts_path_of
 from eastgate.records import dataclass
 
 __all__ = ["build_search"]

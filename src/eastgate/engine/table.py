@@ -17,8 +17,8 @@ from dataclasses import field
 from typing import TypeAlias
 
 from eastgate.engine.clauses import Clause, Filed
-from eastgate.policy import Request
-from eastgate.policy.service_accounts import accounts_path_of
+from eastgate.ir import Request
+from eastgate.ir.service_accounts import accounts_path_of
 from eastgate.records import dataclass
 
 __all__ = ["Table", "build_table"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eastgate.policy import (
+from eastgate.ir import (
     UNOPPOSED,
     AllowAny,
     And,
@@ -26,7 +26,7 @@ from eastgate.policy import (
     mentions,
     rules_of,
 )
-from eastgate.policy.attributes import Attribute, Unknown
+from eastgate.ir.attributes import Attribute, Unknown
 from eastgate.records import dataclass
 from eastgate.symbolic.completions import complete
 from eastgate.symbolic.judging import StageOutcome, judge_stage, pick_chain

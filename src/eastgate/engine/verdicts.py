@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from eastgate.policy import Outcome, Rule
+from eastgate.ir import Outcome, Rule
 
 __all__ = ["PASSED", "Verdict", "Verdicts"]
 

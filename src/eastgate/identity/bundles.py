@@ -13,9 +13,9 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from eastgate.identity.problems import BadBundleError, UnknownTrustDomainError
-from eastgate.policy.spiffe import trust_domain_problem
+from eastgate.ir.spiffe import trust_domain_problem
+from eastgate.languages.jwt.strict_json import JsonProblem, read_object
 from eastgate.records import dataclass
-from eastgate.tokens.strict_json import JsonProblem, read_object
 
 __all__ = ["TrustBundles", "read_bundle", "roots_of_jwks", "roots_of_pem"]
 

@@ -22,7 +22,7 @@ from eastgate.identity.bundles import TrustBundles
 from eastgate.identity.certificates import Period, Signer, key_pem, new_intermediate, new_key, new_leaf, new_root
 from eastgate.identity.problems import BadIdentityError
 from eastgate.identity.svid import BundlesChanged, IdentityChange, Svid, SvidsRenewed, Watchers, utc_now
-from eastgate.policy.spiffe import spiffe_problem, trust_domain_problem
+from eastgate.ir.spiffe import spiffe_problem, trust_domain_problem
 from eastgate.records import dataclass
 
 __all__ = ["CaState", "EmbeddedCa", "Lifetimes", "Retired"]

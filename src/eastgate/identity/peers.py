@@ -17,7 +17,7 @@ from cryptography.x509.verification import PolicyBuilder, Store, VerificationErr
 from eastgate.identity.bundles import TrustBundles
 from eastgate.identity.problems import PeerError
 from eastgate.identity.svid import utc_now
-from eastgate.policy.spiffe import spiffe_problem, trust_domain_of
+from eastgate.ir.spiffe import spiffe_problem, trust_domain_of
 
 __all__ = ["identity_of", "peer_chain", "verify_connection", "verify_peer"]
 

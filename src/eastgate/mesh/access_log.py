@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from eastgate.api.questions import QuestionError
 from eastgate.mesh.codes import NO_DECISION, NOT_A_LOG_LINE
-from eastgate.questions import QuestionError
 from eastgate.records import dataclass
 
 __all__ = ["UNREACHABLE", "Observation", "find_record", "read_line", "read_record", "rule_of"]

@@ -8,15 +8,23 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import TracebackType
 
-from eastgate.decisions import Decision
+from eastgate.api.decisions import Decision
+from eastgate.api.questions import (
+    BAD_ATTRIBUTE,
+    BAD_DESTINATION,
+    BAD_SOURCE,
+    Arrival,
+    Question,
+    QuestionError,
+    arrivals,
+)
+from eastgate.ir.attributes import ADDRESS, IDENTITY, MESH_NAME, PORT, SOURCE_WORKLOAD
+from eastgate.ir.fields import each_header
 from eastgate.mesh.access_log import Observation
 from eastgate.mesh.events import Decided, MeshEvent
 from eastgate.mesh.local.connection import Called, Connection, HttpRequest, Target, problem
 from eastgate.mesh.local.http1 import Malformed
 from eastgate.mesh.mesh import LocalMesh
-from eastgate.policy.attributes import ADDRESS, IDENTITY, MESH_NAME, PORT, SOURCE_WORKLOAD
-from eastgate.policy.fields import each_header
-from eastgate.questions import BAD_ATTRIBUTE, BAD_DESTINATION, BAD_SOURCE, Arrival, Question, QuestionError, arrivals
 from eastgate.records import dataclass
 from eastgate.symbolic.names import MeshNames
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
+from eastgate.envoy.config.inbound_port import InboundPort
+from eastgate.envoy.config.limits import find_obstacle
+from eastgate.envoy.config.listeners import closing_listener
+from eastgate.envoy.config.rbac import AUDIT, filter_name
+from eastgate.envoy.server.resources import EXTENSION, LISTENER, SECRET, Resource, ResourceKey, short_type
+from eastgate.envoy.server.status import Rejection, ResourceState, ResourceStatus
 from eastgate.records import dataclass
-from eastgate.xds.inbound_port import InboundPort
-from eastgate.xds.limits import find_obstacle
-from eastgate.xds.listeners import closing_listener
-from eastgate.xds.rbac import AUDIT, filter_name
-from eastgate.xds.server.resources import EXTENSION, LISTENER, SECRET, Resource, ResourceKey, short_type
-from eastgate.xds.server.status import Rejection, ResourceState, ResourceStatus
 
 __all__ = ["TRUST", "Closing", "Closure", "Closures", "closing_of"]
 

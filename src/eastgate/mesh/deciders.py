@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
-from eastgate.authority import Authority
+from eastgate.api.authority import Authority
 from eastgate.engine.compiled import Program
+from eastgate.envoy.plan.decisions import name_of
+from eastgate.envoy.plan.fields import UNCLEAR
+from eastgate.ir import REFUSED_HOST, REFUSED_SPELLING, Origin, rules_of
 from eastgate.mesh.access_log import UNREACHABLE, Observation
-from eastgate.policy import REFUSED_HOST, REFUSED_SPELLING, Origin, rules_of
 from eastgate.records import dataclass
 from eastgate.settings import Settings
 from eastgate.symbolic.names import MeshNames
-from eastgate.targets.envoy.decisions import name_of
-from eastgate.targets.envoy.fields import UNCLEAR
 
 __all__ = ["DecidedBy", "Deciders", "caller_name", "describe_handshake"]
 

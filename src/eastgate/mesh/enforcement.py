@@ -10,26 +10,26 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from weakref import WeakKeyDictionary
 
-from eastgate.authority import Authority
+from eastgate.api.authority import Authority
 from eastgate.collection import no_collection
 from eastgate.dialects import Policy
 from eastgate.dialects.rejected import Policy as RejectedPolicy
 from eastgate.engine.compiled import Program
+from eastgate.envoy.config.inbound_port import InboundPort
+from eastgate.envoy.config.secrets import svid_secret, trust_secret
+from eastgate.envoy.config.sidecar import Outbound, inbound_resources, outbound_resources, shared_resources
+from eastgate.envoy.config.tokens import TokenIdentity
+from eastgate.envoy.plan import Inexpressible, PortPlan, plan_port
+from eastgate.envoy.plan.decisions import policy_name
+from eastgate.envoy.server.resources import Resource, ResourceKey
+from eastgate.envoy.server.status import ProxyStatus, Rejection
+from eastgate.envoy.server.store import Store
 from eastgate.identity import Svid, TrustBundles
+from eastgate.ir import PolicyRef
 from eastgate.mesh.closures import TRUST, Closure, Closures, closing_of
 from eastgate.mesh.sites import ProxySite, identity_of, known_identities, upstreams
-from eastgate.policy import PolicyRef
 from eastgate.settings import OpenRequests
 from eastgate.symbolic.callers import CallerCell
-from eastgate.targets.envoy import Inexpressible, PortPlan, plan_port
-from eastgate.targets.envoy.decisions import policy_name
-from eastgate.xds.inbound_port import InboundPort
-from eastgate.xds.secrets import svid_secret, trust_secret
-from eastgate.xds.server.resources import Resource, ResourceKey
-from eastgate.xds.server.status import ProxyStatus, Rejection
-from eastgate.xds.server.store import Store
-from eastgate.xds.sidecar import Outbound, inbound_resources, outbound_resources, shared_resources
-from eastgate.xds.tokens import TokenIdentity
 
 __all__ = ["Enforcement"]
 

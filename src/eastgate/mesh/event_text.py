@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 
-from eastgate.authority import Authority
+from eastgate.api.authority import Authority
 from eastgate.diagnostics import render_all
+from eastgate.diagnostics.printable import composed, printable
 from eastgate.dialects import registered
 from eastgate.mesh.access_log import Observation
 from eastgate.mesh.deciders import DecidedBy, Deciders, caller_name
 from eastgate.mesh.events import BrokenChange, Decided, Enforced, MeshEvent, Noted, NotEnforced, PartlyEnforced, Ready
 from eastgate.mesh.modes import PortMode
-from eastgate.printable import composed, printable
 
 __all__ = ["EventText", "describe_call", "describe_changes", "format_milliseconds"]
 

@@ -8,6 +8,7 @@ import binascii
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import asdict, fields
 
+from eastgate.api.questions import Question, QuestionError
 from eastgate.mesh.access_log import Observation, find_record, read_line
 from eastgate.mesh.calls import CallResult, make_calls
 from eastgate.mesh.codes import NO_NUMBER
@@ -17,7 +18,6 @@ from eastgate.mesh.local.control import ControlFailed, Handler, Message
 from eastgate.mesh.mesh import LocalMesh
 from eastgate.mesh.sites import ProxySite, identity_of
 from eastgate.mesh.why import Explain, explain_observation
-from eastgate.questions import Question, QuestionError
 
 __all__ = ["Handlers", "application_of", "status_of", "workload_to_json"]
 

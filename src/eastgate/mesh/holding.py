@@ -12,12 +12,12 @@ import os
 from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import TypeVar
 
-from eastgate.authority import Authority, Fault, Manifests
+from eastgate.api.authority import Authority, Fault, Manifests
+from eastgate.cluster import WorldObject
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects import Policy
+from eastgate.ir import AllowAny, Layer, PolicyRef, rules_of
 from eastgate.mesh.local.rest import SETTLING
-from eastgate.places import Span
-from eastgate.policy import AllowAny, Layer, PolicyRef, rules_of
-from eastgate.world import WorldObject
 
 __all__ = ["Holding", "file_of", "find_only_allowing"]
 

@@ -12,6 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from eastgate.diagnostics.printable import printable
 from eastgate.mesh.access_log import Observation
 from eastgate.mesh.deciders import DecidedBy
 from eastgate.mesh.event_text import EventText, describe_call, format_milliseconds
@@ -20,7 +21,6 @@ from eastgate.mesh.history import Repeats
 from eastgate.mesh.local.rundir import DEFAULT_NAME
 from eastgate.mesh.mesh import LocalMesh
 from eastgate.mesh.modes import PortMode
-from eastgate.printable import printable
 from eastgate.records import dataclass
 
 __all__ = ["LiveView", "workload_table"]

@@ -17,8 +17,22 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
 
-from eastgate.authority import Authority
+from eastgate.api.authority import Authority
+from eastgate.cluster import World
+from eastgate.diagnostics.printable import printable
+from eastgate.envoy.config.clusters import Address
+from eastgate.envoy.config.tokens import TokenIdentity
+from eastgate.envoy.server.events import Acked, ResourceRejected, ServerEvent
+from eastgate.envoy.server.metrics import Metrics as ServerMetrics
+from eastgate.envoy.server.resources import short_type
+from eastgate.envoy.server.server import AdsServer
+from eastgate.envoy.server.status import Rejection, ResourceState
+from eastgate.envoy.server.store import Store
+from eastgate.envoy.server.tokens import Tokens
 from eastgate.identity import BundlesChanged, EmbeddedCa, Lifetimes, Svid, SvidSource, WorkloadApi
+from eastgate.ir import Is, OneOf, at_port, atoms, rules_of
+from eastgate.ir.attributes import IDENTITY, MESH_NAME
+from eastgate.ir.spiffe import trust_domain_of
 from eastgate.mesh.access_log import UNREACHABLE, read_record
 from eastgate.mesh.certificates import Certificates
 from eastgate.mesh.closures import Closure
@@ -44,23 +58,9 @@ from eastgate.mesh.modes import PortMode, changed_modes, mode_of
 from eastgate.mesh.open_requests import OpenRequestMonitor
 from eastgate.mesh.proxies import Proxies
 from eastgate.mesh.sites import ProxySite, identity_of, ports_of
-from eastgate.policy import Is, OneOf, at_port, atoms, rules_of
-from eastgate.policy.attributes import IDENTITY, MESH_NAME
-from eastgate.policy.spiffe import trust_domain_of
-from eastgate.printable import printable
 from eastgate.records import dataclass
 from eastgate.settings import Settings
-from eastgate.unconsidered import Callers, Handling, Unconsidered, UnreadObjects, counted
-from eastgate.world import World
-from eastgate.xds.clusters import Address
-from eastgate.xds.server.events import Acked, ResourceRejected, ServerEvent
-from eastgate.xds.server.metrics import Metrics as ServerMetrics
-from eastgate.xds.server.resources import short_type
-from eastgate.xds.server.server import AdsServer
-from eastgate.xds.server.status import Rejection, ResourceState
-from eastgate.xds.server.store import Store
-from eastgate.xds.server.tokens import Tokens
-from eastgate.xds.tokens import TokenIdentity
+from eastgate.unread import Callers, Handling, Unconsidered, UnreadObjects, counted
 
 __all__ = ["LocalMesh", "MeshOptions", "unread_at_workloads"]
 

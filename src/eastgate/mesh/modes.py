@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Mapping
 
-from eastgate.policy import ALWAYS, NEVER, AllowAny, AskAll, Deny, Effect, FirstMatch, Layer, Observe, Stage
+from eastgate.ir import ALWAYS, NEVER, AllowAny, AskAll, Deny, Effect, FirstMatch, Layer, Observe, Stage
 
 __all__ = ["PortMode", "changed_modes", "mode_of"]
 

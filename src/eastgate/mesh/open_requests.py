@@ -13,15 +13,15 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from eastgate.api.questions import Question, QuestionError, arrivals
+from eastgate.envoy.config.values import noted_values
+from eastgate.ir import Request
+from eastgate.ir.spiffe import spiffe_problem, trust_domain_of
 from eastgate.mesh.deciders import caller_name
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.events import Enforced, MeshEvent, Noted, OnEvent, PartlyEnforced, Ready
-from eastgate.policy import Request
-from eastgate.policy.spiffe import spiffe_problem, trust_domain_of
-from eastgate.questions import Question, QuestionError, arrivals
 from eastgate.records import dataclass
 from eastgate.symbolic.callers import CallerCell
-from eastgate.xds.values import noted_values
 
 __all__ = ["OpenRequestMonitor"]
 

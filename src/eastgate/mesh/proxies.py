@@ -6,6 +6,10 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from eastgate.diagnostics.printable import printable
+from eastgate.envoy.config.bootstrap import bootstrap
+from eastgate.envoy.config.clusters import Address
+from eastgate.envoy.server.tokens import Tokens
 from eastgate.mesh.events import Noted, OnEvent
 from eastgate.mesh.local.echo import EchoServer
 from eastgate.mesh.local.envoy import EnvoyProcess
@@ -13,10 +17,6 @@ from eastgate.mesh.local.guard import Guard
 from eastgate.mesh.local.rundir import RunDir
 from eastgate.mesh.local.supervisor import EnvoyGaveUp, Restart, Supervisor
 from eastgate.mesh.metrics import MeshMetrics
-from eastgate.printable import printable
-from eastgate.xds.bootstrap import bootstrap
-from eastgate.xds.clusters import Address
-from eastgate.xds.server.tokens import Tokens
 
 __all__ = ["Proxies"]
 

@@ -14,24 +14,24 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import field
 
-from eastgate.authority import Authority, ManifestError, Manifests, read_manifests
+from eastgate.api.authority import Authority, ManifestError, Manifests, read_manifests
+from eastgate.api.questions import NOT_CONSIDERED
+from eastgate.cluster import ObjectId, World
 from eastgate.diagnostics import Diagnostic, Reporter, render_all
+from eastgate.diagnostics.printable import printable
 from eastgate.dialects import Policy
+from eastgate.ir import PolicyRef
+from eastgate.manifests import Bounds
+from eastgate.manifests.kustomizations import parts
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.events import BrokenChange, Changes, Noted
 from eastgate.mesh.holding import Holding, file_of, find_only_allowing
 from eastgate.mesh.local.rest import is_being_written
 from eastgate.mesh.local.watching import FileStamp, stamps, watch_changes
 from eastgate.mesh.mesh import LocalMesh, unread_at_workloads
-from eastgate.policy import PolicyRef
-from eastgate.printable import printable
-from eastgate.questions import NOT_CONSIDERED
 from eastgate.records import dataclass
 from eastgate.settings import Settings
-from eastgate.sources import Bounds
-from eastgate.sources.kustomizations import parts
-from eastgate.unconsidered import Handling, Standing, standing, told
-from eastgate.world import ObjectId, World
+from eastgate.unread import Handling, Standing, standing, told
 
 __all__ = ["Difference", "ManifestFiles", "Reloading", "difference"]
 

@@ -8,6 +8,8 @@ from typing import IO, Protocol
 
 from rich.console import Console
 
+from eastgate.api.questions import Question, QuestionError
+from eastgate.diagnostics.printable import composed, json_text, printable
 from eastgate.mesh.event_text import EventText
 from eastgate.mesh.events import Decided, MeshEvent, Noted
 from eastgate.mesh.handlers import application_of, status_of
@@ -16,8 +18,6 @@ from eastgate.mesh.live_view import LiveView, workload_table
 from eastgate.mesh.local.rundir import DEFAULT_NAME
 from eastgate.mesh.mesh import LocalMesh
 from eastgate.mesh.sites import ProxySite, identity_of
-from eastgate.printable import composed, json_text, printable
-from eastgate.questions import Question, QuestionError
 
 __all__ = ["JsonScreen", "Screen", "TextScreen", "example_call"]
 

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable
 from dataclasses import field
 
-from eastgate.authority import Authority
+from eastgate.api.authority import Authority
 from eastgate.diagnostics import did_you_mean
 from eastgate.identity import IdentityError
 from eastgate.mesh.event_text import EventText

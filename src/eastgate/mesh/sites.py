@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from eastgate.cluster import Service, Workload, World, service_account_id
+from eastgate.envoy.config.clusters import Address, Upstream
 from eastgate.records import dataclass
 from eastgate.settings import Settings
-from eastgate.world import Service, Workload, World, service_account_id
-from eastgate.xds.clusters import Address, Upstream
 
 __all__ = ["ProxySite", "identity_of", "known_identities", "ports_of", "upstreams"]
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from eastgate.authority import Authority
-from eastgate.decisions import Decision
+from eastgate.api.authority import Authority
+from eastgate.api.decisions import Decision
+from eastgate.api.questions import NOT_DECLARED, Question, QuestionError
+from eastgate.diagnostics.printable import printable
+from eastgate.envoy.plan.decisions import OPEN, name_of, policy_name
+from eastgate.ir import Request, is_network
+from eastgate.ir.attributes import query
 from eastgate.mesh.access_log import UNREACHABLE, Observation, rule_of
 from eastgate.mesh.deciders import DecidedBy, Deciders, caller_name, describe_handshake
-from eastgate.policy import Request, is_network
-from eastgate.policy.attributes import query
-from eastgate.printable import printable
-from eastgate.questions import NOT_DECLARED, Question, QuestionError
 from eastgate.records import dataclass
-from eastgate.targets.envoy.decisions import OPEN, name_of, policy_name
 
 __all__ = ["Comparison", "Explain", "Why", "explain_observation"]
 

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from eastgate.policy import (
+from eastgate.ir import (
     ALWAYS,
     NEVER,
     AccountsOf,
@@ -25,9 +25,9 @@ from eastgate.policy import (
     Present,
     Suffix,
 )
-from eastgate.policy.attributes import IDENTITY, MESH_NAME
-from eastgate.policy.service_accounts import account_of, service_account_id
-from eastgate.policy.spiffe import SCHEME
+from eastgate.ir.attributes import IDENTITY, MESH_NAME
+from eastgate.ir.service_accounts import account_of, service_account_id
+from eastgate.ir.spiffe import SCHEME
 from eastgate.records import dataclass
 from eastgate.symbolic.names import MeshNames, Naming
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv6Address
 from itertools import count
 
-from eastgate.policy import AccountsOf, Computed, InNetwork, Is, Known, Matcher, OneOf, Prefix, Suffix
-from eastgate.policy.attributes import ADDRESS, PATHS, PORT, Attribute
-from eastgate.policy.paths import is_refused
-from eastgate.policy.service_accounts import has_accounts_path
+from eastgate.ir import AccountsOf, Computed, InNetwork, Is, Known, Matcher, OneOf, Prefix, Suffix
+from eastgate.ir.attributes import ADDRESS, PATHS, PORT, Attribute
+from eastgate.ir.paths import is_refused
+from eastgate.ir.service_accounts import has_accounts_path
 
 __all__ = ["OTHER", "cells_of_attributes", "free_port", "ports_named", "representatives"]
 

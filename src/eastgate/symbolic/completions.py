@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from eastgate.policy import Computed, Is, Known, Layer, Outcome, Refusal, Request
-from eastgate.policy.attributes import Attribute
+from eastgate.ir import Computed, Is, Known, Layer, Outcome, Refusal, Request
+from eastgate.ir.attributes import Attribute
 from eastgate.records import dataclass
 from eastgate.symbolic.cells import cells_of_attributes
 from eastgate.symbolic.judging import Undetermined, judge, prove_allow

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from eastgate.policy import AccountsOf, And, Is, OneOf, Or, Predicate
-from eastgate.policy.attributes import IDENTITY, MESH_NAME
-from eastgate.policy.service_accounts import account_of
+from eastgate.ir import AccountsOf, And, Is, OneOf, Or, Predicate
+from eastgate.ir.attributes import IDENTITY, MESH_NAME
+from eastgate.ir.service_accounts import account_of
 from eastgate.symbolic.callers import AccountsIn, CallerCell, CallerCells, Identity
 
 __all__ = ["Filed"]

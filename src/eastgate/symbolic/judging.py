@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from eastgate.policy import (
+from eastgate.ir import (
     REFUSED_HOST,
     REFUSED_SPELLING,
     UNOPPOSED,
@@ -26,8 +26,8 @@ from eastgate.policy import (
     is_network,
     mentions,
 )
-from eastgate.policy.attributes import PATHS, PORT, UNKNOWN
-from eastgate.policy.paths import is_sensitive
+from eastgate.ir.attributes import PATHS, PORT, UNKNOWN
+from eastgate.ir.paths import is_sensitive
 from eastgate.records import dataclass
 from eastgate.symbolic.stages import Arm, Move, OrderedStage, answer_attribute, order_chain, order_stage
 from eastgate.symbolic.truth import truth

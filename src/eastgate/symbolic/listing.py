@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol, TypeVar
 
-from eastgate.policy import ALWAYS, NEVER, Predicate, conjuncts
+from eastgate.ir import ALWAYS, NEVER, Predicate, conjuncts
 from eastgate.symbolic.simplify import both
 from eastgate.symbolic.trees import Choice, Entry, Tree
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
-from eastgate.policy.service_accounts import account_of, service_account_id
-from eastgate.policy.spiffe import SCHEME
+from eastgate.ir.service_accounts import account_of, service_account_id
+from eastgate.ir.spiffe import SCHEME
 
 __all__ = ["AccountName", "MeshNames", "Naming", "parse_account_name"]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from typing import Generic, TypeVar
 
-from eastgate.policy import (
+from eastgate.ir import (
     ALWAYS,
     NEVER,
     UNOPPOSED,
@@ -25,7 +25,7 @@ from eastgate.policy import (
     Outcome,
     Predicate,
 )
-from eastgate.policy.attributes import IDENTITY, MESH_NAME, Attribute
+from eastgate.ir.attributes import IDENTITY, MESH_NAME, Attribute
 from eastgate.records import dataclass
 from eastgate.symbolic.callers import CALLER_ATTRIBUTES, Anonymous, CallerCell, CallerCells, Identity, Name
 from eastgate.symbolic.filing import Filed

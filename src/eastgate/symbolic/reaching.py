@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from eastgate.policy import ALWAYS, NEVER, Computed, Is, Known, OneOf, Predicate, Request, conjuncts, mentions, rewrite
-from eastgate.policy.attributes import Attribute
+from eastgate.ir import ALWAYS, NEVER, Computed, Is, Known, OneOf, Predicate, Request, conjuncts, mentions, rewrite
+from eastgate.ir.attributes import Attribute
 from eastgate.records import dataclass
 from eastgate.symbolic.partial import Facts, residual
 from eastgate.symbolic.trees import Entry

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from eastgate.policy import Computed, Is, Known, Request, known
-from eastgate.policy.attributes import Attribute
+from eastgate.ir import Computed, Is, Known, Request, known
+from eastgate.ir.attributes import Attribute
 
 __all__ = ["Repeated"]
 

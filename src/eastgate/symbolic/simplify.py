@@ -12,7 +12,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from itertools import product
 from math import prod
 
-from eastgate.policy import (
+from eastgate.ir import (
     ALWAYS,
     NEVER,
     And,
@@ -28,7 +28,7 @@ from eastgate.policy import (
     Suffix,
     conjuncts,
 )
-from eastgate.policy.attributes import ADDRESS, Attribute
+from eastgate.ir.attributes import ADDRESS, Attribute
 
 __all__ = ["both", "either", "negation", "network"]
 

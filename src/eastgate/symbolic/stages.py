@@ -15,7 +15,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 
-from eastgate.policy import (
+from eastgate.ir import (
     AllowAny,
     AskAll,
     Chain,
@@ -31,7 +31,7 @@ from eastgate.policy import (
     Stage,
     all_of,
 )
-from eastgate.policy.attributes import Attribute
+from eastgate.ir.attributes import Attribute
 from eastgate.records import dataclass
 
 __all__ = ["Arm", "Move", "OrderedStage", "Ordering", "answer_attribute", "order_chain", "order_stage"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
-from eastgate.policy import ALWAYS, NEVER, Predicate, Request, all_of
+from eastgate.ir import ALWAYS, NEVER, Predicate, Request, all_of
 from eastgate.records import dataclass
 from eastgate.symbolic.truth import truth
 

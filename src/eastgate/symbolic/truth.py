@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from eastgate.policy import And, Computed, Is, Not, Or, Predicate, Request
-from eastgate.policy.attributes import UNKNOWN
+from eastgate.ir import And, Computed, Is, Not, Or, Predicate, Request
+from eastgate.ir.attributes import UNKNOWN
 
 __all__ = ["truth"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from eastgate.policy import (
+from eastgate.ir import (
     AccountsOf,
     And,
     Chain,
@@ -32,8 +32,8 @@ from eastgate.policy import (
     Step,
     Suffix,
 )
-from eastgate.policy.attributes import ADDRESS, PATH, PORT, Attribute
-from eastgate.policy.paths import is_refused
+from eastgate.ir.attributes import ADDRESS, PATH, PORT, Attribute
+from eastgate.ir.paths import is_refused
 from eastgate.symbolic.completions import complete
 from eastgate.symbolic.truth import truth
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from textwrap import indent
 
 from eastgate import dialects
+from eastgate.cluster import Backend
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.dialects.accesspolicy import Policy
 from eastgate.settings import Settings
-from eastgate.world import Backend
 from tests.dialects.reading import document
 
 PROTOTYPE = "agentic.prototype.x-k8s.io"

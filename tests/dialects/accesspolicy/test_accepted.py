@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from eastgate import dialects
+from eastgate.cluster.targets import BackendNamed, GatewayNamed, Target
 from eastgate.dialects.accesspolicy.model import Action, Authorizer
-from eastgate.policy import PolicyRef
-from eastgate.world.targets import BackendNamed, GatewayNamed, Target
+from eastgate.ir import PolicyRef
 from tests.dialects.accesspolicy.reading import (
     AUTHORIZER,
     BACKEND,

@@ -7,12 +7,12 @@ from itertools import permutations
 import pytest
 
 from eastgate import dialects
+from eastgate.cluster import World
+from eastgate.cluster.gateways import GrantFrom, GrantTo, ReferenceGrant
 from eastgate.dialects.accesspolicy import Policy
 from eastgate.dialects.accesspolicy.settings import AccessSettings, UnlistedCaller
-from eastgate.policy import AllowAny, AskAll, Attachment, Chain, Deny, Layer, Observe, Refusal, Rule, Stage
+from eastgate.ir import AllowAny, AskAll, Attachment, Chain, Deny, Layer, Observe, Refusal, Rule, Stage
 from eastgate.settings import Settings
-from eastgate.world import World
-from eastgate.world.gateways import GrantFrom, GrantTo, ReferenceGrant
 from tests.dialects.accesspolicy.reading import BACKEND, CHECKOUT, GATEWAY, PROTOTYPE, manifest, policy
 
 LITERAL = Settings()

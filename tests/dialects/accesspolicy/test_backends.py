@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eastgate import dialects
-from eastgate.world import Backend, LiveWorld
+from eastgate.cluster import Backend, LiveWorld
 from tests.dialects.accesspolicy.reading import FORMS, backend_manifest, judge_backend
 from tests.dialects.reading import document
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from eastgate import Question, Settings
-from eastgate.authority import Authority, ManifestError, sort_documents
+from eastgate.api.authority import Authority, ManifestError, sort_documents
 from eastgate.dialects import reads
-from eastgate.sources import read_text
+from eastgate.manifests import read_text
 from tests.dialects.accesspolicy.reading import (
     AUTHORIZER,
     BACKEND,

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import pytest
 
 from eastgate.engine.reference import holds
-from eastgate.policy import ALWAYS, And, Is, Known, OneOf, Request
-from eastgate.policy.attributes import BACKEND as BEHIND
-from eastgate.policy.attributes import (
+from eastgate.ir import ALWAYS, And, Is, Known, OneOf, Request
+from eastgate.ir.attributes import BACKEND as BEHIND
+from eastgate.ir.attributes import (
     HOST,
     IDENTITY,
     MCP_METHOD,

@@ -12,7 +12,7 @@ import pytest
 
 from eastgate import dialects
 from eastgate.diagnostics import Reporter, render
-from eastgate.sources import Plain, read_text
+from eastgate.manifests import Plain, read_text
 from tests.dialects.accesspolicy.reading import DEFAULT, backend_manifest, manifest
 from tests.dialects.accesspolicy.test_accepted import MAXIMAL
 from tests.dialects.reading import document

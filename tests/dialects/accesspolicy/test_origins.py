@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.policy.attributes import HOST, IDENTITY, MCP_TOOL, METHOD, PATH, PORT, Attribute, header
+from eastgate.ir.attributes import HOST, IDENTITY, MCP_TOOL, METHOD, PATH, PORT, Attribute, header
 from tests.dialects.accesspolicy.reading import AUTHORIZER, BACKEND, CHECKOUT, GATEWAY, manifest, policy
 
 V0ALPHA0 = f"""

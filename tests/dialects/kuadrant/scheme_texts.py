@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import fields
 from textwrap import indent
 
-from eastgate.authconfig.model import Scheme
 from eastgate.diagnostics import Diagnostic, Reporter
+from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.nulls import without_nulls
 from eastgate.dialects.kuadrant.schemes import SCHEME, read_scheme
-from eastgate.schema import Check, check
+from eastgate.manifests import read_text
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Check, check
 from eastgate.settings import Settings
-from eastgate.sources import read_text
-from eastgate.sources.node import Node
 
 OLD_START = "hosts: [a.example]\nidentity: [{name: all, anonymous: {}}]\n"
 NEW_START = "hosts: [a.example]\nauthentication: {all: {anonymous: {}}}\n"

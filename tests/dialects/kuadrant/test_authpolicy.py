@@ -8,15 +8,15 @@ from typing import cast
 import pytest
 
 from eastgate import dialects
-from eastgate.authconfig.model import Anonymous
-from eastgate.authority import Authority, sort_documents
-from eastgate.decisions import Decision
+from eastgate.api.authority import Authority, sort_documents
+from eastgate.api.decisions import Decision
+from eastgate.api.questions import Question
+from eastgate.cluster import GatewayNamed, Manifest, RouteNamed, WorldObject, interpret
 from eastgate.diagnostics import Reporter
 from eastgate.dialects.kuadrant import Policy
-from eastgate.questions import Question
+from eastgate.dialects.kuadrant.authorino.model import Anonymous
+from eastgate.manifests import read_text
 from eastgate.settings import Settings
-from eastgate.sources import read_text
-from eastgate.world import GatewayNamed, Manifest, RouteNamed, WorldObject, interpret
 
 ROUTE_TARGET = "targetRef: {group: gateway.networking.k8s.io, kind: HTTPRoute, name: toys}"
 GATEWAY_TARGET = "targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: external}"

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from eastgate.authority import Authority
+from eastgate.api.authority import Authority
+from eastgate.cluster import World
 from eastgate.dialects.base import Scene
 from eastgate.dialects.kuadrant.assemble import in_force, layers
 from eastgate.engine import reference
-from eastgate.policy import ALWAYS, AskAll, Attachment, Deny, Known, Layer, Observe, Refusal, Request
-from eastgate.policy.attributes import HOST, METHOD, PATH, SNI, Attribute
-from eastgate.policy.rules import rules_of
+from eastgate.ir import ALWAYS, AskAll, Attachment, Deny, Known, Layer, Observe, Refusal, Request
+from eastgate.ir.attributes import HOST, METHOD, PATH, SNI, Attribute
+from eastgate.ir.rules import rules_of
 from eastgate.settings import Settings
-from eastgate.world import World
 from tests.dialects.kuadrant.test_authpolicy import (
     GATEWAY_TARGET,
     ROUTE_TARGET,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.authority import Authority, ManifestError
+from eastgate.api.authority import Authority, ManifestError
 from tests.dialects.kuadrant.test_authpolicy import (
     GATEWAY_TARGET,
     ROUTE_TARGET,

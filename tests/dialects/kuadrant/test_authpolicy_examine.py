@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from eastgate import dialects
-from eastgate.authority import Manifests, sort_documents
+from eastgate.api.authority import Manifests, sort_documents
+from eastgate.cluster import World
 from eastgate.dialects.base import Condition
 from eastgate.dialects.kuadrant import Policy
 from eastgate.dialects.kuadrant.examine import available
+from eastgate.manifests import read_text
 from eastgate.settings import Settings
-from eastgate.sources import read_text
-from eastgate.world import World
 from tests.dialects.kuadrant.test_authpolicy import (
     GATEWAY_TARGET,
     ROUTE_TARGET,

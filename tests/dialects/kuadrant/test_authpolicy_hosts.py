@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from eastgate.dialects.kuadrant.hosts import host_problem, is_inside, matches, nearest, selects
 from eastgate.engine.reference import holds
-from eastgate.policy import ALWAYS, Known, Predicate, Request
-from eastgate.policy.attributes import HOST, SNI, Attribute
+from eastgate.ir import ALWAYS, Known, Predicate, Request
+from eastgate.ir.attributes import HOST, SNI, Attribute
 
 # Inner, outer, and whether it is inside: Kuadrant's own table, and what the ruling adds to it.
 INSIDE = [

@@ -10,7 +10,7 @@ import json
 import pytest
 
 from eastgate.diagnostics import render
-from eastgate.sources import Plain, read_text
+from eastgate.manifests import Plain, read_text
 from tests.dialects.kuadrant.scheme_texts import NEW, OLD, judge_node, node
 from tests.dialects.test_no_document_crashes import WRONG, changed, paths
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.authconfig.model import (
+from eastgate.cluster import Selector
+from eastgate.dialects.kuadrant.authorino.model import (
     X509,
     All,
     Anonymous,
@@ -35,7 +36,6 @@ from eastgate.authconfig.model import (
     TokenReview,
     Where,
 )
-from eastgate.world import Selector
 from tests.dialects.kuadrant.scheme_texts import NEW, NEW_START, OLD, OLD_START, content, scheme
 
 STAFF = All(

@@ -7,13 +7,13 @@ from textwrap import dedent, indent
 from typing import TypeVar
 
 from eastgate import dialects
-from eastgate.authority import Authority, sort_documents
+from eastgate.api.authority import Authority, sort_documents
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.dialects.linkerd.model import GROUP, Resource
-from eastgate.policy import Known, Outcome, Request
-from eastgate.policy.attributes import ADDRESS, HOST, MESH_NAME, METHOD, PATH, PORT, SENT_PATH, Attribute
+from eastgate.ir import Known, Outcome, Request
+from eastgate.ir.attributes import ADDRESS, HOST, MESH_NAME, METHOD, PATH, PORT, SENT_PATH, Attribute
+from eastgate.manifests import read_text
 from eastgate.settings import Settings
-from eastgate.sources import read_text
 from tests.dialects.reading import document
 
 R = TypeVar("R", bound=Resource)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eastgate.dialects.linkerd.model import GROUP, Resource
-from eastgate.policy import PolicyRef
+from eastgate.ir import PolicyRef
 from tests.dialects.linkerd.reading import META, VERSIONS, judge, manifest
 
 MINIMAL = {

@@ -7,8 +7,8 @@ from itertools import permutations
 import pytest
 
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
-from eastgate.policy import AllowAny, Chain, Known, Layer, Observe, Refusal, Rule
-from eastgate.policy.attributes import ADDRESS, MESH_NAME, METHOD, PATH, PORT, Attribute
+from eastgate.ir import AllowAny, Chain, Known, Layer, Observe, Refusal, Rule
+from eastgate.ir.attributes import ADDRESS, MESH_NAME, METHOD, PATH, PORT, Attribute
 from eastgate.settings import Settings
 from tests.dialects.linkerd.cluster import (
     AUDIT,

@@ -15,8 +15,8 @@ from eastgate.dialects.linkerd.model import (
     ServerAuthorization,
 )
 from eastgate.engine.reference import holds
-from eastgate.policy import ALWAYS, NEVER, Known, Rule
-from eastgate.policy.attributes import ADDRESS, MESH_NAME, Attribute
+from eastgate.ir import ALWAYS, NEVER, Known, Rule
+from eastgate.ir.attributes import ADDRESS, MESH_NAME, Attribute
 from tests.dialects.linkerd.cluster import MESH_REF, NETWORK_REF, ON_ACCOUNT, ON_NAMESPACE, ON_ROUTE, ON_SERVER
 from tests.dialects.linkerd.reading import call, mesh_name, resource
 

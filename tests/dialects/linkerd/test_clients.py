@@ -6,12 +6,12 @@ from ipaddress import ip_network
 
 import pytest
 
+from eastgate.cluster.placement import LOOPBACK
 from eastgate.dialects.linkerd import clients
 from eastgate.dialects.linkerd.settings import InboundPolicy, cluster_networks
 from eastgate.engine.reference import holds
-from eastgate.policy import ALWAYS, NEVER
-from eastgate.policy.attributes import ADDRESS, MESH_NAME
-from eastgate.world.placement import LOOPBACK
+from eastgate.ir import ALWAYS, NEVER
+from eastgate.ir.attributes import ADDRESS, MESH_NAME
 from tests.dialects.linkerd.reading import DEFAULT, WEB, call
 
 SPIFFE = "spiffe://td/web.west.example.com"

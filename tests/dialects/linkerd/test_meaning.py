@@ -4,23 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.dialects.linkerd.model import (
-    GROUP,
-    AuthorizationPolicy,
-    HttpRoute,
-    MeshTLSAuthentication,
-    NetworkAuthentication,
-    Protocol,
-    Server,
-    ServerAuthorization,
-    TargetRef,
-)
-from eastgate.dialects.linkerd.settings import InboundPolicy
-from eastgate.engine.reference import holds
-from eastgate.policy import ALWAYS, NEVER, Known, PolicyRef
-from eastgate.policy.attributes import ADDRESS, MESH_NAME, Attribute
-from eastgate.settings import Settings
-from eastgate.world import (
+from eastgate.cluster import (
     GATEWAY_GROUP,
     ExternalsMatching,
     ParentRef,
@@ -36,6 +20,22 @@ from eastgate.world import (
     Target,
     ValueMatch,
 )
+from eastgate.dialects.linkerd.model import (
+    GROUP,
+    AuthorizationPolicy,
+    HttpRoute,
+    MeshTLSAuthentication,
+    NetworkAuthentication,
+    Protocol,
+    Server,
+    ServerAuthorization,
+    TargetRef,
+)
+from eastgate.dialects.linkerd.settings import InboundPolicy
+from eastgate.engine.reference import holds
+from eastgate.ir import ALWAYS, NEVER, Known, PolicyRef
+from eastgate.ir.attributes import ADDRESS, MESH_NAME, Attribute
+from eastgate.settings import Settings
 from tests.dialects.linkerd.reading import SERVER, WEB, call, mesh_name, resource
 
 Change = dict[Attribute, Known]

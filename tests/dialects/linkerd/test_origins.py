@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from eastgate.dialects.linkerd.model import AuthorizationPolicy, Resource, Server, ServerAuthorization
-from eastgate.policy import Layer, Origin, Rule, rules_of
-from eastgate.policy.attributes import ADDRESS, MESH_NAME, Attribute
+from eastgate.ir import Layer, Origin, Rule, rules_of
+from eastgate.ir.attributes import ADDRESS, MESH_NAME, Attribute
 from eastgate.settings import Settings
 from tests.dialects.linkerd.cluster import (
     DEFAULT_POLICY,

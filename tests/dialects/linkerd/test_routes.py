@@ -9,13 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eastgate.dialects.linkerd.model import GROUP, InboundRoute
-from eastgate.dialects.linkerd.routes import Paths, doors, usable_routes
-from eastgate.engine.reference import holds
-from eastgate.policy import Known, Request
-from eastgate.policy.attributes import HOST, METHOD, PATH, SENT_PATH, Attribute, header, query
-from eastgate.settings import DataPlane
-from eastgate.world import (
+from eastgate.cluster import (
     GATEWAY_GROUP,
     GrpcMatch,
     GrpcRule,
@@ -26,6 +20,12 @@ from eastgate.world import (
     RouteRule,
     ValueMatch,
 )
+from eastgate.dialects.linkerd.model import GROUP, InboundRoute
+from eastgate.dialects.linkerd.routes import Paths, doors, usable_routes
+from eastgate.engine.reference import holds
+from eastgate.ir import Known, Request
+from eastgate.ir.attributes import HOST, METHOD, PATH, SENT_PATH, Attribute, header, query
+from eastgate.settings import DataPlane
 
 WEB = ParentRef("shop", "web", GROUP, "Server")
 

@@ -8,7 +8,7 @@ from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd import DIALECT
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.dialects.linkerd.stance import Stance
-from eastgate.policy.attributes import MESH_NAME, METHOD, PORT
+from eastgate.ir.attributes import MESH_NAME, METHOD, PORT
 from eastgate.settings import Settings
 from tests.dialects.linkerd.cluster import (
     DEFAULT_POLICY,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from eastgate.cluster import Backend
+from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.dialects.accesspolicy import codes, meaning, shapes
 from eastgate.dialects.accesspolicy.assemble import layers
 from eastgate.dialects.accesspolicy.model import Action, Authorizer, Policy
@@ -14,13 +16,11 @@ from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYP
 from eastgate.dialects.accesspolicy.words import WORDS
 from eastgate.dialects.base import Dialect, Kind, Scene, reader
 from eastgate.dialects.serving import ACTION, AGE, ATTACHED, INHERITED, TARGETS, Column, Resource, Served, Status
-from eastgate.policy import Attachment, Layer
-from eastgate.schema import Record
+from eastgate.ir import Attachment, Layer
+from eastgate.manifests import Document
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Record
 from eastgate.settings import Settings
-from eastgate.sources import Document
-from eastgate.sources.node import Node
-from eastgate.world import Backend
-from eastgate.world.gateways import BACKEND_KINDS
 
 if TYPE_CHECKING:
     from eastgate.dialects.linting import Linting

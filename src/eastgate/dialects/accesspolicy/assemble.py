@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from eastgate.cluster.targets import GatewayNamed
 from eastgate.dialects.accesspolicy.model import Action, Authorizer, Policy
 from eastgate.dialects.accesspolicy.provenance import AT_BACKEND, AT_GATEWAY, StageName, UnlistedCallerReading
 from eastgate.dialects.accesspolicy.settings import AccessSettings, UnlistedCaller
-from eastgate.policy import (
+from eastgate.ir import (
     AllowAny,
     Ask,
     AskAll,
@@ -29,7 +30,6 @@ from eastgate.policy import (
     Stage,
 )
 from eastgate.settings import Settings
-from eastgate.world.targets import GatewayNamed
 
 __all__ = ["layers"]
 

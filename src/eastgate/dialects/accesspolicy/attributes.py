@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from eastgate.cluster.patterns import matches_pattern
 from eastgate.dialects.accesspolicy.cel import compiled
-from eastgate.policy import ALWAYS, NEVER, And, Computed, Is, Known, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
-from eastgate.policy.attributes import (
+from eastgate.ir import ALWAYS, NEVER, And, Computed, Is, Known, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
+from eastgate.ir.attributes import (
     BACKEND,
     HOST,
     MCP_METHOD,
@@ -17,10 +18,9 @@ from eastgate.policy.attributes import (
     Attribute,
     header,
 )
-from eastgate.policy.hosts import comparable_host
-from eastgate.policy.paths import comparable_path
-from eastgate.sources.node import Node
-from eastgate.world.patterns import matches_pattern
+from eastgate.ir.hosts import comparable_host
+from eastgate.ir.paths import comparable_path
+from eastgate.manifests.node import Node
 
 __all__ = [
     "NO_HEADER",
@@ -171,7 +171,7 @@ def _matches(attribute: Attribute, pattern: str) -> Predicate:
 
 def expression(text: str, *, on_error: bool) -> Predicate:
     """A CEL expression on a tool call. One that errs allows nothing, and is a reason to deny or to ask."""
-    from eastgate.cel import Expression
+    from eastgate.languages.cel import Expression
 
     found = compiled(text)
     assert isinstance(found, Expression)  # noqa: S101 - validation has compiled it

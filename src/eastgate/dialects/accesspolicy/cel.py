@@ -5,15 +5,15 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects.accesspolicy import codes
 from eastgate.dialects.accesspolicy.validation import Checking, Subject
-from eastgate.places import Span
-from eastgate.policy.attributes import AUTHORITY, MCP_TOOL, METHOD, TARGET, TIME, URL_PATH, Attribute, header
-from eastgate.schema import Field, Record, Text
-from eastgate.sources.node import Node
+from eastgate.ir.attributes import AUTHORITY, MCP_TOOL, METHOD, TARGET, TIME, URL_PATH, Attribute, header
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Field, Record, Text
 
 if TYPE_CHECKING:
-    from eastgate.cel import CelProblem, Expression, Variables
+    from eastgate.languages.cel import CelProblem, Expression, Variables
 
 __all__ = ["CEL", "cel_expression", "compiled"]
 
@@ -28,7 +28,7 @@ def _header(name: str) -> Attribute:
 @cache
 def _variables() -> Variables:
     """Return the variables that Envoy hands to expressions."""
-    from eastgate.cel import Variables  # few policies have expressions
+    from eastgate.languages.cel import Variables  # few policies have expressions
 
     return Variables(
         texts={
@@ -49,14 +49,14 @@ _EXAMPLE = "write a condition such as request.mcp.tool_name == 'search'"
 @lru_cache(maxsize=1024)
 def compiled(text: str) -> Expression | CelProblem:
     """Compile an expression once."""
-    from eastgate.cel import compile_cel
+    from eastgate.languages.cel import compile_cel
 
     return compile_cel(text, _variables())
 
 
 def cel_expression(node: Node, to: Checking) -> None:
     """Report an expression that nobody could evaluate."""
-    from eastgate.cel import CelProblem
+    from eastgate.languages.cel import CelProblem
 
     found = compiled(node.text)
     if isinstance(found, CelProblem):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from eastgate.cluster.resources import dns_label
 from eastgate.dialects.accesspolicy import codes, validation, values
 from eastgate.dialects.accesspolicy.validation import Checking, Subject
-from eastgate.schema import Cel, Choice, Field, ListOf, Record, Text, Whole, constraint
-from eastgate.schema.kubernetes import dns_label
-from eastgate.sources.node import Node
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Cel, Choice, Field, ListOf, Record, Text, Whole, constraint
 
 __all__ = ["EXTERNAL_AUTH", "PORT"]
 

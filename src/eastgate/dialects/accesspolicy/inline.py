@@ -10,9 +10,9 @@ from eastgate.dialects.accesspolicy import codes, tools, validation, values
 from eastgate.dialects.accesspolicy.cel import CEL
 from eastgate.dialects.accesspolicy.external_auth import PORT
 from eastgate.dialects.accesspolicy.validation import Checking, Demand, Subject, at_most
-from eastgate.schema import Choice, Field, ListOf, Record, Shape, Text, all_of, enumerated, quoted
-from eastgate.schema import codes as schema_codes
-from eastgate.sources.node import Node
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Shape, Text, all_of, enumerated, quoted
+from eastgate.manifests.shapes import codes as schema_codes
 
 __all__ = ["AUTHORIZATION", "INLINE_FIELDS"]
 

@@ -9,7 +9,7 @@ from eastgate.dialects.accesspolicy.model import Action, Policy
 from eastgate.dialects.accesspolicy.provenance import UnlistedCallerReading
 from eastgate.dialects.accesspolicy.settings import AccessSettings, UnlistedCaller
 from eastgate.dialects.linting import EmptyList, Linting, Reading, Statements, is_shaped, naming_of
-from eastgate.policy import Attachment, Layer
+from eastgate.ir import Attachment, Layer
 from eastgate.settings import Settings
 
 __all__ = ["LINTING"]

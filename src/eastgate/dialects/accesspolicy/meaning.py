@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
+from eastgate.cluster import Backend
+from eastgate.cluster.gateways import BACKEND_KINDS
+from eastgate.cluster.resources import is_audit
+from eastgate.cluster.targets import BackendNamed, GatewayNamed, Target
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects.accesspolicy import attributes
 from eastgate.dialects.accesspolicy.model import Action, Authorizer, Policy
 from eastgate.dialects.accesspolicy.validation import inside
-from eastgate.places import Span
-from eastgate.policy import ALWAYS, And, Is, OneOf, Origin, PolicyRef, Predicate, Rule
-from eastgate.policy.attributes import IDENTITY, MCP_TOOL, Attribute
-from eastgate.policy.service_accounts import service_account_id
+from eastgate.ir import ALWAYS, And, Is, OneOf, Origin, PolicyRef, Predicate, Rule
+from eastgate.ir.attributes import IDENTITY, MCP_TOOL, Attribute
+from eastgate.ir.service_accounts import service_account_id
+from eastgate.manifests import Document
+from eastgate.manifests.node import Node
 from eastgate.records import dataclass
-from eastgate.schema.kubernetes import is_audit
 from eastgate.settings import Settings
-from eastgate.sources import Document
-from eastgate.sources.node import Node
-from eastgate.world import Backend
-from eastgate.world.gateways import BACKEND_KINDS
-from eastgate.world.targets import BackendNamed, GatewayNamed, Target
 
 __all__ = ["backend", "v0alpha0", "v1alpha1"]
 

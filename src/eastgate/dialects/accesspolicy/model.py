@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import ClassVar
 
-from eastgate.places import Span
-from eastgate.policy import Origin, PolicyRef, Predicate, Rule
+from eastgate.cluster.targets import Target
+from eastgate.diagnostics.spans import Span
+from eastgate.ir import Origin, PolicyRef, Predicate, Rule
 from eastgate.records import dataclass
-from eastgate.world.targets import Target
 
 __all__ = ["Action", "Authorizer", "Policy"]
 

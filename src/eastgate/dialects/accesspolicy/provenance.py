@@ -6,7 +6,7 @@ import enum
 from typing import ClassVar
 
 from eastgate.dialects.accesspolicy.settings import UnlistedCaller
-from eastgate.policy import Placement, Site
+from eastgate.ir import Placement, Site
 from eastgate.records import dataclass
 
 __all__ = ["AT_BACKEND", "AT_GATEWAY", "StageName", "UnlistedCallerReading"]

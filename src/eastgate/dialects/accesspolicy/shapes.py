@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from eastgate.cluster.resources import dns_label, dns_subdomain, resource
 from eastgate.diagnostics import Code
 from eastgate.dialects.accesspolicy import codes, tools, validation, values
 from eastgate.dialects.accesspolicy.cel import CEL
@@ -14,9 +15,8 @@ from eastgate.dialects.accesspolicy.validation import (
     Subject,
     at_most,
 )
-from eastgate.schema import Choice, Field, ListOf, Record, Text, all_of, enumerated
-from eastgate.schema import codes as schema_codes
-from eastgate.schema.kubernetes import dns_label, dns_subdomain, resource
+from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Text, all_of, enumerated
+from eastgate.manifests.shapes import codes as schema_codes
 
 __all__ = ["BACKEND", "V0ALPHA0", "V0ALPHA0_CEL", "V1ALPHA1"]
 

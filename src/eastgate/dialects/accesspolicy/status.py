@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from eastgate.cluster import World
+from eastgate.cluster.targets import BackendNamed, GatewayNamed, Target
 from eastgate.dialects.accesspolicy.model import Policy
 from eastgate.dialects.base import Condition
 from eastgate.settings import Settings
-from eastgate.world import World
-from eastgate.world.targets import BackendNamed, GatewayNamed, Target
 
 __all__ = ["conditions"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eastgate.cluster.names import dns_subdomain_problem
 from eastgate.dialects.accesspolicy import codes
 from eastgate.dialects.accesspolicy.validation import Checking, inside
-from eastgate.schema import Cel, constraint, quoted
-from eastgate.sources.node import Node
-from eastgate.world.names import dns_subdomain_problem
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Cel, constraint, quoted
 
 __all__ = ["LONGEST_SERVED", "fit_the_target", "param", "tool"]
 

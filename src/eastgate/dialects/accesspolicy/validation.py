@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.accesspolicy import codes
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Cel, Check, Constraint, constraint, quoted
 from eastgate.records import dataclass
-from eastgate.schema import Cel, Check, Constraint, constraint, quoted
 from eastgate.settings import Settings
-from eastgate.sources.node import Node
-from eastgate.world.gateways import BACKEND_KINDS
 
 __all__ = ["GATEWAY_GROUP", "NETWORKING_GROUP", "PROTOTYPE_GROUP", "Subject"]
 

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import re
 
+from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem
+from eastgate.cluster.patterns import pattern_problem
 from eastgate.dialects.accesspolicy import codes
 from eastgate.dialects.accesspolicy.validation import Checking
-from eastgate.policy.hosts import comparable_host
-from eastgate.policy.paths import control_character, path_problem
-from eastgate.policy.service_accounts import service_account_id
-from eastgate.policy.spiffe import spiffe_problem
-from eastgate.schema import constraint, quoted
-from eastgate.schema.patterns import DNS_SUBDOMAIN, SPIFFE_ID, whole
-from eastgate.sources.node import Node
-from eastgate.world.names import dns_label_problem, dns_subdomain_problem
-from eastgate.world.patterns import pattern_problem
+from eastgate.ir.hosts import comparable_host
+from eastgate.ir.paths import control_character, path_problem
+from eastgate.ir.service_accounts import service_account_id
+from eastgate.ir.spiffe import spiffe_problem
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import constraint, quoted
+from eastgate.manifests.shapes.patterns import DNS_SUBDOMAIN, SPIFFE_ID, whole
 
 __all__ = [
     "account_name",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from eastgate.cluster import GatewayNamed
 from eastgate.dialects.accesspolicy.model import Policy
 from eastgate.dialects.words import NO_RULES, NOTHING_SELECTED, DescribedRule, Words, describe_rule, describe_rules
-from eastgate.world import GatewayNamed
 
 __all__ = ["WORDS"]
 

@@ -24,8 +24,8 @@ from eastgate.dialects.serving import (
     Served,
     Status,
 )
-from eastgate.schema import Record
-from eastgate.sources.node import Node
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Record
 
 if TYPE_CHECKING:
     from eastgate.dialects.linting import Linting

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from eastgate.dialects.gep3779.model import Action, Level, Policy, Tier
 from eastgate.dialects.gep3779.provenance import PLACEMENTS, DenyOnlyReading, StageName
 from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings, ServiceTarget
-from eastgate.policy import (
+from eastgate.ir import (
     AllowAny,
     Attachment,
     Case,
@@ -30,7 +30,7 @@ from eastgate.policy import (
     Stage,
     Step,
 )
-from eastgate.policy.attributes import SERVICE
+from eastgate.ir.attributes import SERVICE
 from eastgate.settings import Settings
 
 __all__ = ["layers"]

@@ -11,7 +11,7 @@ from eastgate.dialects.gep3779.model import Action, Policy
 from eastgate.dialects.gep3779.provenance import PLACEMENTS, DenyOnlyReading
 from eastgate.dialects.gep3779.settings import DenyOnly, GepSettings, ServiceTarget
 from eastgate.dialects.linting import Linting, Reading, Statements, is_shaped, naming_of
-from eastgate.policy import Attachment, Layer
+from eastgate.ir import Attachment, Layer
 from eastgate.settings import MeshMode, Settings
 
 __all__ = ["LINTING"]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from eastgate.cluster.resources import is_audit, selector_of
+from eastgate.cluster.targets import PodsAcross, PodsMatching, PodsOfService, Target
 from eastgate.dialects.gep3779.model import Action, Level, Policy, Tier
 from eastgate.dialects.gep3779.validation import level_of
-from eastgate.policy import AccountsOf, And, Is, OneOf, Origin, PolicyRef, Predicate, Rule, any_of
-from eastgate.policy.attributes import IDENTITY, METHOD, PATH, PORT, Attribute
-from eastgate.policy.paths import any_path
-from eastgate.policy.service_accounts import service_account_id
-from eastgate.schema.kubernetes import is_audit, selector_of
+from eastgate.ir import AccountsOf, And, Is, OneOf, Origin, PolicyRef, Predicate, Rule, any_of
+from eastgate.ir.attributes import IDENTITY, METHOD, PATH, PORT, Attribute
+from eastgate.ir.paths import any_path
+from eastgate.ir.service_accounts import service_account_id
+from eastgate.manifests import Document
+from eastgate.manifests.node import Node
 from eastgate.settings import Settings
-from eastgate.sources import Document
-from eastgate.sources.node import Node
-from eastgate.world.targets import PodsAcross, PodsMatching, PodsOfService, Target
 
 __all__ = ["cluster_policy", "v1alpha1", "v1alpha2", "x_v1alpha1"]
 

@@ -6,10 +6,10 @@ import enum
 from collections.abc import Iterator
 from typing import ClassVar
 
-from eastgate.places import Span
-from eastgate.policy import Origin, PolicyRef, Rule
+from eastgate.cluster.targets import Target
+from eastgate.diagnostics.spans import Span
+from eastgate.ir import Origin, PolicyRef, Rule
 from eastgate.records import dataclass
-from eastgate.world.targets import Target
 
 __all__ = ["Action", "Level", "Policy", "Tier"]
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from eastgate.dialects.gep3779.model import Level
 from eastgate.dialects.gep3779.settings import DenyOnly
-from eastgate.policy import Placement, Site
+from eastgate.ir import Placement, Site
 from eastgate.records import dataclass
 
 __all__ = ["PLACEMENTS", "DenyOnlyReading", "StageName"]

@@ -6,6 +6,7 @@ Here are the Implementable draft (000) and our cluster-wide policies, which have
 
 from __future__ import annotations
 
+from eastgate.cluster.resources import resource
 from eastgate.dialects.gep3779 import codes, validation, values
 from eastgate.dialects.gep3779.shapes_common import (
     ALLOW_OR_DENY,
@@ -23,9 +24,8 @@ from eastgate.dialects.gep3779.shapes_common import (
 from eastgate.dialects.gep3779.shapes_v1alpha1 import V1ALPHA1, V1ALPHA1_ONE_TARGET
 from eastgate.dialects.gep3779.shapes_x import X_V1ALPHA1
 from eastgate.dialects.gep3779.validation import Subject
-from eastgate.schema import Choice, Field, ListOf, Record, Text, Whole
-from eastgate.schema.codes import UNKNOWN_FIELD
-from eastgate.schema.kubernetes import resource
+from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Text, Whole
+from eastgate.manifests.shapes.codes import UNKNOWN_FIELD
 
 __all__ = ["CLUSTER_POLICY", "V1ALPHA1", "V1ALPHA1_ONE_TARGET", "V1ALPHA2", "X_V1ALPHA1"]
 

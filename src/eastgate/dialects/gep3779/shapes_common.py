@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from eastgate.cluster.resources import label_selector
 from eastgate.dialects.gep3779 import codes, validation, values
 from eastgate.dialects.gep3779.validation import Subject
-from eastgate.schema import Choice, Field, ListOf, Record, Shape, Text, Whole
-from eastgate.schema.codes import UNKNOWN_FIELD
-from eastgate.schema.kubernetes import label_selector
+from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Shape, Text, Whole
+from eastgate.manifests.shapes.codes import UNKNOWN_FIELD
 
 __all__ = [
     "ALLOW_OR_DENY",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from eastgate.cluster.resources import dns_label, resource
 from eastgate.dialects.gep3779 import codes, validation, values
 from eastgate.dialects.gep3779.shapes_common import (
     ALLOW_OR_DENY,
@@ -19,8 +20,7 @@ from eastgate.dialects.gep3779.shapes_common import (
     target_refs,
 )
 from eastgate.dialects.gep3779.validation import Subject
-from eastgate.schema import Field, ListOf, Record, Text
-from eastgate.schema.kubernetes import dns_label, resource
+from eastgate.manifests.shapes import Field, ListOf, Record, Text
 
 __all__ = ["V1ALPHA1", "V1ALPHA1_ONE_TARGET"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from eastgate.cluster.resources import dns_label, resource
 from eastgate.dialects.gep3779 import codes, validation, values
 from eastgate.dialects.gep3779.shapes_common import (
     ANY_OF_THEM,
@@ -16,8 +17,7 @@ from eastgate.dialects.gep3779.shapes_common import (
     target_refs,
 )
 from eastgate.dialects.gep3779.validation import Subject
-from eastgate.schema import Choice, Field, ListOf, Record, Text
-from eastgate.schema.kubernetes import dns_label, resource
+from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Text
 
 __all__ = ["X_V1ALPHA1"]
 

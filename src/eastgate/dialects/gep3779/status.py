@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from eastgate.cluster import World
+from eastgate.cluster.targets import PodsOfService
 from eastgate.dialects.base import Condition
 from eastgate.dialects.gep3779.model import Policy
 from eastgate.settings import Settings
-from eastgate.world import World
-from eastgate.world.targets import PodsOfService
 
 __all__ = ["accepted"]
 

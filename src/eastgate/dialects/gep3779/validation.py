@@ -5,15 +5,15 @@ They are hung on the shapes in `shapes.py`, and are called only where the fields
 
 from __future__ import annotations
 
+from eastgate.cluster.resources import dns_label_name
 from eastgate.diagnostics import did_you_mean
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects.gep3779 import codes
-from eastgate.places import Span
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Cel, Check, Constraint, constraint, quoted
+from eastgate.manifests.shapes.patterns import DNS_LABEL, any_case, whole
 from eastgate.records import dataclass
-from eastgate.schema import Cel, Check, Constraint, constraint, quoted
-from eastgate.schema.kubernetes import dns_label_name
-from eastgate.schema.patterns import DNS_LABEL, any_case, whole
 from eastgate.settings import MeshMode, Settings
-from eastgate.sources.node import Node
 
 __all__ = ["Subject"]
 

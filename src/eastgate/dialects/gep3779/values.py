@@ -7,16 +7,23 @@ from __future__ import annotations
 
 import re
 
+from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem
 from eastgate.diagnostics import Code
 from eastgate.dialects.gep3779 import codes
 from eastgate.dialects.gep3779.validation import Checking
-from eastgate.policy.paths import path_problem
-from eastgate.policy.service_accounts import service_account_id
-from eastgate.policy.spiffe import spiffe_problem
-from eastgate.schema import constraint, quoted
-from eastgate.schema.patterns import DNS_LABEL, DNS_SUBDOMAIN, NOT_COMPARABLE, SPIFFE_ID, path_with_wildcard, whole
-from eastgate.sources.node import Node
-from eastgate.world.names import dns_label_problem, dns_subdomain_problem
+from eastgate.ir.paths import path_problem
+from eastgate.ir.service_accounts import service_account_id
+from eastgate.ir.spiffe import spiffe_problem
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import constraint, quoted
+from eastgate.manifests.shapes.patterns import (
+    DNS_LABEL,
+    DNS_SUBDOMAIN,
+    NOT_COMPARABLE,
+    SPIFFE_ID,
+    path_with_wildcard,
+    whole,
+)
 
 __all__ = [
     "ACCOUNT_NAME_HELP",

@@ -9,7 +9,7 @@ from eastgate.dialects.gep3779.model import Policy, Tier
 from eastgate.dialects.gep3779.provenance import PLACEMENTS
 from eastgate.dialects.modes import LayerMode, modes_of_layer
 from eastgate.dialects.words import NO_RULES, NOTHING_SELECTED, DescribedRule, Words, describe_rules
-from eastgate.policy import Layer
+from eastgate.ir import Layer
 
 __all__ = ["WORDS"]
 

@@ -14,10 +14,10 @@ from eastgate.dialects.kuadrant.nulls import WIDENING
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.dialects.kuadrant.words import WORDS
 from eastgate.dialects.serving import AGE, INHERITED, Column, Resource, Served, Status
-from eastgate.schema import Record
+from eastgate.manifests import Document
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Record
 from eastgate.settings import Settings
-from eastgate.sources import Document
-from eastgate.sources.node import Node
 
 if TYPE_CHECKING:
     from eastgate.dialects.linting import Linting

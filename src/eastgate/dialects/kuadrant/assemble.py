@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from eastgate.cluster.targets import GatewayNamed
 from eastgate.dialects.base import Scene
 from eastgate.dialects.kuadrant import hosts
 from eastgate.dialects.kuadrant.model import HttpRule, Policy
 from eastgate.dialects.kuadrant.provenance import AT_GATEWAY, AT_ROUTE, StageName, WithoutScheme
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
-from eastgate.policy import (
+from eastgate.ir import (
     ALWAYS,
     Ask,
     AskAll,
@@ -36,9 +37,8 @@ from eastgate.policy import (
     all_of,
     any_of,
 )
-from eastgate.policy.attributes import METHOD
-from eastgate.policy.paths import any_path
-from eastgate.world.targets import GatewayNamed
+from eastgate.ir.attributes import METHOD
+from eastgate.ir.paths import any_path
 
 __all__ = ["in_force", "layers"]
 
@@ -79,7 +79,10 @@ def _stages(policy: Policy, scene: Scene) -> list[Stage]:
         uncovered = Not(Or(tuple(hosts.matches(host) for host in every_host)))
         nowhere = Origin(policy.ref, 0, policy.span, derived=WithoutScheme())
         stages.append(Deny(StageName.NO_SCHEME, (Rule(all_of([selected, uncovered]), nowhere),), Refusal.NOT_FOUND))
-    from eastgate.authconfig.authorizer import SchemeAuthorizer, services_in  # only where there is an AuthPolicy
+    from eastgate.dialects.kuadrant.authorino.authorizer import (  # only where there is an AuthPolicy
+        SchemeAuthorizer,
+        services_in,
+    )
 
     compat = scene.settings.section(KuadrantSettings).authorino_compat
     services = services_in(scene.world, scene.keys, authorino_compat=compat)

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from eastgate.cluster import World
+from eastgate.cluster.targets import GatewayNamed, RouteNamed
 from eastgate.diagnostics import Diagnostic, did_you_mean
 from eastgate.dialects.base import Condition
 from eastgate.dialects.kuadrant import codes
 from eastgate.dialects.kuadrant.assemble import in_force
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
 from eastgate.dialects.kuadrant.model import Policy
-from eastgate.schema import enumerated, quoted
+from eastgate.manifests.shapes import enumerated, quoted
 from eastgate.settings import Settings
-from eastgate.world import World
-from eastgate.world.targets import GatewayNamed, RouteNamed
 
 __all__ = ["available", "examine"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from eastgate.policy import ALWAYS, And, Is, Not, OneOf, Or, Predicate, Suffix
-from eastgate.policy.attributes import HOST, SNI, Attribute
+from eastgate.ir import ALWAYS, And, Is, Not, OneOf, Or, Predicate, Suffix
+from eastgate.ir.attributes import HOST, SNI, Attribute
 
 __all__ = ["ANY", "HOST_PATTERN", "host_problem", "is_inside", "matches", "nearest", "selects"]
 

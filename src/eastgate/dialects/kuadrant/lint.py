@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eastgate.authconfig.guards import erring_guards, sets_apart
-from eastgate.authconfig.model import Pattern, Predicate
+from eastgate.cluster import RouteNamed
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects.kuadrant import lint_codes as codes
 from eastgate.dialects.kuadrant.assemble import in_force
+from eastgate.dialects.kuadrant.authorino.guards import erring_guards, sets_apart
+from eastgate.dialects.kuadrant.authorino.model import Pattern, Predicate
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
 from eastgate.dialects.kuadrant.model import Policy
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.dialects.linting import Context, Example, Finding, Linting, Statements, enumerated, subject_of
-from eastgate.places import Span
-from eastgate.world import RouteNamed
 
 __all__ = ["LINTING"]
 

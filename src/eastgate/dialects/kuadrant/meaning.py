@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from eastgate.cluster import moment
+from eastgate.cluster.resources import is_audit
+from eastgate.cluster.targets import GatewayNamed, RouteNamed
 from eastgate.dialects.kuadrant.model import HttpRule, Policy
 from eastgate.dialects.kuadrant.schemes import read_scheme
-from eastgate.policy import PolicyRef
-from eastgate.schema.kubernetes import is_audit
+from eastgate.ir import PolicyRef
+from eastgate.manifests import Document
+from eastgate.manifests.node import Node
 from eastgate.settings import Settings
-from eastgate.sources import Document
-from eastgate.sources.node import Node
-from eastgate.world import moment
-from eastgate.world.targets import GatewayNamed, RouteNamed
 
 __all__ = ["auth_policy"]
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+from eastgate.cluster.targets import GatewayNamed, RouteNamed
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects.kuadrant.provenance import SchemeNumber
-from eastgate.places import Span
-from eastgate.policy import Origin, PolicyRef
+from eastgate.ir import Origin, PolicyRef
 from eastgate.records import dataclass
-from eastgate.world.targets import GatewayNamed, RouteNamed
 
 if TYPE_CHECKING:
-    from eastgate.authconfig.model import Scheme
+    from eastgate.dialects.kuadrant.authorino.model import Scheme
 
 __all__ = ["HttpRule", "Policy"]
 

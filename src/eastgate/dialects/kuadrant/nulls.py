@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from eastgate.sources.node import Node
+from eastgate.manifests.node import Node
 
 __all__ = ["WIDENING", "without_nulls"]
 

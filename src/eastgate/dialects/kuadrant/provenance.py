@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import ClassVar
 
-from eastgate.policy import Placement, RuleKind, Site
+from eastgate.ir import Placement, RuleKind, Site
 from eastgate.records import dataclass
 
 __all__ = ["AT_GATEWAY", "AT_ROUTE", "SchemeNumber", "StageName", "WithoutScheme"]

@@ -7,9 +7,9 @@ from eastgate.dialects.base import reader
 from eastgate.dialects.kuadrant import meaning, shapes
 from eastgate.dialects.kuadrant.model import Policy
 from eastgate.dialects.kuadrant.nulls import without_nulls
+from eastgate.manifests import Document
+from eastgate.manifests.node import Node
 from eastgate.settings import Settings
-from eastgate.sources import Document
-from eastgate.sources.node import Node
 
 __all__ = ["read"]
 

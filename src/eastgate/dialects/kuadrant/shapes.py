@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from eastgate.cluster.resources import dns_subdomain, resource
 from eastgate.dialects.kuadrant import validation
 from eastgate.dialects.kuadrant.schemes import LONE_SCHEME, SCHEME
-from eastgate.schema import Field, ListOf, Record, Text
-from eastgate.schema.codes import UNKNOWN_FIELD
-from eastgate.schema.kubernetes import dns_subdomain, resource
+from eastgate.manifests.shapes import Field, ListOf, Record, Text
+from eastgate.manifests.shapes.codes import UNKNOWN_FIELD
 from eastgate.settings import Settings
 
 __all__ = ["AUTH_POLICY"]

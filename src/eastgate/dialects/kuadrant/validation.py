@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import re
 
+from eastgate.cluster import GATEWAY_GROUP
+from eastgate.cluster.names import dns_label_problem
 from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.kuadrant import codes
 from eastgate.dialects.kuadrant.hosts import HOST_PATTERN, host_problem
-from eastgate.policy.paths import control_character, path_problem
-from eastgate.schema import Cel, Check, Constraint, constraint, quoted
-from eastgate.schema.patterns import NOT_COMPARABLE, path_with_wildcard, whole
+from eastgate.ir.paths import control_character, path_problem
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Cel, Check, Constraint, constraint, quoted
+from eastgate.manifests.shapes.patterns import NOT_COMPARABLE, path_with_wildcard, whole
 from eastgate.settings import Settings
-from eastgate.sources.node import Node
-from eastgate.world import GATEWAY_GROUP
-from eastgate.world.names import dns_label_problem
 
 __all__ = ["Checking"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from eastgate.cluster import GatewayNamed
 from eastgate.dialects.kuadrant.model import HttpRule, Policy
 from eastgate.dialects.words import NOTHING_SELECTED, DescribedRule, Words
-from eastgate.world import GatewayNamed
 
 __all__ = ["WORDS"]
 

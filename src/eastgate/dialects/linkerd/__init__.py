@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
+from eastgate.cluster import Everything, PodsMatching, Target
 from eastgate.dialects.base import Dialect, Kind, NameUse, reader
 from eastgate.dialects.linkerd import codes, meaning, route_meaning, route_shapes, shapes
 from eastgate.dialects.linkerd.assemble import layers
@@ -14,12 +15,11 @@ from eastgate.dialects.linkerd.settings import LinkerdSettings
 from eastgate.dialects.linkerd.stance import stance_of
 from eastgate.dialects.linkerd.status import conditions
 from eastgate.dialects.linkerd.words import WORDS
-from eastgate.schema import Record
+from eastgate.manifests import Document
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Record
 from eastgate.settings import Settings
-from eastgate.sources import Document
-from eastgate.sources.node import Node
-from eastgate.unconsidered.locating import content_of, selector_in
-from eastgate.world import Everything, PodsMatching, Target
+from eastgate.unread.locating import content_of, selector_in
 
 if TYPE_CHECKING:
     from eastgate.dialects.linting import Linting

@@ -31,7 +31,7 @@ from eastgate.dialects.linkerd.provenance import (
 from eastgate.dialects.linkerd.routes import Paths, doors, usable_routes
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.dialects.linkerd.stance import Stance
-from eastgate.policy import (
+from eastgate.ir import (
     ALWAYS,
     AllowAny,
     And,
@@ -53,7 +53,7 @@ from eastgate.policy import (
     Stage,
     Unroutable,
 )
-from eastgate.policy.attributes import METHOD, PORT
+from eastgate.ir.attributes import METHOD, PORT
 from eastgate.records import dataclass
 from eastgate.settings import Networks, Settings
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from eastgate.cluster import Selector
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects.linkerd.clients import in_networks
 from eastgate.dialects.linkerd.model import (
     GROUP,
@@ -18,11 +20,9 @@ from eastgate.dialects.linkerd.model import (
     ServerAuthorization,
 )
 from eastgate.dialects.linkerd.provenance import UnresolvedReference
-from eastgate.places import Span
-from eastgate.policy import NEVER, PolicyRef, Predicate, Rule, all_of
-from eastgate.policy.attributes import ADDRESS, MESH_NAME, Attribute
+from eastgate.ir import NEVER, PolicyRef, Predicate, Rule, all_of
+from eastgate.ir.attributes import ADDRESS, MESH_NAME, Attribute
 from eastgate.settings import Networks
-from eastgate.world import Selector
 
 __all__ = ["Authorizations"]
 

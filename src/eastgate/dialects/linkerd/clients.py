@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from ipaddress import IPv4Network, IPv6Network
 
 from eastgate.dialects.linkerd.settings import InboundPolicy
-from eastgate.policy import ALWAYS, And, InNetwork, Is, Not, OneOf, Predicate, Prefix, Present, Suffix, any_of
-from eastgate.policy.attributes import ADDRESS, MESH_NAME
+from eastgate.ir import ALWAYS, And, InNetwork, Is, Not, OneOf, Predicate, Prefix, Present, Suffix, any_of
+from eastgate.ir.attributes import ADDRESS, MESH_NAME
 from eastgate.settings import Networks
 
 __all__ = ["ANY_NAME", "default_client", "in_networks", "named", "outside"]

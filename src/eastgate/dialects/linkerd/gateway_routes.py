@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eastgate.cluster import Manifest, ParentRef, Route, WorldObject
+from eastgate.cluster.checked import Data, mapping, text
+from eastgate.cluster.checking import Examination
+from eastgate.cluster.shapes import TEXT, each, record
 from eastgate.diagnostics import Reporter
 from eastgate.dialects.linkerd import codes
 from eastgate.dialects.linkerd.model import GROUP
 from eastgate.dialects.linkerd.route_validation import is_header_name
 from eastgate.dialects.linkerd.routes import SUPPORTED_FILTERS
-from eastgate.schema import Field, ListOf, Text, enumerated, quoted
-from eastgate.schema.demands import Demand, Problem
-from eastgate.world import Manifest, ParentRef, Route, WorldObject
-from eastgate.world.checked import Data, mapping, text
-from eastgate.world.checking import Examination
-from eastgate.world.shapes import TEXT, each, record
+from eastgate.manifests.shapes import Field, ListOf, Text, enumerated, quoted
+from eastgate.manifests.shapes.demands import Demand, Problem
 
 __all__ = ["inspect"]
 

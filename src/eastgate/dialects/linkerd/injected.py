@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
+from eastgate.cluster import HttpProbe, Workload, World
 from eastgate.dialects.linkerd.values import is_port
-from eastgate.world import HttpProbe, Workload, World
 
 __all__ = ["injected_ports", "injected_probes", "ports_named", "probes_with"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eastgate.cluster import Target
 from eastgate.dialects.base import Policy
 from eastgate.dialects.linkerd import lint_codes as codes
 from eastgate.dialects.linkerd.lint_proxies import check_annotations, check_probes, check_proxies
@@ -26,8 +27,7 @@ from eastgate.dialects.linkerd.model import (
     ServerAuthorization,
 )
 from eastgate.dialects.linting import Fallback, Linting, Naming, Statements, naming_of
-from eastgate.policy import Layer, PolicyRef
-from eastgate.world import Target
+from eastgate.ir import Layer, PolicyRef
 
 __all__ = ["LINTING"]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eastgate.cluster import HttpProbe, Workload
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects.base import Policy
 from eastgate.dialects.linkerd import lint_codes as codes
 from eastgate.dialects.linkerd.injected import probes_with
@@ -12,11 +14,9 @@ from eastgate.dialects.linkerd.model import AuthorizationPolicy
 from eastgate.dialects.linkerd.settings import InboundPolicy
 from eastgate.dialects.linting import Context, Example, Finding, Group, enumerated, locating
 from eastgate.dialects.linting.nearest import near
-from eastgate.places import Span
-from eastgate.policy import Known, Request
-from eastgate.policy.attributes import IDENTITY, MESH_NAME, METHOD, PATH, PORT, SENT_PATH, Attribute
-from eastgate.policy.paths import comparable_path
-from eastgate.world import HttpProbe, Workload
+from eastgate.ir import Known, Request
+from eastgate.ir.attributes import IDENTITY, MESH_NAME, METHOD, PATH, PORT, SENT_PATH, Attribute
+from eastgate.ir.paths import comparable_path
 
 __all__ = ["check_annotations", "check_probes", "check_proxies"]
 

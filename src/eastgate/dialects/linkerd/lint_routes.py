@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eastgate.cluster import GATEWAY_GROUP, Route
 from eastgate.dialects.linkerd import lint_codes as codes
 from eastgate.dialects.linkerd.model import GROUP, AuthorizationPolicy, HttpRoute, InboundRoute, Protocol, Server
 from eastgate.dialects.linkerd.routes import usable_routes
 from eastgate.dialects.linting import Context, Finding, locating
-from eastgate.world import GATEWAY_GROUP, Route
 
 __all__ = ["check_dropped_routes"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 
+from eastgate.cluster import Workload, World
 from eastgate.dialects.linkerd import lint_codes as codes
 from eastgate.dialects.linkerd.injected import injected_ports, ports_named
 from eastgate.dialects.linkerd.model import AuthorizationPolicy, Server, ServerAuthorization
@@ -14,8 +15,7 @@ from eastgate.dialects.linting.codes import CONTRADICTION, NO_SUCH_TARGET
 from eastgate.dialects.linting.nearest import near
 from eastgate.dialects.linting.ports import unexposed_ports
 from eastgate.dialects.linting.targets import missing_target, target_span
-from eastgate.policy import AllowAny, Layer, Observe, PolicyRef
-from eastgate.world import Workload, World
+from eastgate.ir import AllowAny, Layer, Observe, PolicyRef
 
 __all__ = [
     "check_combined_authentications",

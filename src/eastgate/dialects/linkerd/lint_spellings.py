@@ -11,11 +11,11 @@ from dataclasses import replace
 from functools import cache, partial
 from urllib.parse import urlencode
 
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects.linkerd import lint_codes as codes
 from eastgate.dialects.linkerd.lint_servers import inbound_layer
 from eastgate.dialects.linting import Context, Decider, Example, Finding, Group, locating
-from eastgate.places import Span
-from eastgate.policy import (
+from eastgate.ir import (
     AllowAny,
     Case,
     Chain,
@@ -31,8 +31,8 @@ from eastgate.policy import (
     any_of,
     atoms,
 )
-from eastgate.policy.attributes import ADDRESS, HOST, METHOD, PATH, PORT, SENT_PATH, Attribute, header
-from eastgate.policy.paths import comparable_path
+from eastgate.ir.attributes import ADDRESS, HOST, METHOD, PATH, PORT, SENT_PATH, Attribute, header
+from eastgate.ir.paths import comparable_path
 from eastgate.records import dataclass
 from eastgate.settings import DataPlane
 

@@ -2,6 +2,21 @@
 
 from __future__ import annotations
 
+from eastgate.cluster import (
+    ExternalsMatching,
+    Operator,
+    PodNamed,
+    PodsMatching,
+    PodsOfAccount,
+    PodsOwnedBy,
+    Selector,
+    Target,
+    moment,
+)
+from eastgate.cluster import (
+    Requirement as LabelRequirement,
+)
+from eastgate.cluster.resources import is_audit, selector_of
 from eastgate.dialects.linkerd import clients
 from eastgate.dialects.linkerd.model import (
     GROUP,
@@ -17,26 +32,11 @@ from eastgate.dialects.linkerd.model import (
 from eastgate.dialects.linkerd.refs import canonical
 from eastgate.dialects.linkerd.settings import InboundPolicy, cluster_networks
 from eastgate.dialects.linkerd.values import network_of
-from eastgate.policy import ALWAYS, NEVER, Is, Origin, PolicyRef, Predicate, Present, Rule, all_of, any_of
-from eastgate.policy.attributes import ADDRESS, MESH_NAME, Attribute
-from eastgate.schema.kubernetes import is_audit, selector_of
+from eastgate.ir import ALWAYS, NEVER, Is, Origin, PolicyRef, Predicate, Present, Rule, all_of, any_of
+from eastgate.ir.attributes import ADDRESS, MESH_NAME, Attribute
+from eastgate.manifests import Document
+from eastgate.manifests.node import Node
 from eastgate.settings import Settings
-from eastgate.sources import Document
-from eastgate.sources.node import Node
-from eastgate.world import (
-    ExternalsMatching,
-    Operator,
-    PodNamed,
-    PodsMatching,
-    PodsOfAccount,
-    PodsOwnedBy,
-    Selector,
-    Target,
-    moment,
-)
-from eastgate.world import (
-    Requirement as LabelRequirement,
-)
 
 __all__ = [
     "authorization_policy",

@@ -6,13 +6,13 @@ import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 
+from eastgate.cluster import GrpcRule, ParentRef, RouteRule, Selector
+from eastgate.cluster.targets import Target
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects.linkerd.settings import InboundPolicy
-from eastgate.places import Span
-from eastgate.policy import Origin, PolicyRef, Predicate, Rule
-from eastgate.policy.attributes import Attribute
+from eastgate.ir import Origin, PolicyRef, Predicate, Rule
+from eastgate.ir.attributes import Attribute
 from eastgate.records import dataclass
-from eastgate.world import GrpcRule, ParentRef, RouteRule, Selector
-from eastgate.world.targets import Target
 
 __all__ = [
     "GROUP",

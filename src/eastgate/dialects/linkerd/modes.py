@@ -9,8 +9,8 @@ from eastgate.dialects.linkerd.provenance import InboundScope
 from eastgate.dialects.linkerd.settings import InboundPolicy
 from eastgate.dialects.linkerd.stance import Stance
 from eastgate.dialects.modes import LayerMode, Mode, lets_all_in
-from eastgate.policy import Chain, Is, Layer, OneOf, Predicate, conjuncts
-from eastgate.policy.attributes import PORT
+from eastgate.ir import Chain, Is, Layer, OneOf, Predicate, conjuncts
+from eastgate.ir.attributes import PORT
 
 __all__ = ["modes"]
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from eastgate.dialects.linkerd.model import Protocol
 from eastgate.dialects.linkerd.settings import InboundPolicy
-from eastgate.policy import Placement, PolicyRef, RuleKind, ScopeKind, Site
+from eastgate.ir import Placement, PolicyRef, RuleKind, ScopeKind, Site
 from eastgate.records import dataclass
 from eastgate.settings import DataPlane
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from eastgate.cluster import GATEWAY_GROUP, dns_label_problem
 from eastgate.dialects.linkerd.model import GROUP, WORKLOAD_KINDS
-from eastgate.sources.node import Node
-from eastgate.world import GATEWAY_GROUP, dns_label_problem
+from eastgate.manifests.node import Node
 
 __all__ = [
     "AUTHENTICATIONS",

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from eastgate.cluster import RouteMatch, RouteRule
+from eastgate.cluster.checked import Data, entries, mapping, text, texts
+from eastgate.cluster.read_gateways import read_parent
+from eastgate.cluster.read_routes import read_match
 from eastgate.dialects.linkerd.meaning import created, everywhere_in, ref_of
 from eastgate.dialects.linkerd.model import GROUP, HttpRoute, InboundRoute
+from eastgate.manifests import Document
+from eastgate.manifests.node import Node
 from eastgate.settings import Settings
-from eastgate.sources import Document
-from eastgate.sources.node import Node
-from eastgate.world import RouteMatch, RouteRule
-from eastgate.world.checked import Data, entries, mapping, text, texts
-from eastgate.world.read_gateways import read_parent
-from eastgate.world.read_routes import read_match
 
 __all__ = ["http_route"]
 

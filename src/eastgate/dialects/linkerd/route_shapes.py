@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from eastgate.cluster.read_routes import METHODS, WEIGHT
+from eastgate.cluster.resources import dns_label, dns_subdomain, resource
 from eastgate.dialects.linkerd import route_validation, validation
-from eastgate.schema import Anything, Choice, Field, ListOf, Record, Text, Whole
-from eastgate.schema.codes import NOT_A_CHOICE, OUT_OF_RANGE
-from eastgate.schema.kubernetes import dns_label, dns_subdomain, resource
+from eastgate.manifests.shapes import Anything, Choice, Field, ListOf, Record, Text, Whole
+from eastgate.manifests.shapes.codes import NOT_A_CHOICE, OUT_OF_RANGE
 from eastgate.settings import Settings
-from eastgate.world.read_routes import METHODS, WEIGHT
 
 __all__ = ["HTTP_ROUTE"]
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from eastgate.cluster.names import dns_label_problem
+from eastgate.cluster.patterns import pattern_problem
 from eastgate.dialects.linkerd import codes
 from eastgate.dialects.linkerd.model import GROUP
 from eastgate.dialects.linkerd.refs import home, written_kind
 from eastgate.dialects.linkerd.values import Checking, milliseconds
-from eastgate.policy.paths import control_character, path_problem
-from eastgate.schema import quoted
-from eastgate.schema.codes import MISSING_FIELD, NULL_VALUE, WRONG_TYPE
-from eastgate.sources.node import Node
-from eastgate.world.names import dns_label_problem
-from eastgate.world.patterns import pattern_problem
+from eastgate.ir.paths import control_character, path_problem
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import quoted
+from eastgate.manifests.shapes.codes import MISSING_FIELD, NULL_VALUE, WRONG_TYPE
 
 __all__ = [
     "FILTERS",

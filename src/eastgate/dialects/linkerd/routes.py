@@ -16,14 +16,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import zip_longest
 from typing import TypeAlias
 
+from eastgate.cluster import GrpcMatch, PathMatch, PathType, RouteMatch, ValueMatch, matches_pattern, spans_first_match
 from eastgate.dialects.linkerd.model import GROUP, InboundRoute
-from eastgate.policy import ALWAYS, And, Computed, Is, OneOf, Or, Predicate, Prefix, Suffix, Value, all_of, conjuncts
-from eastgate.policy.attributes import HOST, METHOD, PATH, SENT_PATH, Attribute, header, query
-from eastgate.policy.hosts import comparable_host
-from eastgate.policy.paths import comparable_path
+from eastgate.ir import ALWAYS, And, Computed, Is, OneOf, Or, Predicate, Prefix, Suffix, Value, all_of, conjuncts
+from eastgate.ir.attributes import HOST, METHOD, PATH, SENT_PATH, Attribute, header, query
+from eastgate.ir.hosts import comparable_host
+from eastgate.ir.paths import comparable_path
 from eastgate.records import dataclass
 from eastgate.settings import DataPlane
-from eastgate.world import GrpcMatch, PathMatch, PathType, RouteMatch, ValueMatch, matches_pattern, spans_first_match
 
 __all__ = ["SUPPORTED_FILTERS", "Door", "Paths", "doors", "usable_routes"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from eastgate.cluster.resources import dns_label, dns_subdomain, label_selector, resource
 from eastgate.dialects.linkerd import codes, validation, values
 from eastgate.dialects.linkerd.model import Protocol
 from eastgate.dialects.linkerd.settings import InboundPolicy
-from eastgate.schema import Anything, Choice, Field, Flag, ListOf, Record, Text
-from eastgate.schema.codes import UNKNOWN_FIELD
-from eastgate.schema.kubernetes import dns_label, dns_subdomain, label_selector, resource
+from eastgate.manifests.shapes import Anything, Choice, Field, Flag, ListOf, Record, Text
+from eastgate.manifests.shapes.codes import UNKNOWN_FIELD
 from eastgate.settings import Settings
 
 __all__ = [

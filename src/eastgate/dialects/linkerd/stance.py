@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from eastgate.cluster import GATEWAY_GROUP, HttpProbe, Route, Workload
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd.injected import injected_ports, injected_probes
 from eastgate.dialects.linkerd.model import GROUP, InboundRoute, Resource
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings, cluster_networks
 from eastgate.dialects.linkerd.values import is_port
-from eastgate.places import Span
-from eastgate.policy import Attachment
+from eastgate.ir import Attachment
 from eastgate.records import dataclass
 from eastgate.settings import Networks
-from eastgate.world import GATEWAY_GROUP, HttpProbe, Route, Workload
 
 __all__ = ["Default", "Stance", "stance_of"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from eastgate.cluster import World
 from eastgate.dialects.base import Condition
 from eastgate.dialects.linkerd.model import (
     GROUP,
@@ -14,9 +15,8 @@ from eastgate.dialects.linkerd.model import (
     Server,
     ServerAuthorization,
 )
-from eastgate.policy import PolicyRef
+from eastgate.ir import PolicyRef
 from eastgate.settings import Settings
-from eastgate.world import World
 
 __all__ = ["conditions"]
 

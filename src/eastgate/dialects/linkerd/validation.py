@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from eastgate.cluster.labels import Operator
+from eastgate.cluster.resources import MODE
 from eastgate.diagnostics import Code, did_you_mean
 from eastgate.dialects.linkerd import codes
 from eastgate.dialects.linkerd.refs import (
@@ -20,11 +22,9 @@ from eastgate.dialects.linkerd.refs import (
     written_kind,
 )
 from eastgate.dialects.linkerd.values import Checking, Network, network_of, port_problem
-from eastgate.schema import enumerated, quoted
-from eastgate.schema.codes import NULL_VALUE
-from eastgate.schema.kubernetes import MODE
-from eastgate.sources.node import Node
-from eastgate.world.labels import Operator
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import enumerated, quoted
+from eastgate.manifests.shapes.codes import NULL_VALUE
 
 __all__ = [
     "authentication",

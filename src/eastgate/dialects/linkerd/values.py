@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
+from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem
 from eastgate.dialects.linkerd import codes
-from eastgate.policy.spiffe import is_segment, is_trust_domain
-from eastgate.schema import Check, Text, quoted
-from eastgate.schema.codes import BAD_NAME
+from eastgate.ir.spiffe import is_segment, is_trust_domain
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Check, Text, quoted
+from eastgate.manifests.shapes.codes import BAD_NAME
 from eastgate.settings import Settings
-from eastgate.sources.node import Node
-from eastgate.world.names import dns_label_problem, dns_subdomain_problem
 
 __all__ = ["dns_identity", "identity", "is_port", "milliseconds", "network", "network_of", "port_problem", "referred"]
 

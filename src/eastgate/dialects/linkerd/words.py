@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from eastgate.cluster import Workload
 from eastgate.dialects.linkerd.model import (
     AuthorizationPolicy,
     HttpRoute,
@@ -15,9 +16,8 @@ from eastgate.dialects.linkerd.model import (
 )
 from eastgate.dialects.linkerd.modes import modes
 from eastgate.dialects.words import NO_ACTION, DescribedRule, DescribedTarget, Words, describe_rule
-from eastgate.policy import PolicyRef
+from eastgate.ir import PolicyRef
 from eastgate.settings import Settings
-from eastgate.world import Workload
 
 __all__ = ["WORDS"]
 

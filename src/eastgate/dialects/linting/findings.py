@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from eastgate.diagnostics import Code, Diagnostic, Severity, render
-from eastgate.places import Span
-from eastgate.printable import printable
+from eastgate.diagnostics.printable import printable
+from eastgate.diagnostics.spans import Span
 from eastgate.records import dataclass
 
 __all__ = ["Example", "Finding"]

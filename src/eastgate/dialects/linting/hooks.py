@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 from typing import Generic, TypeVar
 
+from eastgate.cluster import Target
 from eastgate.diagnostics import Code
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects.base import Policy
 from eastgate.dialects.linting.context import Check
-from eastgate.places import Span
-from eastgate.policy import Attachment, Layer, PolicyRef, Predicate, Rule
-from eastgate.policy.attributes import IDENTITY, MESH_NAME, Attribute
+from eastgate.ir import Attachment, Layer, PolicyRef, Predicate, Rule
+from eastgate.ir.attributes import IDENTITY, MESH_NAME, Attribute
 from eastgate.records import dataclass
 from eastgate.settings import Settings
-from eastgate.world import Target
 
 __all__ = ["EmptyList", "Fallback", "Linting", "Naming", "Reading", "Statements", "is_shaped", "naming_of"]
 

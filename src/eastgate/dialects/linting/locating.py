@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from eastgate.diagnostics import Reporter
-from eastgate.places import SourceText, Span
-from eastgate.sources.document import Stretch
-from eastgate.sources.json_nodes import read_json_nodes
-from eastgate.sources.node import Node
-from eastgate.sources.text import Text
+from eastgate.diagnostics.spans import SourceText, Span
+from eastgate.manifests.document import Stretch
+from eastgate.manifests.json.nodes import read_json_nodes
+from eastgate.manifests.node import Node
+from eastgate.manifests.text import Text
 
 __all__ = ["annotation", "at", "name_of", "root_of", "scalar"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 
+from eastgate.cluster import Workload
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects.base import Policy
 from eastgate.dialects.linting import codes
 from eastgate.dialects.linting.context import Workloads, enumerated
 from eastgate.dialects.linting.findings import Finding
 from eastgate.dialects.linting.nearest import some
-from eastgate.places import Span
-from eastgate.world import Workload
 
 __all__ = ["unexposed_ports"]
 

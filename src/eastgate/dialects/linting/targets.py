@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from eastgate.diagnostics.spans import Span
 from eastgate.dialects.base import Policy
 from eastgate.dialects.linting import codes, locating
 from eastgate.dialects.linting.findings import Finding
 from eastgate.dialects.linting.nearest import near
-from eastgate.places import Span
 
 __all__ = ["missing_target", "target_span"]
 

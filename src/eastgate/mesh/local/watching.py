@@ -17,10 +17,10 @@ from dataclasses import field
 
 from watchfiles import awatch
 
+from eastgate.manifests.bounds import ANYWHERE, Bounds
+from eastgate.manifests.files import SUFFIXES
+from eastgate.manifests.kustomizations import FILES
 from eastgate.records import dataclass
-from eastgate.sources.bounds import ANYWHERE, Bounds
-from eastgate.sources.files import SUFFIXES
-from eastgate.sources.kustomizations import FILES
 
 __all__ = ["FileStamp", "stamps", "watch_changes"]
 

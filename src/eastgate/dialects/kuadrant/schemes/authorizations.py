@@ -9,9 +9,9 @@ from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.expressions import rego_module
 from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.dialects.kuadrant.schemes.values import TIMEOUT, value
-from eastgate.schema import Choice, Field, Flag, ListOf, Record, Text, quoted
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Choice, Field, Flag, ListOf, Record, Text, quoted
 from eastgate.settings import Settings
-from eastgate.sources.node import Node
 
 __all__ = ["ATTRIBUTES", "authorizations"]
 

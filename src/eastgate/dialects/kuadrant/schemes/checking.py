@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 
 from eastgate.diagnostics import Code
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.schema import Anything, Check, Field, Record, constraint, enumerated, quoted
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Anything, Check, Field, Record, constraint, enumerated, quoted
 from eastgate.settings import Settings
-from eastgate.sources.node import Node
 
 __all__ = ["NOT_EVALUATED", "Checking", "Demand", "exactly_one", "named", "needs", "record", "some", "unique_names"]
 

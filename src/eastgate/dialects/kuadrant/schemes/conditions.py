@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eastgate.authconfig.model import Operator
 from eastgate.diagnostics import did_you_mean
+from eastgate.dialects.kuadrant.authorino.model import Operator
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.checking import Checking, some
 from eastgate.dialects.kuadrant.schemes.expressions import cel_condition, regular_expression
 from eastgate.dialects.kuadrant.schemes.values import PATH
-from eastgate.schema import Choice, Field, ListOf, MapOf, Record, Text, quoted
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Choice, Field, ListOf, MapOf, Record, Text, quoted
 from eastgate.settings import Settings
-from eastgate.sources.node import Node
 
 __all__ = ["NAMED_PATTERNS", "RULES", "WHEN", "no_dangling_references"]
 

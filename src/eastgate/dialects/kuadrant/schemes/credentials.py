@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from eastgate.authconfig.model import Credentials, Where
+from eastgate.dialects.kuadrant.authorino.model import Credentials, Where
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.checking import Checking, record
 from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.dialects.kuadrant.schemes.values import header_name
-from eastgate.schema import Choice, Field, Record, Text, quoted
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Choice, Field, Record, Text, quoted
 from eastgate.settings import Settings
-from eastgate.sources.node import Node
 
 __all__ = ["credentials", "read_credentials"]
 

@@ -9,9 +9,9 @@ from eastgate.dialects.kuadrant.schemes.checking import Checking, Demand, exactl
 from eastgate.dialects.kuadrant.schemes.conditions import WHEN
 from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.dialects.kuadrant.schemes.values import KEPT_SECONDS, value
-from eastgate.schema import Field, Flag, ListOf, MapOf, Record, Text, Whole, constraint
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Field, Flag, ListOf, MapOf, Record, Text, Whole, constraint
 from eastgate.settings import Settings
-from eastgate.sources.node import Node
 
 __all__ = ["entry", "section"]
 

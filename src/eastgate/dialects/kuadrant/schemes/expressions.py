@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 
-from eastgate.cel import CelProblem
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.checking import Checking, Demand
-from eastgate.schema import quoted
-from eastgate.sources.node import Node
+from eastgate.languages.cel import CelProblem
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import quoted
 
 __all__ = ["cel_condition", "cel_value", "rego_module", "regular_expression"]
 
@@ -21,7 +21,7 @@ _ALLOW = re.compile(r"\ballow\b")
 
 def regular_expression(node: Node, to: Checking) -> None:
     """What `matches` looks for."""
-    from eastgate.authconfig.conditions import regex_problem
+    from eastgate.dialects.kuadrant.authorino.conditions import regex_problem
 
     problem = regex_problem(node.text)
     if problem is not None:
@@ -31,14 +31,14 @@ def regular_expression(node: Node, to: Checking) -> None:
 
 def cel_condition(node: Node, to: Checking) -> None:
     """An expression that is true or false, or may be: of much of the authorization JSON no type is known before."""
-    from eastgate.authconfig.problems import predicate_problem
+    from eastgate.dialects.kuadrant.authorino.problems import predicate_problem
 
     _cel(predicate_problem(node.text), node, "write a condition such as auth.identity.group == 'staff'", to)
 
 
 def cel_value(node: Node, to: Checking) -> None:
     """An expression of any type."""
-    from eastgate.authconfig.problems import cel_problem
+    from eastgate.dialects.kuadrant.authorino.problems import cel_problem
 
     _cel(cel_problem(node.text), node, "write an expression such as auth.identity.sub", to)
 
@@ -66,7 +66,7 @@ def rego_module(field: str) -> Demand:
 
 
 def _rego_problem(module: str, version: int) -> str | None:
-    from eastgate.authconfig.problems import rego_problem
+    from eastgate.dialects.kuadrant.authorino.problems import rego_problem
 
     if not module.strip():
         return "it is empty"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eastgate.authconfig.model import (
+from eastgate.dialects.kuadrant.authorino.model import (
     X509,
     Anonymous,
     ApiKeys,
@@ -46,7 +46,7 @@ from eastgate.dialects.kuadrant.schemes.reading_values import (
 )
 from eastgate.dialects.kuadrant.schemes.responses import HEADER_WRAPPER, METADATA_FIELDS
 from eastgate.dialects.kuadrant.schemes.styles import entries
-from eastgate.sources.node import Node
+from eastgate.manifests.node import Node
 
 __all__ = ["read_scheme"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from eastgate.authconfig.model import (
+from eastgate.dialects.kuadrant.authorino.model import (
     All,
     AnyOf,
     Celled,
@@ -19,7 +19,7 @@ from eastgate.authconfig.model import (
     Value,
 )
 from eastgate.dialects.kuadrant.schemes.styles import entries
-from eastgate.sources.node import Node
+from eastgate.manifests.node import Node
 
 __all__ = ["Patterns", "all_of", "named_patterns", "optional_value", "properties", "texts", "value_of"]
 

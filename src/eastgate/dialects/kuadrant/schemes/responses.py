@@ -7,9 +7,9 @@ from eastgate.dialects.kuadrant.schemes.checking import Checking, exactly_one, r
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.dialects.kuadrant.schemes.values import header_name, named_values, value
-from eastgate.schema import Choice, Field, Record, Text, Whole
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Choice, Field, Record, Text, Whole
 from eastgate.settings import Settings
-from eastgate.sources.node import Node
 
 __all__ = ["HEADER_WRAPPER", "METADATA_FIELDS", "denials", "new_response", "old_responses"]
 

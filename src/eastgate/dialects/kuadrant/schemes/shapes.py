@@ -15,10 +15,10 @@ from eastgate.dialects.kuadrant.schemes.responses import denials, new_response, 
 from eastgate.dialects.kuadrant.schemes.styles import Style, in_one_style
 from eastgate.dialects.kuadrant.schemes.unsupported import report_unsupported
 from eastgate.dialects.kuadrant.validation import host
-from eastgate.schema import Anything, Cel, Field, ListOf, Record, Text, check, constraint
-from eastgate.schema.codes import MISSING_FIELD
+from eastgate.manifests.node import Node
+from eastgate.manifests.shapes import Anything, Cel, Field, ListOf, Record, Text, check, constraint
+from eastgate.manifests.shapes.codes import MISSING_FIELD
 from eastgate.settings import Settings
-from eastgate.sources.node import Node
 
 __all__ = ["LONE_SCHEME", "SCHEME"]
 

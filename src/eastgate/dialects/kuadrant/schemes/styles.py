@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.checking import Checking
-from eastgate.sources.node import Node
+from eastgate.manifests.node import Node
 
 __all__ = ["Style", "entries", "in_one_style"]
 

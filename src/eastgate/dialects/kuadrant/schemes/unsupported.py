@@ -9,8 +9,8 @@ from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.checking import Checking
 from eastgate.dialects.kuadrant.schemes.responses import METADATA_FIELDS
 from eastgate.dialects.kuadrant.schemes.styles import entries
+from eastgate.manifests.node import Node
 from eastgate.records import dataclass
-from eastgate.sources.node import Node
 
 __all__ = ["FEATURES", "Feature", "report_unsupported"]
 

@@ -1,6 +1,0 @@
-"""What can be said about one thing: who it is, what affects it, who may reach it. Start reading at `pods.py`."""
-
-from eastgate.analysis.describing.model import Description, Field
-from eastgate.analysis.describing.subjects import KINDS, UnknownKind, describe, names_of
-
-__all__ = ["KINDS", "Description", "Field", "UnknownKind", "describe", "names_of"]

@@ -1,0 +1,290 @@
+"""The authority: decides questions by manifests that were read, for as long as nothing of them changes, and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, cast
+
+from eastgate import dialects
+from eastgate.api.deciding import Decider, Prepared
+from eastgate.api.decisions import Decision
+from eastgate.api.questions import Question, QuestionError
+from eastgate.api.reading import (
+    Fault,
+    FaultReason,
+    ManifestError,
+    Manifests,
+    read_documents,
+    read_manifests,
+    read_plain,
+    sort_documents,
+)
+from eastgate.cluster import LiveWorld, ObjectId, Workload, World, WorldObject
+from eastgate.cluster.points import Point
+from eastgate.diagnostics import Diagnostic
+from eastgate.dialects import Policy
+from eastgate.dialects import rejected as rejection
+from eastgate.engine.engine import Engine
+from eastgate.ir import Attachment, Layer, PolicyRef, Stances
+from eastgate.manifests import Bounds, Document
+from eastgate.settings import Settings, SettingsError
+from eastgate.unread import Handling, UnreadObjects
+
+if TYPE_CHECKING:
+    from eastgate.languages.jwt import KeySource
+
+__all__ = [
+    "Authority",
+    "Fault",
+    "FaultReason",
+    "ManifestError",
+    "Manifests",
+    "Prepared",
+    "load",
+    "read_documents",
+    "read_manifests",
+    "sort_documents",
+]
+
+
+class Authority:
+    """A world, the policies on it, and an engine that decides by them. A change is in force from the next question."""
+
+    def __init__(
+        self,
+        manifests: Manifests,
+        settings: Settings | None = None,
+        keys: KeySource | None = None,
+        *,
+        strict: bool = True,
+        unread: Handling = Handling.ERROR,
+    ) -> None:
+        """Raises ManifestError where a manifest has errors: a policy that cannot be understood is never ignored.
+
+        Without `strict`, a policy with errors closes what it targets: `decide` raises QuestionError for a question
+        about that, and answers others. `unread` says what becomes of answers that objects of unread kinds could change;
+        by default they raise QuestionError.
+
+        The settings are those that the manifests were read with; raises SettingsError where others are given. `keys`
+        are those of token issuers; without them no token is accepted, and claims stand for one.
+        """
+        if manifests.reporter.errors if strict else manifests.strays:
+            raise ManifestError(manifests.reporter.errors)
+        if settings is not None and settings != manifests.settings:
+            raise SettingsError(_differing(manifests.settings, settings))
+        self._settings = manifests.settings
+        self._keys = keys
+        self._strict = strict
+        self.warnings = [diagnostic for diagnostic in manifests.reporter if not diagnostic.is_error]
+        self._documents = {policy.ref: manifests.document_of(policy) for policy in manifests.policies}
+        self._is_examined = any(map(dialects.is_examined, manifests.policies))
+        self._live = LiveWorld.of(manifests.objects)
+        self._world = self._live.view
+        self._engine: Engine[Policy] = Engine(self._world, manifests.demanded, self._assemble, self._stances)
+        self._decider = Decider(self._world, self._settings, self._engine, unread)
+        self._decider.unread_objects = manifests.unread
+
+    @property
+    def settings(self) -> Settings:
+        """The settings that manifests were read with, and that decide."""
+        return self._settings
+
+    @property
+    def keys(self) -> KeySource | None:
+        """The keys of token issuers."""
+        return self._keys
+
+    @property
+    def world(self) -> World:
+        """What exists, for reading. It always shows the world as it is now; `update` changes it."""
+        return self._world
+
+    @property
+    def engine(self) -> Engine[Policy]:
+        """What decides. It is for the packages of this project, and no part of the public API."""
+        return self._engine
+
+    @property
+    def policies(self) -> Sequence[Policy]:
+        """Every policy, in the order of their names."""
+        return self._engine.policies
+
+    @property
+    def rejected(self) -> Sequence[rejection.Policy]:
+        """The policies that cannot be read, each of which closes what it targets."""
+        return [policy for policy in self.policies if isinstance(policy, rejection.Policy)]
+
+    def _assemble(self, attached: Sequence[Attachment[Policy]], stances: Stances) -> list[Layer]:
+        return dialects.assemble(attached, self._settings, self._world, stances, self._keys)
+
+    def _stances(self, workload: Workload, attached: Sequence[Attachment[Policy]]) -> Stances:
+        return dialects.stances(workload, attached, self._settings, self._world)
+
+    # Changes
+
+    def update(
+        self,
+        put: Manifests | Iterable[Mapping[str, object] | Policy | WorldObject] = (),
+        remove: Iterable[PolicyRef | ObjectId | str] = (),
+    ) -> None:
+        """Put objects and policies in the place of those with the same names, and remove others, all at once.
+
+        What is put is plain data of the Kubernetes API, or was read: objects of `world`, `policies`, or `Manifests`.
+        What is removed is named by a reference, or in words, `Kind/namespace/name`; what is not there is no error.
+        Raises ManifestError where what is put has errors (see `strict`), alone or beside everything else; then
+        nothing has changed. Warnings about what was put are added to `warnings`.
+        """
+        news = put if isinstance(put, Manifests) else self._read(put)
+        if news.settings != self._settings:
+            raise SettingsError(_differing(self._settings, news.settings))
+        if news.reporter.errors if self._strict else news.strays:
+            raise ManifestError(news.reporter.errors)
+        gone = {ref for name in remove for ref in self._refs(name)} - {policy.ref for policy in news.policies}
+        gone |= {_ref_of_id(declared.id) for declared in news.objects}  # it may have had errors, and have closed
+        gone |= {_ref_of(fault.document) for fault in news.faults if fault.reason is FaultReason.ROUTE}
+        ids = {ObjectId(ref.group, ref.kind, ref.namespace or "", ref.name) for ref in gone}
+        documents = self._documents | {policy.ref: news.document_of(policy) for policy in news.policies}
+        closing = self._examine(news, gone, ids, documents)
+        self._live.update(put=news.objects, remove=ids)
+        for ref in gone:
+            self._engine.remove_policy(ref)
+        for policy in (*news.demanded, *closing):
+            self._engine.put_policy(policy)
+        self._documents = documents
+        self.unread_objects = self._unread_after(news, gone)
+        self.warnings += [diagnostic for diagnostic in news.reporter if not diagnostic.is_error]
+
+    def _read(self, put: Iterable[Mapping[str, object] | Policy | WorldObject]) -> Manifests:
+        given = list(put)
+        news = read_plain([item for item in given if isinstance(item, Mapping)], self._settings)
+        for item in given:
+            if isinstance(getattr(item, "ref", None), PolicyRef):
+                news.policies.append(cast("Policy", item))
+            elif not isinstance(item, Mapping):
+                news.objects.append(cast("WorldObject", item))
+        return news
+
+    def _refs(self, name: PolicyRef | ObjectId | str) -> list[PolicyRef]:
+        """Return the references to what is called so, be it a policy or an object."""
+        if not isinstance(name, str):
+            return [name if isinstance(name, PolicyRef) else _ref_of_id(name)]
+        refs = [policy.ref for policy in self.policies]
+        refs += map(_ref_of_id, self._world.objects)
+        refs += [_ref_of(unread.document) for unread in self.unread_objects.found]
+        return [ref for ref in refs if str(ref) == name]
+
+    def _examine(
+        self,
+        news: Manifests,
+        gone: set[PolicyRef],
+        ids: set[ObjectId],
+        documents: Mapping[PolicyRef, Document | None],
+    ) -> list[Policy]:
+        """Look at all policies beside everything else: return those that close what they target, because of errors.
+
+        Raises ManifestError for errors where the authority is strict, or nobody knows what to close.
+        """
+        self._is_examined = self._is_examined or any(map(dialects.is_examined, news.policies))
+        if not self._is_examined:
+            return []
+        policies = {policy.ref: policy for policy in self.policies if policy.ref not in gone}
+        policies |= {policy.ref: policy for policy in news.policies}
+        objects = {name: declared for name, declared in self._world.objects.items() if name not in ids}
+        objects |= {declared.id: declared for declared in news.objects}
+        findings = [*dialects.examine([*policies.values()], self._settings, World.of(objects.values()))]
+        errors: dict[PolicyRef | None, list[Diagnostic]] = {}
+        for policy, finding in findings:
+            if finding.is_error:
+                errors.setdefault(policy.ref if policy is not None else None, []).append(finding)
+        documented = [(documents.get(ref) if ref is not None else None, own) for ref, own in errors.items()]
+        closing: list[Policy] = [dialects.reject(document, own) for document, own in documented if document is not None]
+        if errors and (self._strict or len(closing) < len(errors)):
+            raise ManifestError([error for own in errors.values() for error in own])
+        return closing
+
+    def _unread_after(self, news: Manifests, gone: set[PolicyRef]) -> UnreadObjects:
+        replaced = {_ref_of(unread.document) for unread in news.unread.found} | gone
+        kept = [unread for unread in self.unread_objects.found if _ref_of(unread.document) not in replaced]
+        return UnreadObjects([*kept, *news.unread.found])
+
+    def place(self, addresses: Mapping[str, str]) -> None:
+        """Have these workloads run at these addresses, on one machine: see `LiveWorld.place`."""
+        self._live.place(addresses)
+
+    # Questions
+
+    def decide(self, question: Question) -> Decision:
+        """Answer a question. Raises QuestionError where it cannot be decided.
+
+        It cannot where a policy with errors has a say in it, and where `unread` says so of what is not read.
+        """
+        return self._decider.decide(question)
+
+    def decide_all(self, questions: Iterable[Question | Prepared]) -> list[Decision | QuestionError]:
+        """Answer many questions, in order. In the place of an answer that cannot be given is why."""
+        answers: list[Decision | QuestionError] = []
+        for question in questions:
+            try:
+                answers.append(self.decide(question) if isinstance(question, Question) else question.decide())
+            except QuestionError as error:
+                answers.append(error)
+        return answers
+
+    def prepare(self, question: Question) -> Prepared:
+        """Resolve a question that is to be decided often. Raises QuestionError where it stands for nothing."""
+        return Prepared(self._decider, question)
+
+    def enforced(self, question: Question) -> Decision:
+        """Return what proxies do that enforce the policies: what a policy with errors targets is closed."""
+        return self._decider.enforced(question)
+
+    @property
+    def unread(self) -> Handling:
+        """What becomes of answers that objects of unread kinds could change."""
+        return self._decider.unread
+
+    @property
+    def unread_objects(self) -> UnreadObjects:
+        """The objects of kinds that are not read."""
+        return self._decider.unread_objects
+
+    @unread_objects.setter
+    def unread_objects(self, objects: UnreadObjects) -> None:
+        self._decider.unread_objects = objects
+
+    def rejected_at(self, points: Iterable[Point]) -> list[rejection.Policy]:
+        """Return the policies that cannot be read and that are about some of these points."""
+        return self._decider.rejected_at(points)
+
+
+def _differing(reading: Settings, deciding: Settings) -> str:
+    read_with, given = reading.to_json(), deciding.to_json()
+    name = next(name for name in given if given[name] != read_with[name])
+    return f"the manifests were read with {name}: {read_with[name]}, and are to be decided with {name}: {given[name]}"
+
+
+def _ref_of(document: Document) -> PolicyRef:
+    return PolicyRef(document.kind, document.home, document.name, document.group)
+
+
+def _ref_of_id(name: ObjectId) -> PolicyRef:
+    return PolicyRef(name.kind, name.namespace or None, name.name, name.group)
+
+
+def load(
+    *paths: str | PathLike[str],
+    settings: Settings | None = None,
+    keys: KeySource | None = None,
+    follow: bool = False,
+    exclude: Iterable[str] = (),
+    strict: bool = True,
+    unread: Handling = Handling.ERROR,
+) -> Authority:
+    """Read manifests and build an authority on them. Raises ManifestError with everything that is wrong.
+
+    With `follow`, links in folders are followed that lead out of them; `exclude` are patterns of what is left out.
+    `strict` and `unread` are those of `Authority`.
+    """
+    manifests = read_manifests(paths, settings, bounds=Bounds.of(paths, follow=follow, exclude=exclude))
+    return Authority(manifests, keys=keys, strict=strict, unread=unread)

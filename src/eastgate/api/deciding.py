@@ -1,0 +1,275 @@
+"""Deciding: a question is resolved to requests, each is decided where it arrives, and the answers become one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from eastgate import dialects
+from eastgate.api.decisions import Decision, Stop
+from eastgate.api.questions import (
+    LABELS_UNKNOWN,
+    NOT_CONSIDERED,
+    POLICY_REJECTED,
+    Entry,
+    Question,
+    QuestionError,
+    Resolver,
+    Values,
+    callers_of,
+    ends,
+    request_values,
+)
+from eastgate.cluster import World
+from eastgate.cluster.points import Point
+from eastgate.dialects import Policy
+from eastgate.dialects import rejected as rejection
+from eastgate.dialects.base import Condition
+from eastgate.engine.compiled import Program
+from eastgate.engine.engine import Engine
+from eastgate.ir import Authorizer, Known, Request, ask_authorizers, authorizers_in
+from eastgate.ir.attributes import Attribute
+from eastgate.records import dataclass
+from eastgate.settings import Settings
+from eastgate.unread import Handling, Standing, Unconsidered, UnreadObjects, could_change, standing, told
+
+__all__ = ["Decider", "Prepared"]
+
+_Decided = tuple["_Crossing", Request, tuple[Program | None, int]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Crossing(Stop):
+    """Where a question leads, with what is asked and looked at there. `uncertain` may target it, or may not."""
+
+    values: Values
+    authorizers: Mapping[str, Authorizer]
+    repeatable: tuple[Attribute, ...]
+    uncertain: tuple[Point, Policy] | None
+    allowed_way: tuple[tuple[str, bool], ...]
+    denied_way: tuple[tuple[str, bool], ...]
+
+
+class Decider:
+    """Answers questions about a world by an engine, and remembers what questions lead to until something changes."""
+
+    def __init__(self, world: World, settings: Settings, engine: Engine[Policy], unread: Handling) -> None:
+        self._world = world
+        self._settings = settings
+        self.engine = engine
+        self.unread = unread
+        self._unread_objects = UnreadObjects()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Begin to remember anew what questions lead to."""
+        self._version = self.engine.version
+        self._rejections = self.engine.count(rejection.Policy)
+        self._unconsidered = Unconsidered(rejected=self._rejections)
+        self._resolver = Resolver(self._world, self._settings, self._cross)
+
+    @property
+    def unread_objects(self) -> UnreadObjects:
+        """The objects of kinds that are not read."""
+        return self._unread_objects
+
+    @unread_objects.setter
+    def unread_objects(self, objects: UnreadObjects) -> None:
+        self._unread_objects = objects
+        self.engine.version += 1  # answers may be others now
+
+    def decide(self, question: Question) -> Decision:
+        """Answer a question. Raises QuestionError where it cannot be decided.
+
+        It cannot where a policy with errors has a say in it, and where `unread` says so of what is not read.
+        """
+        return self.judge(question, self._decide(question))
+
+    def enforced(self, question: Question) -> Decision:
+        """Return what proxies do that enforce the policies: what a policy with errors targets is closed."""
+        return self._answer(question, self._decide(question))
+
+    def rejected_at(self, points: Iterable[Point]) -> list[rejection.Policy]:
+        """Return the policies that cannot be read and that are about some of these points."""
+        attached = (each.policy for point in points for each in self.engine.attached(point))
+        return list({policy.ref: policy for policy in attached if isinstance(policy, rejection.Policy)}.values())
+
+    def _decide(self, question: Question) -> list[_Decided]:
+        """Decide every request that a question stands for."""
+        return [(crossing, request, crossing.decide(request)) for crossing, request in self.arrivals(question)]
+
+    def arrivals(self, question: Question) -> Iterator[tuple[_Crossing, Request]]:
+        """Return the requests that a question stands for, each with where it arrives."""
+        if self._version != self.engine.version:
+            self._forget()
+        shared = request_values(question)
+        callers = self._resolver.callers(question)
+        for crossing in self._resolver.entries(question, shared):
+            for caller in callers:
+                values = {**shared, **caller, **crossing.values}
+                if crossing.repeatable:
+                    _leave_out_others(values, question, crossing.repeatable)
+                request = Request(values, question.external_auth)
+                if crossing.authorizers:
+                    request = ask_authorizers(request, question.raw, crossing.authorizers)
+                yield crossing, request
+
+    def _cross(self, entry: Entry) -> _Crossing:
+        """Find what decides where a question leads."""
+        programs = tuple(self.engine.program(point) for point in entry.points)
+        layers = tuple(layer for program in programs for layer in program.layers)
+        looked_at = frozenset[Attribute]().union(*(layer.looks_at for layer in layers))
+        uncertain = ((point, self.engine.uncertain(point)) for point in entry.points)
+        return _Crossing(
+            entry.where,
+            entry.points,
+            programs,
+            layers,
+            entry.values,
+            authorizers_in(layers),
+            tuple(attribute for attribute in looked_at if attribute.is_repeatable),
+            next(((point, policies[0]) for point, policies in uncertain if policies), None),
+            ((entry.where, True),),
+            ((entry.where, False),),
+        )
+
+    def judge(self, question: Question, decided: Sequence[_Decided]) -> Decision:
+        """Answer, unless a policy with errors, or what is not read, could change the answer."""
+        sure = self._sure_denial(question, decided) if self._rejections else None
+        for crossing, _, _ in decided:
+            if crossing.uncertain is not None:
+                raise _unlabelled(*crossing.uncertain)
+        decision = self._answer(question, decided, sure)
+        if self._unread_objects.found:
+            unconsidered = decision.unconsidered
+            if standing(unconsidered, self.unread, allowed=decision.allowed) is Standing.UNDECIDED:
+                raise _not_considered(decision)
+        return decision
+
+    def _sure_denial(self, question: Question, decided: Sequence[_Decided]) -> _Decided | None:
+        """Return a denial that no policy with errors could change; raise QuestionError where one decides instead."""
+        if policies := self._unsure_of_caller(question):
+            raise _undecidable(policies)
+        closed = [(each, self.rejected_at(each[0].points)) for each in decided]
+        sure = next((each for each, policies in closed if not policies and not each[2][1] & 1), None)
+        unsure = next((policies for _, policies in closed if policies), None)
+        if unsure is not None and sure is None:
+            raise _undecidable(unsure)
+        return sure
+
+    def _unsure_of_caller(self, question: Question) -> list[rejection.Policy]:
+        """Return what leaves open who the calling pod is: an object of its namespace with errors, or written twice."""
+        if not isinstance(ends.source_of(question.source, self._settings), ends.Pod):
+            return []
+        callers = callers_of(question, self._world, self._settings).workloads
+        return [policy for policy in self.rejected_at([caller.key for caller in callers]) if not policy.is_policy]
+
+    def _answer(self, question: Question, decided: Sequence[_Decided], sure: _Decided | None = None) -> Decision:
+        """The first denial decides, or the first arrival of all where all are allowed."""
+        if len(decided) == 1:
+            crossing, request, verdict = decided[0]
+            ways = crossing.allowed_way if verdict[1] & 1 else crossing.denied_way
+        else:
+            denied = next((each for each in decided if not each[2][1] & 1), decided[0])
+            crossing, request, verdict = sure or denied
+            allowed: dict[str, bool] = {}
+            for each, _, (_, number) in decided:
+                allowed[each.where] = number & 1 == 1 and allowed.get(each.where, True)
+            ways = tuple(allowed.items())
+        unconsidered = self._unconsidered
+        if self._unread_objects.found:
+            points = dict.fromkeys(point for each, _, _ in decided for point in each.points)
+            callers = callers_of(question, self._world, self._settings)
+            unconsidered = self._unread_objects.about(points, callers, self._world, rejected=self._rejections)
+        return Decision(question, crossing, request, verdict, ways, unconsidered, self._conditions)
+
+    def _conditions(self, stop: Stop) -> tuple[tuple[str, Condition], ...]:
+        """Return what the policies on the way would show in their status."""
+        attached = (each.policy for point in stop.points for each in self.engine.attached(point))
+        beside = self.engine.policies
+        return tuple(
+            (str(policy.ref), condition)
+            for policy in attached
+            for condition in dialects.conditions(policy, beside, self._settings, self._world)
+        )
+
+
+class Prepared:
+    """A question that was resolved, to be decided again and again: about as fast as the engine itself.
+
+    It follows every change of its authority.
+    """
+
+    __slots__ = ("_arrivals", "_decider", "_decisions", "_engine", "_find", "_request", "_version", "question")
+
+    def __init__(self, decider: Decider, question: Question) -> None:
+        self.question = question
+        self._decider = decider
+        self._engine = decider.engine
+        self._resolve()
+
+    def _resolve(self) -> None:
+        """Find out again what the question stands for."""
+        self._arrivals = list(self._decider.arrivals(self.question))
+        self._version = self._engine.version
+        self._decisions: dict[int, Decision] = {}
+        crossing, self._request = self._arrivals[0]
+        is_one = len(self._arrivals) == len(crossing.programs) == 1 and not crossing.authorizers
+        self._find: Callable[[Request], int] = crossing.programs[0].finder.find if is_one else _many
+
+    def decide(self) -> Decision:
+        """Answer the question as things are now. Raises QuestionError where it cannot be decided."""
+        if self._version != self._engine.version:
+            self._resolve()
+        verdict = self._find(self._request)
+        return self._decisions.get(verdict) or self._decide(verdict)
+
+    def _decide(self, verdict: int) -> Decision:
+        """Answer where that verdict was not met before, or there are several."""
+        if verdict != _SEVERAL:
+            crossing, request = self._arrivals[0]
+            decided = (crossing.programs[0], verdict)
+            decision = self._decisions[verdict] = self._decider.judge(self.question, [(crossing, request, decided)])
+            return decision
+        arrivals = self._arrivals
+        if any(crossing.authorizers for crossing, _ in arrivals):  # they are asked again
+            arrivals = list(self._decider.arrivals(self.question))
+        every = [(crossing, request, crossing.decide(request)) for crossing, request in arrivals]
+        return self._decider.judge(self.question, every)
+
+
+_SEVERAL = -1  # no verdict: more than one program decides
+
+
+def _many(_request: Request) -> int:
+    return _SEVERAL
+
+
+def _leave_out_others(values: dict[Attribute, Known], question: Question, looked_at: Iterable[Attribute]) -> None:
+    """Say of headers, and of parameters of the query, that those are all which the question gives, if it gives any."""
+    for attribute in looked_at:
+        given = question.headers if attribute.is_header else question.path
+        if given is not None and attribute not in values:
+            values[attribute] = None
+
+
+def _undecidable(policies: Sequence[rejection.Policy]) -> QuestionError:
+    policy = policies[0]
+    causes = [error for one in policies for error in one.errors]
+    is_about = "what it targets" if policy.is_policy else "what it may be about"
+    message = f"{policy.ref} cannot be read, so that nothing can be said of {is_about}"
+    return QuestionError(
+        POLICY_REJECTED, message, f"mend it ({policy.span.place}), or ask about something else", causes
+    )
+
+
+def _unlabelled(point: Point, policy: Policy) -> QuestionError:
+    message = f"{policy.ref} selects by a label that a cluster adds to pods, and {point} is derived from a template"
+    return QuestionError(LABELS_UNKNOWN, message, f"give real Pods, or mend it ({policy.span.place})")
+
+
+def _not_considered(decision: Decision) -> QuestionError:
+    lines = "; ".join(told(decision.unconsidered)).removeprefix("not considered: ")
+    first = could_change(decision.unconsidered, allowed=decision.allowed)[0].unread
+    message = f"what is not read could change the answer: {lines}"
+    way_out = f"--unread warn answers without {first.kind.kind} {first.document.name}"
+    return QuestionError(NOT_CONSIDERED, message, way_out)

@@ -1,0 +1,391 @@
+"""Decisions: the answer to a question, who gave it, and why."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+
+from eastgate.api.questions import Arrival, Question
+from eastgate.cluster.points import Point
+from eastgate.diagnostics.spans import Span
+from eastgate.dialects.base import Condition
+from eastgate.engine.compiled import Program, compile_layers
+from eastgate.engine.trace import LayerTrace, StageTrace, Trace, trace
+from eastgate.engine.verdicts import PASSED
+from eastgate.ir import (
+    REFUSED_HOST,
+    REFUSED_SPELLING,
+    UNOPPOSED,
+    Answer,
+    AskAll,
+    Layer,
+    Origin,
+    Outcome,
+    Refusal,
+    Request,
+    Rule,
+    Ruling,
+    Unroutable,
+)
+from eastgate.ir.attributes import Attribute
+from eastgate.records import dataclass
+from eastgate.symbolic.cells import OTHER
+from eastgate.unread import Handling, Plane, Standing, Unconsidered, could_change, standing
+
+__all__ = ["Decision", "Stop", "Verdict"]
+
+_REFUSALS: dict[int, Refusal] = {refusal.value: refusal for refusal in Refusal}
+_NEAREST = 3  # rules that a trace names where none matched
+
+
+class Verdict(enum.StrEnum):
+    """The answer to a question."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stop:
+    """Where requests arrive, and the programs that decide there, one for each point of enforcement in path order."""
+
+    where: str
+    points: tuple[Point, ...]
+    programs: tuple[Program, ...]
+    layers: tuple[Layer, ...]
+
+    def decide(self, request: Request) -> tuple[Program | None, int]:
+        """ALL points must allow: return the program and the verdict that decided, the last acceptance or a denial."""
+        deciding: tuple[Program | None, int] = (None, PASSED)
+        for program in self.programs:
+            verdict = program.finder.find(request)
+            if not verdict & 1:
+                return program, verdict
+            if verdict != PASSED:
+                deciding = program, verdict
+        return deciding
+
+
+class Decision:
+    """The answer to a question, who gave it, and why.
+
+    It is about one arrival: the first that is denied, or the first of all where all are allowed. The trace, the
+    reason and the conditions are made when somebody asks for them.
+    """
+
+    __slots__ = (
+        "_conditions",
+        "_outcome",
+        "_program",
+        "_request",
+        "_stop",
+        "_trace",
+        "_verdict",
+        "allowed",
+        "layers",
+        "question",
+        "unconsidered",
+        "ways",
+    )
+
+    question: Question
+    allowed: bool
+    ways: tuple[tuple[str, bool], ...]
+    """All the places that the question leads to, and whether each allows."""
+    unconsidered: Unconsidered
+    """What could not be considered."""
+    layers: tuple[Layer, ...]
+    """The layers on the way, of which the last that was asked decided."""
+
+    def __init__(
+        self,
+        question: Question,
+        stop: Stop,
+        request: Request,
+        decided: tuple[Program | None, int],
+        ways: tuple[tuple[str, bool], ...],
+        unconsidered: Unconsidered,
+        conditions: Callable[[Stop], tuple[tuple[str, Condition], ...]],
+    ) -> None:
+        self.question = question
+        self._stop = stop
+        self._request = request
+        self._program, verdict = decided
+        self._verdict = verdict
+        self.allowed = verdict & 1 == 1
+        self.layers = stop.layers
+        self.ways = ways
+        self.unconsidered = unconsidered
+        self._conditions = conditions
+        self._outcome: Outcome | None = None
+        self._trace: Trace | None = None
+
+    def narrowed(self, layers: tuple[Layer, ...], request: Request) -> Decision:
+        """Return the decision of some of the layers on a request of which other things are known."""
+        program = compile_layers(layers)
+        stop = Stop(self._stop.where, self._stop.points, (program,), layers)
+        decided = stop.decide(request)
+        return Decision(self.question, stop, request, decided, self.ways, self.unconsidered, self._conditions)
+
+    def __repr__(self) -> str:
+        return f"<Decision {self.verdict}: {self.question}>"
+
+    @property
+    def arrival(self) -> Arrival:
+        """The request that this is about, and where it arrives."""
+        return Arrival(self._stop.where, self._stop.points, self._request)
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the layer that decided said of the request."""
+        if self._outcome is None:
+            self._outcome = UNOPPOSED if self._program is None else self._program.outcome(self._verdict)
+        return self._outcome
+
+    @property
+    def conditions(self) -> tuple[tuple[str, Condition], ...]:
+        """What the policies on the way would show in their status."""
+        return self._conditions(self._stop)
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing that was not considered could change the verdict."""
+        return not could_change(self.unconsidered, allowed=self.allowed)
+
+    @property
+    def denied(self) -> tuple[str, ...]:
+        """The places that refuse."""
+        return tuple(where for where, allowed in self.ways if not allowed)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Allow or deny."""
+        return Verdict.ALLOW if self.allowed else Verdict.DENY
+
+    def stated(self, unread: Handling = Handling.WARN) -> str:
+        """State the verdict for people: ALLOW or DENY, and of what, where something unread could change it."""
+        verdict = self.verdict.upper()
+        if standing(self.unconsidered, unread, allowed=self.allowed) is Standing.WHOLE:
+            return verdict
+        decisive = could_change(self.unconsidered, allowed=self.allowed)
+        beside = all(met.unread.kind.plane is Plane.NETWORK for met in decisive)
+        return f"{verdict} ({'identity policies only' if beside else 'by what was read'})"
+
+    @property
+    def policy(self) -> str | None:
+        """The policy that decided, as Kind/namespace/name; None where a default did."""
+        rule = self.outcome.rule
+        return str(rule.origin.policy) if rule and rule.origin.policy else None
+
+    @property
+    def rule(self) -> int | None:
+        """The place of the rule that decided in its policy, from 0."""
+        rule = self.outcome.rule
+        return rule.origin.index if rule and rule.origin.policy else None
+
+    @property
+    def span(self) -> Span | None:
+        """Where the rule that decided is written; None where a default decided."""
+        rule = self.outcome.rule
+        return rule.origin.span if rule else None
+
+    @property
+    def location(self) -> str:
+        """File and line of the rule that decided, or that it was a default."""
+        span = self.span
+        return f"{span.file}:{span.line}" if span is not None else "a default"
+
+    @property
+    def status(self) -> int:
+        """The HTTP status that the client sees, 200 where it is allowed; 0 is a closed connection."""
+        return self.outcome.status
+
+    @property
+    def refusal(self) -> Refusal | int | None:
+        """How a denied client is refused; None where it is allowed. An authorizer may choose a status of its own."""
+        return None if self.allowed else _REFUSALS.get(self.status, self.status)
+
+    def trace(self, nearest: int = 3) -> Trace:
+        """Evaluate again, step by step, and return what every layer and stage said."""
+        if self._trace is None or nearest != _NEAREST:
+            made = trace(self.layers, self._request, nearest=nearest)
+            if nearest != _NEAREST:
+                return made
+            self._trace = made
+        return self._trace
+
+    @property
+    def unknown(self) -> tuple[Attribute, ...]:
+        """The attributes that the question leaves out and that decide: with other values it may be allowed."""
+        return () if self.allowed or self.is_fully_known else self.trace().unknown
+
+    @property
+    def is_fully_known(self) -> bool:
+        """Whether everything is known of the request that any rule looks at."""
+        values = self._request.values
+        return all(attribute in values for layer in self.layers for attribute in layer.looks_at)
+
+    @property
+    def reason(self) -> str:
+        """The answer in one sentence."""
+        return _reason(self)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the answer as plain data: the `-o json` of `check`."""
+        span = self.span
+        return {
+            "verdict": self.verdict.value,
+            "layer": self.outcome.layer,
+            "stage": self.outcome.stage,
+            "policy": self.policy,
+            "rule": self.rule,
+            "status": self.status,
+            "file": span.file if span else None,
+            "line": span.line if span else None,
+            "reason": self.reason,
+            "at": self._stop.where,
+            "ways": [{"at": where, "verdict": "allow" if allowed else "deny"} for where, allowed in self.ways],
+            "complete": self.complete,
+            "unconsidered": [met.to_json() for met in self.unconsidered.met],
+            "rejectedPolicies": self.unconsidered.rejected,
+            "conditions": [{"policy": policy, **condition.to_json()} for policy, condition in self.conditions],
+            "trace": trace_to_json(self.trace()),
+        }
+
+
+DEAD_ENDS: dict[str | None, str] = {
+    Unroutable.NO_ROUTE: "no route of the gateway matches",
+    Unroutable.NO_INBOUND_ROUTE: "no route of the Server matches",
+    Unroutable.NO_BACKEND: "the route leads to no backend",
+    Unroutable.REFERENCE_NOT_GRANTED: (
+        "the route refers to a backend of another namespace, and no ReferenceGrant there lets it"
+    ),
+    Unroutable.BACKEND_NOT_DECLARED: "the route refers to a backend that no manifest declares",
+}
+
+UNASKED: dict[str | None, str] = {
+    None: "its path has an encoded slash or backslash, and a policy looks at paths",
+    REFUSED_HOST: "what it names as its host is no host with a port up to 65535, and the port is read as HTTP",
+    REFUSED_SPELLING: "its path has characters as %XX that need not be, and a policy compares it with a pattern",
+}
+
+
+def _reason(decision: Decision) -> str:
+    outcome, where = decision.outcome, decision.arrival.where
+    if outcome.rule is not None:
+        does = "allows" if outcome.allowed else "denies"
+        text = f"{outcome.rule.origin} {does} it" + _because(decision, outcome.rule)
+    elif outcome.allowed:
+        text = f"nothing denies it at {where}" if decision.layers else f"no policy targets {where}"
+    elif _is_exhausted(decision):
+        text = "too much of the question is unknown to be sure that it is allowed"
+    elif outcome.stage in DEAD_ENDS:
+        text = DEAD_ENDS[outcome.stage]
+    elif outcome.is_unasked:
+        text = UNASKED[outcome.stage]
+    else:
+        level = f" ({outcome.layer})" if len(decision.layers) > 1 else ""
+        text = f"no rule allows it at {where}{level}"
+    if decision.unknown:
+        text += f"; unknown: {', '.join(map(str, decision.unknown))}"
+    if decision.denied and len(decision.ways) > 1:
+        text += f" (denied at {len(decision.denied)} of {len(decision.ways)}: {', '.join(decision.denied)})"
+    return text
+
+
+def _is_exhausted(decision: Decision) -> bool:
+    """Whether the search for a completion that is denied was given up."""
+    layers = () if decision.is_fully_known else decision.trace().layers
+    return bool(layers) and layers[-1].exhausted
+
+
+def _because(decision: Decision, rule: Rule) -> str:
+    """Say what the authorizer that denied says about it."""
+    stages = (stage for layer in decision.layers for chain in layer.chains for stage in chain.stages)
+    asks = (ask for stage in stages if isinstance(stage, AskAll) for ask in stage.asks if ask.rule is rule)
+    answers = (decision.arrival.request.answers.get(ask.authorizer) for ask in asks)
+    return next((f": {answer.text}" for answer in answers if isinstance(answer, Ruling) and not answer.allowed), "")
+
+
+def trace_to_json(told: Trace) -> list[dict[str, object]]:
+    """A trace as plain data: one entry for each layer."""
+    reached = [_layer_to_json(layer) for layer in told.layers]
+    return reached + [{"layer": layer, "verdict": "not reached", "stages": []} for layer in told.not_reached]
+
+
+def _layer_to_json(layer: LayerTrace) -> dict[str, object]:
+    return {
+        "layer": layer.layer,
+        "verdict": "allow" if layer.outcome.allowed else "deny",
+        "scope": None if layer.scope is None else str(layer.scope),
+        "readings": [str(reading) for reading in layer.readings],
+        "assumed": {str(attribute): shown(value) for attribute, value in layer.assumed},
+        "stages": [_stage_to_json(stage) for stage in layer.stages],
+        "nearest": [
+            {
+                **origin_to_json(miss.rule.origin),
+                "missed": [
+                    {"attribute": str(one.attribute), "wanted": one.wanted, "actual": shown(one.actual)}
+                    for one in miss.missed
+                ],
+            }
+            for miss in layer.nearest
+        ],
+    }
+
+
+_NO_RULE = {"policy": None, "rule": None, "label": None, "file": None, "line": None}
+
+
+def _stage_to_json(stage: StageTrace) -> dict[str, object]:
+    return {
+        "stage": stage.stage,
+        "said": stage.said,
+        "rules": stage.rules,
+        **(origin_to_json(stage.rule.origin) if stage.rule else _NO_RULE),
+        "observed": [{**origin_to_json(rule.origin), "would": would} for rule, would in stage.observed],
+        "asked": [_answer_to_json(authorizer, answer) for authorizer, answer in stage.asked],
+    }
+
+
+def _answer_to_json(authorizer: str, answer: Answer) -> dict[str, object]:
+    told: dict[str, object] = {"authorizer": authorizer, "answer": str(answer)}
+    if isinstance(answer, Ruling) and answer.is_explained:
+        told["status"] = answer.status
+        told["steps"] = [
+            {
+                "kind": str(step.kind),
+                "name": step.name,
+                "verdict": str(step.verdict),
+                "reason": step.reason,
+                "file": step.span.file if step.span else None,
+                "line": step.span.line if step.span else None,
+                "seen": [
+                    {"expression": seen.expression, "saw": seen.saw, "verdict": str(seen.verdict)} for seen in step.seen
+                ],
+            }
+            for step in answer.steps
+        ]
+        told["document"] = answer.document
+    return told
+
+
+def origin_to_json(origin: Origin) -> dict[str, object]:
+    """Which rule, and where it is written."""
+    span = origin.span
+    return {
+        "policy": str(origin.policy) if origin.policy else None,
+        "rule": origin.index if origin.policy else None,
+        "label": origin.label or None,
+        "file": span.file if span else None,
+        "line": span.line if span else None,
+    }
+
+
+def shown(value: object) -> object:
+    """A value as a person wants to see it."""
+    if isinstance(value, tuple):
+        return list(value)
+    if isinstance(value, str) and OTHER in value:  # which nobody can ask about
+        return "any other" if value == OTHER else value.replace(OTHER, "other")
+    return value if isinstance(value, str | int) else "absent" if value is None else "unknown"

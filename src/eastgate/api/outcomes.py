@@ -1,0 +1,272 @@
+"""Examples of both outcomes of a question that leaves something out: what to add for an allow, and what for a deny.
+
+Every example was asked, and is what `check` answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from ipaddress import IPv4Address, ip_address
+from itertools import count, islice, product
+
+from eastgate.api.authority import Authority
+from eastgate.api.decisions import Decision
+from eastgate.api.questions import Question, QuestionError
+from eastgate.ir import (
+    AllowAny,
+    And,
+    Computed,
+    Effect,
+    FirstMatch,
+    InNetwork,
+    Is,
+    Layer,
+    Matcher,
+    OneOf,
+    Or,
+    Predicate,
+    Prefix,
+    Present,
+    Request,
+    Rule,
+    Stage,
+    Suffix,
+    Value,
+    atoms,
+    rules_of,
+)
+from eastgate.ir.attributes import ADDRESS, HOST, MCP_METHOD, MCP_TOOL, METHOD, PATH, PORT, SNI, Attribute
+from eastgate.records import dataclass
+
+__all__ = ["Examples", "examples"]
+
+_PARTS: dict[Attribute, str] = {
+    PORT: "port",
+    METHOD: "method",
+    PATH: "path",
+    HOST: "host",
+    SNI: "sni",
+    MCP_METHOD: "mcp_method",
+    MCP_TOOL: "tool",
+    ADDRESS: "source_ip",
+}
+_METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS")
+_MOST_RULES = 30  # of a layer
+_MOST_TRIES = 200
+_MOST_OTHERS = 100
+_TEST_NETWORK = int(IPv4Address("192.0.2.1"))
+
+_Values = Mapping[Attribute, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """What may be added to a question so that it is allowed, and so that it is denied; as words of a command line."""
+
+    allow: tuple[str, ...]
+    deny: tuple[str, ...] | None
+
+    def to_json(self) -> dict[str, object]:
+        """As plain data."""
+        return {"allow": list(self.allow), "deny": list(self.deny) if self.deny is not None else None}
+
+
+def examples(decision: Decision, authority: Authority) -> Examples | None:
+    """Examples for a question that is denied because of what it leaves out; None where no allow was found."""
+    if decision.allowed or not decision.unknown:
+        return None
+    return _Search(decision, authority).examples()
+
+
+class _Search:
+    def __init__(self, decision: Decision, authority: Authority) -> None:
+        self._question = decision.question
+        self._request = decision.arrival.request
+        self._layers = decision.layers
+        self._authority = authority
+        self._atoms = [atom for layer in decision.layers for atom in _atoms(layer) if isinstance(atom, Is)]
+
+    def examples(self) -> Examples | None:
+        found = next(islice(self._allowed(), 1), None)
+        if found is None:
+            return None
+        given = set(self._question.arguments)
+        allow = self._shortened(found)
+        deny = self._denied(allow)
+
+        def added(question: Question) -> tuple[str, ...]:
+            words = question.arguments
+            pairs = zip(words[::2], words[1::2], strict=True)
+            return tuple(word for pair in pairs for word in pair if not given >= set(pair))
+
+        return Examples(added(allow), added(deny) if deny is not None else None)
+
+    def _allowed(self) -> Iterator[Question]:
+        """Questions that are allowed: with what a rule of each layer asks for, and the rest as nobody names it."""
+        ways = [_unique([{}, *islice(self._fills(layer), _MOST_RULES)]) for layer in self._layers]
+        others = self._others()
+        for choice in islice(product(*ways), _MOST_TRIES):
+            wanted: dict[Attribute, Value] = {}
+            for fill in choice:
+                wanted.update(fill)
+            for values in (wanted, {**others, **wanted}):
+                question = self._with(values)
+                if values and (found := self._decide(question)) is not None and found.allowed:
+                    yield question
+
+    def _fills(self, layer: Layer) -> Iterator[dict[Attribute, Value]]:
+        """What each rule that allows asks of what is unknown."""
+        cases = [(case.when, case.chain) for case in layer.cases] + [(And(()), layer.otherwise)]
+        for when, chain in cases:
+            before = _fill(when, self._request)
+            for stage in chain.stages if before is not None else ():
+                for rule in _allowing(stage):
+                    found = _fill(rule.when, self._request)
+                    if found is not None:
+                        yield {**(before or {}), **found}
+            if not any(isinstance(stage, AllowAny) for stage in chain.stages) and before:
+                yield before
+
+    def _others(self) -> dict[Attribute, Value]:
+        """A value for everything that is unknown and can be asked, which no rule names."""
+        looked_at = frozenset().union(*(layer.looks_at for layer in self._layers))
+        unknown = [attribute for attribute in sorted(looked_at) if attribute not in self._request.values]
+        return {attribute: self._other(attribute) for attribute in unknown if attribute in _PARTS}
+
+    def _other(self, attribute: Attribute) -> Value:
+        matchers = [atom.matcher for atom in self._atoms if atom.attribute == attribute]
+        values = list(islice(_ordinary(attribute), _MOST_OTHERS))
+        return next((value for value in values if not any(one.contains(value) for one in matchers)), values[0])
+
+    def _with(self, values: _Values) -> Question:
+        parts: dict[str, object] = {}
+        headers, claims = dict(self._question.headers or {}), dict(self._question.claims or {})
+        for attribute, value in values.items():
+            if attribute in _PARTS:
+                parts[_PARTS[attribute]] = value
+            elif attribute.is_header:
+                headers[attribute.key] = str(value)
+            elif attribute.name == "claim":
+                claims[attribute.key] = value
+            elif attribute.name == "query parameter":
+                parts["path"] = f"{parts.get('path') or self._question.path or '/'}?{attribute.key}={value}"
+        if headers:
+            parts["headers"] = headers
+        if claims:
+            parts["claims"] = claims
+        return replace(self._question, **parts)  # type: ignore[arg-type]
+
+    def _shortened(self, question: Question) -> Question:
+        """The same without what it is allowed without."""
+        for part in ("sni", "source_ip", "host", "claims", "headers", "tool", "mcp_method", "path", "method", "port"):
+            given = getattr(self._question, part)
+            shorter = replace(question, **{part: given})
+            if getattr(question, part) != given and (found := self._decide(shorter)) is not None and found.allowed:
+                question = shorter
+        return question
+
+    def _denied(self, allowed: Question) -> Question | None:
+        """The nearest question that is denied whatever else there is."""
+        candidates = [
+            replace(allowed, **{part: self._other(attribute)})  # type: ignore[arg-type]
+            for attribute, part in sorted(_PARTS.items(), key=lambda one: one[1] == "port")
+            if getattr(allowed, part) != getattr(self._question, part)
+        ]
+        candidates.append(replace(allowed, headers=self._question.headers or {}, claims=self._question.claims))
+        others = {_PARTS[attribute]: value for attribute, value in self._others().items()}
+        for candidate in candidates:
+            rest = {part: value for part, value in others.items() if getattr(candidate, part) is None}
+            for question in (candidate, replace(candidate, **rest)):  # type: ignore[arg-type]
+                found = self._decide(question)
+                if found is not None and not found.allowed and not found.unknown:
+                    return question
+        return None
+
+    def _decide(self, question: Question) -> Decision | None:
+        try:
+            return self._authority.decide(question)
+        except QuestionError:
+            return None
+
+
+def _atoms(layer: Layer) -> Iterator[Is | Computed]:
+    for case in layer.cases:
+        yield from atoms(case.when)
+    for chain in layer.chains:
+        for stage in chain.stages:
+            for rule in rules_of(stage):
+                yield from atoms(rule.when)
+
+
+def _allowing(stage: Stage) -> Iterator[Rule]:
+    match stage:
+        case AllowAny(rules=rules):
+            yield from rules
+        case FirstMatch(steps=steps):
+            yield from (step.rule for step in steps if step.effect is Effect.ACCEPT)
+        case _:
+            pass
+
+
+def _unique(fills: list[dict[Attribute, Value]]) -> list[dict[Attribute, Value]]:
+    return [fill for place, fill in enumerate(fills) if fill not in fills[:place]]
+
+
+def _fill(predicate: Predicate, request: Request) -> dict[Attribute, Value] | None:
+    """Values of what is unknown that go with a predicate; None where it cannot hold."""
+    match predicate:
+        case Is(attribute, matcher):
+            if attribute in request.values:
+                return {} if predicate.accepts(request.values[attribute]) else None
+            value = _value(attribute, matcher)
+            return {attribute: value} if value is not None else None
+        case And(parts):
+            found: dict[Attribute, Value] = {}
+            for part in parts:
+                more = _fill(part, request)
+                if more is None:
+                    return None
+                found = {**more, **found}
+            return found
+        case Or(parts):
+            return next((more for part in parts if (more := _fill(part, request)) is not None), None)
+        case _:
+            return {}
+
+
+def _value(attribute: Attribute, matcher: Matcher) -> Value | None:
+    match matcher:
+        case OneOf(values):
+            return min(values, key=lambda value: (str(type(value)), value), default=None)
+        case Prefix(text):
+            return f"{text}x"
+        case Suffix(text):
+            return f"{'/' if attribute == PATH else ''}x{text}"
+        case InNetwork(networks):
+            return str(networks[0][0]) if networks else None
+        case Present():
+            return "x"
+        case _:
+            return None
+
+
+def _ordinary(attribute: Attribute) -> Iterator[Value]:
+    """Values that such an attribute may have, without end."""
+    if attribute == PORT:
+        yield from (8080, 80, 443)
+        yield from count(9000)
+    if attribute == METHOD:
+        yield from reversed(_METHODS)
+    for number in count():
+        suffix = str(number) if number else ""
+        if attribute == PATH:
+            yield f"/other{suffix}"
+        elif attribute in (HOST, SNI):
+            yield f"other{suffix}.example"
+        elif attribute == ADDRESS:
+            yield str(ip_address(_TEST_NETWORK + number * 65_537))
+        elif attribute == METHOD:
+            yield f"OTHER{suffix}"
+        else:
+            yield f"other{suffix}"

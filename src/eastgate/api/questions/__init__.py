@@ -1,0 +1,38 @@
+"""Questions: what is asked, the two ends of it, and the requests that it stands for."""
+
+from eastgate.api.questions import ends
+from eastgate.api.questions.arrivals import Arrival, Entry, Resolver, Values, arrivals, callers_of
+from eastgate.api.questions.codes import (
+    BAD_ATTRIBUTE,
+    BAD_DESTINATION,
+    BAD_SOURCE,
+    LABELS_UNKNOWN,
+    NOT_CONSIDERED,
+    NOT_DECLARED,
+    NOTHING_BEHIND,
+    POLICY_REJECTED,
+    QuestionError,
+)
+from eastgate.api.questions.question import Question
+from eastgate.api.questions.values import request_values
+
+__all__ = [
+    "BAD_ATTRIBUTE",
+    "BAD_DESTINATION",
+    "BAD_SOURCE",
+    "LABELS_UNKNOWN",
+    "NOTHING_BEHIND",
+    "NOT_CONSIDERED",
+    "NOT_DECLARED",
+    "POLICY_REJECTED",
+    "Arrival",
+    "Entry",
+    "Question",
+    "QuestionError",
+    "Resolver",
+    "Values",
+    "arrivals",
+    "callers_of",
+    "ends",
+    "request_values",
+]

@@ -1,0 +1,314 @@
+"""From a question to arrivals: each is one request at one place, and the answer is allow only if all are allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from ipaddress import ip_address
+from typing import Generic, TypeAlias, TypeVar
+
+from eastgate.api.questions import ends
+from eastgate.api.questions.codes import BAD_ATTRIBUTE, BAD_SOURCE, NOT_DECLARED, NOTHING_BEHIND, QuestionError
+from eastgate.api.questions.ends import destination_of, source_of
+from eastgate.api.questions.question import Question
+from eastgate.api.questions.values import request_values
+from eastgate.cluster import (
+    PodsOfAccount,
+    Route,
+    Service,
+    Workload,
+    World,
+    account_of,
+    dns_label_problem,
+    dns_subdomain_problem,
+    service_account_id,
+    spiffe_problem,
+)
+from eastgate.cluster.points import Point
+from eastgate.cluster.targets import BackendNamed
+from eastgate.diagnostics import did_you_mean
+from eastgate.ir import Known, Request
+from eastgate.ir.attributes import (
+    ADDRESS,
+    BACKEND,
+    IDENTITY,
+    MESH_NAME,
+    PORT,
+    SERVICE,
+    SNI,
+    SOURCE_WORKLOAD,
+    Attribute,
+)
+from eastgate.ir.hosts import comparable_host
+from eastgate.records import dataclass
+from eastgate.settings import Settings
+from eastgate.unread import Callers
+
+__all__ = ["Arrival", "Entry", "Resolver", "Values", "arrivals", "callers_of"]
+
+T = TypeVar("T")
+Values: TypeAlias = Mapping[Attribute, Known]
+
+_MOST_ENDS = 65_536  # that are remembered
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One request, and where it arrives: the points of enforcement that it passes, in path order.
+
+    The way may end before it leads anywhere, in a `DeadEnd`.
+    """
+
+    where: str
+    points: tuple[Point, ...]
+    request: Request
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """Where requests arrive, and what arriving there says about a request."""
+
+    where: str
+    points: tuple[Point, ...]
+    values: Values
+
+
+def arrivals(question: Question, world: World, settings: Settings) -> list[Arrival]:
+    """Return every request that a question stands for. Raises QuestionError where it stands for none."""
+    resolver = Resolver(world, settings, _same)
+    shared = request_values(question)
+    callers = resolver.callers(question)
+    return [
+        Arrival(entry.where, entry.points, Request({**shared, **caller, **entry.values}, question.external_auth))
+        for entry in resolver.entries(question, shared)
+        for caller in callers
+    ]
+
+
+def _same(entry: Entry) -> Entry:
+    return entry
+
+
+class Resolver(Generic[T]):
+    """Finds what the ends of questions stand for, and remembers it for as long as the world stays as it is.
+
+    `make` says what is to be made, once, of each entry.
+    """
+
+    __slots__ = ("_callers", "_entries", "_make", "_settings", "_world")
+
+    def __init__(self, world: World, settings: Settings, make: Callable[[Entry], T]) -> None:
+        self._make = make
+        self._world = world
+        self._settings = settings
+        self._callers: dict[tuple[str, str | None], tuple[Values, ...]] = {}
+        self._entries: dict[tuple[str, int | None], tuple[T, ...]] = {}
+
+    def callers(self, question: Question) -> tuple[Values, ...]:
+        """Return what is known of each caller that a question may come from."""
+        key = (question.source, question.source_ip)
+        callers = self._callers.get(key)
+        if callers is None:
+            if len(self._callers) >= _MOST_ENDS:
+                self._callers.clear()
+            callers = self._callers[key] = tuple(_callers(question, self._world, self._settings))
+        return callers
+
+    def entries(self, question: Question, shared: Values) -> tuple[T, ...]:
+        """Return every place that a question may lead to; `shared` is what is known of its requests."""
+        key = (question.to, question.port)
+        entries = self._entries.get(key)
+        if entries is None:
+            to = destination_of(question.to, self._settings)
+            entries = tuple(map(self._make, _entries(question, to, shared, self._world)))
+            if not isinstance(to, ends.Gateway | ends.Route):  # where that leads depends on the request
+                if len(self._entries) >= _MOST_ENDS:
+                    self._entries.clear()
+                self._entries[key] = entries
+        return entries
+
+
+# Who calls
+
+
+def _callers(question: Question, world: World, settings: Settings) -> Iterator[Values]:
+    address: Values = {} if question.source_ip is None else {ADDRESS: _address(question.source_ip)}
+    for values in _identities(source_of(question.source, settings), world, settings):
+        yield {**values, **address}
+
+
+def _identities(source: ends.Source, world: World, settings: Settings) -> Iterator[Values]:
+    match source:
+        case ends.Anonymous():
+            yield {IDENTITY: None, MESH_NAME: None}
+        case ends.SpiffeId():
+            way_out = "write spiffe://<trust domain>/<path>, as certificates do"
+            _check(source, spiffe_problem(source.value), "SPIFFE ID", way_out)
+            yield {IDENTITY: source.value, MESH_NAME: source.value}
+        case ends.CertificateName():
+            way_out = "write id:<name> in lower case, as certificates do"
+            _check(source, dns_subdomain_problem(source.value), "DNS name", way_out)
+            yield {IDENTITY: None, MESH_NAME: source.value}
+        case ends.Address():
+            yield {IDENTITY: None, MESH_NAME: None, ADDRESS: _address(source.value)}
+        case ends.ServiceAccount(namespace=namespace, name=name):
+            way_out = "write sa:<namespace>/<name>, with names that Kubernetes takes"
+            what = f"service account, since `{namespace}` is no namespace"
+            _check(source, dns_label_problem(namespace), what, way_out)
+            _check(source, dns_subdomain_problem(name), f"service account, since `{name}` is no name", way_out)
+            yield _account(namespace, name, settings)
+        case ends.Pod():
+            for workload in _workloads(source, world):
+                values = {**_workload_identity(workload, settings), SOURCE_WORKLOAD: workload.key}
+                address = world.address_of(workload)
+                yield {**values, ADDRESS: address} if address is not None else values
+
+
+def _check(source: str, problem: str | None, what: str, way_out: str) -> None:
+    """Raise QuestionError where a problem keeps anybody from being called so."""
+    if problem is not None:
+        raise QuestionError(BAD_SOURCE, f"`{source}` is no {what}: {problem}", way_out)
+
+
+def _account(namespace: str, name: str, settings: Settings) -> Values:
+    """Name a service account as each dialect does."""
+    return {
+        IDENTITY: service_account_id(settings.trust_domain, namespace, name),
+        MESH_NAME: settings.mesh_name(namespace, name),
+    }
+
+
+def _workload_identity(workload: Workload, settings: Settings) -> Values:
+    if workload.kind == "ExternalWorkload":  # it has no service account, but may have a certificate
+        spiffe = workload.mesh_name if (workload.mesh_name or "").startswith("spiffe://") else None
+        return {IDENTITY: spiffe, MESH_NAME: workload.mesh_name}
+    return _account(workload.namespace, workload.service_account, settings)
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        raise QuestionError(BAD_ATTRIBUTE, f"`{text}` is not an IP address") from None
+
+
+def callers_of(question: Question, world: World, settings: Settings) -> Callers:
+    """Return the pods that a question comes from, as far as the network knows them; none for callers outside.
+
+    An account stands for all its pods, or where no manifest has one, for a pod of its namespace.
+    """
+    source = source_of(question.source, settings)
+    pods: dict[str, Workload] = {}
+    at = question.source_ip or (source.value if isinstance(source, ends.Address) else None)
+    if at is not None:
+        address = _address(at)
+        pods = {pod.key: pod for pod in world.workloads.values() if world.address_of(pod) == address}
+    if isinstance(source, ends.Pod):
+        pods |= {pod.key: pod for pod in _workloads(source, world)}
+    account = _account_named(source, settings)
+    if account is None:
+        return Callers(tuple(pods.values()))
+    of_account = [world.workloads[key] for key in sorted(world.select(PodsOfAccount(*account)))]
+    return Callers((*pods.values(), *of_account), None if of_account else account[0])
+
+
+def _account_named(source: ends.Source, settings: Settings) -> tuple[str, str] | None:
+    """Return the namespace and name of the account that a source names in the form of some dialect."""
+    match source:
+        case ends.ServiceAccount():
+            return source.namespace, source.name
+        case ends.SpiffeId():
+            domain, *account = account_of(source.value) or (None,)
+            return (account[0], account[1]) if domain == settings.trust_domain else None
+        case ends.CertificateName(value=name):
+            labels = name.split(".")
+            splits = ((labels[at], ".".join(labels[:at])) for at in range(1, len(labels)))
+            return next((account for account in splits if settings.mesh_name(*account) == name), None)
+        case _:
+            return None
+
+
+# What is called
+
+
+def _entries(question: Question, to: ends.Destination, shared: Values, world: World) -> Iterator[Entry]:
+    if question.port is not None and not 1 <= question.port <= 65535:
+        raise QuestionError(BAD_ATTRIBUTE, f"port {question.port} is not between 1 and 65535")
+    port: Values = {} if question.port is None else {PORT: question.port}
+    asked = Request({**shared, **port}, question.external_auth)
+    match to:
+        case ends.Pod():
+            for workload in _workloads(to, world):
+                yield Entry(workload.key, (workload.key,), {**port, SERVICE: None})
+        case ends.Service():
+            service = _declared("Service", to.key, world.services)
+            for workload, values in _behind(service, question.port, world):
+                yield Entry(workload.key, (workload.key,), values)
+        case ends.Gateway():
+            from eastgate.gateway.journey import through_gateway  # most questions need no routes
+
+            gateway = _declared("Gateway", to.key, world.gateways)
+            for way in through_gateway(gateway, asked, world, any_host=question.is_bare_message):
+                yield Entry(way.where, way.points, {**port, **_handshake(question), BACKEND: way.backend})
+        case ends.Backend():
+            backend = _declared("Backend", to.key, world.backends)
+            point = BackendNamed(backend.namespace, backend.name)
+            yield Entry(f"backend {backend.key}", (point,), {**port, BACKEND: backend.key})
+        case ends.Route():
+            from eastgate.gateway.journey import through_route
+
+            for way in through_route(_route(to, world), asked, world):
+                yield Entry(way.where, way.points, {**port, **_handshake(question), BACKEND: way.backend})
+
+
+def _declared(kind: str, key: str, declared: Mapping[str, T]) -> T:
+    if key not in declared:
+        raise _not_declared(kind, key, declared)
+    return declared[key]
+
+
+def _route(to: ends.Route, world: World) -> Route:
+    route = world.routes.get(f"HTTPRoute/{to.key}")
+    if route is None:
+        declared = {f"{each.namespace}/{each.name}": each for each in world.routes.values() if each.kind == "HTTPRoute"}
+        raise _not_declared("HTTPRoute", to.key, declared)
+    return route
+
+
+def _handshake(question: Question) -> Values:
+    """Return the name in the TLS handshake of a request whose host alone is given: there is none, or it is that."""
+    return {SNI: comparable_host(question.host)} if question.sni is None and question.host is not None else {}
+
+
+def _behind(service: Service, port: int | None, world: World) -> Iterator[tuple[Workload, Values]]:
+    """Return every pod of a Service, on the port that the Service's port leads to; on each, where none is given."""
+    key = f"{service.namespace}/{service.name}"
+    pods = [world.workloads[pod] for pod in world.pods_of(key)]
+    unknown = world.unknown_endpoints(key) if service.takes_endpoints else ()
+    if unknown:
+        message = f"Service {key} leads to {unknown[0]}, which is no pod that a manifest declares"
+        raise QuestionError(NOTHING_BEHIND, message, "give the pods of its EndpointSlices too")
+    if not pods:
+        raise QuestionError(NOTHING_BEHIND, f"Service {key} selects no pods")
+    if port is not None and all(port != declared.port for declared in service.ports):
+        ports = ", ".join(str(declared.port) for declared in service.ports) or "no ports"
+        raise QuestionError(NOTHING_BEHIND, f"Service {key} has no port {port}", f"it has {ports}")
+    if not service.ports:
+        for pod in pods:
+            yield pod, {SERVICE: key}
+    endpoints = [(pod, number) for pod in pods for number in world.target_ports(service, port, pod)]
+    if service.ports and not endpoints:
+        raise QuestionError(NOTHING_BEHIND, f"no pod of Service {key} has the port that it leads to")
+    for pod, number in endpoints:
+        yield pod, {SERVICE: key, PORT: number}
+
+
+def _workloads(end: ends.Pod, world: World) -> tuple[Workload, ...]:
+    workloads = world.find_workloads(end.namespace, end.name)
+    if not workloads:
+        raise _not_declared("Pod", end.key, world.workloads)
+    return workloads
+
+
+def _not_declared(kind: str, key: str, declared: Mapping[str, object]) -> QuestionError:
+    near = did_you_mean(key, declared)
+    return QuestionError(NOT_DECLARED, f"no manifest declares {kind} {key}", f"did you mean {near}?" if near else None)

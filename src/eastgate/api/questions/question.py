@@ -1,0 +1,81 @@
+"""Questions, as people ask them: may this source reach that destination?
+
+The words of `--from` and `--to`, of a decision table and of the Python API are the same: see `ends`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import field
+
+from eastgate.ir import RawRequest
+from eastgate.ir.fields import Headers, each_header
+from eastgate.records import dataclass
+
+__all__ = ["Question"]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """May `source` reach `to`? What is left out is unknown: the answer is allow only if it is for every value."""
+
+    source: str
+    to: str
+    port: int | None = None
+    method: str | None = None
+    path: str | None = None
+    host: str | None = None
+    sni: str | None = None
+    headers: Headers | None = None
+    mcp_method: str | None = None
+    tool: str | None = None
+    source_ip: str | None = None
+    http_protocol: str | None = None
+    """As proxies write it: HTTP/1.0, HTTP/1.1, HTTP/2 or HTTP/3; HTTP/1.1 where it is left out."""
+    claims: Mapping[str, object] | None = None
+    token: str | None = field(default=None, repr=False)
+    certificate: str | None = field(default=None, repr=False)
+    external_auth: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_bare_message(self) -> bool:
+        """An MCP message and nothing of HTTP: it is a POST to `/`, on whichever host it is served."""
+        http = (self.method, self.path, self.host, self.headers)
+        return (self.mcp_method is not None or self.tool is not None) and all(part is None for part in http)
+
+    @property
+    def raw(self) -> RawRequest:
+        """What authorizers may look at beside the request of the rules."""
+        return RawRequest(self.headers, self.http_protocol, self.claims, self.token, self.certificate)
+
+    @property
+    def arguments(self) -> list[str]:
+        """The words of a command line that asks this, but for the manifests, tokens and certificates."""
+        options: list[tuple[str, object]] = [
+            ("--from", self.source),
+            ("--to", self.to),
+            ("--port", self.port),
+            ("--method", self.method),
+            ("--path", self.path),
+            ("--host", self.host),
+            ("--sni", self.sni),
+            ("--http-protocol", self.http_protocol),
+            *(("--header", f"{name}={value}") for name, value in each_header(self.headers or {})),
+            ("--mcp-method", self.mcp_method),
+            ("--tool", self.tool),
+            ("--source-ip", self.source_ip),
+            *(("--claim", f"{name}={_claim(value)}") for name, value in (self.claims or {}).items()),
+            *(("--external-auth", f"{name}={answer}") for name, answer in self.external_auth.items()),
+        ]
+        return [str(word) for option, value in options if value is not None for word in (option, value)]
+
+    def __str__(self) -> str:
+        port = f" port {self.port}" if self.port is not None else ""
+        http = " ".join(part for part in (self.method, self.host, self.path) if part)
+        tool = " ".join(part for part in (self.mcp_method, self.tool) if part)
+        return f"{self.source} -> {self.to}{port}" + "".join(f" {part}" for part in (http, tool) if part)
+
+
+def _claim(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

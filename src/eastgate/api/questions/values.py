@@ -1,0 +1,104 @@
+"""What the words of a question say about its requests, whoever calls and wherever they arrive."""
+
+from __future__ import annotations
+
+import re
+
+from eastgate.api.questions.codes import BAD_ATTRIBUTE, QuestionError
+from eastgate.api.questions.question import Question
+from eastgate.ir import Known, known
+from eastgate.ir.attributes import (
+    AUTHORITY,
+    BAD_HOST,
+    HANDED_PATH,
+    HOST,
+    MCP_METHOD,
+    MCP_TOOL,
+    METHOD,
+    PATH,
+    PATHS,
+    SENT_PATH,
+    SNI,
+    TARGET,
+    URL_PATH,
+    Attribute,
+    claim,
+    header,
+    query,
+)
+from eastgate.ir.fields import header_values, query_of, query_values
+from eastgate.ir.hosts import comparable_host, is_host
+from eastgate.ir.paths import comparable_path, handed_path, is_respelled, sent_path
+
+__all__ = ["path_values", "request_values"]
+
+Values = dict[Attribute, Known]
+
+_PROTOCOLS = ("HTTP/1.0", "HTTP/1.1", "HTTP/2", "HTTP/3")
+
+
+def request_values(question: Question) -> Values:
+    """Return what is known of every request that a question stands for. Raises QuestionError for what none can have."""
+    values = _http(question)
+    if question.mcp_method is not None or question.tool is not None:
+        values |= _message(question)
+    elif question.method in _WITHOUT_BODY:
+        values |= _NO_MESSAGE
+    if question.claims is not None:
+        claims = question.claims.items()
+        values |= {claim(name): value for name, value in claims if isinstance(value, str | int)}
+    return values
+
+
+def _http(question: Question) -> Values:
+    values: Values = {}
+    if question.host is not None:
+        values[HOST] = comparable_host(question.host)
+        values[AUTHORITY] = question.host
+        if not is_host(question.host):
+            values[BAD_HOST] = question.host
+    if question.http_protocol is not None and question.http_protocol not in _PROTOCOLS:
+        message = f"`{question.http_protocol}` is not a version of HTTP"
+        raise QuestionError(BAD_ATTRIBUTE, message, f"write one of {', '.join(_PROTOCOLS)}")
+    if question.method is not None:
+        values[METHOD] = question.method
+    if question.path is not None:
+        values |= path_values(question.path)
+    if question.sni is not None:
+        values[SNI] = comparable_host(question.sni)
+    if question.headers:
+        values.update({header(name): known(every) for name, every in header_values(question.headers).items()})
+    return values
+
+
+# A path that is the same in every form: segments of letters that need no encoding, none of which is a dot or two
+_SAME_IN_EVERY_FORM = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[-A-Za-z0-9._~]+)+/?|/", re.ASCII)
+
+
+def path_values(path: str) -> Values:
+    """Return all that a path and its query say. Raises QuestionError where it is no path."""
+    if _SAME_IN_EVERY_FORM.fullmatch(path):
+        return {PATH: path, SENT_PATH: path, URL_PATH: path, TARGET: path}
+    if not path.startswith("/") and path != "*":
+        raise QuestionError(BAD_ATTRIBUTE, f"`{path}` is not a path", f"write /{path}")
+    handed = handed_path(path)
+    values: Values = {PATH: comparable_path(path), SENT_PATH: sent_path(path)}
+    values |= {URL_PATH: handed, TARGET: handed + query_of(path)}
+    if is_respelled(handed):
+        values[HANDED_PATH] = handed
+    return values | {query(name): known(every) for name, every in query_values(path).items()}
+
+
+_NO_MESSAGE: Values = {MCP_METHOD: None, MCP_TOOL: None}
+_WITHOUT_BODY = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})  # they bring no JSON-RPC message
+_WITH_NAME = ("tools/call", "prompts/get", "resources/read", "resources/subscribe", "resources/unsubscribe")
+
+
+def _message(question: Question) -> Values:
+    """Return what an MCP message says."""
+    values: Values = {MCP_METHOD: question.mcp_method or "tools/call"}
+    if question.tool is not None or values[MCP_METHOD] not in _WITH_NAME:
+        values[MCP_TOOL] = question.tool
+    if question.is_bare_message:
+        values |= {METHOD: "POST", SENT_PATH: "/", **dict.fromkeys(PATHS, "/")}
+    return values

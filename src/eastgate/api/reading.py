@@ -1,0 +1,271 @@
+"""Manifests: files read, and sorted into what exists, what is demanded, and what is wrong with either."""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field
+from os import PathLike
+from typing import BinaryIO, cast
+
+from eastgate import dialects
+from eastgate.cluster import Manifest, World, WorldObject, interpret
+from eastgate.diagnostics import Diagnostic, Reporter, render_all
+from eastgate.dialects import Policy
+from eastgate.ir import PolicyRef
+from eastgate.manifests import Bounds, Document, Reading, read, read_text
+from eastgate.records import dataclass
+from eastgate.settings import Settings
+from eastgate.unread import UnreadObjects, unread
+
+__all__ = [
+    "Fault",
+    "FaultReason",
+    "ManifestError",
+    "Manifests",
+    "read_documents",
+    "read_manifests",
+    "read_plain",
+    "sort_documents",
+]
+
+
+class ManifestError(ValueError):
+    """Manifests with errors. `diagnostics` has all of them, of all documents."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        super().__init__(render_all(diagnostics))
+        self.diagnostics = list(diagnostics)
+
+
+class FaultReason(enum.StrEnum):
+    """Why a document does not count as it is written."""
+
+    POLICY = "policy"  # a policy has errors: it closes what it targets
+    ROUTE = "route"  # a route has errors: it closes where it is attached
+    TWICE = "twice"  # an object contradicts another document of the same name: nobody knows which exists
+    OBJECT = "object"  # any other object has errors
+    KEPT = "kept"  # a policy, or what closes like one, has errors, and the one that was read before stays in force
+
+
+@dataclass(slots=True)
+class Fault:
+    """A document that does not count as it is written, and its errors."""
+
+    document: Document
+    reason: FaultReason
+    errors: list[Diagnostic]
+
+    @property
+    def closes(self) -> bool:
+        """Whether it closes what it targets, or may be about."""
+        return self.reason in (FaultReason.POLICY, FaultReason.ROUTE, FaultReason.TWICE)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy that closes what the document targets."""
+        return dialects.reject(self.document, self.errors)
+
+
+@dataclass(slots=True)
+class Manifests:
+    """What was read by some settings: what exists, what is demanded, and everything that is wrong with it."""
+
+    settings: Settings = field(default_factory=Settings)
+    objects: list[WorldObject] = field(default_factory=list)
+    policies: list[Policy] = field(default_factory=list)
+    reporter: Reporter = field(default_factory=Reporter)
+    faults: list[Fault] = field(default_factory=list)
+    unread: UnreadObjects = field(default_factory=UnreadObjects)
+    unused: int = 0
+    excluded: int = 0
+    _documents: dict[Policy, Document] = field(default_factory=dict)
+
+    def add(self, document: Document) -> None:
+        """Take in one document."""
+        reporter = Reporter()
+        if (kind := dialects.unread(document)) is not None:
+            self.unread.found.append(unread(kind, document))
+        elif dialects.is_policy(document):
+            policy = dialects.read_policy(document, self.settings, reporter)
+            if policy is None:
+                self.faults.append(Fault(document, FaultReason.POLICY, reporter.errors))
+            else:
+                self.policies.append(policy)
+                self._documents[policy] = document
+        else:
+            declared = _declared(document, self.settings, reporter)
+            if declared is not None:
+                self.objects.append(declared)
+            elif not reporter.errors:
+                self.unused += 1
+            if reporter.errors:
+                reason = FaultReason.ROUTE if dialects.is_route(document) else FaultReason.OBJECT
+                self.faults.append(Fault(document, reason, reporter.errors))
+        self.reporter.found.extend(self._unreported(reporter))
+
+    def settle(self) -> None:
+        """Report what can be said only when everything has been read."""
+        if any(dialects.is_examined(policy) for policy in self.policies):
+            for policy, finding in dialects.examine(self.policies, self.settings, World.of(self.objects)):
+                self.reporter.found.append(finding)
+                if policy is not None and finding.is_error:
+                    self._reject(policy, finding)
+        self._attribute()
+
+    def document_of(self, policy: Policy) -> Document | None:
+        """Return the document that a policy was read from."""
+        return self._documents.get(policy)
+
+    @property
+    def closing(self) -> list[Fault]:
+        """The faults that close what they target, or may be about."""
+        return [fault for fault in self.faults if fault.closes]
+
+    @property
+    def strays(self) -> list[Diagnostic]:
+        """The errors that no policy has: without what they are in, nobody knows what exists or is demanded."""
+        known = {id(error) for fault in self.faults if fault.reason != FaultReason.OBJECT for error in fault.errors}
+        return [error for error in self.reporter.errors if id(error) not in known]
+
+    @property
+    def unsure(self) -> list[Fault]:
+        """Routes with errors, and objects that are written twice: nobody knows what exists of them."""
+        return [fault for fault in self.closing if not dialects.is_policy(fault.document)]
+
+    @property
+    def demanded(self) -> list[Policy]:
+        """The policies, and those with errors, each of which closes what it targets."""
+        return [*self.policies, *(fault.policy for fault in self.closing)]
+
+    def keep(self, good: Mapping[PolicyRef, Policy]) -> None:
+        """Put policies that were read before in the place of those with errors that have their names."""
+        for fault in self.closing:
+            policy = good.get(fault.policy.ref)
+            if policy is not None:
+                fault.reason = FaultReason.KEPT
+                self.policies.append(policy)
+                self._documents[policy] = fault.document
+
+    def _attribute(self) -> None:
+        """Reject the policies that have errors which their reader found, and did not give up for."""
+        strays = self.strays
+        if not strays:
+            return
+        by_file: dict[str, list[Policy]] = {}
+        for policy in self._documents:
+            by_file.setdefault(policy.span.file, []).append(policy)
+        for error in strays:
+            span = error.span
+            if span is None:
+                continue
+            fault = next((fault for fault in self.closing if fault.document.span.holds(span)), None)
+            owner = next((policy for policy in by_file.get(span.file, ()) if policy.span.holds(span)), None)
+            if fault is not None:
+                fault.errors.append(error)
+            elif owner is not None:
+                self._reject(owner, error)
+
+    def _reject(self, policy: Policy, error: Diagnostic) -> None:
+        document = self._documents[policy]
+        fault = next((fault for fault in self.closing if fault.document is document), None)
+        if fault is not None:
+            fault.errors.append(error)
+            return
+        self.policies = [other for other in self.policies if other is not policy]
+        self.faults.append(Fault(document, FaultReason.POLICY, [error]))
+
+    def _unreported(self, reporter: Reporter) -> list[Diagnostic]:
+        """Return the findings at places of which nothing is reported yet: the first to see a mistake reports it."""
+        if not reporter.found:
+            return []
+        reported = {(d.span.file, d.span.line, d.span.column) for d in self.reporter if d.span is not None}
+        return [d for d in reporter if d.span is None or (d.span.file, d.span.line, d.span.column) not in reported]
+
+
+def _declared(document: Document, settings: Settings, reporter: Reporter) -> WorldObject | None:
+    if document.data is None:
+        return dialects.read_object(document, settings, reporter)
+    manifest = cast("Manifest", document)
+    declared = interpret(manifest, reporter, settings.namespace)
+    if declared is not None:
+        dialects.inspect(manifest, declared, reporter)
+    return declared
+
+
+def read_manifests(
+    paths: Iterable[str | PathLike[str]],
+    settings: Settings | None = None,
+    *,
+    stdin: BinaryIO | None = None,
+    on_file: Callable[[int, int], None] | None = None,
+    bounds: Bounds | None = None,
+) -> Manifests:
+    """Read files, folders and `-` (standard input). Never raises for what is in them: see `reporter`."""
+    chosen = settings or Settings()
+    reading = read_documents(paths, chosen, stdin=stdin, on_file=on_file, bounds=bounds, skim=True)
+    manifests = sort_documents(reading.documents, chosen, reading.reporter, reading.twice)
+    manifests.unused += reading.unused
+    manifests.excluded = reading.excluded
+    return manifests
+
+
+def read_documents(
+    paths: Iterable[str | PathLike[str]],
+    settings: Settings,
+    *,
+    stdin: BinaryIO | None = None,
+    on_file: Callable[[int, int], None] | None = None,
+    bounds: Bounds | None = None,
+    skim: bool = False,
+) -> Reading:
+    """Read documents as they were written. With `skim`, those of kinds that are not used are only counted."""
+    return read(
+        paths,
+        positioned=dialects.reads,
+        matters=dialects.matters,
+        same=_says_the_same,
+        skim=skim,
+        namespace=settings.namespace,
+        stdin=stdin,
+        on_file=on_file,
+        bounds=bounds,
+    )
+
+
+def read_plain(objects: Sequence[Mapping[str, object]], settings: Settings) -> Manifests:
+    """Read objects of the Kubernetes API that are given as plain data, as the client libraries have them."""
+    written = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}, indent=1)
+    reading = read_text("update.json", written, positioned=dialects.reads, namespace=settings.namespace)
+    return sort_documents(reading.documents, settings, reading.reporter, reading.twice)
+
+
+def _says_the_same(first: Document, second: Document) -> bool:
+    """Tell whether two documents declare the very same thing to exist; of policies there must be one."""
+    if first.data is None or second.data is None:
+        return False
+    if dialects.unread(first) is not None:
+        return first.data == second.data
+    declared = [interpret(cast("Manifest", one), Reporter(), one.default_namespace) for one in (first, second)]
+    return declared[0] is not None and declared[0] == declared[1]
+
+
+def sort_documents(
+    documents: Iterable[Document],
+    settings: Settings,
+    reporter: Reporter,
+    twice: Iterable[tuple[Document, Diagnostic]] = (),
+) -> Manifests:
+    """Sort documents into what exists and what is demanded.
+
+    `twice` are objects that contradict a document of the same name.
+    """
+    manifests = Manifests(settings, reporter=reporter)
+    for document in documents:
+        manifests.add(document)
+    for document, error in twice:
+        if not dialects.is_policy(document):
+            manifests.faults.append(Fault(document, FaultReason.TWICE, [error]))
+    manifests.settle()
+    return manifests

@@ -1,5 +1,0 @@
-"""Authorization evaluators: patterns, CEL, Rego, SubjectAccessReview."""
-
-from eastgate.authconfig.authorization.agreement import agreed
-
-__all__ = ["agreed"]

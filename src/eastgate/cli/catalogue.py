@@ -1,0 +1,43 @@
+"""Every code that a diagnostic can have, from the one place where each is defined. The docs are made from it."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from eastgate import dialects, settings
+from eastgate.api import questions, spelling
+from eastgate.cli import options
+from eastgate.cluster import codes as world_codes
+from eastgate.convert import codes as convert_codes
+from eastgate.diagnostics import Code
+from eastgate.dialects import codes as dialect_codes
+from eastgate.dialects.linting import codes as lint_codes
+from eastgate.envoy.plan import codes as envoy_codes
+from eastgate.manifests import codes as source_codes
+from eastgate.manifests.shapes import codes as schema_codes
+from eastgate.mesh import codes as mesh_codes
+from eastgate.reports.tables import read as table_reading
+from eastgate.unread import codes as unconsidered_codes
+
+__all__ = ["all_codes", "chapters"]
+
+
+def chapters() -> dict[str, tuple[ModuleType, ...]]:
+    """Return the modules that define codes, chapter by chapter, with a chapter for each dialect."""
+    return {
+        "Settings, options, questions and tables": (settings, options, questions, spelling, table_reading),
+        "Reading files": (source_codes,),
+        "Kubernetes objects": (world_codes,),
+        "Policies of any kind": (schema_codes, dialect_codes, unconsidered_codes),
+        **{dialect.name: dialect.codes() for dialect in dialects.DIALECTS},
+        "Lint": (lint_codes, *(module for dialect in dialects.DIALECTS for module in dialect.lint().codes)),
+        "Convert": (convert_codes,),
+        "Enforcement": (envoy_codes, mesh_codes),
+    }
+
+
+def all_codes(modules: tuple[ModuleType, ...] | None = None) -> list[Code]:
+    """Return the codes of some modules, or all of them, in order."""
+    chosen = modules or tuple(module for chapter in chapters().values() for module in chapter)
+    codes = {value.id: value for module in chosen for value in vars(module).values() if isinstance(value, Code)}
+    return [codes[number] for number in sorted(codes)]

@@ -1,0 +1,34 @@
+"""What an update of the world changed, told so that only what it touches need be looked at again."""
+
+from __future__ import annotations
+
+from eastgate.cluster.objects import ObjectId
+from eastgate.records import dataclass
+
+__all__ = ["Change"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The difference that one update made.
+
+    A workload is `changed` where anything about it is another that a policy can depend on: its labels,
+    annotations, service account or name in the mesh, ports, probes, addresses and owners, the Services
+    it stands behind, and the labels and annotations of its namespace. `services` are those that were
+    declared, removed or declared differently, and those that have other pods than before. `objects`
+    are the declared objects that are new, gone or different.
+    """
+
+    added: frozenset[str] = frozenset()
+    removed: frozenset[str] = frozenset()
+    changed: frozenset[str] = frozenset()
+    services: frozenset[str] = frozenset()
+    objects: frozenset[ObjectId] = frozenset()
+
+    @property
+    def workloads(self) -> frozenset[str]:
+        """The keys of all workloads to look at again."""
+        return self.added | self.removed | self.changed
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.removed or self.changed or self.services or self.objects)

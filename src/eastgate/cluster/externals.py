@@ -1,0 +1,59 @@
+"""What is outside of the cluster and yet takes part in its mesh: Linkerd's ExternalWorkload, say a virtual machine.
+
+It is a workload, since policies apply to it and it calls others, but never a pod: whatever selects pods,
+by label or by Service, does not mean it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+
+from eastgate.cluster.objects import ObjectId
+from eastgate.cluster.pods import ContainerPort, Workload
+from eastgate.diagnostics.spans import Span
+from eastgate.records import dataclass
+
+__all__ = ["EXTERNAL_GROUP", "ExternalWorkload"]
+
+EXTERNAL_GROUP = "workload.linkerd.io"
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalWorkload:
+    """An ExternalWorkload; `mesh_name` is the name in its certificate, by which it is known."""
+
+    namespace: str
+    name: str
+    mesh_name: str
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    annotations: Mapping[str, str] = field(default_factory=dict, hash=False)
+    ports: tuple[ContainerPort, ...] = ()
+    ips: tuple[str, ...] = ()
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def kind(self) -> str:
+        """What it is called in a manifest."""
+        return "ExternalWorkload"
+
+    @property
+    def id(self) -> ObjectId:
+        """Which object of the API this is."""
+        return ObjectId(EXTERNAL_GROUP, self.kind, self.namespace, self.name)
+
+    def as_workload(self, key: str) -> Workload:
+        """What policies see of it: no service account, lest it pass for the one that pods have by default."""
+        return Workload(
+            key=key,
+            namespace=self.namespace,
+            name=self.name,
+            labels=self.labels,
+            annotations=self.annotations,
+            service_account="",
+            ports=self.ports,
+            ips=self.ips,
+            kind=self.kind,
+            mesh_name=self.mesh_name,
+            span=self.span,
+        )

@@ -1,0 +1,197 @@
+"""The nouns of Gateway API: gateways, routes, backends, and the grants that let references cross namespaces.
+
+What a rule of a route says is in `routes`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import field
+
+from eastgate.cluster.labels import Selector
+from eastgate.cluster.objects import ObjectId
+from eastgate.cluster.routes import GrpcRule, RouteRule
+from eastgate.diagnostics.spans import Span
+from eastgate.records import dataclass
+
+__all__ = [
+    "BACKEND_KINDS",
+    "GATEWAY_GROUP",
+    "ROUTE_KINDS",
+    "AllowedRoutes",
+    "Backend",
+    "Gateway",
+    "GrantFrom",
+    "GrantTo",
+    "Listener",
+    "ParentRef",
+    "ReferenceGrant",
+    "Route",
+    "RoutesFrom",
+]
+
+GATEWAY_GROUP = "gateway.networking.k8s.io"
+BACKEND_KINDS = ("XBackend", "Backend")
+ROUTE_KINDS = ("HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute")
+
+
+class RoutesFrom(enum.StrEnum):
+    """The namespaces whose routes a listener takes, as they are written."""
+
+    SAME = "Same"
+    ALL = "All"
+    SELECTOR = "Selector"
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedRoutes:
+    """Which routes may attach to a listener. No `kinds`, as (group, kind), means all that its protocol carries."""
+
+    namespaces: RoutesFrom = RoutesFrom.SAME
+    selector: Selector | None = None
+    kinds: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """A listener of a Gateway; no hostname means any."""
+
+    name: str
+    port: int
+    protocol: str
+    hostname: str | None = None
+    allowed_routes: AllowedRoutes = AllowedRoutes()
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """A Gateway."""
+
+    namespace: str
+    name: str
+    listeners: tuple[Listener, ...] = ()
+    gateway_class: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def key(self) -> str:
+        """Its name among the world's gateways: `namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def id(self) -> ObjectId:
+        """Which object of the API this is."""
+        return ObjectId(GATEWAY_GROUP, "Gateway", self.namespace, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class ParentRef:
+    """What a route asks to be attached to, with Gateway API's defaults filled in."""
+
+    namespace: str
+    name: str
+    group: str = GATEWAY_GROUP
+    kind: str = "Gateway"
+    section_name: str | None = None
+    port: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A route of one of `ROUTE_KINDS`.
+
+    `rules` are those of an HTTPRoute, `grpc_rules` those of a GRPCRoute. Those of another kind stay as they were
+    written, in `raw_rules`, for whoever understands them. `created` is when the API server first saw it, in RFC 3339;
+    None: it has not yet.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    hostnames: tuple[str, ...] = ()
+    parents: tuple[ParentRef, ...] = ()
+    rules: tuple[RouteRule, ...] = ()
+    grpc_rules: tuple[GrpcRule, ...] = ()
+    raw_rules: tuple[Mapping[str, object], ...] = field(default=(), hash=False)
+    created: str | None = None
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def key(self) -> str:
+        """Its name among the world's routes: `Kind/namespace/name`."""
+        return f"{self.kind}/{self.namespace}/{self.name}"
+
+    @property
+    def id(self) -> ObjectId:
+        """Which object of the API this is."""
+        return ObjectId(GATEWAY_GROUP, self.kind, self.namespace, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """Something behind a gateway that speaks MCP: a Service of its own namespace, or a host elsewhere.
+
+    The world reads no manifest into one. `group` and `kind` are those of the dialect that declares it.
+    """
+
+    namespace: str
+    name: str
+    service_name: str | None
+    hostname: str | None
+    port: int
+    path: str = "/mcp"
+    group: str = field(kw_only=True)
+    kind: str = field(kw_only=True)
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def key(self) -> str:
+        """Its name among the world's backends: `namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def id(self) -> ObjectId:
+        """Which object of the API this is."""
+        return ObjectId(self.group, self.kind, self.namespace, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class GrantFrom:
+    """Who may refer into the grant's namespace."""
+
+    group: str
+    kind: str
+    namespace: str
+
+
+@dataclass(frozen=True, slots=True)
+class GrantTo:
+    """What may be referred to in the grant's namespace; no name means all of that kind."""
+
+    group: str
+    kind: str
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceGrant:
+    """Lets ANY of `origins` refer to ANY of `destinations` in its own namespace."""
+
+    namespace: str
+    name: str
+    origins: tuple[GrantFrom, ...] = ()
+    destinations: tuple[GrantTo, ...] = ()
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def id(self) -> ObjectId:
+        """Which object of the API this is."""
+        return ObjectId(GATEWAY_GROUP, "ReferenceGrant", self.namespace, self.name)
+
+    def allows(self, origin: GrantFrom, group: str, kind: str, name: str) -> bool:
+        """Whether this grant lets `origin` refer to that object of the grant's namespace."""
+        return origin in self.origins and (
+            GrantTo(group, kind) in self.destinations or GrantTo(group, kind, name) in self.destinations
+        )

@@ -1,0 +1,145 @@
+"""Kubernetes manifests into objects of the world.
+
+Only the fields that the world needs are read, since these kinds are Kubernetes' own and hold much that
+is no business of authorization. What is read must be right: an object with a label that is no string
+or a port that is no number is reported, with everything else that is wrong with it, and left out.
+"""
+
+from __future__ import annotations
+
+from eastgate.cluster import codes
+from eastgate.cluster.checked import Data, entries, mapping, number, strings, text
+from eastgate.cluster.checking import Examination
+from eastgate.cluster.gateways import ROUTE_KINDS
+from eastgate.cluster.kinds import WorldObject, object_id, world_kind
+from eastgate.cluster.manifest import Manifest
+from eastgate.cluster.names import dns_label_problem, dns_subdomain_problem
+from eastgate.cluster.objects import Namespace, ObjectId, Service, ServiceAccount, ServicePort
+from eastgate.cluster.pods import CONTROLLER_KINDS
+from eastgate.cluster.read_containers import PROTOCOL, read_protocol
+from eastgate.cluster.read_externals import EXTERNAL, OLD_EXTERNAL, OLD_VERSION, read_external
+from eastgate.cluster.read_gateways import GATEWAY, GRANT, read_gateway, read_grant, read_route, route_shape
+from eastgate.cluster.read_pods import POD, controller_shape, read_controller, read_pod
+from eastgate.cluster.secrets import SECRET, read_secret
+from eastgate.cluster.shapes import NAMED_PORT, PORT, STRINGS, TEXT, each, record
+from eastgate.cluster.slices import SLICE, read_slice
+from eastgate.diagnostics import Reporter
+from eastgate.diagnostics.spans import Span
+from eastgate.manifests.shapes.fitting import fits
+from eastgate.manifests.shapes.shape import Field
+
+__all__ = ["interpret"]
+
+
+def _has_target(port: Data) -> bool:
+    """To Kubernetes 0 and the empty string are as good as absent here."""
+    target = port.get("targetPort")
+    return isinstance(target, bool) or (target != 0 and target != "")
+
+
+def interpret(manifest: Manifest, reporter: Reporter, namespace: str = "default") -> WorldObject | None:
+    """Return the object that a manifest declares; None for a kind that is not used, or with errors, which are reported.
+
+    `namespace` is where it is if it does not say.
+    """
+    identity = object_id(manifest.api_version, manifest.kind, manifest.namespace or namespace, manifest.name)
+    if identity is None:
+        return None
+    before = len(reporter.found)
+    kind, data = world_kind(identity.group, identity.kind), manifest.data
+    examination = Examination(manifest, reporter)
+    _check_names(identity, examination)
+    if kind == "Rollout" and mapping(data, "spec").get("workloadRef") is not None:
+        return None  # the Deployment that it refers to stands for the pods
+    shape = OLD_EXTERNAL if data.get("apiVersion") == OLD_VERSION else _SHAPES[kind]
+    if not _FITS[id(shape)](data):
+        examination.examine(shape, data)
+    return _read(kind, data, identity, manifest.span) if len(reporter.found) == before else None
+
+
+_METADATA = record({"labels": STRINGS, "annotations": STRINGS})
+_SERVICE_PORT = each(
+    {
+        "port": Field(PORT, required=True),
+        "targetPort": Field(NAMED_PORT, when=_has_target),
+        "name": TEXT,
+        "protocol": PROTOCOL,
+    }
+)
+_SERVICE = record({"spec": record({"selector": STRINGS, "ports": _SERVICE_PORT, "type": TEXT})})
+_SHAPES = {
+    "Pod": POD,
+    "ExternalWorkload": EXTERNAL,
+    "Service": _SERVICE,
+    "EndpointSlice": SLICE,
+    "Secret": SECRET,
+    "ServiceAccount": record({}),
+    "Namespace": record({"metadata": _METADATA}),
+    "Gateway": GATEWAY,
+    "ReferenceGrant": GRANT,
+    **{kind: controller_shape(kind) for kind in CONTROLLER_KINDS},
+    **{kind: route_shape(kind) for kind in ROUTE_KINDS},
+}
+_FITS = {id(shape): fits(shape) for shape in (*_SHAPES.values(), OLD_EXTERNAL)}
+
+
+def _read(kind: str, root: Data, identity: ObjectId, span: Span | None) -> WorldObject:
+    namespace, name = identity.namespace, identity.name
+    if kind in CONTROLLER_KINDS:
+        return read_controller(kind, root, namespace, name, span)
+    if kind in ROUTE_KINDS:
+        return read_route(kind, root, namespace, name, span)
+    match kind:
+        case "Pod":
+            return read_pod(root, namespace, name, span)
+        case "ExternalWorkload":
+            return read_external(root, namespace, name, span)
+        case "Service":
+            return _service(root, namespace, name, span)
+        case "EndpointSlice":
+            return read_slice(root, namespace, name, span)
+        case "Secret":
+            return read_secret(root, namespace, name, span)
+        case "ServiceAccount":
+            return ServiceAccount(namespace, name, span)
+        case "Namespace":
+            metadata = mapping(root, "metadata")
+            return Namespace(name, strings(metadata, "labels"), strings(metadata, "annotations"), span)
+        case "Gateway":
+            return read_gateway(root, namespace, name, span)
+        case "ReferenceGrant":
+            return read_grant(root, namespace, name, span)
+    raise AssertionError(kind)
+
+
+_NAME_HELP = "write a name that the API server accepts: lower-case letters, digits and -"
+
+
+def _check_names(identity: ObjectId, examination: Examination) -> None:
+    """Report bad names: they become parts of keys and identities, in which `/` would make one read as another."""
+    problem = dns_label_problem(identity.name) if identity.kind == "Namespace" else dns_subdomain_problem(identity.name)
+    if problem:
+        message = f"`{identity.name}` is not a name of a {identity.kind}: {problem}"
+        examination.report(codes.BAD_NAME, message, ("metadata", "name"), _NAME_HELP)
+    problem = dns_label_problem(identity.namespace) if identity.namespace else None
+    if problem:
+        message = f"`{identity.namespace}` is not a name of a namespace: {problem}"
+        examination.report(codes.BAD_NAME, message, ("metadata", "namespace"), _NAME_HELP)
+
+
+def _service(root: Data, namespace: str, name: str, span: Span | None) -> Service:
+    spec = mapping(root, "spec")
+    return Service(
+        namespace=namespace,
+        name=name,
+        selector=strings(spec, "selector"),
+        ports=tuple(_service_port(port) for port in entries(spec, "ports")),
+        type=text(spec, "type") or "ClusterIP",
+        span=span,
+    )
+
+
+def _service_port(port: Data) -> ServicePort:
+    own = number(port, "port") or 0
+    target = text(port, "targetPort") or number(port, "targetPort") or own
+    return ServicePort(own, target, text(port, "name"), read_protocol(port))

@@ -1,0 +1,294 @@
+"""The state of a world, and the one way in which it changes.
+
+An update declares and withdraws objects, then settles in order: namespaces, workloads (the slots
+whose claims may have changed), Services. Before anything about a workload changes, what it was is
+noted once; the difference at the end is the `Change`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import TypeVar
+
+from eastgate.cluster.changes import Change
+from eastgate.cluster.externals import ExternalWorkload
+from eastgate.cluster.gateways import Backend, Gateway, ReferenceGrant, Route
+from eastgate.cluster.kinds import WorldObject
+from eastgate.cluster.label_index import LabelIndex
+from eastgate.cluster.membership import Membership
+from eastgate.cluster.objects import Namespace, ObjectId, Service, ServiceAccount
+from eastgate.cluster.ownership import Ownership, Slot
+from eastgate.cluster.placement import Placement
+from eastgate.cluster.pods import Controller, Pod, Workload
+from eastgate.cluster.secrets import Secret
+from eastgate.cluster.slices import EndpointSlice, Slices
+from eastgate.cluster.workload_index import WorkloadIndex
+from eastgate.records import dataclass
+
+__all__ = ["Inventory"]
+
+_K = TypeVar("_K")
+_T = TypeVar("_T")
+
+
+@dataclass(slots=True)
+class _Update:
+    """What one update has met so far."""
+
+    objects: set[ObjectId] = field(default_factory=set)  # that differ
+    namespaces: set[str] = field(default_factory=set)  # whose labels or annotations differ
+    slots: set[Slot] = field(default_factory=set)  # to settle
+    services: list[tuple[str, Service | None]] = field(default_factory=list)  # to settle
+    services_redeclared: set[str] = field(default_factory=set)
+    was: dict[str, tuple[Workload | None, tuple[str, ...]]] = field(default_factory=dict)
+
+
+class Inventory:
+    """All that a world has, in tables and indexes that agree with each other between updates."""
+
+    __slots__ = (
+        "_backends",
+        "_externals",
+        "_ownership",
+        "_seats",
+        "backends",
+        "gateways",
+        "grants",
+        "index",
+        "membership",
+        "namespace_labels",
+        "namespaces",
+        "objects",
+        "placement",
+        "routes",
+        "secrets",
+        "service_accounts",
+        "slices",
+    )
+
+    def __init__(self) -> None:
+        self.objects: dict[ObjectId, WorldObject] = {}
+        self.placement: Placement | None = None
+        self.namespaces: dict[str, Namespace] = {}
+        self.gateways: dict[str, Gateway] = {}
+        self.routes: dict[str, Route] = {}
+        self.backends: dict[str, Backend] = {}
+        self.service_accounts: dict[str, ServiceAccount] = {}
+        self.secrets: dict[str, Secret] = {}
+        self.grants: dict[str, dict[str, ReferenceGrant]] = {}  # by namespace, then by name
+        self.index = WorkloadIndex()
+        self.membership = Membership()
+        self.slices = Slices()
+        self.namespace_labels = LabelIndex()  # of exactly the namespaces that have workloads
+        self._ownership = Ownership()
+        self._externals: dict[Slot, ExternalWorkload] = {}
+        self._backends: dict[str, dict[ObjectId, Backend]] = {}  # by key: kinds of several groups may share a name
+        self._seats: dict[Slot, tuple[Workload, ...]] = {}
+
+    def namespace(self, name: str) -> Namespace:
+        """A namespace, declared or not."""
+        found = self.namespaces.get(name)
+        return found if found is not None else Namespace(name)
+
+    def owned(self, namespace: str, name: str) -> tuple[Workload, ...]:
+        """The workloads with an owner of that name, of any kind, sorted by key."""
+        found = [
+            workload
+            for slot in self._ownership.slots_below((namespace, name))
+            for workload in self._seats.get(slot, ())
+            if any(owner.name == name for owner in workload.owners)
+        ]
+        return tuple(sorted(found, key=lambda workload: workload.key))
+
+    def external(self, namespace: str, name: str) -> tuple[Workload, ...]:
+        """The workload outside of the cluster that has this name, if there is one."""
+        return tuple(workload for workload in self._seats.get((namespace, name), ()) if not workload.is_pod)
+
+    def update(self, wanted: Mapping[ObjectId, WorldObject | None]) -> Change:
+        """Declare these objects, and withdraw those that are None here."""
+        update = _Update()
+        for identity, after in wanted.items():
+            before = self.objects.get(identity)
+            if after is not None:
+                if before is not None and before == after and before.span == after.span:
+                    continue
+                self.objects[identity] = after
+                self._declare(after, present=True, update=update)
+            elif before is not None:
+                del self.objects[identity]
+                self._declare(before, present=False, update=update)
+            if before != after:
+                update.objects.add(identity)
+        for slot in sorted(update.slots):
+            self._settle_slot(slot, update)
+        for key, service in update.services:
+            self._settle_service(key, service, update)
+        for key in self.slices.services:
+            self._settle_slices(key, update)
+        return self._difference(update)
+
+    def _settle_slices(self, key: str, update: _Update) -> None:
+        """Put the pods of its EndpointSlices behind a Service that selects none."""
+        service = self.membership.services.get(key)
+        if service is not None and service.takes_endpoints:
+            self.membership.lead(key, self.slices.pods(key, self.index), lambda one: self._note(one, update))
+
+    def _declare(self, declared: WorldObject, *, present: bool, update: _Update) -> None:
+        match declared:
+            case Pod() | Controller() | ExternalWorkload():
+                update.slots |= self._declare_claim(declared, present=present)
+            case Service():
+                update.services.append((declared.key, declared if present else None))
+            case Namespace():
+                self._declare_namespace(declared, present=present, update=update)
+            case Gateway():
+                _keep(self.gateways, declared.key, declared, present=present)
+            case Route():
+                _keep(self.routes, declared.key, declared, present=present)
+            case Backend():
+                self._declare_backend(declared, present=present)
+            case EndpointSlice():
+                self.slices.keep(declared, present=present)
+            case Secret():
+                _keep(self.secrets, declared.key, declared, present=present)
+            case ServiceAccount():
+                _keep(self.service_accounts, declared.key, declared, present=present)
+            case ReferenceGrant():
+                self._declare_grant(declared, present=present)
+
+    def _declare_claim(self, declared: Pod | Controller | ExternalWorkload, *, present: bool) -> set[Slot]:
+        """Something that becomes workloads came or went; answers with the slots whose workloads may be others now."""
+        slot = (declared.namespace, declared.name)
+        match declared:
+            case Pod(finished=finished):
+                if present and not finished:
+                    return self._ownership.declare_pod(declared)
+                return self._ownership.withdraw_pod(slot)
+            case Controller(kind):
+                if present:
+                    return self._ownership.declare_controller(declared)
+                return self._ownership.withdraw_controller(slot, kind)
+            case ExternalWorkload():
+                _keep(self._externals, slot, declared, present=present)
+                return {slot}
+
+    def _declare_grant(self, declared: ReferenceGrant, *, present: bool) -> None:
+        grants = self.grants.setdefault(declared.namespace, {})
+        _keep(grants, declared.name, declared, present=present)
+        if not grants:
+            del self.grants[declared.namespace]
+
+    def _declare_backend(self, declared: Backend, *, present: bool) -> None:
+        key = declared.key
+        bearing = self._backends.setdefault(key, {})
+        _keep(bearing, declared.id, declared, present=present)
+        if bearing:
+            self.backends[key] = bearing[min(bearing)]
+        else:
+            del self._backends[key], self.backends[key]
+
+    def _declare_namespace(self, declared: Namespace, *, present: bool, update: _Update) -> None:
+        name = declared.name
+        before = self.namespace(name)
+        _keep(self.namespaces, name, declared, present=present)
+        after = self.namespace(name)
+        if before != after:
+            update.namespaces.add(name)
+            if name in self.namespace_labels:
+                self.namespace_labels.discard(name)
+                self.namespace_labels.add(name, after.labels)
+
+    def _settle_slot(self, slot: Slot, update: _Update) -> None:
+        """Give the keys of a name to the workloads that bear it now."""
+        leaving = {workload.key: workload for workload in self._seats.get(slot, ())}
+        seated = self._claimants(slot)
+        if seated:
+            self._seats[slot] = seated
+        elif leaving:
+            del self._seats[slot]
+        for workload in seated:
+            key = workload.key
+            self._note(key, update)
+            before = leaving.pop(key, None)
+            if before is None:
+                self.index.add(workload)
+                self.membership.enrol(workload)
+            else:
+                self.index.replace(before, workload)
+                if before.labels != workload.labels or before.kind != workload.kind:
+                    self.membership.dismiss(key)
+                    self.membership.enrol(workload)
+        for key, workload in leaving.items():
+            self._note(key, update)
+            self.index.discard(workload)
+            self.membership.dismiss(key)
+        self._settle_namespace(slot[0])
+
+    def _claimants(self, slot: Slot) -> tuple[Workload, ...]:
+        """The workloads of one name, of which the first has the plain key: one outside of the cluster comes last."""
+        inside = self._ownership.workloads_named(slot)
+        external = self._externals.get(slot)
+        if external is None:
+            return inside
+        key = f"{slot[0]}/{slot[1]}"
+        return (*inside, external.as_workload(f"{key} ({external.kind})" if inside else key))
+
+    def _settle_namespace(self, name: str) -> None:
+        used = name in self.index.namespaces
+        if used and name not in self.namespace_labels:
+            self.namespace_labels.add(name, self.namespace(name).labels)
+        elif not used:
+            self.namespace_labels.discard(name)
+
+    def _settle_service(self, key: str, service: Service | None, update: _Update) -> None:
+        before = self.membership.services.get(key)
+        if before != service:
+            update.services_redeclared.add(key)
+
+        def note(workload_key: str) -> None:
+            self._note(workload_key, update)
+
+        if service is not None:
+            self.membership.put(service, self.index, note)
+        else:
+            self.membership.remove(key, note)
+
+    def _note(self, key: str, update: _Update) -> None:
+        """Remember what a workload was before this update, the first time it is met."""
+        if key not in update.was:
+            update.was[key] = (self.index.workloads.get(key), self.membership.services_of(key))
+
+    def _difference(self, update: _Update) -> Change:
+        added: set[str] = set()
+        removed: set[str] = set()
+        changed: set[str] = set()
+        services = update.services_redeclared
+        for key, (workload, behind) in update.was.items():
+            workload_now = self.index.workloads.get(key)
+            behind_now = self.membership.services_of(key)
+            if workload is None:
+                if workload_now is not None:
+                    added.add(key)
+            elif workload_now is None:
+                removed.add(key)
+            elif workload != workload_now or behind != behind_now:
+                changed.add(key)
+            if behind != behind_now:
+                services |= set(behind) ^ set(behind_now)
+        for name in update.namespaces:
+            changed |= self.index.in_namespace(name) - added
+        return Change(
+            added=frozenset(added),
+            removed=frozenset(removed),
+            changed=frozenset(changed),
+            services=frozenset(services),
+            objects=frozenset(update.objects),
+        )
+
+
+def _keep(table: dict[_K, _T], key: _K, value: _T, *, present: bool) -> None:
+    if present:
+        table[key] = value
+    else:
+        del table[key]

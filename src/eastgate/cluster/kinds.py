@@ -1,0 +1,78 @@
+"""Which kinds of Kubernetes objects the world reads, and what names one of them."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from eastgate.cluster.externals import EXTERNAL_GROUP, ExternalWorkload
+from eastgate.cluster.gateways import GATEWAY_GROUP, ROUTE_KINDS, Backend, Gateway, ReferenceGrant, Route
+from eastgate.cluster.objects import Namespace, ObjectId, Service, ServiceAccount
+from eastgate.cluster.pods import API_KINDS, CONTROLLER_KINDS, Controller, Pod
+from eastgate.cluster.secrets import Secret
+from eastgate.cluster.slices import SLICE_GROUP, EndpointSlice
+
+__all__ = ["WorldObject", "canonical_group", "group_of", "object_id", "uses", "uses_kind", "world_kind"]
+
+WorldObject: TypeAlias = (
+    Namespace
+    | Pod
+    | Controller
+    | ExternalWorkload
+    | Service
+    | EndpointSlice
+    | ServiceAccount
+    | Secret
+    | Gateway
+    | Route
+    | ReferenceGrant
+    | Backend
+)
+"""Anything that can be declared to a world. A Backend is declared by the dialect whose kind it is."""
+
+_KINDS = {
+    **{("", kind): kind for kind in ("Namespace", "Pod", "Secret", "Service", "ServiceAccount")},
+    **{(group, API_KINDS.get(kind, kind)): kind for kind, group in CONTROLLER_KINDS.items()},
+    (EXTERNAL_GROUP, "ExternalWorkload"): "ExternalWorkload",
+    (SLICE_GROUP, "EndpointSlice"): "EndpointSlice",
+    **{(GATEWAY_GROUP, kind): kind for kind in ("Gateway", "ReferenceGrant", *ROUTE_KINDS)},
+}
+"""What the world calls a kind of a group."""
+_OLD_GROUP = "extensions"  # where apps and batch kinds lived before Kubernetes 1.16
+_HOMES = {kind: CONTROLLER_KINDS[kind] for kind in CONTROLLER_KINDS if CONTROLLER_KINDS[kind] in ("apps", "batch")}
+_NAMES = frozenset(kind for _, kind in _KINDS)
+
+
+def group_of(api_version: str) -> str:
+    """The group of an `apiVersion`, empty for the core group."""
+    group, slash, _ = api_version.partition("/")
+    return group if slash else ""
+
+
+def canonical_group(group: str, kind: str) -> str | None:
+    """The group under which the world knows this kind of this group, or None where it does not."""
+    if group == _OLD_GROUP:
+        return _HOMES.get(kind)
+    return group if (group, kind) in _KINDS else None
+
+
+def world_kind(group: str, kind: str) -> str:
+    """What the world calls a kind of a canonical group."""
+    return _KINDS[group, kind]
+
+
+def uses(api_version: str, kind: str) -> bool:
+    """Whether the world reads objects of this kind; their version does not matter."""
+    return canonical_group(group_of(api_version), kind) is not None
+
+
+def uses_kind(kind: str) -> bool:
+    """Whether the world reads objects of a kind of this name in some group."""
+    return kind in _NAMES
+
+
+def object_id(api_version: str, kind: str, namespace: str | None, name: str) -> ObjectId | None:
+    """What the world calls this object, say to remove it; None for a kind that it does not read."""
+    group = canonical_group(group_of(api_version), kind)
+    if group is None:
+        return None
+    return ObjectId(group, kind, "" if kind == "Namespace" else namespace or "default", name)

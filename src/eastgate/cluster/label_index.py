@@ -1,0 +1,75 @@
+"""Finding what a selector selects without looking at everything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from eastgate.cluster.labels import Operator, Requirement, Selector
+
+__all__ = ["LabelIndex"]
+
+
+class LabelIndex:
+    """Labelled things by key, and for each (label, value) the keys that have it."""
+
+    __slots__ = ("_having", "_labels")
+
+    def __init__(self) -> None:
+        self._labels: dict[str, Mapping[str, str]] = {}
+        self._having: dict[tuple[str, str], set[str]] = {}
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._labels
+
+    def keys(self) -> frozenset[str]:
+        """All keys."""
+        return frozenset(self._labels)
+
+    def add(self, key: str, labels: Mapping[str, str]) -> None:
+        """File a thing that is not in the index yet."""
+        self._labels[key] = labels
+        having = self._having
+        for term in labels.items():
+            found = having.get(term)
+            if found is None:
+                having[term] = {key}
+            else:
+                found.add(key)
+
+    def discard(self, key: str) -> None:
+        """Take a thing out, if it is in."""
+        for term in self._labels.pop(key, {}).items():
+            found = self._having[term]
+            found.discard(key)
+            if not found:
+                del self._having[term]
+
+    def select(self, selector: Selector) -> frozenset[str]:
+        """The keys of everything selected."""
+        terms, rest = selector.equalities, selector.filters
+        found = self._with_all(terms) if terms else self._candidates(rest)
+        if rest and found:
+            labels = self._labels
+            return frozenset(key for key in found if all(r.matches(labels[key]) for r in rest))
+        return found
+
+    def _candidates(self, rest: tuple[Requirement, ...]) -> frozenset[str]:
+        """Where no value is demanded: everything with one of some values, or else everything."""
+        for requirement in rest:
+            if requirement.operator is Operator.IN:
+                having = (self._having.get((requirement.key, value), ()) for value in requirement.values)
+                return frozenset().union(*having)
+        return frozenset(self._labels)
+
+    def _with_all(self, terms: tuple[tuple[str, str], ...]) -> frozenset[str]:
+        having = []
+        for term in terms:
+            found = self._having.get(term)
+            if found is None:
+                return frozenset()
+            having.append(found)
+        having.sort(key=len)  # so that the work is bounded by the rarest label
+        return frozenset(having[0].intersection(*having[1:]))

@@ -1,0 +1,48 @@
+"""What the world asks of a manifest: plain data, its name, and where things stand in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from eastgate.diagnostics.spans import Span
+
+__all__ = ["Manifest"]
+
+
+class Manifest(Protocol):
+    """One Kubernetes object as somebody wrote it, or as the API server sent it (then without places)."""
+
+    @property
+    def api_version(self) -> str:
+        """Its `apiVersion`."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """Its `kind`."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Its `metadata.name`."""
+        ...
+
+    @property
+    def namespace(self) -> str | None:
+        """Its `metadata.namespace`, None where it has none."""
+        ...
+
+    @property
+    def data(self) -> Mapping[str, object]:
+        """The whole object as JSON data: dicts, lists, strings, numbers, booleans, None."""
+        ...
+
+    @property
+    def span(self) -> Span | None:
+        """Where it stands."""
+        ...
+
+    def locate(self, *path: str | int) -> Span | None:
+        """Where the value under a path of keys and list positions stands."""
+        ...

@@ -1,0 +1,122 @@
+"""The plain nouns of the world: what manifests declare besides pods and gateways.
+
+Where an object was written (`span`) is no part of its equality, here and in `pods` and `gateways`: a
+file in which something only moved by a line changes nothing that a policy can see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from eastgate.diagnostics.spans import Span
+from eastgate.records import dataclass
+
+__all__ = ["NAME_LABEL", "Namespace", "ObjectId", "Service", "ServiceAccount", "ServicePort", "moment"]
+
+NAME_LABEL = "kubernetes.io/metadata.name"
+"""The label that Kubernetes puts on every namespace, and that nobody can change."""
+
+
+def moment(written: object) -> str | None:
+    """A time of RFC 3339 as a text that sorts by age, whatever zone it was written in; None for anything else."""
+    try:
+        found = datetime.fromisoformat(written) if isinstance(written, str) else None
+    except ValueError:
+        return None
+    if found is None or found.tzinfo is None:
+        return None
+    return found.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+class ObjectId(NamedTuple):
+    """Which object of the API this is; `namespace` is empty for a kind that has none."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """A namespace. It always has Kubernetes' own label that holds its name."""
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    annotations: Mapping[str, str] = field(default_factory=dict, hash=False)
+    span: Span | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "labels", {**self.labels, NAME_LABEL: self.name})
+
+    @property
+    def id(self) -> ObjectId:
+        """Which object of the API this is."""
+        return ObjectId("", "Namespace", "", self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class ServicePort:
+    """A port of a Service, and the pod's port that it leads to: a number, or a declared port's name."""
+
+    port: int
+    target: int | str
+    name: str | None = None
+    protocol: str = "TCP"
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A Service."""
+
+    namespace: str
+    name: str
+    selector: Mapping[str, str] = field(default_factory=dict, hash=False)
+    ports: tuple[ServicePort, ...] = ()
+    type: str = "ClusterIP"
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def key(self) -> str:
+        """Its name among the world's Services: `namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def id(self) -> ObjectId:
+        """Which object of the API this is."""
+        return ObjectId("", "Service", self.namespace, self.name)
+
+    @property
+    def selects_pods(self) -> bool:
+        """Whether Kubernetes fills it with pods: unlike elsewhere, an empty selector selects nothing here."""
+        return bool(self.selector) and self.type != "ExternalName"
+
+    @property
+    def takes_endpoints(self) -> bool:
+        """Whether somebody else says in EndpointSlices what is behind it."""
+        return not self.selector and self.type != "ExternalName"
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAccount:
+    """A service account that a manifest declares. Undeclared ones exist all the same."""
+
+    namespace: str
+    name: str
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def key(self) -> str:
+        """Its name among the world's service accounts: `namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def id(self) -> ObjectId:
+        """Which object of the API this is."""
+        return ObjectId("", "ServiceAccount", self.namespace, self.name)

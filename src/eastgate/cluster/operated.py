@@ -1,0 +1,75 @@
+"""Pods that operators make: what Knative and the Prometheus operator add to what somebody wrote.
+
+The labels and ports are those of their sources (knative/serving `pkg/reconciler`, prometheus-operator `pkg`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from eastgate.cluster.checked import Data, text
+from eastgate.cluster.pods import ContainerPort, Pod
+from eastgate.cluster.shapes import FLAG, TEXT, AnyShape, Of
+from eastgate.manifests.shapes.shape import Field
+
+__all__ = ["OPERATED", "OPERATED_FIELDS", "knative_pod", "operated"]
+
+OPERATED = ("Prometheus", "Alertmanager")
+_QUEUE = (
+    ContainerPort(9090, "http-autometric"),
+    ContainerPort(9091, "http-usermetric"),
+    ContainerPort(8022, "http-queueadm"),
+    ContainerPort(8112, "https-port"),
+)
+_USER_PORT = 8080
+_FIRST_REVISION = "00001"
+
+
+def _is_reachable(spec: Data) -> bool:
+    return spec.get("listenLocal") is not True
+
+
+OPERATED_FIELDS: dict[str, Of | AnyShape] = {
+    "version": TEXT,
+    "listenLocal": FLAG,
+    "portName": Field(TEXT, when=_is_reachable),
+}
+"""What is read of the spec of a Prometheus or an Alertmanager, beside what it has in common with a pod's."""
+
+
+def knative_pod(pod: Pod, revision: str | None) -> Pod:
+    """The pod of the revision of a Knative Service that is written; without a name it is the first one."""
+    named = revision or f"{pod.name}-{_FIRST_REVISION}"
+    labels = {
+        "app": named,
+        **pod.labels,
+        "serving.knative.dev/service": pod.name,
+        "serving.knative.dev/configuration": pod.name,
+        "serving.knative.dev/revision": named,
+    }
+    written = pod.ports or (ContainerPort(_USER_PORT),)
+    ports = tuple(replace(port, name="user-port") for port in written)
+    queue = ContainerPort(8013 if any(port.name == "h2c" for port in written) else 8012, "queue-port")
+    return replace(pod, labels=labels, ports=(*ports, queue, *_QUEUE))
+
+
+def operated(kind: str, pod: Pod, spec: Data) -> Pod:
+    """The pod of a Prometheus or an Alertmanager."""
+    application, number = ("prometheus", 9090) if kind == "Prometheus" else ("alertmanager", 9093)
+    version = text(spec, "version")
+    labels = {
+        **({"app.kubernetes.io/version": version.removeprefix("v")} if version else {}),
+        **pod.labels,
+        "app.kubernetes.io/name": application,
+        "app.kubernetes.io/managed-by": "prometheus-operator",
+        "app.kubernetes.io/instance": pod.name,
+        application: pod.name,
+    }
+    ports = [ContainerPort(number, text(spec, "portName") or "web")] if _is_reachable(spec) else []
+    if kind == "Prometheus":
+        labels |= {"operator.prometheus.io/name": pod.name, "operator.prometheus.io/shard": "0"}
+        ports += [ContainerPort(10902, "http"), ContainerPort(10901, "grpc")] if spec.get("thanos") is not None else []
+    else:
+        ports += [ContainerPort(9094, "mesh-tcp"), ContainerPort(9094, "mesh-udp", "UDP")]
+    ports.append(ContainerPort(8080, "reloader-web"))
+    return replace(pod, labels=labels, ports=(*ports, *(port for port in pod.ports if port not in ports)))

@@ -1,0 +1,175 @@
+"""Pods: as declared, as their controllers would make them, and as policies see them.
+
+A `Pod` and a `Controller` are what manifests say. A `Workload` is what policies apply to: a running
+pod, or, where no pod of a Deployment was given (a folder of manifests rarely holds pods), the pod that
+its template would make; or something outside of the cluster that takes part in its mesh (`externals`).
+The world computes workloads, nobody declares them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from typing import NamedTuple
+
+from eastgate.cluster.objects import ObjectId
+from eastgate.diagnostics.spans import Span
+from eastgate.records import dataclass
+
+__all__ = ["API_KINDS", "CONTROLLER_KINDS", "ContainerPort", "Controller", "HttpProbe", "Owner", "Pod", "Workload"]
+
+CONTROLLER_KINDS = {
+    "Deployment": "apps",
+    "StatefulSet": "apps",
+    "DaemonSet": "apps",
+    "ReplicaSet": "apps",
+    "Job": "batch",
+    "CronJob": "batch",
+    "ReplicationController": "",
+    "Rollout": "argoproj.io",
+    "KnativeService": "serving.knative.dev",
+    "Prometheus": "monitoring.coreos.com",
+    "Alertmanager": "monitoring.coreos.com",
+}
+"""The kinds that make pods, with their groups, in the order in which they are given the plain key of a name."""
+
+API_KINDS = {"KnativeService": "Service"}
+"""What the API calls a kind that is called otherwise here, since another group has a kind of its name."""
+
+
+class Owner(NamedTuple):
+    """What controls a pod, or what controls that. A kind of a foreign group is written `Kind.group`."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerPort:
+    """A port that a container declares."""
+
+    number: int
+    name: str | None = None
+    protocol: str = "TCP"
+
+
+@dataclass(frozen=True, slots=True)
+class HttpProbe:
+    """A GET by which the kubelet asks whether a container is well; the path is kept as it is sent.
+
+    A mesh must let it through although the kubelet is nobody in the mesh, or the pod is never ready. `rooted`: it is
+    written with the slash at its beginning, which the kubelet supplies and others may miss.
+    """
+
+    port: int
+    path: str
+    rooted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """A pod as declared, or as a template would make it.
+
+    `ports` are those of the containers, then those of the sidecars (init containers that are always
+    restarted): the order in which Kubernetes looks up a port name. `init_ports` are those of the other
+    init containers, which no Service leads to. `ips` are addresses that are the pod's alone: a pod on
+    the host's network has none. A `finished` pod neither sends nor receives.
+    """
+
+    namespace: str
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    annotations: Mapping[str, str] = field(default_factory=dict, hash=False)
+    service_account: str = "default"
+    ports: tuple[ContainerPort, ...] = ()
+    ips: tuple[str, ...] = ()
+    owner: Owner | None = None
+    finished: bool = False
+    init_ports: tuple[ContainerPort, ...] = ()
+    probes: tuple[HttpProbe, ...] = ()
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def kind(self) -> str:
+        """What it is called in a manifest."""
+        return "Pod"
+
+    @property
+    def id(self) -> ObjectId:
+        """Which object of the API this is."""
+        return ObjectId("", "Pod", self.namespace, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Controller:
+    """Something that makes pods: one of `CONTROLLER_KINDS`.
+
+    `template` is the pod it would make, under the controller's own name.
+    """
+
+    kind: str
+    template: Pod
+    owner: Owner | None = None
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def namespace(self) -> str:
+        """The namespace of the controller and of its pods."""
+        return self.template.namespace
+
+    @property
+    def name(self) -> str:
+        """The name of the controller."""
+        return self.template.name
+
+    @property
+    def id(self) -> ObjectId:
+        """Which object of the API this is."""
+        kind = API_KINDS.get(self.kind, self.kind)
+        return ObjectId(CONTROLLER_KINDS[self.kind], kind, self.namespace, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A pod, real or derived, or something outside of the cluster, with all that a policy can depend on.
+
+    `key` is unique: `namespace/name` for a pod. A derived workload has that too where no pod and no
+    controller of an earlier kind bears the name, and else `namespace/name (Kind)`. `owners` goes from
+    the nearest controller upwards, say ReplicaSet then Deployment.
+
+    `kind` is `Pod`, also of a derived one, or `ExternalWorkload`. The latter has no service account
+    (the empty one): it is known by the name in its certificate, `mesh_name`, which no pod declares.
+    """
+
+    key: str
+    namespace: str
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    annotations: Mapping[str, str] = field(default_factory=dict, hash=False)
+    service_account: str = "default"
+    ports: tuple[ContainerPort, ...] = ()
+    ips: tuple[str, ...] = ()
+    owners: tuple[Owner, ...] = ()
+    derived: bool = False
+    init_ports: tuple[ContainerPort, ...] = ()
+    probes: tuple[HttpProbe, ...] = ()
+    kind: str = "Pod"
+    mesh_name: str | None = None
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def is_pod(self) -> bool:
+        """Whether it is a pod, real or derived: nothing else is meant by a selector of pods."""
+        return self.kind == "Pod"
+
+    def port_named(self, name: str, protocol: str = "TCP") -> int | None:
+        """The number of the first declared port of that name and protocol, as Kubernetes resolves it."""
+        return next((p.number for p in self.ports if p.name == name and p.protocol == protocol), None)
+
+    def ports_named(self, name: str) -> frozenset[int]:
+        """The numbers of all TCP ports of that name, as Linkerd resolves it.
+
+        Several containers may use one name. Outside of the cluster there is one list of ports, and the last counts.
+        """
+        found = [p.number for p in (*self.ports, *self.init_ports) if p.name == name and p.protocol == "TCP"]
+        return frozenset(found if self.is_pod else found[-1:])

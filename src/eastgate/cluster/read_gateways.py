@@ -1,0 +1,209 @@
+"""Gateways, routes and grants out of Kubernetes data."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from eastgate.cluster import codes
+from eastgate.cluster.checked import Data, entries, mapping, number, strings, text, texts
+from eastgate.cluster.gateways import (
+    GATEWAY_GROUP,
+    AllowedRoutes,
+    Gateway,
+    GrantFrom,
+    GrantTo,
+    Listener,
+    ParentRef,
+    ReferenceGrant,
+    Route,
+    RoutesFrom,
+)
+from eastgate.cluster.labels import Operator, Requirement, Selector
+from eastgate.cluster.objects import moment
+from eastgate.cluster.read_routes import GRPC_RULES, RULES, read_grpc_rules, read_rules
+from eastgate.cluster.shapes import PORT, STRINGS, TEXT, TEXTS, AnyShape, Of, each, record
+from eastgate.diagnostics import did_you_mean
+from eastgate.diagnostics.spans import Span
+from eastgate.manifests.shapes.demands import Demand, Problem
+from eastgate.manifests.shapes.shape import Choice, Field, ListOf, Record, Text
+
+__all__ = ["GATEWAY", "GRANT", "read_gateway", "read_grant", "read_parent", "read_route", "route_shape"]
+
+_HOSTNAME = re.compile(r"(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_LONGEST_HOSTNAME = 253
+_SELECTOR_FIELDS = ("matchLabels", "matchExpressions")
+_REQUIRED: Of = Field(TEXT, required=True)
+
+
+# Shapes
+
+
+def _hostname_problems(hostname: str) -> Iterator[Problem]:
+    if _HOSTNAME.fullmatch(hostname) and len(hostname) <= _LONGEST_HOSTNAME:
+        return
+    if hostname == "*":
+        way_out = "leave the hostname out: none means any"
+    elif _HOSTNAME.fullmatch(hostname.lower()):
+        way_out = f"write {hostname.lower()}"
+    else:
+        way_out = "write a name such as www.example.com or *.example.com, without scheme, port and path"
+    yield Problem(codes.BAD_HOSTNAME, f"`{hostname}` is not a hostname", way_out)
+
+
+def _listener_problems(hostname: str) -> Iterator[Problem]:
+    """To a listener the empty hostname is as good as absent."""
+    return _hostname_problems(hostname) if hostname else iter(())
+
+
+def _selector_problems(selector: Data) -> Iterator[Problem]:
+    for key in selector:
+        if key not in _SELECTOR_FIELDS:
+            meant = did_you_mean(key, _SELECTOR_FIELDS)
+            way_out = f"write {meant}" if meant else f"write it under {' or '.join(_SELECTOR_FIELDS)}"
+            yield Problem(codes.BAD_SELECTOR, f"a label selector has no field `{key}`", way_out, (key,))
+
+
+def _requirement_problems(requirement: Data) -> Iterator[Problem]:
+    operator = requirement.get("operator")
+    lists = operator in (Operator.IN, Operator.NOT_IN)
+    if operator in tuple(Operator) and lists != bool(requirement.get("values")):
+        message = f"`{operator}` needs values" if lists else f"`{operator}` has no values"
+        yield Problem(codes.BAD_SELECTOR, message, "list at least one value" if lists else "remove the values")
+
+
+def _is_selected(namespaces: Data) -> bool:
+    """Elsewhere the selector is ignored."""
+    return namespaces.get("from") == RoutesFrom.SELECTOR
+
+
+_REQUIREMENT = each(
+    {"key": _REQUIRED, "operator": Field(Choice(tuple(Operator)), required=True), "values": TEXTS},
+    Demand(_requirement_problems),
+)
+_SELECTOR = record({"matchExpressions": _REQUIREMENT, "matchLabels": STRINGS}, Demand(_selector_problems))
+_NAMESPACES = record(
+    {"from": Choice(tuple(RoutesFrom)), "selector": Field(_SELECTOR, required=True, when=_is_selected)}
+)
+_LISTENER = each(
+    {
+        "name": _REQUIRED,
+        "port": Field(PORT, required=True),
+        "protocol": _REQUIRED,
+        "hostname": Text("a hostname", Demand(_listener_problems)),
+        "allowedRoutes": record({"namespaces": _NAMESPACES, "kinds": each({"group": TEXT, "kind": _REQUIRED})}),
+    }
+)
+GATEWAY = record(
+    {
+        "spec": record({"listeners": _LISTENER, "gatewayClassName": TEXT}),
+        "metadata": record({"labels": STRINGS}),
+    }
+)
+_PARENTS = each({"group": TEXT, "namespace": TEXT, "name": _REQUIRED, "kind": TEXT, "sectionName": TEXT, "port": PORT})
+_RULES: dict[str, ListOf[None]] = {"HTTPRoute": RULES, "GRPCRoute": GRPC_RULES}
+GRANT = record(
+    {
+        "spec": record(
+            {
+                "from": each({"group": TEXT, "kind": _REQUIRED, "namespace": _REQUIRED}),
+                "to": each({"group": TEXT, "kind": _REQUIRED, "name": TEXT}),
+            }
+        )
+    }
+)
+
+
+def route_shape(kind: str) -> Record[None]:
+    """Return the shape of a kind of route."""
+    spec: dict[str, Of | AnyShape] = {
+        "hostnames": ListOf(Text("a hostname", Demand(_hostname_problems))),
+        "parentRefs": _PARENTS,
+        "rules": _RULES.get(kind, each({})),
+    }
+    return record({"spec": record(spec), "metadata": record({"creationTimestamp": TEXT})})
+
+
+# Meaning
+
+
+def read_gateway(root: Data, namespace: str, name: str, span: Span | None) -> Gateway:
+    """Return a Gateway."""
+    spec = mapping(root, "spec")
+    listeners = tuple(
+        Listener(
+            name=text(listener, "name") or "",
+            port=number(listener, "port") or 0,
+            protocol=text(listener, "protocol") or "",
+            hostname=text(listener, "hostname") or None,
+            allowed_routes=_allowed_routes(mapping(listener, "allowedRoutes")),
+        )
+        for listener in entries(spec, "listeners")
+    )
+    labels = strings(mapping(root, "metadata"), "labels")
+    return Gateway(namespace, name, listeners, text(spec, "gatewayClassName") or "", labels, span)
+
+
+def _allowed_routes(allowed: Data) -> AllowedRoutes:
+    namespaces = mapping(allowed, "namespaces")
+    origin = RoutesFrom(text(namespaces, "from") or RoutesFrom.SAME)
+    selector = _selector(mapping(namespaces, "selector")) if origin is RoutesFrom.SELECTOR else None
+    kinds = tuple((_group(one), text(one, "kind") or "") for one in entries(allowed, "kinds"))
+    return AllowedRoutes(origin, selector, kinds)
+
+
+def _selector(selector: Data) -> Selector:
+    requirements = [
+        Requirement(text(one, "key") or "", Operator(text(one, "operator") or ""), frozenset(texts(one, "values")))
+        for one in entries(selector, "matchExpressions")
+    ]
+    return Selector.of(strings(selector, "matchLabels"), requirements)
+
+
+def _group(reference: Data) -> str:
+    """Return the group of a reference. The empty group is the core group; only an absent one means Gateway API."""
+    group = text(reference, "group")
+    return GATEWAY_GROUP if group is None else group
+
+
+def read_route(kind: str, root: Data, namespace: str, name: str, span: Span | None) -> Route:
+    """Return a route of any kind."""
+    spec = mapping(root, "spec")
+    return Route(
+        kind=kind,
+        namespace=namespace,
+        name=name,
+        hostnames=texts(spec, "hostnames"),
+        parents=tuple(read_parent(parent, namespace) for parent in entries(spec, "parentRefs")),
+        rules=read_rules(spec, namespace) if kind == "HTTPRoute" else (),
+        grpc_rules=read_grpc_rules(spec) if kind == "GRPCRoute" else (),
+        raw_rules=tuple(entries(spec, "rules")) if kind in ("TCPRoute", "TLSRoute") else (),
+        created=moment(mapping(root, "metadata").get("creationTimestamp")),
+        span=span,
+    )
+
+
+def read_parent(parent: Data, own_namespace: str) -> ParentRef:
+    """Return the parent of a route."""
+    return ParentRef(
+        namespace=text(parent, "namespace") or own_namespace,
+        name=text(parent, "name") or "",
+        group=_group(parent),
+        kind=text(parent, "kind") or "Gateway",
+        section_name=text(parent, "sectionName") or None,
+        port=number(parent, "port"),
+    )
+
+
+def read_grant(root: Data, namespace: str, name: str, span: Span | None) -> ReferenceGrant:
+    """Return a ReferenceGrant."""
+    spec = mapping(root, "spec")
+    origins = tuple(
+        GrantFrom(text(origin, "group") or "", text(origin, "kind") or "", text(origin, "namespace") or "")
+        for origin in entries(spec, "from")
+    )
+    destinations = tuple(
+        GrantTo(text(destination, "group") or "", text(destination, "kind") or "", text(destination, "name"))
+        for destination in entries(spec, "to")
+    )
+    return ReferenceGrant(namespace, name, origins, destinations, span)

@@ -1,0 +1,112 @@
+"""What a rule of an HTTPRoute or a GRPCRoute says: which requests it is for, and where they go."""
+
+from __future__ import annotations
+
+import enum
+
+from eastgate.ir.paths import comparable_path
+from eastgate.records import dataclass
+
+__all__ = [
+    "GrpcMatch",
+    "GrpcRule",
+    "PathMatch",
+    "PathType",
+    "RouteBackend",
+    "RouteMatch",
+    "RouteRule",
+    "ValueMatch",
+]
+
+
+class PathType(enum.StrEnum):
+    """How a path is compared, as it is written."""
+
+    EXACT = "Exact"
+    PREFIX = "PathPrefix"
+    REGEX = "RegularExpression"
+
+
+@dataclass(frozen=True, slots=True)
+class PathMatch:
+    """A path as it is written. A prefix is one of whole segments: `/foo` is for `/foo` and `/foo/bar`, not `/food`."""
+
+    type: PathType = PathType.PREFIX
+    value: str = "/"
+
+    @property
+    def comparable(self) -> str:
+        """The value in the form in which paths are compared; an expression is one already."""
+        return self.value if self.type is PathType.REGEX else comparable_path(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueMatch:
+    """The value of one header or one query parameter, exactly or as an RE2 expression for all of it."""
+
+    name: str
+    value: str
+    regex: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RouteMatch:
+    """A request for which ALL of this holds. Each header and each query parameter is named once."""
+
+    path: PathMatch = PathMatch()
+    method: str | None = None
+    headers: tuple[ValueMatch, ...] = ()
+    query: tuple[ValueMatch, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RouteBackend:
+    """Where a share of a rule's requests goes, with Gateway API's defaults filled in."""
+
+    namespace: str
+    name: str
+    group: str = ""
+    kind: str = "Service"
+    port: int | None = None
+    weight: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RouteRule:
+    """Requests for which ANY of `matches` holds go to one of `backends`, by weight.
+
+    `filters` are the types of its filters, in order: what they do to a request is not read.
+    """
+
+    matches: tuple[RouteMatch, ...] = (RouteMatch(),)
+    backends: tuple[RouteBackend, ...] = ()
+    filters: tuple[str, ...] = ()
+
+    @property
+    def redirects(self) -> bool:
+        """Whether the gateway answers these requests itself. Other filters do not change where a request goes."""
+        return "RequestRedirect" in self.filters
+
+
+@dataclass(frozen=True, slots=True)
+class GrpcMatch:
+    """A call for which ALL of this holds; no service or no method means any.
+
+    `regex`: service and method are RE2 expressions, each for all of the name.
+    """
+
+    service: str | None = None
+    method: str | None = None
+    headers: tuple[ValueMatch, ...] = ()
+    regex: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GrpcRule:
+    """What a rule of a GRPCRoute says of the calls it is for: those for which ANY of `matches` holds.
+
+    Without matches it is for all calls. `filters` are the types of its filters, in order.
+    """
+
+    matches: tuple[GrpcMatch, ...] = ()
+    filters: tuple[str, ...] = ()

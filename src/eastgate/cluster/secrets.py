@@ -1,0 +1,94 @@
+"""Secrets: what they hold is compared with credentials, and never shown to anybody."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping
+from dataclasses import field
+
+from eastgate.cluster import codes
+from eastgate.cluster.checked import Data, mapping, strings, text
+from eastgate.cluster.objects import ObjectId
+from eastgate.cluster.shapes import STRINGS, TEXT, record
+from eastgate.diagnostics.spans import Span
+from eastgate.manifests.shapes.demands import Demand, Problem
+from eastgate.manifests.shapes.shape import Anything, MapOf
+from eastgate.records import dataclass
+
+__all__ = ["SECRET", "Secret", "read_secret"]
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """A Secret. No text that is made of it has its data, nor its annotations, where kubectl keeps a copy."""
+
+    namespace: str
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict, hash=False)
+    annotations: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
+    data: Mapping[str, bytes] = field(default_factory=dict, hash=False, repr=False)
+    type: str = "Opaque"
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def key(self) -> str:
+        """Its name among the world's Secrets: `namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def id(self) -> ObjectId:
+        """Which object of the API this is."""
+        return ObjectId("", "Secret", self.namespace, self.name)
+
+
+def _secret_problems(root: Data) -> Iterator[Problem]:
+    """The problems are the name's: a value is not for showing."""
+    for key, value in mapping(root, "data").items():
+        if _decoded(value) is None:
+            yield _problem(f"`{key}` of the Secret is not base64", _BASE64)
+    for key, value in mapping(root, "stringData").items():
+        if not isinstance(value, str):
+            yield _problem(f"`{key}` of the Secret is not a string", "quote it")
+
+
+_BASE64 = "write it in base64, or write it as it is under stringData"
+
+
+def _problem(message: str, way_out: str) -> Problem:
+    return Problem(codes.BAD_SECRET, message, way_out, ("metadata", "name"))
+
+
+_HELD: MapOf[None] = MapOf(Anything())
+SECRET = record(
+    {
+        "metadata": record({"labels": STRINGS, "annotations": STRINGS}),
+        "data": _HELD,
+        "stringData": _HELD,
+        "type": TEXT,
+    },
+    Demand(_secret_problems),
+)
+
+
+def read_secret(root: Data, namespace: str, name: str, span: Span | None) -> Secret:
+    """Return a Secret; `stringData` goes before `data`, as it does to the API server."""
+    metadata = mapping(root, "metadata")
+    decoded = {key: _decoded(value) or b"" for key, value in mapping(root, "data").items()}
+    written = {key: str(value).encode("utf-8", "surrogatepass") for key, value in mapping(root, "stringData").items()}
+    return Secret(
+        namespace=namespace,
+        name=name,
+        labels=strings(metadata, "labels"),
+        annotations=strings(metadata, "annotations"),
+        data=decoded | written,
+        type=text(root, "type") or "Opaque",
+        span=span,
+    )
+
+
+def _decoded(value: object) -> bytes | None:
+    try:
+        return base64.b64decode("".join(value.split()), validate=True) if isinstance(value, str) else None
+    except (binascii.Error, ValueError):
+        return None

@@ -1,0 +1,147 @@
+"""EndpointSlices: what stands behind a Service that selects no pods itself."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import field
+from typing import NamedTuple
+
+from eastgate.cluster.checked import Data, entries, mapping, number, strings, text, texts
+from eastgate.cluster.objects import ObjectId, Service
+from eastgate.cluster.pods import Workload
+from eastgate.cluster.read_containers import PROTOCOL, read_protocol
+from eastgate.cluster.shapes import PORT, STRINGS, TEXT, TEXTS, each, record
+from eastgate.cluster.workload_index import WorkloadIndex
+from eastgate.diagnostics.spans import Span
+from eastgate.manifests.shapes.shape import Field
+from eastgate.records import dataclass
+
+__all__ = ["SLICE", "SLICE_GROUP", "Endpoint", "EndpointSlice", "SlicePort", "Slices", "read_slice"]
+
+SLICE_GROUP = "discovery.k8s.io"
+_SERVICE = "kubernetes.io/service-name"
+
+
+class Endpoint(NamedTuple):
+    """Where traffic goes: addresses of one thing, and the pod that it is, as `namespace/name`, if it says."""
+
+    addresses: tuple[str, ...]
+    pod: str | None = None
+
+
+class SlicePort(NamedTuple):
+    """A port of all endpoints; its name is that of a port of the Service."""
+
+    name: str
+    number: int | None
+    protocol: str = "TCP"
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointSlice:
+    """An EndpointSlice; `service` is the name of its Service, if it has one."""
+
+    namespace: str
+    name: str
+    service: str | None = None
+    endpoints: tuple[Endpoint, ...] = ()
+    ports: tuple[SlicePort, ...] = ()
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def id(self) -> ObjectId:
+        """Which object of the API this is."""
+        return ObjectId(SLICE_GROUP, "EndpointSlice", self.namespace, self.name)
+
+
+def _is_pod(reference: Data) -> bool:
+    return reference.get("kind") == "Pod"
+
+
+def _is_named_pod(reference: Data) -> bool:
+    return _is_pod(reference) and bool(text(reference, "name"))
+
+
+_TARGET = record({"kind": TEXT, "name": Field(TEXT, when=_is_pod), "namespace": Field(TEXT, when=_is_named_pod)})
+SLICE = record(
+    {
+        "metadata": record({"labels": STRINGS}),
+        "endpoints": each({"targetRef": _TARGET, "addresses": TEXTS}),
+        "ports": each({"name": TEXT, "port": PORT, "protocol": PROTOCOL}),
+    }
+)
+
+
+def read_slice(root: Data, namespace: str, name: str, span: Span | None) -> EndpointSlice:
+    """Return an EndpointSlice."""
+    return EndpointSlice(
+        namespace=namespace,
+        name=name,
+        service=strings(mapping(root, "metadata"), "labels").get(_SERVICE),
+        endpoints=tuple(_endpoint(endpoint, namespace) for endpoint in entries(root, "endpoints")),
+        ports=tuple(
+            SlicePort(text(port, "name") or "", number(port, "port"), read_protocol(port))
+            for port in entries(root, "ports")
+        ),
+        span=span,
+    )
+
+
+def _endpoint(endpoint: Data, namespace: str) -> Endpoint:
+    reference = mapping(endpoint, "targetRef")
+    pod = text(reference, "name") if _is_pod(reference) else None
+    key = f"{text(reference, 'namespace') or namespace}/{pod}" if pod else None
+    return Endpoint(texts(endpoint, "addresses"), key)
+
+
+class Slices:
+    """The EndpointSlices of Services, and the pods that they lead to."""
+
+    __slots__ = ("_of",)
+
+    def __init__(self) -> None:
+        self._of: dict[str, dict[str, EndpointSlice]] = {}  # by the key of the Service, then by name
+
+    def keep(self, declared: EndpointSlice, *, present: bool) -> None:
+        """Add a slice or take it out."""
+        if declared.service is None:
+            return
+        key = f"{declared.namespace}/{declared.service}"
+        if present:
+            self._of.setdefault(key, {})[declared.name] = declared
+            return
+        del self._of[key][declared.name]
+        if not self._of[key]:
+            del self._of[key]
+
+    @property
+    def services(self) -> Set[str]:
+        """The keys of the Services that have slices, declared or not."""
+        return self._of.keys()
+
+    def pods(self, service: str, index: WorkloadIndex) -> frozenset[str]:
+        """The keys of the pods that the slices of a Service lead to."""
+        return frozenset(found.key for one in self._endpoints(service) if (found := _pod(one, index)) is not None)
+
+    def unknown(self, service: str, index: WorkloadIndex) -> tuple[str, ...]:
+        """The endpoints of a Service that are no pod that is declared, for a sentence."""
+        lost = (one for one in self._endpoints(service) if _pod(one, index) is None)
+        return tuple(one.pod or ", ".join(one.addresses) for one in lost)
+
+    def ports(self, service: Service, port: int | None) -> set[int]:
+        """The ports that a port of a Service leads to, or that all of them do."""
+        wanted = {(one.name or "", one.protocol) for one in service.ports if port in (None, one.port)}
+        found = (one for each in self._of.get(service.key, {}).values() for one in each.ports)
+        return {one.number for one in found if one.number is not None and (one.name, one.protocol) in wanted}
+
+    def _endpoints(self, service: str) -> tuple[Endpoint, ...]:
+        return tuple(one for each in self._of.get(service, {}).values() for one in each.endpoints)
+
+
+def _pod(endpoint: Endpoint, index: WorkloadIndex) -> Workload | None:
+    """The pod that an endpoint names, or the one that has its address."""
+    if endpoint.pod is not None:
+        named = index.workloads.get(endpoint.pod)
+        return named if named is not None and named.is_pod and not named.derived else None
+    found = [index.at(address) for address in endpoint.addresses]
+    return found[0] if found and found[0] is not None and found[0].is_pod else None

@@ -1,0 +1,162 @@
+"""What a policy is about: workloads, as the world can select them, or one gateway, route or backend by its name.
+
+What is named is looked up for each decision at it: as a tuple, it hashes and compares in C. Its kind is part of it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from eastgate.cluster.labels import Selector
+from eastgate.records import dataclass
+
+__all__ = [
+    "BackendNamed",
+    "Everything",
+    "ExternalsMatching",
+    "GatewayNamed",
+    "PodNamed",
+    "PodsAcross",
+    "PodsMatching",
+    "PodsOfAccount",
+    "PodsOfService",
+    "PodsOwnedBy",
+    "RouteNamed",
+    "Target",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class PodsMatching:
+    """The pods of one namespace that a selector selects; the empty selector selects all of them."""
+
+    namespace: str
+    selector: Selector
+
+    def __str__(self) -> str:
+        return f"pods {self.selector} in {self.namespace}"
+
+
+@dataclass(frozen=True, slots=True)
+class PodsOfService:
+    """The pods behind one Service."""
+
+    namespace: str
+    service: str
+
+    def __str__(self) -> str:
+        return f"pods of Service {self.namespace}/{self.service}"
+
+
+@dataclass(frozen=True, slots=True)
+class PodsAcross:
+    """The pods that one selector selects in all namespaces that another selects."""
+
+    namespaces: Selector
+    pods: Selector
+
+    def __str__(self) -> str:
+        return f"pods {self.pods} in namespaces {self.namespaces}"
+
+
+@dataclass(frozen=True, slots=True)
+class PodsOwnedBy:
+    """The pods that one controller made, itself or through another: a Deployment's are those of its ReplicaSets."""
+
+    namespace: str
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"pods of {self.kind} {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class PodsOfAccount:
+    """The pods that run as one service account."""
+
+    namespace: str
+    account: str
+
+    def __str__(self) -> str:
+        return f"pods of ServiceAccount {self.namespace}/{self.account}"
+
+
+@dataclass(frozen=True, slots=True)
+class PodNamed:
+    """One declared pod. A pod that a template would make has no name yet, and is not meant."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"Pod {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalsMatching:
+    """The ExternalWorkloads of one namespace that a selector selects; no other target means any of these."""
+
+    namespace: str
+    selector: Selector
+
+    def __str__(self) -> str:
+        return f"external workloads {self.selector} in {self.namespace}"
+
+
+class GatewayNamed(NamedTuple):
+    """One Gateway. It is no workload, and selects none."""
+
+    namespace: str
+    name: str
+    kind: str = "Gateway"
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
+class RouteNamed(NamedTuple):
+    """One HTTPRoute. It is no workload, and selects none."""
+
+    namespace: str
+    name: str
+    kind: str = "HTTPRoute"
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
+class BackendNamed(NamedTuple):
+    """One backend behind a gateway. It is no workload, and selects none."""
+
+    namespace: str
+    name: str
+    kind: str = "Backend"
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """All that a namespace has, or all that there is: workloads, gateways, routes and backends."""
+
+    namespace: str | None
+
+    def __str__(self) -> str:
+        return f"everything in {self.namespace}" if self.namespace is not None else "everything"
+
+
+Target: TypeAlias = (
+    PodsMatching
+    | PodsOfService
+    | PodsAcross
+    | PodsOwnedBy
+    | PodsOfAccount
+    | PodNamed
+    | ExternalsMatching
+    | GatewayNamed
+    | RouteNamed
+    | BackendNamed
+    | Everything
+)

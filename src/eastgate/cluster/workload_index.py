@@ -1,0 +1,113 @@
+"""The workloads, found by key, by label and by address."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Set
+
+from eastgate.cluster.label_index import LabelIndex
+from eastgate.cluster.labels import Selector
+from eastgate.cluster.pods import Workload
+
+__all__ = ["WorkloadIndex", "canonical_address"]
+
+
+def canonical_address(text: str) -> str:
+    """One spelling for each IP address. A text that is none stays as it is."""
+    if ":" not in text:
+        return text  # IPv4 has only one spelling
+    try:
+        address = ipaddress.IPv6Address(text)
+    except ValueError:
+        return text
+    return str(address.ipv4_mapped or address)
+
+
+class _Shelf:
+    """The workloads of one namespace: pods and others apart, since what selects pods selects nothing else."""
+
+    __slots__ = ("externals", "pods")
+
+    def __init__(self) -> None:
+        self.pods = LabelIndex()
+        self.externals = LabelIndex()
+
+    def part(self, workload: Workload) -> LabelIndex:
+        return self.pods if workload.is_pod else self.externals
+
+
+class WorkloadIndex:
+    """Every workload, under everything that it is looked up by."""
+
+    __slots__ = ("_by_address", "_by_namespace", "workloads")
+
+    def __init__(self) -> None:
+        self.workloads: dict[str, Workload] = {}
+        self._by_namespace: dict[str, _Shelf] = {}
+        self._by_address: dict[str, tuple[str, ...]] = {}
+
+    def add(self, workload: Workload) -> None:
+        """File a workload that is not in the index yet."""
+        key, namespace = workload.key, workload.namespace
+        self.workloads[key] = workload
+        shelf = self._by_namespace.get(namespace)
+        if shelf is None:
+            shelf = self._by_namespace[namespace] = _Shelf()
+        shelf.part(workload).add(key, workload.labels)
+        for address in _addresses(workload):
+            self._by_address[address] = (*self._by_address.get(address, ()), key)
+
+    def discard(self, workload: Workload) -> None:
+        """Take a workload out."""
+        key, namespace = workload.key, workload.namespace
+        del self.workloads[key]
+        shelf = self._by_namespace[namespace]
+        shelf.part(workload).discard(key)
+        if not len(shelf.pods) and not len(shelf.externals):
+            del self._by_namespace[namespace]
+        for address in _addresses(workload):
+            left = tuple(other for other in self._by_address[address] if other != key)
+            if left:
+                self._by_address[address] = left
+            else:
+                del self._by_address[address]
+
+    def replace(self, before: Workload, after: Workload) -> None:
+        """Put a workload in the place of the one with the same key."""
+        if before.labels == after.labels and before.ips == after.ips and before.kind == after.kind:
+            self.workloads[after.key] = after
+        else:
+            self.discard(before)
+            self.add(after)
+
+    @property
+    def namespaces(self) -> Set[str]:
+        """The namespaces that have workloads."""
+        return self._by_namespace.keys()
+
+    def in_namespace(self, namespace: str) -> frozenset[str]:
+        """The keys of a namespace's workloads."""
+        shelf = self._by_namespace.get(namespace)
+        return shelf.pods.keys() | shelf.externals.keys() if shelf is not None else frozenset()
+
+    def select(self, namespace: str, selector: Selector) -> frozenset[str]:
+        """The keys of a namespace's pods that a selector selects."""
+        shelf = self._by_namespace.get(namespace)
+        return shelf.pods.select(selector) if shelf is not None else frozenset()
+
+    def select_externals(self, namespace: str, selector: Selector) -> frozenset[str]:
+        """The keys of a namespace's workloads outside of the cluster that a selector selects."""
+        shelf = self._by_namespace.get(namespace)
+        return shelf.externals.select(selector) if shelf is not None else frozenset()
+
+    def at(self, address: str) -> Workload | None:
+        """The one workload that has an address.
+
+        None where several claim it: an address that does not tell who somebody is must not pass for one that does.
+        """
+        found = self._by_address.get(canonical_address(address), ())
+        return self.workloads[found[0]] if len(found) == 1 else None
+
+
+def _addresses(workload: Workload) -> set[str]:
+    return {canonical_address(ip) for ip in workload.ips}

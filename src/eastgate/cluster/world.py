@@ -1,0 +1,284 @@
+"""The world: everything that exists, kept up to date one change at a time.
+
+A world changes in place, because a change must cost what it touches and not what there is; it says exactly
+what each update changed instead (`Change`), and tells those who `watch`. Only a `LiveWorld` can be changed: a
+`World` is for reading, and may be a view of a live one. The mappings that it hands out are live views. What a world
+answers depends only on the objects declared, never on the order in which they came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Self
+from weakref import WeakMethod
+
+from eastgate.cluster.changes import Change
+from eastgate.cluster.gateways import Backend, Gateway, GrantFrom, ReferenceGrant, Route
+from eastgate.cluster.inventory import Inventory
+from eastgate.cluster.kinds import WorldObject
+from eastgate.cluster.objects import Namespace, ObjectId, Service, ServiceAccount
+from eastgate.cluster.placement import LOOPBACK, Networks, Placement
+from eastgate.cluster.pods import Owner, Workload
+from eastgate.cluster.secrets import Secret
+from eastgate.cluster.targets import (
+    BackendNamed,
+    Everything,
+    ExternalsMatching,
+    GatewayNamed,
+    PodNamed,
+    PodsAcross,
+    PodsMatching,
+    PodsOfAccount,
+    PodsOfService,
+    PodsOwnedBy,
+    RouteNamed,
+    Target,
+)
+
+__all__ = ["LiveWorld", "World"]
+
+
+class World:
+    """What exists, with the questions that dialects and the engine have about it. It is for reading."""
+
+    __slots__ = ("_has", "_watching")
+
+    def __init__(self) -> None:
+        self._has = Inventory()
+        self._watching: list[WeakMethod[Callable[[Change], object]]] = []
+
+    @classmethod
+    def of(cls, objects: Iterable[WorldObject]) -> Self:
+        """Return the world in which exactly these objects are declared; of two with one name the last counts."""
+        world = cls()
+        world._has.update({declared.id: declared for declared in objects})
+        return world
+
+    def watch(self, tell: Callable[[Change], object]) -> None:
+        """Have a method told of every change from now on, for as long as its object lives."""
+        self._watching.append(WeakMethod(tell))
+
+    def itself(self, workload: Workload) -> Networks:
+        """From where a workload calls itself: localhost, or its own address where workloads are placed."""
+        return LOOPBACK if self._has.placement is None else self._has.placement.itself(workload.key)
+
+    def address_of(self, workload: Workload) -> str | None:
+        """From where a workload calls others; None where nobody knows."""
+        placed = self._has.placement.addresses.get(workload.key) if self._has.placement is not None else None
+        return placed or next(iter(workload.ips), None)
+
+    @property
+    def networks(self) -> Networks:
+        """Where workloads are placed; none where they are not."""
+        return () if self._has.placement is None else self._has.placement.networks
+
+    @property
+    def objects(self) -> Mapping[ObjectId, WorldObject]:
+        """Everything that was declared."""
+        return MappingProxyType(self._has.objects)
+
+    @property
+    def workloads(self) -> Mapping[str, Workload]:
+        """The workloads by key."""
+        return MappingProxyType(self._has.index.workloads)
+
+    @property
+    def services(self) -> Mapping[str, Service]:
+        """The Services by `namespace/name`."""
+        return MappingProxyType(self._has.membership.services)
+
+    @property
+    def namespaces(self) -> Mapping[str, Namespace]:
+        """The declared namespaces by name. See `namespace` for those that are not."""
+        return MappingProxyType(self._has.namespaces)
+
+    @property
+    def gateways(self) -> Mapping[str, Gateway]:
+        """The Gateways by `namespace/name`."""
+        return MappingProxyType(self._has.gateways)
+
+    @property
+    def backends(self) -> Mapping[str, Backend]:
+        """The backends by `namespace/name`; of several kinds with one name the first by group, then kind."""
+        return MappingProxyType(self._has.backends)
+
+    @property
+    def routes(self) -> Mapping[str, Route]:
+        """The routes by `Kind/namespace/name`."""
+        return MappingProxyType(self._has.routes)
+
+    @property
+    def service_accounts(self) -> Mapping[str, ServiceAccount]:
+        """The declared service accounts by `namespace/name`."""
+        return MappingProxyType(self._has.service_accounts)
+
+    @property
+    def secrets(self) -> Mapping[str, Secret]:
+        """The Secrets by `namespace/name`."""
+        return MappingProxyType(self._has.secrets)
+
+    def namespace(self, name: str) -> Namespace:
+        """A namespace. One that nobody declared exists, with no label but that of its name."""
+        return self._has.namespace(name)
+
+    def namespaces_in_use(self) -> tuple[str, ...]:
+        """The names of the namespaces that are declared or have workloads, sorted."""
+        return tuple(sorted({*self._has.namespaces, *self._has.index.namespaces}))
+
+    def pods_of(self, service_key: str) -> tuple[str, ...]:
+        """The keys of the workloads behind a Service, sorted."""
+        return tuple(sorted(self._has.membership.members(service_key)))
+
+    def services_of(self, workload_key: str) -> tuple[str, ...]:
+        """The keys of the Services that a workload stands behind, sorted."""
+        return self._has.membership.services_of(workload_key)
+
+    def select(self, target: Target) -> frozenset[str]:
+        """The keys of the workloads that a target means."""
+        index = self._has.index
+        match target:
+            case PodsMatching(namespace, selector):
+                return index.select(namespace, selector)
+            case PodsOfService(namespace, service):
+                return frozenset(self._has.membership.members(f"{namespace}/{service}"))
+            case PodsAcross(namespaces, pods):
+                selected = self._has.namespace_labels.select(namespaces)
+                return frozenset().union(*(index.select(name, pods) for name in selected))
+            case PodsOwnedBy(namespace, _, name):
+                return self._meant(target, self._has.owned(namespace, name))
+            case PodsOfAccount(namespace):
+                return self._meant(target, (index.workloads[key] for key in index.in_namespace(namespace)))
+            case PodNamed(namespace, name):
+                return self._meant(target, self.find_workloads(namespace, name))
+            case ExternalsMatching(namespace, selector):
+                return index.select_externals(namespace, selector)
+            case Everything(everywhere):
+                return index.in_namespace(everywhere) if everywhere is not None else frozenset(index.workloads)
+            case GatewayNamed() | RouteNamed() | BackendNamed():
+                return frozenset()
+
+    def target_matches(self, target: Target, workload: Workload) -> bool:
+        """Whether a target means this workload: the same answer as `select`, for one."""
+        if isinstance(target, Everything):
+            return target.namespace in (None, workload.namespace)
+        if not workload.is_pod:
+            return (
+                isinstance(target, ExternalsMatching)
+                and workload.namespace == target.namespace
+                and target.selector.matches(workload.labels)
+            )
+        match target:
+            case PodsMatching(namespace, selector):
+                return workload.namespace == namespace and selector.matches(workload.labels)
+            case PodsOfService(namespace, service):
+                return f"{namespace}/{service}" in self.services_of(workload.key)
+            case PodsAcross(namespaces, pods):
+                return pods.matches(workload.labels) and namespaces.matches(self.namespace(workload.namespace).labels)
+            case PodsOwnedBy(namespace, kind, name):
+                return workload.namespace == namespace and Owner(kind, name) in workload.owners
+            case PodsOfAccount(namespace, account):
+                return workload.namespace == namespace and workload.service_account == account
+            case PodNamed(namespace, name):
+                return not workload.derived and (workload.namespace, workload.name) == (namespace, name)
+            case ExternalsMatching() | GatewayNamed() | RouteNamed() | BackendNamed():
+                return False
+
+    def _meant(self, target: Target, among: Iterable[Workload]) -> frozenset[str]:
+        return frozenset(workload.key for workload in among if self.target_matches(target, workload))
+
+    def find_workloads(self, namespace: str, name: str) -> tuple[Workload, ...]:
+        """The pod of that name, or else all with an owner of that name, of any kind, sorted by key.
+
+        Where there are none, the ExternalWorkload of that name.
+        """
+        pod = self._has.index.workloads.get(f"{namespace}/{name}")
+        if pod is not None and pod.is_pod and not pod.derived:
+            return (pod,)
+        return self._has.owned(namespace, name) or self._has.external(namespace, name)
+
+    def by_ip(self, address: str) -> Workload | None:
+        """The workload that has an address; None where none has it, or several claim it."""
+        return self._has.index.at(address)
+
+    def unknown_endpoints(self, service: str) -> tuple[str, ...]:
+        """The endpoints of a Service without selector that are no declared pod."""
+        return self._has.slices.unknown(service, self._has.index)
+
+    def target_ports(self, service: Service, port: int | None, workload: Workload) -> tuple[int, ...]:
+        """The ports of a workload that a port of a Service leads to, or that all its ports lead to; sorted.
+
+        Usually one. Two where the Service's port is both TCP and UDP with different targets. None where
+        the Service has no such port, or leads to a port name that the workload does not declare: then
+        the workload is no endpoint of that port.
+        """
+        if service.takes_endpoints and service.key in self._has.slices.services:
+            return tuple(sorted(self._has.slices.ports(service, port)))
+        found: set[int] = set()
+        for candidate in service.ports:
+            if port is None or candidate.port == port:
+                target = candidate.target
+                number = workload.port_named(target, candidate.protocol) if isinstance(target, str) else target
+                if number is not None:
+                    found.add(number)
+        return tuple(sorted(found))
+
+    def granted(
+        self,
+        from_group: str,
+        from_kind: str,
+        from_namespace: str,
+        to_group: str,
+        to_kind: str,
+        to_namespace: str,
+        to_name: str,
+    ) -> bool:
+        """Whether an object may refer to another: always in its own namespace, elsewhere by a ReferenceGrant there."""
+        if from_namespace == to_namespace:
+            return True
+        origin = GrantFrom(from_group, from_kind, from_namespace)
+        grants: Iterable[ReferenceGrant] = self._has.grants.get(to_namespace, {}).values()
+        return any(grant.allows(origin, to_group, to_kind, to_name) for grant in grants)
+
+
+class LiveWorld(World):
+    """A world that can be changed; it tells those who watch it, or a view of it, what each change touched."""
+
+    __slots__ = ()
+
+    @property
+    def view(self) -> World:
+        """This world, for reading only."""
+        view = World()
+        view._has, view._watching = self._has, self._watching
+        return view
+
+    def put(self, declared: WorldObject) -> Change:
+        """Declare an object, in the place of the one with the same id."""
+        return self.update(put=(declared,))
+
+    def remove(self, removed: ObjectId) -> Change:
+        """Take an object out of the world; one that is not there changes nothing."""
+        return self.update(remove=(removed,))
+
+    def update(self, put: Iterable[WorldObject] = (), remove: Iterable[ObjectId] = ()) -> Change:
+        """Make several changes at once and tell their difference as one; what is both removed and put is put."""
+        wanted: dict[ObjectId, WorldObject | None] = dict.fromkeys(remove)
+        wanted.update((declared.id, declared) for declared in put)
+        return self._tell(self._has.update(wanted))
+
+    def place(self, addresses: Mapping[str, str]) -> Change:
+        """Have these workloads run at these addresses, and no others run anywhere."""
+        if self._has.placement is not None and self._has.placement.addresses == addresses:
+            return Change()
+        self._has.placement = Placement(dict(addresses))
+        return self._tell(Change(changed=frozenset(self.workloads)))
+
+    def _tell(self, change: Change) -> Change:
+        """Tell everybody who watches of a change, and return it."""
+        if change:
+            self._watching[:] = [watcher for watcher in self._watching if watcher() is not None]
+            for tell in [watcher() for watcher in self._watching]:
+                if tell is not None:
+                    tell(change)
+        return change

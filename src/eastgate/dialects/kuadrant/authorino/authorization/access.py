@@ -1,0 +1,62 @@
+"""Asks the API server what a user may do (SubjectAccessReview)."""
+
+from __future__ import annotations
+
+from eastgate.dialects.kuadrant.authorino.context import Evaluation
+from eastgate.dialects.kuadrant.authorino.facts import Unavailable
+from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown, Refused
+from eastgate.dialects.kuadrant.authorino.model import SubjectAccess, Value
+from eastgate.dialects.kuadrant.authorino.values import resolve, stringified
+from eastgate.ir.attributes import UNKNOWN
+
+__all__ = ["by_access_review"]
+
+
+def by_access_review(access: SubjectAccess, evaluation: Evaluation) -> Finding:
+    """Return whether the API server would let this user do it."""
+    spec = _spec(access, evaluation)
+    if not isinstance(spec, dict):
+        return spec
+    if evaluation.services.reviewer is None:
+        return NotKnown("what an API server would say about the access")
+    try:
+        answer = evaluation.services.reviewer.access(spec)
+    except Unavailable as problem:
+        return Broken(f"The API server cannot be asked about the access: {problem}.")
+    if answer.granted:
+        return Found(True, True, "The API server grants the access.")
+    return Refused(f"not authorized: {answer.reason or 'unknown reason'}")
+
+
+def _spec(access: SubjectAccess, evaluation: Evaluation) -> dict[str, object] | NotKnown | Broken:
+    user = _text(access.user, evaluation)
+    if not isinstance(user, str):
+        return user
+    if not user and not access.groups:
+        return Broken("There is no user to ask the API server about.")
+    spec: dict[str, object] = {"user": user}
+    if access.groups:
+        spec["groups"] = list(access.groups)
+    if access.resource is None:
+        request = evaluation.request
+        if request.path is UNKNOWN:
+            return NotKnown("the path")
+        if request.method is UNKNOWN:
+            return NotKnown("the method")
+        spec["nonResourceAttributes"] = {"path": request.path, "verb": request.method.lower()}
+        return spec
+    attributes: dict[str, str] = {}
+    for name, value in access.resource.items():
+        text = _text(value, evaluation)
+        if not isinstance(text, str):
+            return text
+        attributes[name] = text
+    spec["resourceAttributes"] = attributes
+    return spec
+
+
+def _text(value: Value | None, evaluation: Evaluation) -> str | NotKnown | Broken:
+    if value is None:
+        return ""
+    value_found = resolve(value, evaluation.document)
+    return stringified(value_found.value) if isinstance(value_found, Found) else value_found

@@ -1,0 +1,57 @@
+"""Evaluates rules written in Rego, whose `allow` must be true."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from eastgate.dialects.kuadrant.authorino.context import Evaluation
+from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown, Refused
+from eastgate.dialects.kuadrant.authorino.model import Rego
+from eastgate.dialects.kuadrant.authorino.paths import pruned, rego_mentions, touched
+from eastgate.languages.rego import NoAnswer, Problem, RegoProgram, evaluate, program
+
+__all__ = ["MAX_MODULE", "by_rego", "rego_problem"]
+
+MAX_MODULE: Final = 64 * 1024
+_TAKEN_AWAY: Final = re.compile(r"[\t\n\f\r ]*package.*[;\n]+")  # as Authorino does, wherever it stands
+_PACKAGE: Final = re.compile(r"\A[\t\n\f\r ]*package[ \t]+[\w.\[\]\"-]+[ \t\r]*(?:#[^\n]*)?\n+")
+
+
+def by_rego(rego: Rego, evaluation: Evaluation) -> Finding:
+    """Return whether the module allows. Whatever goes wrong in it, it does not."""
+    program = _program(rego.module, rego.version)
+    if isinstance(program, Problem):
+        return Broken(f"The Rego module cannot be understood: {program}.")
+    mentions = rego_mentions(rego.module)
+    if unknown := touched(mentions, evaluation.document.unknown):
+        return NotKnown(unknown)
+    input_ = pruned(evaluation.document.plain, mentions)
+    try:
+        values = evaluate(program, input_, int(evaluation.request.time * 1e9), evaluation.patience)
+    except NoAnswer as problem:
+        return Broken(f"The Rego module has no answer: {problem}.")
+    if values.get("allow") is not True:
+        return Refused("The Rego module does not allow it.")
+    kept = {name: values.get(name) for name in program.rules} if rego.all_values else {"allow": True}
+    return Found(kept, evaluation.secrets.answered(kept), "The Rego module allows it.")
+
+
+def rego_problem(module: str, version: int = 0) -> str | None:
+    """Return what keeps a text from being a module that can be evaluated, for the author; None where nothing does."""
+    program = _program(module, version)
+    return str(program) if isinstance(program, Problem) else None
+
+
+@lru_cache(maxsize=256)
+def _program(module: str, version: int) -> RegoProgram | Problem:
+    if len(module) > MAX_MODULE:
+        return Problem(f"the module has {len(module)} characters, and at most {MAX_MODULE} are allowed")
+    cleaned = _TAKEN_AWAY.sub("", module)
+    if cleaned != _PACKAGE.sub("", module, count=1):
+        return Problem(
+            "Authorino takes away every `package` with the rest of its line and the white space before it; "
+            "write it once, on a line of its own with nothing before it"
+        )
+    return program(cleaned, version, default="allow")

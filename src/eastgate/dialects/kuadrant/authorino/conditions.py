@@ -1,0 +1,190 @@
+"""Evaluates conditions on the authorization JSON: patterns and CEL predicates, exactly as Authorino compares."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from eastgate.dialects.kuadrant.authorino.document import Document
+from eastgate.dialects.kuadrant.authorino.gjson import Selection, TooMuch, select
+from eastgate.dialects.kuadrant.authorino.model import All, AnyOf, Condition, Operator, Pattern, Predicate
+from eastgate.dialects.kuadrant.authorino.outcomes import (
+    ANYTHING,
+    EITHER,
+    ERRS,
+    FAILS,
+    HOLDS,
+    Outcomes,
+    all_hold,
+    any_holds,
+)
+from eastgate.dialects.kuadrant.authorino.paths import is_plain, lead, touched
+from eastgate.dialects.kuadrant.authorino.secrecy import MASK
+from eastgate.ir import Seen, StepVerdict
+from eastgate.languages.cel import CelEvaluationError, CelProblem, compile_document_cel
+from eastgate.records import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Looked", "look", "regex_problem"]
+
+_SHOWN = 200  # characters of what a pattern saw
+
+_VERDICTS = {HOLDS: StepVerdict.ACCEPTED, FAILS: StepVerdict.REFUSED, ERRS: StepVerdict.ERROR}
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """The outcomes of a condition, and what was looked at on the way."""
+
+    outcomes: Outcomes
+    seen: tuple[Seen, ...]
+    unknown: str = ""
+    """The first thing that it depends on and that nobody knows."""
+
+    @property
+    def reason(self) -> str:
+        """Return the reason of the last part that was looked at, which is the one that decided."""
+        return next((seen.reason for seen in reversed(self.seen) if seen.reason), "")
+
+
+def look(condition: Condition, document: Document) -> Looked:
+    """Evaluate a condition, from left to right and no further than needed."""
+    seen: list[Seen] = []
+    unknown: list[str] = []
+    outcomes = _outcomes(condition, document, seen, unknown)
+    return Looked(outcomes, tuple(seen), next(iter(unknown), ""))
+
+
+@dataclass(frozen=True, slots=True)
+class _PartOutcome:
+    """One pattern or predicate: how it comes out, what its selector found (masked), and what there is to say."""
+
+    outcomes: Outcomes
+    reason: str = ""
+    saw: str | None = None
+    unknown: str = ""
+
+
+def _outcomes(condition: Condition, document: Document, seen: list[Seen], unknown: list[str]) -> Outcomes:
+    match condition:
+        case All(parts):
+            return all_hold(_outcomes(part, document, seen, unknown) for part in parts)
+        case AnyOf(parts):
+            return any_holds(_outcomes(part, document, seen, unknown) for part in parts)
+        case Pattern():
+            part_outcome = _pattern(condition, document)
+            text = f"{condition.selector} {condition.operator} {condition.value}"
+        case Predicate(text):
+            part_outcome = _predicate(condition, document)
+    seen.append(
+        Seen(
+            text,
+            part_outcome.saw,
+            _VERDICTS.get(part_outcome.outcomes, StepVerdict.UNKNOWN),
+            part_outcome.reason,
+            condition.span,
+        )
+    )
+    if part_outcome.unknown:
+        unknown.append(part_outcome.unknown)
+    return part_outcome.outcomes
+
+
+# Patterns
+
+
+def _pattern(pattern: Pattern, document: Document) -> _PartOutcome:
+    if pattern.operator is Operator.MATCHES and (problem := regex_problem(pattern.value)):
+        return _PartOutcome(ERRS, f"{pattern.value!r} is not a regular expression: {problem}.")
+    path = lead(pattern.selector)
+    if unknown := touched((path,), document.unknown):
+        possible = EITHER if is_plain(pattern.selector) else ANYTHING
+        return _PartOutcome(possible, f"{pattern.selector} depends on {unknown}, which is not known.", unknown=unknown)
+    try:
+        selection = select(document.plain, pattern.selector)
+    except TooMuch:
+        return _PartOutcome(ERRS, f"{pattern.selector} takes too long on this request.")
+    saw = _shown(selection) if not touched((path,), document.hidden) else _masked(pattern.selector, document)
+    if _holds(pattern, selection):
+        return _PartOutcome(HOLDS, saw=saw)
+    finding = "found nothing" if saw is None else f"found {saw!r}"
+    return _PartOutcome(
+        FAILS, f"{pattern.selector} {pattern.operator} {pattern.value!r} does not hold: it {finding}.", saw
+    )
+
+
+def _holds(pattern: Pattern, selection: Selection) -> bool:
+    match pattern.operator:
+        case Operator.EQ:
+            return selection.text == pattern.value
+        case Operator.NEQ:
+            return selection.text != pattern.value
+        case Operator.INCL:
+            return pattern.value in selection.texts
+        case Operator.EXCL:
+            return pattern.value not in selection.texts
+        case Operator.MATCHES:
+            search = _compiled(pattern.value)
+            return not isinstance(search, str) and search(_bytes(selection.text)) is not None
+
+
+def _shown(selection: Selection) -> str | None:
+    return selection.text[:_SHOWN] if selection.exists else None
+
+
+def _masked(selector: str, document: Document) -> str | None:
+    try:
+        return _shown(select(document.masked, selector))
+    except TooMuch:
+        return MASK
+
+
+def regex_problem(expression: str) -> str | None:
+    """Return what keeps a text from being an RE2 expression."""
+    compiled = _compiled(expression)
+    return compiled if isinstance(compiled, str) else None
+
+
+@lru_cache(maxsize=4096)
+def _compiled(expression: str) -> Callable[[bytes], object | None] | str:
+    """Compile with RE2, as Go does: no expression can make it take long. It searches anywhere in the text."""
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = 8 << 20
+    try:
+        search: Callable[[bytes], object | None] = re2.compile(_bytes(expression), options).search
+    except re2.error as problem:
+        (message,) = problem.args
+        return message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
+    return search
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+# Predicates
+
+
+def _predicate(predicate: Predicate, document: Document) -> _PartOutcome:
+    expression = compile_document_cel(predicate.text)
+    if isinstance(expression, CelProblem):
+        return _PartOutcome(ERRS, f"The expression cannot be understood: {expression.message}.")
+    if unknown := touched(expression.mentions, document.unknown):
+        return _PartOutcome(ANYTHING, f"The expression depends on {unknown}, which is not known.", unknown=unknown)
+    try:
+        answer = expression.evaluate(document.plain)
+    except CelEvaluationError as error:
+        hidden = touched(expression.mentions, document.hidden)
+        return _PartOutcome(
+            ERRS, "The expression has no answer." if hidden else f"The expression has no answer: {error}."
+        )
+    if answer is True:
+        return _PartOutcome(HOLDS)
+    if answer is False:
+        return _PartOutcome(FAILS, f"The expression {predicate.text!r} is false.")
+    return _PartOutcome(ERRS, "The expression gives something that is neither true nor false.")

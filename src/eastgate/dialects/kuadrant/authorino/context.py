@@ -1,0 +1,27 @@
+"""The context that all evaluators of one request share."""
+
+from __future__ import annotations
+
+from dataclasses import field
+
+from eastgate.dialects.kuadrant.authorino.document import Document
+from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
+from eastgate.dialects.kuadrant.authorino.model import Scheme
+from eastgate.dialects.kuadrant.authorino.secrecy import Secrets
+from eastgate.languages.rego import Budget
+from eastgate.records import dataclass
+
+__all__ = ["Evaluation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """One request on its way through one scheme."""
+
+    scheme: Scheme
+    request: RequestFacts
+    services: Services
+    document: Document
+    secrets: Secrets
+    patience: Budget = field(default_factory=Budget)
+    """The steps that all Rego of the scheme may take together."""

@@ -1,0 +1,264 @@
+"""A scheme, evaluated on a request.
+
+    when            does the scheme concern this request at all?
+    identity        ANY one recognizes the caller, in the order of their priorities
+    metadata        each is asked; one that fails is as if it were not there
+    authorization   ALL agree, in the order of their priorities; the first that does not decides
+    response        each is made; one that fails is left out
+
+What is unknown is carried along as far as it does not matter. The answer is allow only if it would be for everything
+that the unknown could turn out to be: an unknown condition makes what it guards a maybe, a maybe that agrees is as
+good as one that is skipped, and what a maybe has found is itself unknown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import TypeVar
+
+from eastgate.diagnostics.spans import Span
+from eastgate.dialects.kuadrant.authorino.authorization import agreed
+from eastgate.dialects.kuadrant.authorino.context import Evaluation
+from eastgate.dialects.kuadrant.authorino.credentials import all_credentials
+from eastgate.dialects.kuadrant.authorino.document import document_of
+from eastgate.dialects.kuadrant.authorino.explaining import explained_steps, shown_document
+from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
+from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown, Refused
+from eastgate.dialects.kuadrant.authorino.gates import Gate, Guarded, gate_of
+from eastgate.dialects.kuadrant.authorino.identity import recognized
+from eastgate.dialects.kuadrant.authorino.judgement import Judgement, StepKind
+from eastgate.dialects.kuadrant.authorino.metadata import fetched
+from eastgate.dialects.kuadrant.authorino.model import Denial, Response, Scheme
+from eastgate.dialects.kuadrant.authorino.responses import build_response, challenges, customized
+from eastgate.dialects.kuadrant.authorino.secrecy import Secrets
+from eastgate.dialects.kuadrant.authorino.values import stringified
+from eastgate.ir import RulingStep, Seen, StepVerdict
+
+__all__ = ["evaluate"]
+
+
+def evaluate(scheme: Scheme, request: RequestFacts, services: Services) -> Judgement:
+    """Evaluate a scheme on a request. Never raises for anything in the request, and never allows by an error."""
+    places = tuple(dict.fromkeys(identity.credentials for identity in scheme.identities))
+    secrets = Secrets()
+    secrets.claimed(*all_credentials(places, request))
+    document = document_of(request, places)
+    return _Run(Evaluation(scheme, request, services, document, secrets)).judgement()
+
+
+T = TypeVar("T", bound=Guarded)
+
+
+class _Denied(Exception):  # noqa: N818 - carries the answer out of the steps
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = message
+
+
+UNAUTHORIZED = "Unauthorized"
+
+_NOT_KNOWN = (StepVerdict.UNKNOWN, "Whether the scheme concerns this request is not known.")
+_CONCERNED = {
+    Gate.OPEN: (StepVerdict.ACCEPTED, "The scheme concerns this request."),
+    Gate.CLOSED: (StepVerdict.SKIPPED, "The scheme does not concern this request."),
+    Gate.MAYBE: _NOT_KNOWN,
+    Gate.UNSURE: _NOT_KNOWN,
+    Gate.ERROR: (StepVerdict.ERROR, "Whether the scheme concerns this request cannot be told."),
+}
+
+
+class _Run:
+    """The steps of one evaluation, in order."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        self._evaluation = evaluation
+        self._document = evaluation.document
+        self._scheme = evaluation.scheme
+        self._steps: list[RulingStep] = []
+        self._headers: dict[str, str] = {}
+        self._metadata: dict[str, object] = {}
+
+    def judgement(self) -> Judgement:
+        try:
+            if self._concerned():
+                self._identity()
+                self._more()
+                self._authorization()
+                self._responses()
+        except _Denied as denied:
+            return self._denied(denied)
+        return Judgement(
+            True,
+            200,
+            steps=self._explained(),
+            document=self._shown(),
+            response_headers=self._headers,
+            dynamic_metadata=self._metadata,
+        )
+
+    # When
+
+    def _concerned(self) -> bool:
+        gate, looked = gate_of(self._scheme.when, self._evaluation)
+        if looked is None:
+            return True
+        verdict, reason = _CONCERNED[gate]
+        self._step(StepKind.WHEN, "when", verdict, f"{reason} {looked.reason}", looked.seen, self._scheme.span)
+        if gate in (Gate.ERROR, Gate.UNSURE):
+            raise _Denied(403, UNAUTHORIZED)
+        return gate is not Gate.CLOSED
+
+    def _guarded(self, kind: StepKind, each: Guarded, status: int) -> tuple[Gate, tuple[Seen, ...]]:
+        """Return the gate of a step: open, closed (and noted) or maybe. Any other denies."""
+        gate, looked = gate_of(each.when, self._evaluation)
+        if looked is None:
+            return gate, ()
+        if gate is Gate.CLOSED:
+            self._step(
+                kind,
+                each.name,
+                StepVerdict.SKIPPED,
+                f"Its condition does not hold. {looked.reason}",
+                looked.seen,
+                each.span,
+            )
+        elif gate is Gate.ERROR:
+            self._step(
+                kind, each.name, StepVerdict.ERROR, f"Its condition errs. {looked.reason}", looked.seen, each.span
+            )
+            raise _Denied(status, UNAUTHORIZED)
+        elif gate is Gate.UNSURE:
+            reason = f"Whether its condition holds is not known. {looked.reason}"
+            self._step(kind, each.name, StepVerdict.UNKNOWN, reason, looked.seen, each.span)
+            raise _Denied(status, UNAUTHORIZED)
+        return gate, looked.seen
+
+    # Identity: ANY
+
+    def _identity(self) -> None:
+        if not self._scheme.identities:
+            self._document.learn("identity", None, {"anonymous": True}, {"anonymous": True})
+            self._step(StepKind.IDENTITY, "anonymous", StepVerdict.ACCEPTED, "The scheme asks for no identity.")
+            return
+        problems: dict[str, str] = {}
+        doubt = ""
+        for identity in _by_priority(self._scheme.identities):
+            gate, seen = self._guarded(StepKind.IDENTITY, identity, 401)
+            if gate is Gate.CLOSED:
+                continue
+            finding = recognized(identity, self._evaluation)
+            if isinstance(finding, Found) and gate is Gate.MAYBE:
+                finding = NotKnown("whether its condition holds")
+            self._record_step(StepKind.IDENTITY, identity, finding, seen)
+            match finding:
+                case Found():
+                    if doubt:
+                        self._document.forget("identity", None, f"who the caller is ({doubt})")
+                    return
+                case NotKnown(what):
+                    doubt = doubt or what
+                case Refused(reason) | Broken(reason):
+                    problems[identity.name] = reason
+        self._document.forget("identity", None, "who the caller is")
+        raise _Denied(401, self._unrecognized(problems))
+
+    def _unrecognized(self, problems: dict[str, str]) -> str:
+        if len(self._scheme.identities) == 1 and problems:
+            return next(iter(problems.values()))
+        return json.dumps(problems, separators=(",", ":"))
+
+    # Metadata: each
+
+    def _more(self) -> None:
+        for metadata in _by_priority(self._scheme.metadata):
+            gate, seen = self._guarded(StepKind.METADATA, metadata, 403)
+            if gate is Gate.CLOSED:
+                continue
+            finding = fetched(metadata, self._evaluation)
+            self._record_step(StepKind.METADATA, metadata, finding, seen)
+            self._learn("metadata", metadata.name, finding, gate)
+
+    # Authorization: ALL
+
+    def _authorization(self) -> None:
+        for authorization in _by_priority(self._scheme.authorizations):
+            gate, seen = self._guarded(StepKind.AUTHORIZATION, authorization, 403)
+            if gate is Gate.CLOSED:
+                continue
+            finding, looked_at = agreed(authorization, self._evaluation)
+            self._record_step(StepKind.AUTHORIZATION, authorization, finding, (*seen, *looked_at))
+            if not isinstance(finding, Found):
+                refused = isinstance(finding, Refused) and finding.reason.startswith("not authorized: ")
+                raise _Denied(403, finding.reason if refused else UNAUTHORIZED)
+            self._learn("authorization", authorization.name, finding, gate)
+
+    # Response: each
+
+    def _responses(self) -> None:
+        for response in _by_priority(self._scheme.responses):
+            gate, seen = self._guarded(StepKind.RESPONSE, response, 403)
+            if gate is Gate.CLOSED:
+                continue
+            finding = build_response(response, self._evaluation)
+            if isinstance(finding, Found) and gate is Gate.MAYBE:
+                finding = NotKnown("whether its condition holds")
+            self._record_step(StepKind.RESPONSE, response, finding, seen)
+            self._learn("response", response.name, finding, gate)
+            if isinstance(finding, Found):
+                self._add_response(response, finding)
+
+    def _add_response(self, response: Response, finding: Found) -> None:
+        if response.in_header:
+            self._headers[response.key] = stringified(finding.masked)
+        else:
+            self._metadata[response.key] = finding.masked
+
+    # What all steps share
+
+    def _learn(self, part: str, name: str, finding: Finding, gate: Gate) -> None:
+        if isinstance(finding, Found):
+            self._document.learn(part, name, finding.value, finding.masked)
+        if isinstance(finding, NotKnown) or gate is Gate.MAYBE:
+            self._document.forget(part, name, f"what {name} has found")
+
+    def _record_step(self, kind: StepKind, each: Guarded, finding: Finding, seen: tuple[Seen, ...]) -> None:
+        match finding:
+            case Found():
+                verdict = StepVerdict.ACCEPTED
+            case Refused():
+                verdict = StepVerdict.REFUSED
+            case NotKnown():
+                verdict = StepVerdict.UNKNOWN
+            case Broken():
+                verdict = StepVerdict.ERROR
+        self._step(kind, each.name, verdict, finding.reason, seen, each.span)
+
+    def _step(
+        self,
+        kind: StepKind,
+        name: str,
+        verdict: StepVerdict,
+        reason: str,
+        seen: tuple[Seen, ...] = (),
+        span: Span | None = None,
+    ) -> None:
+        self._steps.append(RulingStep(kind, name, verdict, reason.strip(), seen, span))
+
+    def _denied(self, denied: _Denied) -> Judgement:
+        custom: Denial = self._scheme.unauthenticated if denied.status == 401 else self._scheme.unauthorized
+        headers = challenges(self._scheme.identities) if denied.status == 401 else []
+        status, message, sent, body = customized(custom, denied.status, denied.message, headers, self._evaluation)
+        return Judgement(False, status, message, sent, body, self._explained(), self._shown())
+
+    def _explained(self) -> tuple[RulingStep, ...]:
+        return explained_steps(self._steps, self._evaluation.secrets)
+
+    def _shown(self) -> dict[str, object]:
+        return shown_document(self._document, self._evaluation.secrets)
+
+
+def _by_priority(listed: Iterable[T]) -> list[T]:
+    """Sort steps: lower numbers first; those of one priority in the order in which they are written."""
+    return sorted(listed, key=lambda each: each.priority)

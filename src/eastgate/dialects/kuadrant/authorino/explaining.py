@@ -1,0 +1,43 @@
+"""Describes an evaluation: its steps and the document, without secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from eastgate.dialects.kuadrant.authorino.document import Document
+from eastgate.dialects.kuadrant.authorino.secrecy import Secrets
+from eastgate.ir import RulingStep, Seen
+
+__all__ = ["explained_steps", "shown_document"]
+
+
+def explained_steps(steps: Iterable[RulingStep], secrets: Secrets) -> tuple[RulingStep, ...]:
+    """Return the steps without secrets."""
+    return tuple(
+        replace(step, reason=secrets.said(step.reason), seen=tuple(_explained(seen, secrets) for seen in step.seen))
+        for step in steps
+    )
+
+
+def _explained(seen: Seen, secrets: Secrets) -> Seen:
+    return replace(
+        seen,
+        expression=secrets.said(seen.expression),
+        saw=None if seen.saw is None else secrets.said(seen.saw),
+        reason=secrets.said(seen.reason),
+    )
+
+
+def shown_document(document: Document, secrets: Secrets) -> dict[str, object]:
+    """Return the document without secrets, and without what is unknown."""
+    shown = secrets.explained(document.masked)
+    if not isinstance(shown, dict):
+        return {}
+    for path in document.unknown:
+        parent: object = shown
+        for key in path[:-1]:
+            parent = parent.get(key) if isinstance(parent, dict) else None
+        if isinstance(parent, dict):
+            parent.pop(path[-1], None)
+    return shown

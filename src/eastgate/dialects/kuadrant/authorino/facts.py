@@ -1,0 +1,125 @@
+"""The input of a scheme: the request as far as it is known, and whom to ask about the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import field
+from typing import TYPE_CHECKING, Protocol
+
+from eastgate.cluster import Secret, Selector
+from eastgate.ir.attributes import UNKNOWN, Unknown
+from eastgate.records import dataclass
+
+if TYPE_CHECKING:
+    from eastgate.dialects.kuadrant.authorino.caching import AnswerCache
+    from eastgate.dialects.kuadrant.authorino.model import Credentials
+    from eastgate.languages.jwt import KeySource
+
+__all__ = ["Fetcher", "RequestFacts", "Review", "Reviewer", "ServerResponse", "Services", "Unavailable"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestFacts:
+    """One request. UNKNOWN is what the question leaves out; None is what is known not to be there.
+
+    Nothing here is repeated by `repr`: headers, path, claims and certificates can hold secrets.
+    """
+
+    time: float
+    """Seconds since 1970."""
+    host: str | Unknown = field(default=UNKNOWN, repr=False)
+    method: str | Unknown = field(default=UNKNOWN, repr=False)
+    path: str | Unknown = field(default=UNKNOWN, repr=False)
+    """As it was sent, with its query."""
+    scheme: str | Unknown = field(default=UNKNOWN, repr=False)
+    protocol: str | Unknown = field(default=UNKNOWN, repr=False)
+    headers: Mapping[str, str] | Unknown = field(default=UNKNOWN, repr=False)
+    """All headers by their names in lower case; several of one name are one value with commas, as Envoy joins them."""
+    principal: str | Unknown | None = field(default=UNKNOWN, repr=False)
+    """The identity of the peer, such as a SPIFFE ID; None: it has none."""
+    address: str | Unknown | None = field(default=UNKNOWN, repr=False)
+    port: int | Unknown | None = field(default=UNKNOWN, repr=False)
+    certificate: str | Unknown | None = field(default=UNKNOWN, repr=False)
+    """The client's certificate as PEM, perhaps URL-encoded as Envoy does, its chain behind it; None: it has none."""
+    destination: Mapping[str, object] | Unknown = field(default=UNKNOWN, repr=False)
+    metadata: Mapping[str, object] | Unknown = field(default_factory=dict, repr=False)
+    """Dynamic metadata that the proxy's earlier filters have left."""
+    extensions: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Context extensions of the proxy's route."""
+    size: int | Unknown | None = field(default=UNKNOWN, repr=False)
+    body: str | Unknown | None = field(default=None, repr=False)
+    claims: Mapping[str, object] | None = field(default=None, repr=False)
+    """The claims of a token that somebody has verified already, for questions without a cluster."""
+    presented: Mapping[Credentials, str] = field(default_factory=dict, repr=False)
+    """Credentials that are known to be in these places, of headers or of a path that are not known otherwise."""
+
+
+class Unavailable(Exception):  # noqa: N818 - a state of the world, which is answered with a denial
+    """Somebody who must be asked cannot be. The message may be shown: it repeats no credential."""
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """The answer of the API server: of a token `status` is its bearer, of an access nothing more than the reason."""
+
+    granted: bool
+    reason: str = ""
+    status: Mapping[str, object] = field(default_factory=dict, repr=False, hash=False)
+
+
+class Reviewer(Protocol):
+    """The API server, asked about tokens and accesses. Raises `Unavailable`."""
+
+    def token(self, token: str, audiences: tuple[str, ...]) -> Review:
+        """Return a TokenReview."""
+        ...
+
+    def access(self, spec: Mapping[str, object]) -> Review:
+        """Return a SubjectAccessReview with this `spec`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ServerResponse:
+    """The response of a server. The body may hold what must not be shown."""
+
+    status: int
+    body: bytes = field(repr=False)
+    content_type: str = ""
+
+
+class Fetcher(Protocol):
+    """Asks servers over HTTP. Raises `Unavailable`."""
+
+    def fetch(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> ServerResponse:
+        """Send one request and return its response, of whatever status."""
+        ...
+
+
+def _no_secrets(namespace: str, selector: Selector) -> Iterable[Secret]:  # noqa: ARG001 - there are none
+    return ()
+
+
+def _no_secret(namespace: str, name: str) -> Secret | None:  # noqa: ARG001 - there is none
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """The services that an evaluation may ask, and how strict it is. A missing one cannot be asked, which denies."""
+
+    secrets: Callable[[str, Selector], Iterable[Secret]] = _no_secrets
+    """The Secrets of a namespace that a selector selects."""
+    secret: Callable[[str, str], Secret | None] = _no_secret
+    """The Secret of a namespace and a name."""
+    keys: KeySource | None = None
+    """The keys of issuers, by the issuer's URL."""
+    key_sets: KeySource | None = None
+    """The keys that are published at a URL of their own (`jwksUrl`), by that URL."""
+    reviewer: Reviewer | None = None
+    fetcher: Fetcher | None = None
+    cache: AnswerCache | None = None
+    leeway: float = 30
+    """Seconds by which the clocks of token issuers may be off."""
+    authorino_compat: bool = False
+    """A `when` that errs skips what it guards, as in Authorino. Otherwise it denies."""

@@ -1,0 +1,63 @@
+"""Conditions that guard a step of a scheme, or the scheme as a whole: its `when`."""
+
+from __future__ import annotations
+
+import enum
+from typing import Protocol
+
+from eastgate.diagnostics.spans import Span
+from eastgate.dialects.kuadrant.authorino.conditions import Looked, look
+from eastgate.dialects.kuadrant.authorino.context import Evaluation
+from eastgate.dialects.kuadrant.authorino.model import Condition
+from eastgate.dialects.kuadrant.authorino.outcomes import ERRS, FAILS, HOLDS
+
+__all__ = ["Gate", "Guarded", "gate_of"]
+
+
+class Gate(enum.Enum):
+    """The effect of a `when` on what it guards."""
+
+    OPEN = enum.auto()
+    CLOSED = enum.auto()
+    MAYBE = enum.auto()
+    """Open or closed: nobody knows."""
+    ERROR = enum.auto()
+    UNSURE = enum.auto()
+    """Open, closed or an error: nobody knows."""
+
+
+class Guarded(Protocol):
+    """The attributes that steps of all kinds have in common."""
+
+    @property
+    def name(self) -> str:
+        pass
+
+    @property
+    def priority(self) -> int:
+        """Return the priority; lower numbers come first."""
+
+    @property
+    def when(self) -> Condition | None:
+        """Return the condition that guards it."""
+
+    @property
+    def span(self) -> Span | None:
+        """Return where it is written."""
+
+
+def gate_of(when: Condition | None, evaluation: Evaluation) -> tuple[Gate, Looked | None]:
+    """Return whether what is guarded takes place, and what was looked at to tell."""
+    if when is None:
+        return Gate.OPEN, None
+    looked = look(when, evaluation.document)
+    outcomes = looked.outcomes
+    if evaluation.services.authorino_compat and ERRS in outcomes:
+        outcomes = (outcomes & ~ERRS) | FAILS
+    if outcomes == HOLDS:
+        return Gate.OPEN, looked
+    if outcomes == FAILS:
+        return Gate.CLOSED, looked
+    if outcomes == ERRS:
+        return Gate.ERROR, looked
+    return (Gate.UNSURE if ERRS in outcomes else Gate.MAYBE), looked

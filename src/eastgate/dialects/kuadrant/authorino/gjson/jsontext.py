@@ -1,0 +1,204 @@
+"""JSON as text: finds the end of values, reads strings, prints data.
+
+Reading is as forgiving as the real gjson: some modifiers hand on text that is not quite JSON, and what Authorino makes
+of it decides who gets in. All patterns here are fixed and match in linear time.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Final
+
+from eastgate.dialects.kuadrant.authorino.gjson.bounds import MAX_DEPTH, MAX_TEXT, Budget, Pieces, TooMuch
+from eastgate.dialects.kuadrant.authorino.gjson.numbers import integer_text, json_number
+
+_REST_OF_STRING: Final = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_STRING_OR_BRACKET: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\](){}]', re.DOTALL)
+_STRING_OR_SPACE: Final = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z))|[\x00- ]++', re.DOTALL)
+_NUMBER_END: Final = re.compile(r"[\x00- ,\]}]")
+_WORD: Final = re.compile(r"[a-z]*")
+
+_SIMPLE_ESCAPES: Final = {"\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"'}
+_GO_ESCAPES: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+_python_quote = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def end_of_string(text: str, start: int) -> int | None:
+    """Return where the string that opens at `start` ends; None if it never does."""
+    match = _REST_OF_STRING.match(text, start + 1)
+    return match.end() if match else None
+
+
+def end_of_number(text: str, start: int) -> int:
+    """Return where the number at `start` ends: at a space, a comma or a closing bracket."""
+    match = _NUMBER_END.search(text, start + 1)
+    return match.start() if match else len(text)
+
+
+def end_of_word(text: str, start: int) -> int:
+    """Return where `true`, `false` or `null` ends."""
+    match = _WORD.match(text, start + 1)
+    return match.end() if match else len(text)
+
+
+def end_of_block(text: str, start: int) -> int:
+    """Return where the bracket that opens at `start` closes; the end of the text if it never does.
+
+    What opens is taken for a bracket, whatever it is, and any bracket closes any other: so does the real gjson.
+    """
+    depth = 1
+    for token in _STRING_OR_BRACKET.finditer(text, start + 1):
+        kind = text[token.start()]
+        if kind in "[({":
+            depth += 1
+        elif kind in "])}":
+            depth -= 1
+            if depth == 0:
+                return token.end()
+    return len(text)
+
+
+def end_of_argument(text: str, start: int) -> int:
+    """Return where a string or a bracketed value ends; the end of the text if it never does."""
+    if text[start] == '"':
+        return end_of_string(text, start) or len(text)
+    return end_of_block(text, start)
+
+
+def without_spaces(text: str) -> str:
+    """Return the text without the spaces between its tokens."""
+    return _STRING_OR_SPACE.sub(lambda token: token[1] or "", text)
+
+
+def unescaped(text: str) -> str:
+    """Return what the inside of a string means. A broken escape or a control character ends it, as in gjson."""
+    if "\\" not in text:
+        return text
+    out: list[str] = []
+    at = 0
+    while at < len(text):
+        character = text[at]
+        if character < " ":
+            break
+        if character != "\\":
+            out.append(character)
+            at += 1
+            continue
+        escape = text[at + 1 : at + 2]
+        if escape in _SIMPLE_ESCAPES:
+            out.append(_SIMPLE_ESCAPES[escape])
+            at += 2
+        elif escape == "u" and at + 6 <= len(text):
+            out.append(_unit(text[at + 2 : at + 6]))
+            at += 6
+            if "\ud800" <= out[-1] <= "\udfff" and text.startswith("\\u", at) and at + 6 <= len(text):
+                out.append(_unit(text[at + 2 : at + 6]))
+                at += 6
+                out[-2:] = [_joined_surrogates(out[-2], out[-1])]
+        else:
+            break
+    return well_formed("".join(out))
+
+
+def _unit(digits: str) -> str:
+    try:
+        return chr(int(digits, 16)) if digits.isalnum() and digits.isascii() else "\0"
+    except ValueError:
+        return "\0"
+
+
+def _joined_surrogates(high: str, low: str) -> str:
+    if high <= "\udbff" and "\udc00" <= low <= "\udfff":
+        return chr(0x10000 + ((ord(high) - 0xD800) << 10) + ord(low) - 0xDC00)
+    return "\ufffd"
+
+
+def well_formed(text: str) -> str:
+    """Return the text with a replacement character for each half of a surrogate pair, so that it can be encoded."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "".join("\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text)
+    return text
+
+
+def quoted(text: str) -> str:
+    """Return the text as a JSON string, written like Go does: `<`, `>` and `&` are escaped too."""
+    encoded = _python_quote(well_formed(text))
+    return encoded.translate(_GO_ESCAPES)
+
+
+def write_json(data: object, budget: Budget) -> str:
+    """Return the data as compact JSON, as Go's encoding/json writes it, which is what Authorino's selectors read."""
+    out = Pieces(budget)
+    _write(data, out, MAX_DEPTH)
+    return out.joined()
+
+
+def _write(data: object, out: Pieces, depth: int) -> None:
+    """Write data, and pay for each piece before going on: shared parts can make small data print without end."""
+    if depth == 0:
+        raise TooMuch(f"the data is nested deeper than {MAX_DEPTH} levels")
+    if isinstance(data, dict):
+        separator = "{"
+        for key, value in data.items():
+            out.add(separator, _scalar(str(key)), ":")
+            _write(value, out, depth - 1)
+            separator = ","
+        out.add("}" if data else "{}")
+    elif isinstance(data, list | tuple):
+        separator = "["
+        for value in data:
+            out.add(separator)
+            _write(value, out, depth - 1)
+            separator = ","
+        out.add("]" if data else "[]")
+    else:
+        out.add(_scalar(data))
+
+
+def _scalar(data: object) -> str:
+    match data:
+        case None:
+            return "null"
+        case bool():
+            return "true" if data else "false"
+        case int():
+            return integer_text(data)
+        case float():
+            return json_number(data)
+        case _:
+            text = str(data)
+            if len(text) > MAX_TEXT:
+                raise TooMuch(f"a string is longer than {MAX_TEXT} characters")
+            return quoted(text)
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+_reader = json.JSONDecoder(parse_constant=_no_constant)
+_checker = json.JSONDecoder(parse_constant=_no_constant, parse_int=len, parse_float=len)
+
+
+def read_json(text: str) -> object:
+    """Return the data that strictly valid JSON means; a ValueError for anything else."""
+    try:
+        return _reader.decode(text)
+    except RecursionError:
+        raise TooMuch("the data is nested too deep") from None
+
+
+def is_json(text: str) -> bool:
+    """Return whether the text is strictly valid JSON."""
+    try:
+        _checker.decode(text)
+    except RecursionError:
+        raise TooMuch("the data is nested too deep") from None
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,53 @@
+"""Selects from a document."""
+
+from __future__ import annotations
+
+from eastgate.dialects.kuadrant.authorino.gjson.bounds import MAX_PATH, Budget, TooMuch
+from eastgate.dialects.kuadrant.authorino.gjson.datavalue import DataValue
+from eastgate.dialects.kuadrant.authorino.gjson.search import find
+from eastgate.dialects.kuadrant.authorino.gjson.values import JsonKind, Value
+from eastgate.records import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The result of a path. Data that was given is shared, not copied: do not change it."""
+
+    exists: bool
+    """Whether the path leads anywhere; a null exists."""
+    value: object
+    """Plain data; None if it does not exist."""
+    text: str
+    """What Authorino compares and prints: a string itself, a number's digits, JSON for the rest, "" for null."""
+
+    texts: tuple[str, ...]
+    """The texts of `array`, which is what Authorino's `incl` and `excl` compare."""
+
+    @property
+    def array(self) -> list[object]:
+        """Return the items of an array; a single value as an array of itself; nothing for null and missing values."""
+        if self.value is None:
+            return []
+        return list(self.value) if isinstance(self.value, list | tuple) else [self.value]
+
+
+def select(document: object, path: str) -> Selection:
+    """Select what the path leads to in a document of plain JSON data. Raises TooMuch past a bound: fail closed."""
+    return select_within(Budget(), document, path)
+
+
+def select_within(budget: Budget, document: object, path: str) -> Selection:
+    """Select on a budget that several selections share."""
+    if len(path) > MAX_PATH:
+        raise TooMuch(f"the path is longer than {MAX_PATH} characters")
+    value = find(DataValue(document, budget), path, budget)
+    return Selection(value.exists, value.plain(), value.string, _texts(value))
+
+
+def _texts(value: Value) -> tuple[str, ...]:
+    match value.kind:
+        case JsonKind.NULL:
+            return ()
+        case JsonKind.ARRAY:
+            return tuple(item.string for item in value.items())
+    return (value.string,)

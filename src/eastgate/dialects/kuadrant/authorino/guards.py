@@ -1,0 +1,78 @@
+"""The conditions that guard parts of a scheme, and which of them may err.
+
+Where one errs, Authorino skips what it guards, and Eastgate denies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eastgate.diagnostics.spans import Span
+from eastgate.dialects.kuadrant.authorino.conditions import regex_problem
+from eastgate.dialects.kuadrant.authorino.gates import Guarded
+from eastgate.dialects.kuadrant.authorino.model import (
+    All,
+    AnyOf,
+    Condition,
+    Operator,
+    Pattern,
+    PatternRules,
+    Predicate,
+    Scheme,
+)
+
+__all__ = ["erring_guards", "sets_apart"]
+
+
+def erring_guards(scheme: Scheme) -> Iterator[tuple[Pattern | Predicate, str]]:
+    """Yield every condition of a `when` that may err, and why."""
+    for when in _guards(scheme):
+        for condition in _leaves(when):
+            why = _may_err(condition)
+            if why is not None:
+                yield condition, why
+
+
+def sets_apart(scheme: Scheme) -> Iterator[Span]:
+    """Yield every reference to a named set of patterns that stands in `any`, where one of its patterns is enough."""
+    rules = (
+        authorization.rule.condition
+        for authorization in scheme.authorizations
+        if isinstance(authorization.rule, PatternRules)
+    )
+    for condition in (*_guards(scheme), *rules):
+        yield from _apart(condition)
+
+
+def _apart(condition: Condition) -> Iterator[Span]:
+    if isinstance(condition, AnyOf):
+        yield from condition.apart
+    if isinstance(condition, All | AnyOf):
+        for part in condition.parts:
+            yield from _apart(part)
+
+
+def _guards(scheme: Scheme) -> Iterator[Condition]:
+    steps: tuple[Guarded, ...] = (*scheme.identities, *scheme.metadata, *scheme.authorizations, *scheme.responses)
+    for when in (scheme.when, *(step.when for step in steps)):
+        if when is not None:
+            yield when
+
+
+def _leaves(condition: Condition) -> Iterator[Pattern | Predicate]:
+    match condition:
+        case All(parts) | AnyOf(parts):
+            for part in parts:
+                yield from _leaves(part)
+        case _:
+            yield condition
+
+
+def _may_err(condition: Pattern | Predicate) -> str | None:
+    match condition:
+        case Pattern(operator=Operator.MATCHES, value=value) if regex_problem(value):
+            return f"`{value}` is not a regular expression"
+        case Predicate(text):
+            return f"`{text}` fails where something that it looks at is missing"
+        case _:
+            return None

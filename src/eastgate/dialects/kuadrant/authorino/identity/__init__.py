@@ -1,0 +1,5 @@
+"""Recognizes callers: one module for each way to do it."""
+
+from eastgate.dialects.kuadrant.authorino.identity.recognition import recognized
+
+__all__ = ["recognized"]

@@ -1,0 +1,60 @@
+"""Callers with a key that a Secret holds."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+
+from eastgate.cluster import Secret
+from eastgate.dialects.kuadrant.authorino.context import Evaluation
+from eastgate.dialects.kuadrant.authorino.credentials import credential
+from eastgate.dialects.kuadrant.authorino.facts import Unavailable
+from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, Refused
+from eastgate.dialects.kuadrant.authorino.model import ApiKeys, Credentials
+from eastgate.dialects.kuadrant.authorino.secrecy import MASK
+
+__all__ = ["by_api_key"]
+
+KEY = "api_key"
+_WHOLE = "/last-applied-configuration"
+
+
+def by_api_key(keys: ApiKeys, credentials: Credentials, evaluation: Evaluation) -> Finding:
+    """Find the Secret of a key. Every Secret is compared in full, so that the time taken tells nothing."""
+    given = credential(credentials, evaluation.request)
+    if not isinstance(given, str):
+        return given
+    offered = given.encode("utf-8", "surrogatepass")
+    try:
+        secrets = sorted(evaluation.services.secrets(evaluation.scheme.namespace, keys.secrets), key=_order)
+    except Unavailable as problem:
+        return Broken(f"The Secrets with the keys cannot be read: {problem}.")
+    owner: Secret | None = None
+    for secret in secrets:
+        key = secret.data.get(KEY, b"")
+        if hmac.compare_digest(key, offered) and key and owner is None:
+            owner = secret
+    if owner is None:
+        return Refused("The API key is not one of the accepted ones.")
+    evaluation.secrets.proven(*(value.decode("utf-8", "replace") for value in owner.data.values()))
+    reason = f"The API key is that of Secret {owner.name}."
+    return Found(_as_object(owner), _as_object(owner, masked=True), reason)
+
+
+def _order(secret: Secret) -> tuple[str, str]:
+    return secret.namespace, secret.name
+
+
+def _as_object(secret: Secret, *, masked: bool = False) -> dict[str, object]:
+    """Return the Secret as an API server gives it, as far as its manifest tells."""
+    metadata: dict[str, object] = {"name": secret.name}
+    if secret.namespace:
+        metadata["namespace"] = secret.namespace
+    if secret.labels:
+        metadata["labels"] = dict(secret.labels)
+    if secret.annotations:  # in one of which kubectl keeps the whole Secret again
+        metadata["annotations"] = {
+            name: MASK if masked and name.endswith(_WHOLE) else text for name, text in secret.annotations.items()
+        }
+    data = {name: MASK if masked else base64.b64encode(value).decode() for name, value in secret.data.items()}
+    return {"metadata": metadata, "data": data, "type": secret.type}

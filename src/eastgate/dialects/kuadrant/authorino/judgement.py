@@ -1,0 +1,56 @@
+"""What comes of evaluating a scheme: the answer, and why."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import field
+
+from eastgate.ir import RulingStep, StepVerdict
+from eastgate.records import dataclass
+
+__all__ = ["Judgement", "StepKind"]
+
+
+class StepKind(enum.StrEnum):
+    """The part of a scheme that a step evaluates, in the order in which they are."""
+
+    WHEN = "when"
+    IDENTITY = "identity"
+    METADATA = "metadata"
+    AUTHORIZATION = "authorization"
+    RESPONSE = "response"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The answer to a request. No field holds a secret: where one would be, there is `***`."""
+
+    allowed: bool
+    status: int
+    """The HTTP status for the client: 200 where it is allowed."""
+    message: str = ""
+    """Why not, as the client may read it (it is in `X-Ext-Auth-Reason`)."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """The headers of a denial."""
+    body: str = ""
+    """The body of a denial."""
+    steps: tuple[RulingStep, ...] = ()
+    document: Mapping[str, object] = field(default_factory=dict, hash=False)
+    """The authorization JSON as it was at the end, masked, without what is unknown."""
+    response_headers: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """What the service behind gets, where it is allowed."""
+    dynamic_metadata: Mapping[str, object] = field(default_factory=dict, hash=False)
+
+    @property
+    def is_undecided(self) -> bool:
+        """Return whether it is a denial on the way to which something was not known."""
+        return not self.allowed and any(step.verdict is StepVerdict.UNKNOWN for step in self.steps)
+
+    @property
+    def reason(self) -> str:
+        """Return the sentence of the step that decided, or that nothing was in the way."""
+        decisive = (StepVerdict.REFUSED, StepVerdict.UNKNOWN, StepVerdict.ERROR)
+        if self.allowed:
+            return "Every step agreed."
+        return next((step.reason for step in reversed(self.steps) if step.verdict in decisive), self.message)

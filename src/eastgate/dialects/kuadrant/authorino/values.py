@@ -1,0 +1,86 @@
+"""Values that a scheme selects from the authorization JSON, each with its twin without secrets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from eastgate.dialects.kuadrant.authorino.document import Document
+from eastgate.dialects.kuadrant.authorino.findings import Broken, Found, NotKnown
+from eastgate.dialects.kuadrant.authorino.gjson import TooMuch, fill, is_template, select
+from eastgate.dialects.kuadrant.authorino.model import Celled, Literal, Property, Selected, Value
+from eastgate.dialects.kuadrant.authorino.paths import Path, lead, template_mentions, touched
+from eastgate.languages.cel import CelEvaluationError, CelProblem, compile_document_cel
+
+__all__ = ["properties", "resolve", "stringified"]
+
+_Evaluate: TypeAlias = Callable[[dict[str, object]], object]
+
+
+def resolve(value: Value, document: Document) -> Found | NotKnown | Broken:
+    """Return the value in this document."""
+    match value:
+        case Literal(constant):
+            return Found(constant, constant)
+        case Selected(path):
+            template = is_template(path)
+            mentions = template_mentions(path) if template else (lead(path),)
+            return _both(mentions, document, lambda data: fill(path, data) if template else _selected(path, data))
+        case Celled(text):
+            expression = compile_document_cel(text)
+            if isinstance(expression, CelProblem):
+                return Broken(f"The expression cannot be understood: {expression.message}.")
+            return _both(expression.mentions, document, expression.evaluate)
+
+
+def _selected(path: str, data: dict[str, object]) -> object:
+    return select(data, path).value
+
+
+def _both(mentions: Iterable[Path], document: Document, evaluate: _Evaluate) -> Found | NotKnown | Broken:
+    if unknown := touched(mentions, document.unknown):
+        return NotKnown(unknown)
+    hidden = touched(mentions, document.hidden)
+    try:
+        value = evaluate(document.plain)
+    except TooMuch:
+        return Broken("The selector takes too long on this request.")
+    except CelEvaluationError as error:
+        return Broken("The expression has no answer." if hidden else f"The expression has no answer: {error}.")
+    return Found(value, value if not hidden else _twin(document, evaluate))
+
+
+def _twin(document: Document, evaluate: _Evaluate) -> object:
+    try:
+        return evaluate(document.masked)
+    except (TooMuch, CelEvaluationError):
+        return "***"
+
+
+def properties(listed: Iterable[Property], document: Document) -> Found | NotKnown | Broken:
+    """Return an object of several values, all of which must be there to be had."""
+    plain: dict[str, object] = {}
+    masked: dict[str, object] = {}
+    for each in listed:
+        finding = resolve(each.value, document)
+        if not isinstance(finding, Found):
+            return finding
+        plain[each.name], masked[each.name] = finding.value, finding.masked
+    return Found(plain, masked)
+
+
+def stringified(value: object) -> str:
+    """Return a value as text, the way Authorino prints it: a text as it is, nothing for null, JSON for the rest."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        value = int(value)
+    return "" if value is None else json.dumps(_go_order(value), separators=(",", ":"), ensure_ascii=False)
+
+
+def _go_order(value: object) -> object:
+    """Sort the keys of a map, as Go prints them."""
+    if isinstance(value, dict):
+        return {key: _go_order(value[key]) for key in sorted(value)}
+    return [_go_order(item) for item in value] if isinstance(value, list | tuple) else value

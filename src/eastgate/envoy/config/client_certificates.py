@@ -1,0 +1,89 @@
+"""Expressions that find faults in the certificate of a client that Envoy does not check itself.
+
+Envoy's SPIFFE validator does not look at the extended key usage: a certificate for servers alone would do for a client.
+Nor does it mind a signature with SHA-1, or a small RSA key. Envoy has the certificate as PEM, in which all three are
+found by how their bytes are encoded.
+
+A certificate may say nothing of its purpose, or that it is for clients, alone or with another of the usual purposes
+(RFC 5280, id-kp). Anything else is taken to mean that it is not for clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+from eastgate.envoy.config.base64_patterns import STANDARD, bits, encodings
+
+__all__ = ["CERTIFICATE", "FOR_CLIENTS", "NAMED_TWICE", "WEAK", "WITH_PURPOSES"]
+
+CERTIFICATE = "%DOWNSTREAM_PEER_CERT%"  # as PEM, and that as it would be in a URL
+
+_BEGIN, _BREAK = "-----BEGIN%20CERTIFICATE-----", "(?:%0A)?"  # lines break between groups of four characters
+_ANY = "(?:[0-9A-Za-z]|%2[BF])"
+_GROUP = f"{_ANY}{{4}}{_BREAK}"
+
+# In DER
+_PURPOSES = bytes.fromhex("0603551d25")  # id-ce-extKeyUsage
+_CRITICAL = bytes.fromhex("0101ff")
+_USUAL = bytes.fromhex("06082b060105050703")  # id-kp, but for its last byte
+_CLIENTS = b"\x02"
+_MOST = 2
+_RSA = bytes.fromhex("06092a864886f70d010101050003")  # a key, but for its length
+_ANY_BYTE = "?" * 8
+_LONG = bits(b"\x82") + 2 * _ANY_BYTE + bits(b"\x00\x30")  # 256 bytes or more, of which the modulus may have fewer
+_SHORT = (
+    "0???????",
+    bits(b"\x81"),
+    *(
+        _LONG + sequence + bits(modulus)
+        for sequence in (bits(b"\x81") + _ANY_BYTE, bits(b"\x82") + 2 * _ANY_BYTE)
+        for modulus in (b"\x02\x81", b"\x02\x82\x01\x00")  # with 2,048 bits it has 257, as it is not negative
+    ),
+)
+_OLD_SIGNATURES = (
+    bytes.fromhex("06072a8648ce3d0401"),  # ecdsa-with-SHA1
+    *(bytes.fromhex(f"06092a864886f70d0101{number}") for number in ("02", "03", "04", "05")),  # RSA, MD2 to SHA-1
+)
+
+
+def _for_clients() -> Iterator[str]:
+    """Yield the extension, with the client's purpose at any position of a list of purposes."""
+    for critical in (b"", _CRITICAL):
+        for length in range(1, _MOST + 1):
+            size = length * (len(_USUAL) + len(_CLIENTS))
+            head = bits(_PURPOSES + critical + bytes([0x04, size + 2, 0x30, size]))
+            for position in range(length):
+                ends = (bits(_CLIENTS) if index == position else "?" * 8 for index in range(length))
+                yield head + "".join(bits(_USUAL) + end for end in ends)
+
+
+def _encoded(*data: str) -> str:
+    return "|".join(_characters(encoding) for bytes_as_bits in data for encoding in encodings(bytes_as_bits, STANDARD))
+
+
+def _characters(encoding: list[str]) -> str:
+    breaks = (_BREAK if number % 4 == 3 else "" for number in range(len(encoding)))
+    return "".join(_one_of(characters) + end for characters, end in zip(encoding, breaks, strict=True))
+
+
+@cache
+def _one_of(characters: str) -> str:
+    if characters == STANDARD:
+        return _ANY
+    plain = "".join(character for character in characters if character.isalnum())
+    encoded = [f"%{ord(character):X}" for character in characters if not character.isalnum()]
+    alternatives = ([plain if len(plain) == 1 else f"[{plain}]"] if plain else []) + encoded
+    return alternatives[0] if len(alternatives) == 1 else f"(?:{'|'.join(alternatives)})"
+
+
+def _somewhere(*patterns: str) -> str:
+    groups = f"(?:{_GROUP})*"
+    return f"{_BEGIN}{_BREAK}" + "".join(f"{groups}(?:{pattern})" for pattern in patterns) + "(?s:.*)"
+
+
+_NAMED = _encoded(bits(_PURPOSES))
+WITH_PURPOSES = _somewhere(_NAMED)
+NAMED_TWICE = _somewhere(f"(?:{_NAMED}){_ANY}{{0,3}}{_BREAK}", _NAMED)
+FOR_CLIENTS = _somewhere(_encoded(*_for_clients()))
+WEAK = _somewhere(_encoded(*map(bits, _OLD_SIGNATURES), *(bits(_RSA) + length for length in _SHORT)))

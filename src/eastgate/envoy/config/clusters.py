@@ -1,0 +1,134 @@
+"""The clusters of a proxy: from listener to listener inside of it, to the application, and to other workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from envoy.config.cluster.v3 import cluster_pb2
+from envoy.config.endpoint.v3 import endpoint_pb2
+from envoy.config.route.v3 import route_pb2
+
+from eastgate.envoy.config.packing import serialize
+from eastgate.envoy.config.typed import ADS, Plain, filter_, message, typed
+from eastgate.envoy.server.resources import CLUSTER, ENDPOINTS, ROUTE, Resource
+from eastgate.records import dataclass
+
+__all__ = ["Address", "Upstream", "app_resources", "internal_cluster", "upstream_resources"]
+
+_OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+_MOST = 100_000  # Envoy's default of 1,024 connections would refuse callers that policies allow
+_LIMITS = {"max_connections": _MOST, "max_pending_requests": _MOST, "max_requests": _MOST}
+_CONNECT = "15s"  # with the handshake, of a proxy that may be busy
+_IDLE = "5s"  # callers do not share connections to the application, so an idle one stays idle
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The address of an application: a host and a port, or the path of a socket."""
+
+    host: str
+    port: int = 0
+
+    def to_plain(self) -> Plain:
+        """Return the address in Envoy's configuration."""
+        if self.host.startswith(("/", "@")):
+            return {"pipe": {"path": self.host}}
+        return {"socket_address": {"address": self.host, "port_value": self.port}}
+
+
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """A port of a Service, as its callers reach it: the sidecars behind it, and their identities."""
+
+    name: str
+    hosts: tuple[str, ...]
+    endpoints: tuple[Address, ...]
+    identities: frozenset[str]
+
+
+def _cluster(name: str, plain: Plain) -> Resource:
+    limits = {"thresholds": [_LIMITS]}
+    config: Plain = {"name": name, "connect_timeout": _CONNECT, "circuit_breakers": limits, **plain}
+    return Resource(CLUSTER, name, serialize(message(cluster_pb2.Cluster, config)))
+
+
+def _endpoints(name: str, addresses: Iterable[Address]) -> Resource:
+    plain = {
+        "cluster_name": name,
+        "endpoints": [{"lb_endpoints": [_endpoint(address.to_plain()) for address in addresses]}],
+    }
+    return Resource(ENDPOINTS, name, serialize(message(endpoint_pb2.ClusterLoadAssignment, plain)))
+
+
+def _endpoint(address: Plain) -> Plain:
+    return {"endpoint": {"address": address}}
+
+
+def _route(name: str, hosts: list[Plain]) -> Resource:
+    plain = {"name": name, "virtual_hosts": hosts, "validate_clusters": False}
+    return Resource(ROUTE, name, serialize(message(route_pb2.RouteConfiguration, plain)))
+
+
+def _virtual_host(name: str, domains: list[str], cluster: str) -> Plain:
+    route = {"match": {"prefix": "/"}, "route": {"cluster": cluster, "timeout": "0s"}}
+    return {"name": name, "domains": domains, "routes": [route]}
+
+
+@lru_cache(maxsize=4096)
+def internal_cluster(listener: str) -> Resource:
+    """Return the cluster of a listener of the same proxy; what was noted about the caller goes along."""
+    raw = filter_("raw", typed("envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer"))
+    kind = "envoy.extensions.transport_sockets.internal_upstream.v3.InternalUpstreamTransport"
+    address = {"envoy_internal_address": {"server_listener_name": listener}}
+    assignment = {"cluster_name": listener, "endpoints": [{"lb_endpoints": [_endpoint(address)]}]}
+    transport = filter_("inside", typed(kind, transport_socket=raw))
+    return _cluster(listener, {"type": "STATIC", "load_assignment": assignment, "transport_socket": transport})
+
+
+@lru_cache(maxsize=4096)
+def app_resources(port: int, app: Address) -> tuple[Resource, ...]:
+    """Return the cluster of the application behind a port, and its routes. It is spoken to as its callers speak."""
+    name = f"app/{port}"
+    both: Plain = {"http_protocol_options": {}, "http2_protocol_options": {}}
+    idle = {"idle_timeout": _IDLE}
+    options = {_OPTIONS: typed(_OPTIONS, use_downstream_protocol_config=both, common_http_protocol_options=idle)}
+    config: Plain = {
+        "type": "EDS",
+        "eds_cluster_config": {"eds_config": ADS},
+        "typed_extension_protocol_options": options,
+    }
+    routes = _route(f"requests/{port}", [_virtual_host("app", ["*"], name)])
+    return _cluster(name, config), _endpoints(name, [app]), routes
+
+
+def upstream_resources(upstreams: Iterable[Upstream], source: str) -> Iterator[Resource]:
+    """Yield the clusters of other workloads, over mTLS, verified by the account that theirs should have.
+
+    `source` is the address to call them from, which identifies the workload to them.
+    """
+    hosts = []
+    for upstream in upstreams:
+        names = [{"san_type": "URI", "matcher": {"exact": identity}} for identity in sorted(upstream.identities)]
+        context = typed(
+            "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+            common_tls_context={
+                "tls_certificate_sds_secret_configs": [{"name": "svid", "sds_config": ADS}],
+                "combined_validation_context": {
+                    "default_validation_context": {"match_typed_subject_alt_names": names},
+                    "validation_context_sds_secret_config": {"name": "trust", "sds_config": ADS},
+                },
+            },
+        )
+        yield _cluster(
+            upstream.name,
+            {
+                "type": "EDS",
+                "eds_cluster_config": {"eds_config": ADS},
+                "transport_socket": filter_("tls", context),
+                "upstream_bind_config": {"source_address": {"address": source, "port_value": 0}},
+            },
+        )
+        yield _endpoints(upstream.name, upstream.endpoints)
+        hosts.append(_virtual_host(upstream.name, list(upstream.hosts), upstream.name))
+    yield _route("outbound", hosts)

@@ -1,0 +1,156 @@
+"""The listener that decides who may connect: every caller has a filter chain of its own, or is refused.
+
+Filter chains of callers who are allowed say nothing about policies: they stay the same, and their connections open, for
+as long as the caller may connect, whichever rule allows it. Unknown callers share a chain, until a policy names one of
+them. Removing a chain closes the connections on it, and no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import groupby
+from typing import Any
+
+from envoy.config.listener.v3 import listener_components_pb2, listener_pb2
+from google.protobuf.wrappers_pb2 import StringValue
+
+from eastgate.envoy.config.inbound_port import NETWORK, InboundPort
+from eastgate.envoy.config.logs import denial_log, unreachable_log
+from eastgate.envoy.config.matching import NO_CALLER, UNFIT, by_protocol, caller_matcher, with_fit_certificate
+from eastgate.envoy.config.packing import pack
+from eastgate.envoy.config.typed import Plain, filter_, message, typed
+from eastgate.envoy.plan import ByCaller, Node, PortPlan, Verdict
+from eastgate.envoy.plan.combining import either
+from eastgate.envoy.plan.decisions import NOT_ENFORCED
+from eastgate.ir import ALWAYS, Predicate
+from eastgate.symbolic.callers import CallerCell
+from eastgate.symbolic.trees import Entry, choice, flatten
+
+__all__ = ["closing_connection_listener", "connection_listener"]
+
+
+def connection_listener(inbound: InboundPort, plan: PortPlan) -> Any:
+    """Build the listener that decides who may connect."""
+    chains = _Chains(inbound)
+    if plan.raw is None:
+        matcher = caller_matcher(chains.name_chains(plan.connect, "app"), _chain)
+    else:
+        http = caller_matcher(chains.name_chains(plan.connect, "requests"), _chain)
+        matcher = by_protocol(http, caller_matcher(chains.name_chains(plan.raw, "app"), _chain))
+    plain: Plain = {"name": f"connections/{inbound.port}", "internal_listener": {}}
+    if plan.raw is not None:
+        inspector = typed("envoy.extensions.filters.listener.http_inspector.v3.HttpInspector")
+        plain |= {
+            "listener_filters": [filter_("http", inspector)],
+            "listener_filters_timeout": inbound.detection,
+            "continue_on_listener_filters_timeout": True,
+        }
+    listener: Any = message(listener_pb2.Listener, plain)
+    chains.name_closing_chain(NO_CALLER)
+    chains.name_closing_chain(UNFIT)
+    listener.filter_chains.extend(chains.every())
+    listener.filter_chain_matcher.CopyFrom(with_fit_certificate(matcher, _chain))
+    return listener
+
+
+def closing_connection_listener(inbound: InboundPort) -> Any:
+    """Build a listener in place of `connection_listener` that refuses everybody. It is as simple as can be."""
+    chain = _Chains(inbound)
+    chain.name_closing_chain(Verdict(False, 0, NOT_ENFORCED))
+    listener: Any = message(listener_pb2.Listener, {"name": f"connections/{inbound.port}", "internal_listener": {}})
+    listener.filter_chains.extend(chain.every())
+    return listener
+
+
+def _chain(to: Any, verdict: Verdict) -> None:
+    name = f"closed:{verdict.name}" if verdict in (NO_CALLER, UNFIT) else verdict.who
+    to.action.name = "chain"
+    to.action.typed_config.CopyFrom(pack(StringValue(value=name)))
+
+
+def _join_allowed(entries: Iterable[Entry[Verdict]]) -> Iterator[Entry[Verdict]]:
+    """Join consecutive entries that allow into one."""
+    for allowed, run in groupby(entries, key=lambda entry: entry.end.allowed):
+        if allowed:
+            lines = list(run)
+            yield Entry(either(when for when, _ in lines), lines[-1].end)
+        else:
+            yield from run
+
+
+class _Chains:
+    """Filter chains: one for each allowed caller, and one for each reason of a refusal."""
+
+    def __init__(self, inbound: InboundPort) -> None:
+        self._inbound = inbound
+        self._chains: dict[str, Any] = {}
+        self._filters: dict[str, Any] = {}  # of the allowing chains, by the cluster that they lead to
+
+    def every(self) -> list[Any]:
+        """Return all chains, in the order of their names."""
+        return [self._chains[name] for name in sorted(self._chains)]
+
+    def name_chains(self, decided: ByCaller[Node], leads_to: str) -> ByCaller[Node]:
+        """Return the same decisions, with the names of filter chains as verdicts."""
+        return decided.map(lambda caller, node: self._node(node, caller, leads_to))
+
+    def _node(self, node: Node, caller: CallerCell, leads_to: str) -> Node:
+        """Name the chain of each entry. Consecutive entries that allow are one: they lead to the same cluster.
+
+        A chain is the caller's own. Where the address decides, its name also depends on all that was asked about it so
+        far.
+        """
+        asked = blake2b(digest_size=6)
+        tests: list[tuple[Predicate, Node]] = []
+        own = self._name_of(caller, leads_to)
+        for when, end in _join_allowed(flatten(node)):
+            if when != ALWAYS or tests:
+                asked.update(f"{end.allowed} {when}\n".encode())
+            suffix = f"?{asked.hexdigest()}" if when != ALWAYS or tests else ""
+            name = self._name_allowing_chain(own + suffix, leads_to) if end.allowed else self.name_closing_chain(end)
+            tests.append((when, Verdict(end.allowed, end.status, name)))
+        return choice(tests[:-1], tests[-1][1])
+
+    def _name_of(self, caller: CallerCell, leads_to: str) -> str:
+        """Name a caller's chain. Under another name it is another chain: connections on the old one are closed."""
+        ended = self._inbound.ended.get(str(caller)) if leads_to == "requests" else None
+        return f"{leads_to}:{caller}" + (f"~{ended}" if ended else "")
+
+    def _name_allowing_chain(self, name: str, leads_to: str) -> str:
+        if name not in self._chains:
+            self._chains[name] = self._filter_chain(name, self._forwarding_filter(leads_to))
+        return name
+
+    def name_closing_chain(self, verdict: Verdict) -> str:
+        """Name the chain that closes at once, and logs why."""
+        name = f"closed:{verdict.name}"
+        if name not in self._chains:
+            inbound = self._inbound
+            self._chains[name] = self._filter_chain(name, _closing_filter(inbound.workload, inbound.port, verdict.name))
+        return name
+
+    def _filter_chain(self, name: str, proxy: Any) -> Any:
+        return listener_components_pb2.FilterChain(name=name, filters=[proxy])
+
+    def _forwarding_filter(self, leads_to: str) -> Any:
+        if leads_to not in self._filters:
+            self._filters[leads_to] = _build_forwarding(leads_to, self._inbound.workload, self._inbound.port)
+        return self._filters[leads_to]
+
+
+@lru_cache(maxsize=4096)
+def _build_forwarding(leads_to: str, workload: str, port: int) -> Any:
+    cluster = f"{leads_to}/{port}"
+    return _build_tcp_proxy(cluster, cluster, unreachable_log(workload, port) if leads_to == "app" else [])
+
+
+@lru_cache(maxsize=4096)
+def _closing_filter(workload: str, port: int, name: str) -> Any:
+    return _build_tcp_proxy(f"denied/{port}/{name}", "nowhere", denial_log(workload, port, name))
+
+
+def _build_tcp_proxy(prefix: str, cluster: str, log: list[Plain]) -> Any:
+    config = typed(f"{NETWORK}.tcp_proxy.v3.TcpProxy", stat_prefix=prefix, cluster=cluster, access_log=log)
+    return message(listener_components_pb2.Filter, filter_("proxy", config))

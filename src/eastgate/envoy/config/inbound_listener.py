@@ -1,0 +1,110 @@
+"""The listener where callers connect: terminates TLS, and notes the identity of the peer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from envoy.config.listener.v3 import listener_pb2
+
+from eastgate.envoy.config.client_certificates import CERTIFICATE
+from eastgate.envoy.config.inbound_port import NETWORK, InboundPort
+from eastgate.envoy.config.logs import connection_log, handshake_log
+from eastgate.envoy.config.matching import ADDRESS_KEY, CERTIFICATE_KEY, NOBODY, PEER_KEY, SOURCE_KEY
+from eastgate.envoy.config.rbac import AUDIT, CONNECTIONS, filter_name
+from eastgate.envoy.config.typed import ADS, Plain, discovered, filter_, message, struct, typed
+
+__all__ = ["inbound_listener"]
+
+_HANDSHAKE = "15s"  # for all of it, once it is known to be one
+_SECRETS = ("svid", "trust")
+
+
+def inbound_listener(inbound: InboundPort) -> Any:
+    """Build the listener that terminates TLS and notes the peer. No header of a client ever counts as its identity."""
+    socket = {"socket_address": {"address": inbound.address, "port_value": inbound.bound}}
+    secrets = [{"name": name, "sds_config": ADS} for name in _SECRETS]
+    tls = typed(
+        "envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext",
+        require_client_certificate=True,
+        disable_stateless_session_resumption=True,
+        disable_stateful_session_resumption=True,
+        common_tls_context={
+            "tls_params": {"tls_minimum_protocol_version": "TLSv1_2"},
+            "alpn_protocols": ["h2", "http/1.1"],
+            "tls_certificate_sds_secret_configs": secrets[:1],
+            "validation_context_sds_secret_config": secrets[1],
+        },
+    )
+    chains_by_address = [
+        {
+            "name": f"address/{address}",
+            "filter_chain_match": {"transport_protocol": "raw_buffer", "source_prefix_ranges": [_host(address)]},
+            "filters": _outer(inbound, identity, tls=False),
+        }
+        for address, identity in inbound.by_address
+    ]
+    plain = {
+        "name": f"inbound/{inbound.port}",
+        "address": socket,
+        "listener_filters": [filter_("tls", typed("envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector"))],
+        "listener_filters_timeout": inbound.detection,
+        "continue_on_listener_filters_timeout": True,
+        "access_log": handshake_log(inbound.workload, inbound.port),
+        "filter_chains": [
+            {
+                "name": "tls",
+                "filter_chain_match": {"transport_protocol": "tls"},
+                "transport_socket": filter_("tls", tls),
+                "transport_socket_connect_timeout": _HANDSHAKE,
+                "filters": _outer(inbound, "%DOWNSTREAM_PEER_URI_SAN%", tls=True),
+            },
+            *chains_by_address,
+            {
+                "name": "plain",
+                "filter_chain_match": {"transport_protocol": "raw_buffer"},
+                "filters": _outer(inbound, NOBODY, tls=False),
+            },
+        ],
+        "default_filter_chain": {"name": "silent", "filters": _outer(inbound, NOBODY, tls=False)},
+    }
+    return message(listener_pb2.Listener, plain)
+
+
+def _host(address: str) -> Plain:
+    return {"address_prefix": address, "prefix_len": 128 if ":" in address else 32}
+
+
+def _outer(inbound: InboundPort, identity: str, *, tls: bool) -> list[Plain]:
+    when = "on_downstream_tls_handshake" if tls else "on_new_connection"
+    note = [
+        _note(PEER_KEY, identity),
+        _note(ADDRESS_KEY, "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%"),
+        _note(SOURCE_KEY, "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%"),
+    ]
+    if tls:
+        note.append(_note(CERTIFICATE_KEY, CERTIFICATE) | {"shared_with_upstream": "ONCE"})
+    late: Plain = {"upstream_connect_mode": "ON_DOWNSTREAM_TLS_HANDSHAKE", "max_early_data_bytes": 8192} if tls else {}
+    return [
+        filter_("caller", struct(f"{NETWORK}.set_filter_state.v3.Config", **{when: note})),
+        *(discovered(filter_name(inbound.port, which), f"{NETWORK}.rbac.v3.RBAC") for which in (CONNECTIONS, AUDIT)),
+        filter_(
+            "proxy",
+            typed(
+                f"{NETWORK}.tcp_proxy.v3.TcpProxy",
+                stat_prefix=f"inbound/{inbound.port}",
+                cluster=f"connections/{inbound.port}",
+                access_log=connection_log(inbound.workload, inbound.port),
+                **late,
+            ),
+        ),
+    ]
+
+
+def _note(key: str, text: str) -> Plain:
+    """Note a text in filter state. It is hashable, or Envoy would let callers share connections behind it."""
+    return {
+        "object_key": key,
+        "factory_key": "envoy.hashable_string",
+        "shared_with_upstream": "TRANSITIVE",
+        "format_string": {"text_format_source": {"inline_string": text}},
+    }

@@ -1,0 +1,48 @@
+"""The inbound port of a workload, and what its listeners have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+
+from eastgate.envoy.config.tokens import TokenIdentity
+from eastgate.records import dataclass
+
+__all__ = ["HTTP", "NETWORK", "TIMEOUTS", "InboundPort"]
+
+# How long a client may take until TLS, or HTTP, is recognized; then it is taken to speak something else. A client of a
+# server that speaks first says nothing for as long, so that the wait is short where such servers usually listen: at the
+# ports that Linkerd takes for those of databases and mail unless it is told otherwise.
+_DETECTION, _SHORT_DETECTION = "10s", "1s"
+_SERVER_FIRST = frozenset({25, 587, 3306, 4444, 5432, 6379, 9300, 11211})
+# Of whatever reads HTTP. Without one byte in either direction a request is ended, as are connections that are not HTTP.
+# And without reading on, until the rest of an answer is thrown away whose connection ends with it; a refusal with
+# `Connection: close` keeps the connection open for as long, or until the client closes it.
+TIMEOUTS = {"stream_idle_timeout": "3600s", "delayed_close_timeout": "5s"}
+NETWORK = "envoy.extensions.filters.network"
+HTTP = "envoy.extensions.filters.http"
+
+
+@dataclass(frozen=True, slots=True)
+class InboundPort:
+    """The inbound port of a workload, and how callers without a certificate are identified.
+
+    A certificate comes first. `by_address` maps source addresses to identities, for callers without TLS; `tokens` is
+    the JWT issuer that is accepted from callers with neither certificate nor known address. `logs_open_requests`: the
+    proxy also logs requests while they are open. `ended`: how often the requests of a caller were ended, by its name;
+    it is part of the name of the caller's filter chain.
+    """
+
+    workload: str
+    address: str
+    port: int
+    bound: int
+    by_address: tuple[tuple[str, str], ...] = ()
+    tokens: TokenIdentity | None = None
+    logs_open_requests: bool = False
+    ended: Mapping[str, int] = field(default_factory=dict, compare=False)
+
+    @property
+    def detection(self) -> str:
+        """Return the time for a client until TLS, or HTTP, is recognized."""
+        return _SHORT_DETECTION if self.port in _SERVER_FIRST else _DETECTION

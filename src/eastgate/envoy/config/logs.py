@@ -1,0 +1,102 @@
+"""The access log of a proxy: one line of JSON on its standard output for each decision."""
+
+from __future__ import annotations
+
+from eastgate.envoy.config.matching import PEER_KEY, SOURCE_KEY, TOKEN_KEY
+from eastgate.envoy.config.rbac import AUDIT, CONNECTIONS
+from eastgate.envoy.config.typed import Plain, filter_, typed
+from eastgate.envoy.config.values import ALL_KEY
+
+__all__ = ["connection_log", "denial_log", "handshake_log", "open_request_log", "request_log", "unreachable_log"]
+
+_DECIDED = "%DYNAMIC_METADATA(envoy.filters.http.rbac:{}_effective_policy_id)%"
+_PEER_FIELDS = {
+    "time": "%START_TIME(%Y-%m-%dT%H:%M:%S.%3fZ)%",
+    "peer": f"%FILTER_STATE({PEER_KEY}:PLAIN)%",
+    "source": f"%FILTER_STATE({SOURCE_KEY}:PLAIN)%",
+}
+
+
+def _stdout(record: str, workload: str, port: int, fields: dict[str, str]) -> list[Plain]:
+    logged = {"eastgate": record, "workload": workload, "port": port, **_PEER_FIELDS, **fields}
+    stream = "envoy.extensions.access_loggers.stream.v3.StdoutAccessLog"
+    return [filter_("stdout", typed(stream, log_format={"json_format": logged}))]
+
+
+def _filter_by_type(log: list[Plain], kind: str) -> list[Plain]:
+    return [{**logger, "filter": {"log_type_filter": {"types": [kind]}}} for logger in log]
+
+
+def open_request_log(workload: str, port: int) -> list[Plain]:
+    """Log each open HTTP request periodically, with all that is needed to decide it again."""
+    fields = {
+        "began": "%START_TIME(%s.%3f)%",
+        "token": f"%FILTER_STATE({TOKEN_KEY}:PLAIN)%",
+        "method": "%REQ(:METHOD)%",
+        "host": "%REQ(:AUTHORITY)%",
+        "path": "%PATH(NQ:PATH)%",
+        "decision": _DECIDED.format("enforced"),
+        "asked": f"%FILTER_STATE({ALL_KEY}:PLAIN)%",
+    }
+    return _filter_by_type(_stdout("open", workload, port, fields), "DownstreamPeriodic")
+
+
+def request_log(workload: str, port: int) -> list[Plain]:
+    """Log each HTTP request, when it ends."""
+    log = _stdout(
+        "request",
+        workload,
+        port,
+        {
+            "method": "%REQ(:METHOD)%",
+            "host": "%REQ(:AUTHORITY)%",
+            "path": "%PATH(NQ:PATH)%",  # as it is compared; a query may hold secrets
+            "status": "%RESPONSE_CODE%",
+            "details": "%RESPONSE_CODE_DETAILS%",
+            "flags": "%RESPONSE_FLAGS%",
+            "milliseconds": "%DURATION%",
+            "decision": _DECIDED.format("enforced"),
+            "audit": _DECIDED.format("shadow"),
+        },
+    )
+    return _filter_by_type(log, "DownstreamEnd")
+
+
+def connection_log(workload: str, port: int) -> list[Plain]:
+    """Log each allowed connection, when it ends."""
+    metadata = "%DYNAMIC_METADATA(envoy.filters.network.rbac:{}.shadow_effective_policy_id)%"
+    fields = {
+        "decision": metadata.format(CONNECTIONS),
+        "audit": metadata.format(AUDIT),
+        "sent": "%BYTES_SENT%",
+        "received": "%BYTES_RECEIVED%",
+        "milliseconds": "%DURATION%",
+    }
+    return _stdout("connection", workload, port, fields)
+
+
+def denial_log(workload: str, port: int, decision: str) -> list[Plain]:
+    """Log each refused connection."""
+    return _stdout("denial", workload, port, {"decision": decision})
+
+
+def unreachable_log(workload: str, port: int) -> list[Plain]:
+    """Log each allowed connection that the application did not accept.
+
+    To the caller it looks like a denial, and it may be over before the rule that allowed it is known.
+    """
+    [log] = _stdout("unreachable", workload, port, {"flags": "%RESPONSE_FLAGS%"})
+    return [{**log, "filter": {"response_flag_filter": {"flags": ["UF", "UH", "UO"]}}}]
+
+
+def handshake_log(workload: str, port: int) -> list[Plain]:
+    """Log each failed handshake, on the outer listener: it never gets any further."""
+    fields = {
+        "reason": "%DOWNSTREAM_TRANSPORT_FAILURE_REASON%",
+        "source": "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS%",
+        "flags": "%RESPONSE_FLAGS%",
+    }
+    failed = "envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter"
+    [log] = _stdout("handshake", workload, port, fields)
+    expression = "has(connection.transport_failure_reason) && connection.transport_failure_reason != ''"
+    return [{**log, "filter": {"extension_filter": filter_("failed", typed(failed, expression=expression))}}]

@@ -1,0 +1,363 @@
+"""Decisions as Envoy's matcher trees.
+
+A tree looks at the caller first, in one map; what is left to ask of the request stands at its leaves. A nested matcher
+that matches nothing falls through to its parent in Envoy, so every one here has an `on_no_match` of its own.
+
+Messages are written in place: a message that is built apart is copied once for each level.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cache
+from ipaddress import IPv4Network, IPv6Network
+from typing import Any, TypeAlias
+
+from envoy.config.core.v3 import address_pb2
+from envoy.extensions.matching.common_inputs.network.v3 import network_inputs_pb2
+from envoy.extensions.matching.input_matchers.ip.v3 import ip_pb2
+from envoy.type.matcher.v3 import http_inputs_pb2
+from google.protobuf.message import Message
+from xds.core.v3 import extension_pb2
+from xds.type.matcher.v3 import matcher_pb2
+
+from eastgate.cluster import account_of
+from eastgate.envoy.config.client_certificates import FOR_CLIENTS, NAMED_TWICE, WEAK, WITH_PURPOSES
+from eastgate.envoy.config.packing import pack
+from eastgate.envoy.config.spelling import host_pattern, path_pattern
+from eastgate.envoy.config.values import CLEAR, each_key, field_key, marked, single_keys
+from eastgate.envoy.plan import ENCODED_SLASH, ByCaller, Field, Node, Verdict
+from eastgate.ir import And, Computed, InNetwork, Is, Matcher, Not, OneOf, Or, Predicate, Prefix, Present, Suffix
+from eastgate.ir.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, Attribute
+from eastgate.ir.service_accounts import AccountsOf, service_account_id
+from eastgate.ir.spiffe import LONGEST, SEGMENT, SPIFFE_ID
+from eastgate.symbolic.callers import AccountsIn, OtherAccounts
+
+__all__ = [
+    "ADDRESS_KEY",
+    "CERTIFICATE_KEY",
+    "NOBODY",
+    "NO_CALLER",
+    "PATH_KEY",
+    "PEER_KEY",
+    "SOURCE_KEY",
+    "TOKEN_KEY",
+    "UNFIT",
+    "by_protocol",
+    "caller_matcher",
+    "where",
+    "where_slash_is_encoded",
+    "where_unclear",
+    "with_fit_certificate",
+]
+
+PEER_KEY = "eastgate.peer"  # filter state: the SPIFFE ID of the caller, or NOBODY
+ADDRESS_KEY = "eastgate.address"
+CERTIFICATE_KEY = "eastgate.certificate"
+SOURCE_KEY = "eastgate.source"  # the address with its port, by which a log line is found again
+PATH_KEY = "eastgate.path"
+TOKEN_KEY = "eastgate.token"  # the claim of a verified token  # noqa: S105 - not a secret
+NOBODY = "none"
+NO_CALLER = Verdict(False, 0, "no-caller")  # nothing was noted of the caller, which cannot be
+_TOO_LONG = f".{{1000}}.{{1000}}.{{{LONGEST - 1999}}}(?s:.*)"  # 1,000 is the most that RE2 counts
+UNFIT = Verdict(False, 0, "unfit-certificate")
+_ROOT, _DOUBLED = "/", "//"  # a path of slashes alone is the root to policies, and `//` to Envoy
+
+OnMatch: TypeAlias = Any  # messages of generated code are untyped
+Leaf: TypeAlias = "Callable[[OnMatch, Verdict], None]"  # writes a verdict
+
+_M = matcher_pb2.Matcher
+
+
+# Callers
+
+
+def caller_matcher(decided: ByCaller[Node], leaf: Leaf, by_token: str | None = None) -> Any:
+    """Build a matcher that decides for every caller. Where no caller was noted, which cannot be, it denies.
+
+    `by_token`: callers without a certificate may have a token with an identity, in this trust domain and no other.
+    """
+    matcher = _M()
+    entries = _enter_callers(matcher, decided, leaf, PEER_KEY)
+    nobody = entries[NOBODY]
+    if by_token is None:
+        _write_node(nobody, decided.nobody, leaf)
+        return matcher
+    [identified], otherwise = _add_list(nobody.matcher, 1)
+    is_identity, too_long = (identified.predicate.and_matcher.predicate.add() for _ in range(2))
+    _match_regex(is_identity, _filter_state(TOKEN_KEY), f"spiffe://{re.escape(by_token)}(/{SEGMENT})+")
+    _match_regex(too_long.not_matcher, _filter_state(TOKEN_KEY), _TOO_LONG)
+    inner = _enter_callers(identified.on_match.matcher, decided, leaf, TOKEN_KEY)
+    _write_node(inner[NOBODY], decided.nobody, leaf)
+    _write_node(otherwise, decided.nobody, leaf)
+    return matcher
+
+
+def _enter_callers(to: Any, decided: ByCaller[Node], leaf: Leaf, key: str) -> Any:
+    """Enter all callers but NOBODY, and return the map for that one."""
+    to.matcher_tree.input.CopyFrom(_filter_state(key))
+    entries = to.matcher_tree.exact_match_map.map
+    for identity, node in decided.known.items():
+        if node != _fallback(decided, identity):
+            _write_node(entries[identity], node, leaf)
+    _enter_unknown(to.on_no_match.matcher, decided, leaf, key)
+    return entries
+
+
+def _fallback(decided: ByCaller[Node], identity: str) -> Node:
+    """Return the decision for a caller of this identity without an entry of its own."""
+    account = account_of(identity)
+    if account is None:
+        return decided.stranger
+    domain, namespace, _ = account
+    other, node = decided.other_account
+    return decided.accounts.get(AccountsIn(domain, namespace), node if domain == other.domain else decided.stranger)
+
+
+def _enter_unknown(to: Any, decided: ByCaller[Node], leaf: Leaf, key: str) -> None:
+    """Decide for unknown callers: by namespace, by trust domain, any at all."""
+    if decided.accounts:
+        to.matcher_tree.input.CopyFrom(_filter_state(key))
+        for cell, node in decided.accounts.items():
+            entry = to.matcher_tree.prefix_match_map.map[AccountsOf(cell.domain, cell.namespace).prefix]
+            _enter_account_or_stranger(entry.matcher, (cell, node), decided.stranger, leaf, key)
+        to = to.on_no_match.matcher
+    _enter_account_or_stranger(to, decided.other_account, decided.stranger, leaf, key)
+
+
+def _enter_account_or_stranger(
+    to: Any, accounts: tuple[AccountsIn | OtherAccounts, Node], stranger: Node, leaf: Leaf, key: str
+) -> None:
+    cell, node = accounts
+    cells = [(_account_pattern(cell), node)] if node != stranger else []
+    cells.append((SPIFFE_ID, stranger))  # Envoy writes several names of a certificate with commas
+    tests, otherwise = _add_list(to, len(cells))
+    for test, (pattern, decided) in zip(tests, cells, strict=True):
+        _match_regex(test.predicate, _filter_state(key), pattern)
+        _write_node(test.on_match, decided, leaf)
+    leaf(otherwise, NO_CALLER)
+
+
+def _account_pattern(cell: AccountsIn | OtherAccounts) -> str:
+    namespace = re.escape(cell.namespace) if isinstance(cell, AccountsIn) else SEGMENT
+    return service_account_id(re.escape(cell.domain), namespace, SEGMENT)
+
+
+# Certificates
+
+
+def with_fit_certificate(matcher: Any, leaf: Leaf) -> Any:
+    """Build a matcher that denies unfit certificates, weak or not for clients, before `matcher` decides."""
+    checked = _M()
+    [unfit], rest = _add_list(checked, 1)
+    too_long, weak, purposes = _add_either(unfit.predicate, 3)
+    _match_regex(too_long, _filter_state(PEER_KEY), _TOO_LONG)
+    _match_regex(weak, _filter_state(CERTIFICATE_KEY), WEAK)
+    has_purposes, not_for_clients = (purposes.and_matcher.predicate.add() for _ in range(2))
+    _match_regex(has_purposes, _filter_state(CERTIFICATE_KEY), WITH_PURPOSES)
+    others, ambiguous = _add_either(not_for_clients, 2)
+    _match_regex(others.not_matcher, _filter_state(CERTIFICATE_KEY), FOR_CLIENTS)
+    _match_regex(ambiguous, _filter_state(CERTIFICATE_KEY), NAMED_TWICE)
+    leaf(unfit.on_match, UNFIT)
+    rest.matcher.CopyFrom(matcher)
+    return checked
+
+
+# Decisions
+
+
+def where_slash_is_encoded(matcher: Any, otherwise: Any) -> Any:
+    """Build a matcher of two: one for requests with an encoded slash, and one for the rest.
+
+    A cheap test comes first, since few requests have one.
+    """
+    combined = _M()
+    [first], rest = _add_list(combined, 1)
+    hints, exactly = (first.predicate.and_matcher.predicate.add() for _ in range(2))
+    for hint, character in zip(_add_either(hints, 2), "%;", strict=True):
+        _match_text(hint, _filter_state(PATH_KEY), contains=character)
+    _test(exactly, ENCODED_SLASH)
+    first.on_match.matcher.CopyFrom(matcher)
+    rest.matcher.CopyFrom(otherwise)
+    return combined
+
+
+def where(predicate: Predicate, write: Callable[[OnMatch], None], otherwise: Any) -> Any:
+    """Build a matcher of what `write` writes for requests with a predicate, and another matcher for the rest."""
+    combined = _M()
+    [first], rest = _add_list(combined, 1)
+    _test(first.predicate, predicate)
+    write(first.on_match)
+    rest.matcher.CopyFrom(otherwise)
+    return combined
+
+
+def where_unclear(fields: Sequence[Field], refused: Callable[[OnMatch], None], otherwise: Any) -> Any:
+    """Build a matcher that refuses requests of which the values of ANY field were not noted, or not for certain."""
+    combined = _M()
+    [first], rest = _add_list(combined, 1)
+    keys = [field_key(field.attribute) for field in fields]
+    keys += [each_key(field.attribute) for field in fields if field.patterned]
+    for unclear, key in zip(_add_either(first.predicate, len(keys)), keys, strict=True):
+        _match_text(unclear.not_matcher, _filter_state(key), prefix=CLEAR)
+    refused(first.on_match)
+    rest.matcher.CopyFrom(otherwise)
+    return combined
+
+
+_HTTP = ("'http/1.0'", "'http/1.1'", "'h2c'")  # as Envoy writes what its inspector found
+
+
+def by_protocol(http: Any, otherwise: Any) -> Any:
+    """Build a matcher of two: one for connections that speak HTTP, and one for the others."""
+    looked_at = _extension("protocol", network_inputs_pb2.ApplicationProtocolInput())
+    combined = _M()
+    [first], rest = _add_list(combined, 1)
+    for is_http, name in zip(_add_either(first.predicate, len(_HTTP)), _HTTP, strict=True):
+        _match_text(is_http, looked_at, exact=name)
+    first.on_match.matcher.CopyFrom(http)
+    rest.matcher.CopyFrom(otherwise)
+    return combined
+
+
+def _write_node(to: OnMatch, node: Node, leaf: Leaf) -> None:
+    if isinstance(node, Verdict):
+        leaf(to, node)
+        return
+    tests, otherwise = _add_list(to.matcher, len(node.tests))
+    for test, (when, inner) in zip(tests, node.tests, strict=True):
+        _test(test.predicate, when)
+        _write_node(test.on_match, inner, leaf)
+    _write_node(otherwise, node.otherwise, leaf)
+
+
+def _add_list(to: Any, size: int) -> tuple[list[Any], OnMatch]:
+    """Add a list of `size` tests; return them and the fallback, all still to be written."""
+    return [to.matcher_list.matchers.add() for _ in range(size)], to.on_no_match
+
+
+# Predicates
+
+
+def _test(to: Any, predicate: Predicate) -> None:
+    """Write a predicate as Envoy's test."""
+    match predicate:
+        case Is(attribute, matcher) if attribute.is_repeatable:
+            wanted = marked(matcher)
+            for alternative, text in zip(_add_either(to, len(wanted)), wanted, strict=True):
+                _match_text(alternative, _filter_state(field_key(attribute)), contains=text)
+        case Is(attribute, matcher):
+            _test_matcher(to, attribute, matcher)
+        case Computed(pattern=(attribute, pattern)) if attribute.is_repeatable:
+            keys = single_keys(attribute)
+            for alternative, key in zip(_add_either(to, len(keys)), keys, strict=True):
+                _match_regex(alternative, _filter_state(key), pattern)
+        case Computed(pattern=(attribute, pattern)):
+            _test_pattern(to, predicate, attribute, pattern)
+        case Not(part):
+            _test(to.not_matcher, part)
+        case And(parts):
+            for part in parts:
+                _test(to.and_matcher.predicate.add(), part)
+        case Or(parts):
+            for alternative, part in zip(_add_either(to, len(parts)), parts, strict=True):
+                _test(alternative, part)
+        case _:
+            raise AssertionError(f"a plan has no such test: {predicate}")
+
+
+def _test_matcher(to: Any, attribute: Attribute, matcher: Matcher) -> None:
+    looked_at = _input_of(attribute)
+    match matcher:
+        case OneOf(values):
+            values = values | {_DOUBLED} if attribute == PATH and _ROOT in values else values
+            for alternative, value in zip(_add_either(to, len(values)), sorted(values, key=str), strict=True):
+                _test_text(alternative, attribute, matcher, str(value))
+        case Prefix(text) | Suffix(text) if text:
+            _test_text(to, attribute, matcher, text)
+        case InNetwork(networks):
+            _match_network(to, looked_at, networks)
+        case Present() | Prefix() | Suffix():
+            _match_regex(to, looked_at, "(?s).*")
+        case _:
+            raise AssertionError(f"a plan has no such matcher: {matcher}")
+
+
+def _test_text(to: Any, attribute: Attribute, matcher: OneOf | Prefix | Suffix, text: str) -> None:
+    """Test a text in all of its spellings; most have one only."""
+    pattern = host_pattern(matcher, text) if attribute == HOST else None
+    if attribute == PATH:
+        pattern = path_pattern(matcher, text)
+    if pattern is not None:
+        _match_regex(to, _input_of(attribute), pattern)
+    elif isinstance(matcher, Prefix):
+        _match_text(to, _input_of(attribute), prefix=text)
+    elif isinstance(matcher, Suffix):
+        _match_text(to, _input_of(attribute), suffix=text)
+    else:
+        _match_text(to, _input_of(attribute), exact=text)
+
+
+def _test_pattern(to: Any, test: Computed, attribute: Attribute, pattern: str) -> None:
+    """Test a pattern. It treats a path of slashes alone like the root."""
+    looked_at = _input_of(attribute)
+    root, doubled = (test.holds({attribute: path}) if attribute == PATH else False for path in (_ROOT, _DOUBLED))
+    if root == doubled:
+        _match_regex(to, looked_at, pattern)
+    elif root:
+        _match_regex(to, looked_at, f"(?:{pattern})|{_DOUBLED}")
+    else:
+        _match_regex(to.and_matcher.predicate.add(), looked_at, pattern)
+        _match_text(to.and_matcher.predicate.add().not_matcher, looked_at, exact=_DOUBLED)
+
+
+def _add_either(to: Any, size: int) -> list[Any]:
+    """Return `size` predicates of which ANY must hold, still to be written; one stands alone."""
+    return [to] if size == 1 else [to.or_matcher.predicate.add() for _ in range(size)]
+
+
+def _match_text(to: Any, looked_at: Any, **how: str) -> None:
+    to.single_predicate.input.CopyFrom(looked_at)
+    for kind, text in how.items():
+        setattr(to.single_predicate.value_match, kind, text)
+
+
+def _match_regex(to: Any, looked_at: Any, pattern: str) -> None:
+    to.single_predicate.input.CopyFrom(looked_at)
+    regex = to.single_predicate.value_match.safe_regex
+    regex.regex = pattern or "(?:)"  # Envoy rejects an empty one
+    regex.google_re2.SetInParent()
+
+
+def _match_network(to: Any, looked_at: Any, networks: tuple[IPv4Network | IPv6Network, ...]) -> None:
+    ranges = [
+        address_pb2.CidrRange(address_prefix=str(network.network_address), prefix_len={"value": network.prefixlen})
+        for network in networks
+    ]
+    to.single_predicate.input.CopyFrom(looked_at)
+    to.single_predicate.custom_match.CopyFrom(_extension("ip", ip_pb2.Ip(cidr_ranges=ranges, stat_prefix="eastgate")))
+
+
+# Inputs
+
+
+@cache
+def _input_of(attribute: Attribute) -> Any:
+    if attribute == IDENTITY:
+        return _filter_state(PEER_KEY)
+    if attribute == ADDRESS:
+        return _filter_state(ADDRESS_KEY)
+    if attribute == PATH:
+        return _filter_state(PATH_KEY)
+    name = {HOST: ":authority", METHOD: ":method"}[attribute]
+    return _extension("header", http_inputs_pb2.HttpRequestHeaderMatchInput(header_name=name))
+
+
+@cache
+def _filter_state(key: str) -> Any:
+    return _extension("state", network_inputs_pb2.FilterStateInput(key=key))
+
+
+def _extension(name: str, config: Message) -> Any:
+    return extension_pb2.TypedExtensionConfig(name=name, typed_config=pack(config))

@@ -1,0 +1,139 @@
+"""Decisions as RBAC filters, each a resource of its own: a change is enforced without touching a connection.
+
+The name of a verdict is the name of Envoy's action, so that its log says which rule decided.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from envoy.config.core.v3 import extension_pb2
+from envoy.config.rbac.v3 import rbac_pb2
+from envoy.extensions.filters.http.rbac.v3 import rbac_pb2 as http_rbac_pb2
+from envoy.extensions.filters.http.set_filter_state.v3 import set_filter_state_pb2
+from envoy.extensions.filters.network.rbac.v3 import rbac_pb2 as network_rbac_pb2
+from google.protobuf.json_format import ParseDict
+from google.protobuf.message import Message
+from xds.core.v3 import extension_pb2 as xds_extension_pb2
+
+from eastgate.envoy.config.matching import (
+    PATH_KEY,
+    TOKEN_KEY,
+    caller_matcher,
+    where,
+    where_slash_is_encoded,
+    where_unclear,
+    with_fit_certificate,
+)
+from eastgate.envoy.config.packing import pack, serialize
+from eastgate.envoy.config.tokens import TokenIdentity
+from eastgate.envoy.config.values import values_filter
+from eastgate.envoy.plan import BAD_HOST, ENCODED_CHARACTER, UNCLEAR, PortPlan, Requests, Verdict
+from eastgate.envoy.server.resources import EXTENSION, Resource
+from eastgate.ir import REFUSED_HOST, Refusal
+
+__all__ = [
+    "ATTRIBUTES",
+    "AUDIT",
+    "CONNECTIONS",
+    "REQUESTS",
+    "VALUES",
+    "connection_filters",
+    "filter_name",
+    "request_filters",
+]
+
+CONNECTIONS, AUDIT = "connections", "audit"  # name what was decided of a connection
+ATTRIBUTES, REQUESTS = "attributes", "requests"  # notes what is looked at, and decides
+# Both note the same values. Envoy takes resources in the order of their names: the first has what new rules look at
+# before they are there, and the second what old ones look at until they are gone.
+VALUES = ("fields", "values")
+_UNCLEAR = Verdict(False, int(Refusal.BAD_REQUEST), UNCLEAR)
+
+
+_BAD_HOST = Verdict(False, int(Refusal.BAD_REQUEST), REFUSED_HOST)
+
+
+def filter_name(port: int, which: str) -> str:
+    """Return the name of a filter whose configuration is a resource of its own."""
+    return f"{port}/{which}"
+
+
+def request_filters(plan: PortPlan, tokens: TokenIdentity | None = None) -> list[Resource]:
+    """Return the filters of a port that is read as HTTP; none where it is not."""
+    if plan.requests is None:
+        return []
+    return [
+        _resource(filter_name(plan.port, ATTRIBUTES), _attributes_filter(tokens)),
+        *(
+            _resource(filter_name(plan.port, name), values_filter(plan.requests.fields), plan.policies)
+            for name in VALUES
+        ),
+        _resource(filter_name(plan.port, REQUESTS), _request_rules(plan.requests, tokens), plan.policies),
+    ]
+
+
+def _request_rules(requests: Requests, tokens: TokenIdentity | None) -> Message:
+    by_token = tokens.trust_domain if tokens is not None else None
+    matcher = caller_matcher(requests.decision, _action, by_token)
+    if requests.respelled is not None:
+        respelled = caller_matcher(requests.respelled, _action, by_token)
+        matcher = where(ENCODED_CHARACTER, lambda to: to.matcher.CopyFrom(respelled), matcher)
+    if requests.refusal is not None:
+        matcher = where_slash_is_encoded(caller_matcher(requests.refusal, _action, by_token), matcher)
+    deciding = [field for field in requests.fields if field.decides]
+    if deciding:
+        matcher = where_unclear(deciding, lambda to: _action(to, _UNCLEAR), matcher)
+    rules = http_rbac_pb2.RBAC(matcher=where(BAD_HOST, lambda to: _action(to, _BAD_HOST), matcher))
+    if requests.audit is not None:
+        rules.shadow_matcher.CopyFrom(caller_matcher(requests.audit, _action, by_token))
+    message: Message = rules
+    return message
+
+
+def connection_filters(plan: PortPlan) -> list[Resource]:
+    """Return the filters that name, for the log, the rule that allows a connection, and those in audit mode.
+
+    They decide nothing: the listener behind them does.
+    """
+    connect = with_fit_certificate(caller_matcher(plan.connect, _action), _action)
+    audit = caller_matcher(plan.audit, _action) if plan.audit is not None else None
+    return [_shadow_filter(plan, CONNECTIONS, connect), _shadow_filter(plan, AUDIT, audit)]
+
+
+def _shadow_filter(plan: PortPlan, which: str, matcher: Any) -> Resource:
+    rules = network_rbac_pb2.RBAC(stat_prefix=f"{which}.", shadow_rules_stat_prefix=f"{which}.")
+    if matcher is not None:
+        rules.shadow_matcher.CopyFrom(matcher)
+    return _resource(filter_name(plan.port, which), rules, plan.policies)
+
+
+def _action(to: Any, verdict: Verdict) -> None:
+    to.action.CopyFrom(_named_action(verdict.name, verdict.allowed))
+
+
+@lru_cache(maxsize=4096)
+def _named_action(name: str, allowed: bool) -> Any:
+    action = rbac_pb2.Action(name=name, action=rbac_pb2.RBAC.Action.ALLOW if allowed else rbac_pb2.RBAC.Action.DENY)
+    return xds_extension_pb2.TypedExtensionConfig(name="verdict", typed_config=pack(action))
+
+
+def _attributes_filter(tokens: TokenIdentity | None) -> Message:
+    """Build the filter that notes the path without its query, and the identity of a token."""
+    values: list[dict[str, object]] = [_note(PATH_KEY, "%PATH(NQ:PATH)%")]
+    if tokens is not None:
+        values.append(_note(TOKEN_KEY, tokens.claimed))
+    config: Message = ParseDict({"on_request_headers": values}, set_filter_state_pb2.Config())
+    return config
+
+
+def _note(key: str, text: str) -> dict[str, object]:
+    """Note a text. A missing value must stay missing: without `omit_empty_values` it would be a dash."""
+    source = {"omit_empty_values": True, "text_format_source": {"inline_string": text}}
+    return {"object_key": key, "factory_key": "envoy.string", "skip_if_empty": True, "format_string": source}
+
+
+def _resource(name: str, config: Message, policies: frozenset[str] = frozenset()) -> Resource:
+    message = extension_pb2.TypedExtensionConfig(name=name, typed_config=pack(config))
+    return Resource(EXTENSION, name, serialize(message), policies)

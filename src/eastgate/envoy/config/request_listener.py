@@ -1,0 +1,73 @@
+"""The listener that reads HTTP, and decides each request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from envoy.config.listener.v3 import listener_pb2
+
+from eastgate.envoy.config.inbound_port import HTTP, NETWORK, TIMEOUTS, InboundPort
+from eastgate.envoy.config.logs import open_request_log, request_log
+from eastgate.envoy.config.rbac import ATTRIBUTES, REQUESTS, VALUES, filter_name
+from eastgate.envoy.config.tokens import token_filter
+from eastgate.envoy.config.typed import ADS, Plain, discovered, filter_, message, struct, typed
+
+__all__ = ["request_listener"]
+
+_HEADERS = "30s"  # from the first byte of a request to the last of its headers
+_OPEN = "0.5s"  # how often a proxy logs a request that is open
+_REPLIES = {0: (403, "forbidden\n"), 400: (400, "bad request\n"), 403: (403, "forbidden\n"), 404: (404, "not found\n")}
+
+
+def request_listener(inbound: InboundPort) -> Any:
+    """Build the listener that decides HTTP requests one by one. It does not depend on the policies."""
+    manager = typed(
+        f"{NETWORK}.http_connection_manager.v3.HttpConnectionManager",
+        stat_prefix=f"requests/{inbound.port}",
+        codec_type="AUTO",
+        normalize_path=True,
+        merge_slashes=True,
+        path_with_escaped_slashes_action="KEEP_UNCHANGED",  # policies that look at paths refuse them
+        server_header_transformation="PASS_THROUGH",
+        generate_request_id=False,
+        early_header_mutation_extensions=[_strip_envoy_headers()],
+        request_headers_timeout=_HEADERS,
+        **TIMEOUTS,
+        http_protocol_options={"accept_http_10": True},
+        upgrade_configs=[{"upgrade_type": "websocket"}],
+        **_logs(inbound),
+        local_reply_config={"mappers": [_reply(verdict_status, *reply) for verdict_status, reply in _REPLIES.items()]},
+        http_filters=[
+            *([token_filter(inbound.tokens)] if inbound.tokens is not None else []),
+            discovered(filter_name(inbound.port, ATTRIBUTES), f"{HTTP}.set_filter_state.v3.Config"),
+            *(discovered(filter_name(inbound.port, which), f"{HTTP}.lua.v3.Lua") for which in VALUES),
+            discovered(filter_name(inbound.port, REQUESTS), f"{HTTP}.rbac.v3.RBAC"),
+            filter_("router", typed(f"{HTTP}.router.v3.Router", suppress_envoy_headers=True)),
+        ],
+        rds={"config_source": ADS, "route_config_name": f"requests/{inbound.port}"},
+    )
+    chains = [{"name": "requests", "filters": [filter_("http", manager)]}]
+    plain = {"name": f"requests/{inbound.port}", "internal_listener": {}, "filter_chains": chains}
+    return message(listener_pb2.Listener, plain)
+
+
+def _logs(inbound: InboundPort) -> Plain:
+    log = request_log(inbound.workload, inbound.port)
+    if not inbound.logs_open_requests:
+        return {"access_log": log}
+    options = {"access_log_flush_interval": _OPEN}
+    return {"access_log": [*log, *open_request_log(inbound.workload, inbound.port)], "access_log_options": options}
+
+
+def _strip_envoy_headers() -> Plain:
+    """Drop client-sent x-envoy-* headers: `x-envoy-original-path` would let a client choose the path policies see."""
+    kind = "envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation"
+    return filter_("words", struct(kind, mutations=[{"remove_on_match": {"key_matcher": {"prefix": "x-envoy-"}}}]))
+
+
+def _reply(verdict_status: int, status: int, body: str) -> Plain:
+    """Map the refusal of a verdict to its status. Envoy's RBAC knows only 403; the verdict's name has the status."""
+    kind = "envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter"
+    expression = f"response.code_details.startsWith('rbac_access_denied_matched_policy[{verdict_status}:')"
+    chosen = {"extension_filter": filter_("named", typed(kind, expression=expression))}
+    return {"filter": chosen, "status_code": status, "body": {"inline_string": body}}

@@ -1,0 +1,37 @@
+"""Builds the secrets of a proxy: its SVID, and the trust bundles.
+
+Each trust domain has its own roots, and Envoy's SPIFFE validator holds them apart: the CA of one domain cannot vouch
+for another.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+
+from envoy.extensions.transport_sockets.tls.v3 import secret_pb2
+
+from eastgate.envoy.config.packing import serialize
+from eastgate.envoy.config.typed import filter_, message, typed
+from eastgate.envoy.server.resources import SECRET, Resource
+
+__all__ = ["svid_secret", "trust_secret"]
+
+
+def svid_secret(chain: bytes, key: bytes) -> Resource:
+    """Build the secret with the SVID of a workload, and its key."""
+    plain = {"name": "svid", "tls_certificate": {"certificate_chain": _inline(chain), "private_key": _inline(key)}}
+    return Resource(SECRET, "svid", serialize(message(secret_pb2.Secret, plain)))
+
+
+def trust_secret(bundles: Mapping[str, bytes]) -> Resource:
+    """Build the secret with the trust bundle of each trust domain."""
+    domains = [{"name": domain, "trust_bundle": _inline(roots)} for domain, roots in sorted(bundles.items())]
+    kind = "envoy.extensions.transport_sockets.tls.v3.SPIFFECertValidatorConfig"
+    validator = filter_("envoy.tls.cert_validator.spiffe", typed(kind, trust_domains=domains))
+    plain = {"name": "trust", "validation_context": {"custom_validator_config": validator}}
+    return Resource(SECRET, "trust", serialize(message(secret_pb2.Secret, plain)))
+
+
+def _inline(content: bytes) -> dict[str, str]:
+    return {"inline_bytes": base64.b64encode(content).decode()}

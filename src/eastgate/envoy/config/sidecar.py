@@ -1,0 +1,67 @@
+"""The resources of the proxy beside one workload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from envoy.config.listener.v3 import listener_pb2
+
+from eastgate.envoy.config.clusters import Address, Upstream, app_resources, internal_cluster, upstream_resources
+from eastgate.envoy.config.inbound_port import TIMEOUTS, InboundPort
+from eastgate.envoy.config.listeners import port_listeners
+from eastgate.envoy.config.packing import serialize
+from eastgate.envoy.config.rbac import connection_filters, request_filters
+from eastgate.envoy.config.tokens import TokenIdentity
+from eastgate.envoy.config.typed import ADS, filter_, message, typed
+from eastgate.envoy.plan import PortPlan
+from eastgate.envoy.server.resources import LISTENER, Resource
+from eastgate.records import dataclass
+
+__all__ = ["OUTBOUND_PORT", "Outbound", "inbound_resources", "outbound_resources", "shared_resources"]
+
+OUTBOUND_PORT = 15001
+
+
+@dataclass(frozen=True, slots=True)
+class Outbound:
+    """The outbound listener of a workload: an HTTP proxy on its own address, for its own application."""
+
+    workload: str
+    address: str
+    port: int = OUTBOUND_PORT
+
+
+def shared_resources(plan: PortPlan, tokens: TokenIdentity | None = None) -> tuple[Resource, ...]:
+    """Return the resources that all workloads with this plan have in common."""
+    return (*connection_filters(plan), *request_filters(plan, tokens))
+
+
+def inbound_resources(
+    inbound: InboundPort, plan: PortPlan, app: Address, shared: Iterable[Resource]
+) -> Iterator[Resource]:
+    """Yield the resources of one port: its listeners, what decides there, and the application behind it."""
+    yield internal_cluster(f"connections/{inbound.port}")
+    yield from app_resources(inbound.port, app)
+    yield from port_listeners(inbound, plan)
+    yield from shared
+    if plan.reads_http:
+        yield internal_cluster(f"requests/{inbound.port}")
+
+
+def outbound_resources(out: Outbound, upstreams: Iterable[Upstream]) -> Iterator[Resource]:
+    """Yield the resources of the HTTP proxy of an application: it routes by host to a Service, over mTLS."""
+    manager = typed(
+        "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+        stat_prefix="outbound",
+        generate_request_id=False,
+        **TIMEOUTS,
+        rds={"config_source": ADS, "route_config_name": "outbound"},
+        http_filters=[filter_("router", typed("envoy.extensions.filters.http.router.v3.Router"))],
+    )
+    plain = {
+        "name": "outbound",
+        "address": {"socket_address": {"address": out.address, "port_value": out.port}},
+        "filter_chains": [{"name": "outbound", "filters": [filter_("http", manager)]}],
+    }
+    yield Resource(LISTENER, "outbound", serialize(message(listener_pb2.Listener, plain)))
+    yield from upstream_resources(upstreams, out.address)

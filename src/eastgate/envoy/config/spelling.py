@@ -1,0 +1,107 @@
+"""Builds regular expressions (RE2) for all spellings of hosts and paths in requests.
+
+Envoy keeps `%40` and the letter case of hex digits in a path, and the port and the trailing dot of a host. A literal
+with only one spelling needs no expression.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from eastgate.ir import OneOf, Prefix, Suffix
+from eastgate.ir.paths import DECODED
+
+__all__ = ["host_pattern", "path_pattern"]
+
+_HEX = "0123456789ABCDEF"
+_ANY_HEX, _NO_HEX = "[0-9A-Fa-f]", "[^0-9A-Fa-f]"
+_UNRESERVED = re.compile(r"[-A-Za-z0-9._~]")
+_PIECES = re.compile(r"%[0-9A-F]{2}|(?s:.)")
+_RAW = {"%5B": r"\[", "%5D": r"\]"}  # Envoy leaves them as they are
+
+
+def host_pattern(matcher: OneOf | Prefix | Suffix, text: str) -> str:
+    """Return an expression for a host in any letter case, with or without a trailing dot and a port."""
+    before, behind = ("(?s:.*)" if isinstance(matcher, kind) else "" for kind in (Suffix, Prefix))
+    return rf"(?i){before}{re.escape(text)}{behind}\.?(?::[0-9]+)?"
+
+
+def path_pattern(matcher: OneOf | Prefix | Suffix, text: str) -> str | None:
+    """Return an expression for all paths whose canonical form equals, begins or ends with the text; None where
+    comparing the text does the same.
+
+    A text may begin or end inside of a `%XX`, and then only some of those belong to it.
+    """
+    if isinstance(matcher, Prefix):
+        return _prefix(text)
+    if isinstance(matcher, Suffix):
+        return _suffix(text)
+    return _spell(text) if _has_spellings(text) else None
+
+
+def _has_spellings(text: str) -> bool:
+    return any(character == "%" or character in DECODED for character in text)
+
+
+def _spell(text: str) -> str:
+    return "".join(map(_spell_piece, _PIECES.findall(text)))
+
+
+def _spell_piece(piece: str) -> str:
+    if piece in DECODED:
+        return f"(?:{re.escape(piece)}|%{_either_case(f'{ord(piece):02X}')})"
+    if len(piece) == 1:
+        return re.escape(piece)
+    encoded = f"%{_either_case(piece[1:])}"
+    return f"(?:{_RAW[piece]}|{encoded})" if piece in _RAW else encoded
+
+
+def _either_case(digits: str) -> str:
+    return "".join(digit if digit.isdigit() else f"[{digit}{digit.lower()}]" for digit in digits)
+
+
+# What begins or ends inside of a `%XX`
+
+
+def _is_kept(code: str) -> bool:
+    """Return whether a byte stays encoded in a canonical path."""
+    character = chr(int(code, 16))
+    return character not in DECODED and _UNRESERVED.fullmatch(character) is None
+
+
+def _prefix(text: str) -> str | None:
+    if not _has_spellings(text):
+        return None
+    inside = re.search(r"%([0-9A-Fa-f]?)$", text)
+    if inside is None:
+        return f"(?s){_spell(text)}.*"
+    begun = inside[1]
+    kept = [code for first in _HEX for second in _HEX if (code := first + second).startswith(begun) and _is_kept(code)]
+    ways = [f"%{_either_case(code)}.*" for code in kept] + [
+        f"{raw}.*" for code, raw in _RAW.items() if code[1:] in kept
+    ]
+    ways.append(f"%{begun}(?:{_NO_HEX}.*)?")
+    if not begun:
+        ways.append(f"%{_ANY_HEX}(?:{_NO_HEX}.*)?")
+    return f"(?s){_spell(text[: inside.start()])}(?:{'|'.join(ways)})"
+
+
+def _suffix(text: str) -> str | None:
+    if re.match(_ANY_HEX, text):
+        return f"(?s)(?:{'|'.join(_suffixes(text))})"
+    return f"(?s).*{_spell(text)}" if _has_spellings(text) else None
+
+
+def _suffixes(text: str) -> Iterator[str]:
+    """Yield suffixes that begin with a hex digit: after what makes no `%XX` of it, or makes one that is kept."""
+    whole = _spell(text)
+    two = re.match(f"{_ANY_HEX}{{2}}", text) is not None
+    yield f"(?:.*[^{'%' if two else ''}0-9A-Fa-f])?{whole}"
+    yield f"(?:.*[^%])?{_ANY_HEX}{whole}"
+    kept = [first for first in _HEX if text[0] in _HEX and _is_kept(first + text[0])]
+    rest = _spell(text[1:])
+    yield from (f".*%{_either_case(first + text[0])}{rest}" for first in kept)
+    yield from (f".*{raw}{rest}" for code, raw in _RAW.items() if code[2] == text[0])
+    if two and text[0] in _HEX and text[1] in _HEX and _is_kept(text[:2]):
+        yield f".*{_spell(f'%{text[:2]}')}{_spell(text[2:])}"

@@ -1,0 +1,90 @@
+"""Identifies callers by a token: a JWT, of which one claim is the identity.
+
+The token counts only where there is no certificate, and only for requests: a connection is made before it is seen. One
+that is present and invalid is refused (401), whatever policies say. It is read from one header only, `Authorization:
+Bearer`: in a query it would be in every log.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from eastgate.envoy.config.base64_patterns import URL_SAFE, bits, encodings
+from eastgate.envoy.config.typed import Plain, filter_, typed
+from eastgate.records import dataclass
+
+__all__ = ["TokenIdentity", "token_filter"]
+
+_METADATA = "envoy.filters.http.jwt_authn"
+_HEADER, _SCHEME = "Authorization", "Bearer "
+_TOKEN = "[A-Za-z0-9._-]+"  # noqa: S105 - not a secret
+_NOBODY = "urn:eastgate:nobody"  # an issuer that signs nothing, for nobody
+_LEEWAY = 1  # seconds, of a minute that Envoy would give: it cannot do with none
+
+# A header parameter that must be understood (RFC 7515, `crit`) is understood by nobody here. Envoy does not look.
+_CRITICAL = (b'"crit"', *(rf"\u00{ord(letter):x}".encode() for letter in "crit"))
+
+
+@dataclass(frozen=True, slots=True)
+class TokenIdentity:
+    """The accepted issuer, and which claim holds a SPIFFE ID. It may name no identity outside of `trust_domain`."""
+
+    issuer: str
+    keys: str  # a JSON Web Key Set
+    trust_domain: str
+    audiences: tuple[str, ...] = ()
+    claim: str = "sub"
+
+    def __post_init__(self) -> None:
+        if not isinstance(json.loads(self.keys), dict):
+            raise ValueError("the keys of a token issuer are a JSON Web Key Set")
+
+    @property
+    def claimed(self) -> str:
+        """Return Envoy's format string for the claim of a verified token."""
+        return f"%DYNAMIC_METADATA({_METADATA}:jwt:{self.claim})%"
+
+
+def token_filter(tokens: TokenIdentity) -> Plain:
+    """Build the filter that verifies tokens. A request without one passes, without an identity."""
+    provider: Plain = {
+        "issuer": tokens.issuer,
+        "audiences": list(tokens.audiences),
+        "local_jwks": {"inline_string": tokens.keys},
+        "from_headers": [{"name": _HEADER, "value_prefix": _SCHEME}],
+        "payload_in_metadata": "jwt",
+        "forward": True,
+        "require_expiration": True,
+        "clock_skew_seconds": _LEEWAY,
+    }
+    nobody = {**provider, "issuer": _NOBODY, "audiences": [_NOBODY]}
+    anybody = {"requires_any": {"requirements": [{"provider_name": "issuer"}, {"allow_missing": {}}]}}
+    rules: list[Plain] = [
+        {"match": {"prefix": "/", "headers": headers}, "requires": {"provider_name": "nobody"}} for headers in _REFUSED
+    ]
+    rules.append({"match": {"prefix": "/"}, "requires": anybody})
+    kind = "envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication"
+    return filter_("tokens", typed(kind, providers={"issuer": provider, "nobody": nobody}, rules=rules))
+
+
+def _critical() -> str:
+    """Return an expression for headers whose token has a critical parameter."""
+    character = f"[{re.escape(URL_SAFE)}]"
+    patterns = [
+        "".join(f"[{re.escape(characters)}]" for characters in encoding)
+        for parameter in _CRITICAL
+        for encoding in encodings(bits(parameter), URL_SAFE)
+    ]
+    return f"{_SCHEME}(?:{character}{{4}})*(?:{'|'.join(patterns)}).*"
+
+
+def _authorization(pattern: str, *, inverted: bool = False) -> Plain:
+    return {"name": _HEADER, "string_match": {"safe_regex": {"regex": pattern}}, "invert_match": inverted}
+
+
+# What has a token and anything else, another token perhaps; and a token that cannot be understood.
+_REFUSED: list[list[Plain]] = [
+    [_authorization(f"(?s).*{_SCHEME}.*"), _authorization(f"{_SCHEME}{_TOKEN}", inverted=True)],
+    [_authorization(_critical())],
+]

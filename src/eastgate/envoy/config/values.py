@@ -1,0 +1,110 @@
+"""Makes all values of headers and query parameters visible to RBAC.
+
+Envoy's own inputs see the values of a header as one text, and of a query parameter the first value only. A Lua filter
+notes all of them in filter state (`values.lua`): in one text, with marks around each value, in which a comparison looks
+for a part; and, since an expression could match across marks, one by one where a policy has an expression.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+from urllib.parse import quote, unquote
+
+from envoy.config.core.v3 import base_pb2
+from envoy.extensions.filters.http.lua.v3 import lua_pb2
+from google.protobuf.message import Message
+
+from eastgate.envoy.plan import Field, joint_of
+from eastgate.ir import Known, Matcher, OneOf, Prefix, Present, Suffix
+from eastgate.ir.attributes import Attribute, header, query
+from eastgate.ir.matchers import known
+
+__all__ = ["ALL_KEY", "CLEAR", "each_key", "field_key", "marked", "noted_values", "single_keys", "values_filter"]
+
+ALL_KEY = "eastgate.values"  # the noted values of all fields, to decide a request again while it is open
+CLEAR = "="  # what is noted begins so, unless values could not be told apart
+_START, _STOP = "\x02", "\x03"  # no header has them, and a query that has them is not clear
+_VALUE = re.compile(f"{_START}([^{_START}{_STOP}]*){_STOP}")
+_FIELD = re.compile(
+    rf"eastgate\.(?P<kind>header|query)\.(?P<name>[^=?]*)(?:\?|=(?P<values>(?:{_VALUE.pattern})*)){_STOP}"
+)
+_MOST_VALUES = 8  # values of one name that an expression is tried on
+
+
+def field_key(attribute: Attribute) -> str:
+    """Return the filter state key that holds all values."""
+    return f"eastgate.{'header' if attribute.is_header else 'query'}.{quote(attribute.key, safe='')}"
+
+
+def each_key(attribute: Attribute) -> str:
+    """Return the filter state key that tells whether the values are also noted one by one, for expressions."""
+    return f"eastgate.each.{field_key(attribute)}"
+
+
+def single_keys(attribute: Attribute) -> list[str]:
+    """Return the filter state keys that hold one value each. They are unique: names have their slashes encoded."""
+    return [f"{each_key(attribute)}/{index}" for index in range(_MOST_VALUES)]
+
+
+def marked(matcher: Matcher) -> list[str]:
+    """Return texts of which ANY is in the joined values where ANY value is in the matcher."""
+    match matcher:
+        case OneOf(values):
+            return [f"{_START}{value}{_STOP}" for value in sorted(values, key=str)]
+        case Prefix(text):
+            return [f"{_START}{text}"]
+        case Suffix(text):
+            return [f"{text}{_STOP}"]
+        case Present():
+            return [_START]
+        case _:
+            raise AssertionError(f"a plan has no such matcher: {matcher}")
+
+
+def noted_values(text: str) -> dict[Attribute, Known]:
+    """Parse what was noted of all fields. Ambiguous values are left out: they are unknown."""
+    values: dict[Attribute, Known] = {}
+    position = 0
+    while (field := _FIELD.match(text, position)) is not None:
+        position = field.end()
+        if field["values"] is not None:
+            attribute = (header if field["kind"] == "header" else query)(unquote(field["name"]))
+            values[attribute] = known(_VALUE.findall(field["values"]))
+    return values
+
+
+def values_filter(fields: tuple[Field, ...]) -> Message:
+    """Build the filter that notes these fields; one that does nothing where there are none."""
+    config = lua_pb2.Lua()
+    if fields:
+        entries = ",\n".join(f"  {{ {_entry(field)} }}" for field in fields)
+        script = f"local FIELDS = {{\n{entries},\n}}\n\n{_script()}"
+        config.default_source_code.CopyFrom(base_pb2.DataSource(inline_string=script))
+    message: Message = config
+    return message
+
+
+def _entry(field: Field) -> str:
+    attribute = field.attribute
+    entry = {"name": _literal(attribute.key), "key": _literal(field_key(attribute))}
+    if attribute.is_header:
+        entry["header"] = "true"
+    joint = joint_of(attribute)
+    if joint is not None:
+        entry["joint"] = _literal(joint)
+    if field.patterned:
+        entry |= {"most": str(_MOST_VALUES), "each": _literal(each_key(attribute))}
+    return ", ".join(f"{name} = {value}" for name, value in entry.items())
+
+
+def _literal(text: str) -> str:
+    """Return a Lua string. Anything but a letter or digit is escaped by its number."""
+    plain = (chr(byte) if chr(byte).isalnum() and byte < 128 else f"\\{byte:03d}" for byte in text.encode())
+    return '"' + "".join(plain) + '"'
+
+
+@cache
+def _script() -> str:
+    return files("eastgate.envoy.config").joinpath("values.lua").read_text("utf-8")

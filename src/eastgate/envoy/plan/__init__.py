@@ -1,0 +1,25 @@
+"""Layers to what an Envoy beside a workload does. Knows no protobuf: `envoy.config` writes the plan down for Envoy."""
+
+from eastgate.envoy.plan.callers import ByCaller
+from eastgate.envoy.plan.codes import Inexpressible
+from eastgate.envoy.plan.decisions import Node, Verdict
+from eastgate.envoy.plan.exactness import joint_of
+from eastgate.envoy.plan.fields import UNCLEAR, Field
+from eastgate.envoy.plan.flow import BAD_HOST, ENCODED_CHARACTER, ENCODED_SLASH
+from eastgate.envoy.plan.ports import PortPlan, Requests, plan_port
+
+__all__ = [
+    "BAD_HOST",
+    "ENCODED_CHARACTER",
+    "ENCODED_SLASH",
+    "UNCLEAR",
+    "ByCaller",
+    "Field",
+    "Inexpressible",
+    "Node",
+    "PortPlan",
+    "Requests",
+    "Verdict",
+    "joint_of",
+    "plan_port",
+]

@@ -1,0 +1,147 @@
+"""Decisions combined: layers one after the other, rules in audit mode, and bytes of which no HTTP is known.
+
+What is combined stays flat, and grows with the sum of its parts: the denials of the first come first, each guarded by
+what the first allows before it, and then everything of the second. Only where an allow of the second has no name of its
+own, so that the first must lend it one, is the second written into each end of the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from ipaddress import IPv4Network, IPv6Network
+
+from eastgate.envoy.plan.decisions import NO_AUDIT, OPEN, Node, Verdict
+from eastgate.ir import (
+    ALWAYS,
+    NEVER,
+    And,
+    InNetwork,
+    Is,
+    Not,
+    Predicate,
+    Refusal,
+    all_of,
+    any_of,
+    assume,
+    needs_http,
+)
+from eastgate.ir.attributes import ADDRESS
+from eastgate.symbolic.trees import Choice, Entry, choice, flatten, leaves
+
+__all__ = ["TooManyEnds", "either", "or_else", "then", "unread"]
+
+_MOST_ENDS = 20_000  # of one decision written into each end of another
+
+
+class TooManyEnds(Exception):  # noqa: N818 - says what is wrong
+    """Two decisions have more ways through them than a proxy should be given."""
+
+
+def then(first: Node, second: Node) -> Node:
+    """Combine two decisions that must BOTH allow, in this order. Raises TooManyEnds.
+
+    An allow is named after the last that says more than `open`.
+    """
+    if isinstance(first, Verdict):
+        if not first.allowed:
+            return first
+        return _named(second, first.who) if first.who != OPEN else second
+    if isinstance(second, Choice) and not any(end.is_open for end in _ends(second)):
+        return choice(_denials(flatten(first)), second)
+    ends = len(_ends(first)) * len(_ends(second))
+    if isinstance(second, Choice) and ends > _MOST_ENDS:
+        raise TooManyEnds(f"its layers have {ends} ways through them")
+    return choice(((when, then(node, second)) for when, node in first.tests), then(first.otherwise, second))
+
+
+def _ends(node: Node) -> list[Verdict]:
+    return list(leaves(node))
+
+
+def or_else(first: Node, second: Node) -> Node:
+    """Combine rules in audit mode: what the second says counts where none of the first matches."""
+    if isinstance(first, Verdict):
+        return second if first == NO_AUDIT else first
+    return choice(((when, or_else(node, second)) for when, node in first.tests), or_else(first.otherwise, second))
+
+
+def _named(node: Node, who: str) -> Node:
+    if isinstance(node, Verdict):
+        return Verdict(True, 200, who) if node.is_open else node
+    return choice(((when, _named(inner, who)) for when, inner in node.tests), _named(node.otherwise, who))
+
+
+def _denials(entries: list[Entry[Verdict]]) -> Iterator[Entry[Verdict]]:
+    """Yield the lines that deny, each with what must not have held before it."""
+    allowed: list[Predicate] = []
+    for when, verdict in entries:
+        if verdict.allowed:
+            allowed.append(when)
+        else:
+            guard = Not(either(allowed)) if allowed else ALWAYS
+            yield Entry(all_of([when, guard]), verdict)
+
+
+def either(predicates: Iterable[Predicate]) -> Predicate:
+    """Return that ANY of them holds, with all networks in one test."""
+    networks: dict[IPv4Network | IPv6Network, None] = {}
+    rest: list[Predicate] = []
+    for predicate in predicates:
+        match predicate:
+            case And(()):
+                return ALWAYS
+            case Is(attribute, InNetwork(inside)) if attribute == ADDRESS:
+                networks.update(dict.fromkeys(inside))
+            case _:
+                rest.append(predicate)
+    return any_of([Is(ADDRESS, InNetwork(tuple(networks))), *rest] if networks else rest)
+
+
+# Bytes that are not read as HTTP
+
+
+def unread(node: Node) -> Node:
+    """Return the decision on bytes that are not read as HTTP: ALL that could be HTTP in them must be allowed."""
+    *tests, (_, last) = _Unread().entries(node)
+    return choice([(when, _closed(verdict)) for when, verdict in tests], _closed(last))
+
+
+class _Unread:
+    """Takes HTTP out of one decision. Chains that several routes share are looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, list[Entry[Verdict]]] = {}
+
+    def entries(self, node: Node) -> list[Entry[Verdict]]:
+        """Return a list without HTTP, whose last line always holds."""
+        if isinstance(node, Verdict):
+            return [Entry(ALWAYS, node)]
+        if id(node) not in self._known:
+            self._known[id(node)] = list(_reachable(self._choice(node)))
+        return self._known[id(node)]
+
+    def _choice(self, node: Choice[Verdict]) -> Iterator[Entry[Verdict]]:
+        for when, inner in [*node.tests, (ALWAYS, node.otherwise)]:
+            possible, certain = assume(when, needs_http, held=True), assume(when, needs_http, held=False)
+            entries = self.entries(inner)
+            if possible != certain:  # it may hold or not: what is denied where it holds is denied
+                yield from (Entry(all_of([possible, denied]), verdict) for denied, verdict in _denials(entries))
+            if certain != NEVER:
+                yield from (Entry(all_of([certain, asked]), verdict) for asked, verdict in entries)
+
+
+def _reachable(entries: Iterator[Entry[Verdict]]) -> Iterator[Entry[Verdict]]:
+    """Leave out what an earlier line with the same predicate has decided, and what comes after the last."""
+    seen: set[Predicate] = set()
+    for when, verdict in entries:
+        if when not in seen and when != NEVER:
+            seen.add(when)
+            yield Entry(when, verdict)
+        if when == ALWAYS:
+            return
+
+
+def _closed(verdict: Verdict) -> Verdict:
+    """Return a denial of bytes as what it is: a closed connection."""
+    return verdict if verdict.allowed else replace(verdict, status=int(Refusal.CLOSED))

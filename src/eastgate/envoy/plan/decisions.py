@@ -1,0 +1,68 @@
+"""Verdicts with the names that a proxy logs: the ends of its decision trees.
+
+Envoy reads no configuration that is nested beyond a fixed depth; the trees are as deep as a request has stages to pass.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import lru_cache
+from typing import TypeAlias
+
+from eastgate.ir import Origin, Outcome, PolicyRef
+from eastgate.records import dataclass
+from eastgate.symbolic.trees import Tree
+
+__all__ = ["NOT_ENFORCED", "NO_AUDIT", "OPEN", "Node", "Verdict", "name_of", "policy_name", "verdict_of"]
+
+OPEN = "open"  # nothing was in the way
+NOT_ENFORCED = "cannot-be-enforced"  # the port is closed, because its policies are not in force
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """An end. `who` is the rule that decided, or says that none did."""
+
+    allowed: bool
+    status: int
+    who: str
+
+    @property
+    def name(self) -> str:
+        """What the proxy logs, and what `why` reads."""
+        return f"{self.status}:{self.who}"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing was in the way."""
+        return self.allowed and self.who == OPEN
+
+
+NO_AUDIT = Verdict(True, 200, "none")
+
+
+Node: TypeAlias = Tree[Verdict]
+
+
+def name_of(origin: Origin | None, policies: int) -> str:
+    """Which rule, as one word; or of how many policies none decided."""
+    if origin is None:
+        return f"none-of-{policies}"
+    if origin.policy is None:
+        return "default/" + re.sub(r"[^A-Za-z0-9._/-]+", "-", origin.label).strip("-")
+    return f"{policy_name(origin.policy)}#{origin.index}"
+
+
+@lru_cache(maxsize=65536)
+def policy_name(ref: PolicyRef) -> str:
+    """Kind.group/namespace/name: kinds of several APIs have the same name."""
+    return str(replace(ref, kind=f"{ref.kind}.{ref.group}" if ref.group else ref.kind))
+
+
+def verdict_of(outcome: Outcome, policies: int) -> Verdict:
+    """Return the verdict for an outcome; `policies`: how many were asked where none decided."""
+    origin = outcome.rule.origin if outcome.rule is not None else None
+    if outcome.allowed:
+        return Verdict(True, 200, OPEN if origin is None else name_of(origin, 0))
+    return Verdict(False, outcome.status, name_of(origin, policies))

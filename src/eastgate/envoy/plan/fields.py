@@ -1,0 +1,35 @@
+"""The headers and query parameters that the policies of a port look at: what a proxy must note of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from eastgate.ir import Computed, Is
+from eastgate.ir.attributes import Attribute
+from eastgate.records import dataclass
+
+__all__ = ["UNCLEAR", "Field", "looked_at"]
+
+UNCLEAR = "unclear-values"  # the verdict on a request whose values cannot be told apart for certain
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A header or query parameter. `decides`: it can change a verdict; `patterned`: an expression looks at it."""
+
+    attribute: Attribute
+    decides: bool = False
+    patterned: bool = False
+
+
+def looked_at(asked: Iterable[Is | Computed], deciding: Iterable[Attribute]) -> tuple[Field, ...]:
+    """The fields that these atoms look at; those of policies in audit mode decide nothing."""
+    found: dict[Attribute, Field] = {}
+    for atom in asked:
+        for attribute in (atom.attribute,) if isinstance(atom, Is) else atom.attributes:
+            if attribute.is_repeatable:
+                field = found.get(attribute, Field(attribute))
+                found[attribute] = replace(field, patterned=field.patterned or isinstance(atom, Computed))
+    decides = frozenset(deciding)
+    return tuple(replace(found[one], decides=one in decides) for one in sorted(found))

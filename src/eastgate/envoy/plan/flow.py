@@ -1,0 +1,180 @@
+"""One layer at one port, as a decision for each cell of callers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from eastgate.envoy.plan.codes import ASKS_AN_AUTHORIZER, Inexpressible
+from eastgate.envoy.plan.decisions import NO_AUDIT, Node, Verdict, verdict_of
+from eastgate.envoy.plan.exactness import obstacle
+from eastgate.ir import (
+    ALWAYS,
+    NEVER,
+    REFUSED_SPELLING,
+    AskAll,
+    Chain,
+    Computed,
+    Is,
+    Layer,
+    Not,
+    Observe,
+    OneOf,
+    Outcome,
+    PolicyRef,
+    Predicate,
+    Present,
+    Refusal,
+    at_port,
+    atoms,
+    rewrite,
+    rules_of,
+)
+from eastgate.ir.attributes import HOST, METHOD, PATH, PORT
+from eastgate.ir.hosts import HOST_PATTERN, is_host
+from eastgate.ir.paths import REFUSED, RESPELLED, is_refused, is_respelled, is_sensitive
+from eastgate.symbolic.callers import CALLER_ATTRIBUTES, CallerCell, CallerCells
+from eastgate.symbolic.judging import is_about_path
+from eastgate.symbolic.partial import ArmIndex, Partial
+from eastgate.symbolic.trees import choice
+
+__all__ = ["BAD_HOST", "ENCODED_CHARACTER", "ENCODED_SLASH", "Flow"]
+
+Residual = Callable[[Predicate], Predicate]
+
+ENCODED_SLASH = Computed(
+    "the path has an encoded slash or backslash",
+    frozenset({PATH}),
+    lambda values: is_refused(str(values[PATH])),
+    pattern=(PATH, f"(?is).*({REFUSED}).*"),
+)
+_BAD_PATH = Verdict(False, int(Refusal.BAD_REQUEST), "encoded-slash")
+_BAD_SPELLING = Verdict(False, int(Refusal.BAD_REQUEST), REFUSED_SPELLING)
+BAD_HOST = Not(
+    Computed(
+        "the host is one",
+        frozenset({HOST}),
+        lambda values: is_host(str(values[HOST])),
+        pattern=(HOST, f"(?i){HOST_PATTERN}"),
+    )
+)
+ENCODED_CHARACTER = Computed(
+    "the path has characters as %XX that need not be",
+    frozenset({PATH}),
+    lambda values: is_respelled(str(values[PATH])),
+    pattern=(PATH, f"(?s).*(?:{RESPELLED}).*"),
+)
+
+
+class Flow:
+    """A layer at a port. Raises Inexpressible where a proxy could not decide as the layer does."""
+
+    def __init__(self, layer: Layer, port: int, callers: CallerCells) -> None:
+        self.layer = at_port(layer, port)
+        self.policies = frozenset(_policies(self.layer))
+        self.asked = tuple(self.layer.atoms(observed=True))
+        self._port = port
+        self._callers = callers
+        self._index = ArmIndex(callers)
+        self._tells_http = bool(self.layer.cases)  # from what is not
+        self._by_caller = any(atom.attribute in CALLER_ATTRIBUTES for atom in self.asked if isinstance(atom, Is))
+        self._sensitive = any(map(is_sensitive, self.layer.atoms(observed=False)))
+        self._sizes: dict[int, int] = {}  # of chains: how many policies each has
+        self._partials: dict[CallerCell | None, Partial[Verdict]] = {}
+        self._decided: dict[tuple[CallerCell | None, bool], Node] = {}
+        self._check()
+
+    def _check(self) -> None:
+        if any(isinstance(stage, AskAll) for chain in self.layer.chains for stage in chain.stages):
+            raise Inexpressible(ASKS_AN_AUTHORIZER, "it asks an external authorizer", _policies(self.layer))
+        for atom in self.layer.atoms(observed=False):
+            problem = obstacle(atom)
+            if problem is not None:
+                raise Inexpressible(*problem, self.policies)
+
+    def decision(self, caller: CallerCell, *, http: bool) -> Node:
+        """Return what the layer decides for callers of a cell: the same object for all, where it asks for none.
+
+        `http`: the request is known to be HTTP.
+        """
+        key = caller if self._by_caller else None, http and self._tells_http
+        if key not in self._decided:
+            self._decided[key] = self._partial(caller).tree(self._residual(caller, http=http))
+        return self._decided[key]
+
+    def refusal(self, caller: CallerCell) -> Node:
+        """Return the same for requests whose path has an encoded slash."""
+        if PATH not in self.layer.looks_at:
+            return self.decision(caller, http=True)
+        return self._partial(caller).tree_without(is_about_path, _BAD_PATH, self._residual(caller, http=True))
+
+    def respelled(self, caller: CallerCell) -> Node:
+        """Return the same for requests whose path has encoded characters that patterns may read otherwise."""
+        if not self._sensitive:
+            return self.decision(caller, http=True)
+        return self._partial(caller).tree_without(is_sensitive, _BAD_SPELLING, self._residual(caller, http=True))
+
+    def audit(self, caller: CallerCell, *, http: bool) -> Node | None:
+        """Return what policies in audit mode would have done; None where there are none."""
+        if not any(isinstance(stage, Observe) for chain in self.layer.chains for stage in chain.stages):
+            return None
+        residual = self._residual(caller, http=False)
+        return self._partial(caller).tree(
+            self._residual(caller, http=http), lambda chain: self._observed(chain, residual)
+        )
+
+    def _partial(self, caller: CallerCell) -> Partial[Verdict]:
+        """Return the partial evaluation for a cell; that of all cells where the layer tells none apart."""
+        key = caller if self._by_caller else None
+        partial = self._partials.get(key)
+        if partial is None:
+            residual = self._residual(caller, http=False)
+            partial = self._partials[key] = Partial(self.layer, residual, self._verdict, self._index, key)
+        return partial
+
+    def _verdict(self, outcome: Outcome, chain: Chain) -> Verdict:
+        return verdict_of(outcome, self._size(chain) if outcome.rule is None else 0)
+
+    def _size(self, chain: Chain) -> int:
+        """Return how many policies decide in a chain."""
+        if id(chain) not in self._sizes:
+            stages = (stage for stage in chain.stages if not isinstance(stage, Observe))
+            policies = {rule.origin.policy for stage in stages for rule in rules_of(stage)} - {None}
+            self._sizes[id(chain)] = len(policies)
+        return self._sizes[id(chain)]
+
+    def _residual(self, caller: CallerCell, *, http: bool) -> Residual:
+        """Return what makes of a predicate what is still to be asked of a caller's requests."""
+
+        def settle(atom: Is | Computed) -> Predicate:
+            if isinstance(atom, Computed):
+                return atom
+            attribute, matcher = atom.attribute, atom.matcher
+            if attribute in CALLER_ATTRIBUTES:
+                return self._callers.settle(atom, caller)
+            if attribute == PORT:
+                return ALWAYS if matcher.contains(self._port) else NEVER
+            if http and attribute == METHOD and isinstance(matcher, Present):
+                return ALWAYS
+            return NEVER if isinstance(matcher, OneOf) and not matcher.values else atom
+
+        return lambda predicate: rewrite(predicate, settle)
+
+    @staticmethod
+    def _observed(chain: Chain, residual: Residual) -> Node:
+        """Return what the FIRST rule in audit mode that matches would have done."""
+        tests: list[tuple[Predicate, Node]] = []
+        for stage in chain.stages:
+            if isinstance(stage, Observe):
+                for rule, would in zip(stage.rules, stage.would, strict=True):
+                    if any(obstacle(atom) is not None for atom in atoms(rule.when)):
+                        continue  # a policy that decides nothing closes nothing either
+                    denies = would.upper() == "DENY"
+                    outcome = Outcome(not denies, rule=rule, refusal=Refusal.FORBIDDEN if denies else None)
+                    tests.append((residual(rule.when), verdict_of(outcome, 0)))
+        return choice(tests, NO_AUDIT)
+
+
+def _policies(layer: Layer) -> Iterable[PolicyRef]:
+    for chain in layer.chains:
+        for stage in chain.stages:
+            yield from (rule.origin.policy for rule in rules_of(stage) if rule.origin.policy is not None)

@@ -1,0 +1,47 @@
+"""The control plane of Envoy: delta ADS over gRPC, with an account of what each proxy runs."""
+
+from __future__ import annotations
+
+from eastgate.envoy.server.events import Acked, Connected, Disconnected, ResourceRejected, ServerEvent
+from eastgate.envoy.server.limits import Limits
+from eastgate.envoy.server.metrics import Metrics
+from eastgate.envoy.server.resources import (
+    CLUSTER,
+    ENDPOINTS,
+    EXTENSION,
+    LISTENER,
+    ROUTE,
+    SECRET,
+    Resource,
+    ResourceKey,
+)
+from eastgate.envoy.server.server import AdsServer
+from eastgate.envoy.server.status import ProxyStatus, Rejection, ResourceState, ResourceStatus
+from eastgate.envoy.server.store import Store, StoreChange
+from eastgate.envoy.server.tokens import Tokens
+
+__all__ = [
+    "CLUSTER",
+    "ENDPOINTS",
+    "EXTENSION",
+    "LISTENER",
+    "ROUTE",
+    "SECRET",
+    "Acked",
+    "AdsServer",
+    "Connected",
+    "Disconnected",
+    "Limits",
+    "Metrics",
+    "ProxyStatus",
+    "Rejection",
+    "Resource",
+    "ResourceKey",
+    "ResourceRejected",
+    "ResourceState",
+    "ResourceStatus",
+    "ServerEvent",
+    "Store",
+    "StoreChange",
+    "Tokens",
+]

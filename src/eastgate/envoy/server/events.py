@@ -1,0 +1,70 @@
+"""The events between the control plane and its proxies."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TypeAlias
+
+from eastgate.envoy.server.status import Rejection
+from eastgate.records import dataclass
+
+__all__ = ["Acked", "Connected", "Disconnected", "Events", "OnServerEvent", "ResourceRejected", "ServerEvent"]
+
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """A proxy has authenticated."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnected:
+    """A proxy's stream has ended."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Acked:
+    """A proxy has accepted a response. `versions` has None for removed resources."""
+
+    node: str
+    type_url: str
+    versions: tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceRejected:
+    """A proxy has rejected a resource, sent by itself."""
+
+    node: str
+    type_url: str
+    name: str
+    rejection: Rejection
+
+
+ServerEvent: TypeAlias = Connected | Disconnected | Acked | ResourceRejected
+OnServerEvent: TypeAlias = Callable[[ServerEvent], None]
+
+
+class Events:
+    """The listeners. One that fails does not keep the others from being called."""
+
+    def __init__(self) -> None:
+        self._listeners: list[OnServerEvent] = []
+
+    def listen(self, listener: OnServerEvent) -> Callable[[], None]:
+        """Call `listener` with every event, until the function that this returns is called."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def emit(self, event: ServerEvent) -> None:
+        for listener in tuple(self._listeners):
+            try:
+                listener(event)
+            except Exception:
+                _LOG.exception("a listener failed on %s", type(event).__name__)

@@ -1,0 +1,255 @@
+"""The control plane's server: admits proxies, serves each its own resources, and records what they run."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import grpc
+from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryRequest
+
+from eastgate.envoy.server.events import Acked, Connected, Disconnected, Events, OnServerEvent, ResourceRejected
+from eastgate.envoy.server.limits import Limits
+from eastgate.envoy.server.metrics import Metrics
+from eastgate.envoy.server.session import ProxySession, RpcContext
+from eastgate.envoy.server.settling import Settling
+from eastgate.envoy.server.status import Ledger, ProxyStatus
+from eastgate.envoy.server.store import Store
+from eastgate.envoy.server.streams import Acknowledgement, Stream
+from eastgate.envoy.server.tokens import Tokens
+
+__all__ = ["AdsServer"]
+
+_SERVICE: Final = "envoy.service.discovery.v3.AggregatedDiscoveryService"
+_METHOD: Final = "DeltaAggregatedResources"
+_BEARER: Final = "bearer "
+_IDLE_CONNECTION: Final = 60.0  # seconds that a connection may live without a stream
+
+
+class AdsServer:
+    """Serves a store to the proxies that tokens were issued for. Belongs to one event loop, as the store does."""
+
+    def __init__(
+        self, store: Store, tokens: Tokens, metrics: Metrics | None = None, limits: Limits | None = None
+    ) -> None:
+        self.store = store
+        self.tokens = tokens
+        self.metrics = metrics or Metrics()
+        self._limits = limits or Limits()
+        self._events = Events()
+        self._settling = Settling(self._is_settled)
+        self._sessions: dict[str, ProxySession] = {}
+        self._ledgers: dict[str, Ledger] = {}
+        self._open = 0  # streams, whether they have said whose they are or not
+        self._server: grpc.aio.Server | None = None
+        self._unwatch_tokens: Callable[[], None] | None = None
+
+    async def start(self, address: str, credentials: grpc.ServerCredentials | None = None) -> int:
+        """Listen on `unix:PATH` or `HOST:PORT`; return the port.
+
+        Raises ValueError where tokens would go over a network in clear.
+        """
+        if credentials is None and not _is_local(address):
+            raise ValueError(f"{address} may be reached from elsewhere, so it needs credentials: tokens are secrets")
+        server = grpc.aio.server(options=self._options())
+        server.add_generic_rpc_handlers((self._handlers(),))
+        port = (
+            server.add_secure_port(address, credentials)
+            if credentials is not None
+            else server.add_insecure_port(address)
+        )
+        await server.start()
+        self._server = server
+        self._unwatch_tokens = self.tokens.on_revoke(self._on_revoked)
+        return port
+
+    async def stop(self, grace: float = 1.0) -> None:
+        """End all streams and stop listening. Proxies keep what they have."""
+        for session in tuple(self._sessions.values()):
+            session.end(grpc.StatusCode.UNAVAILABLE, "the control plane stops")
+        if self._unwatch_tokens is not None:
+            self._unwatch_tokens()
+            self._unwatch_tokens = None
+        if self._server is not None:
+            server, self._server = self._server, None
+            await server.stop(grace)
+
+    async def wait_settled(self, node: str | None = None, timeout: float | None = 10.0) -> None:
+        """Wait until everything in the store was accepted or rejected. Raises TimeoutError.
+
+        For one node that includes waiting for its proxy; without a node it is about those that are connected now.
+        Resources that no proxy has asked for, such as the extensions of a rejected listener, are not waited for.
+        """
+        await self._settling.wait(node, timeout)
+
+    def status(self, node: str) -> ProxyStatus | None:
+        """Return the status of one proxy, or None where it was never connected."""
+        ledger = self._ledgers.get(node)
+        return ledger.snapshot(self.store, self._is_settled(node)) if ledger is not None else None
+
+    def proxies(self) -> tuple[ProxyStatus, ...]:
+        """Return the status of each proxy, in the order of their names."""
+        return tuple(status for node in sorted(self._ledgers) if (status := self.status(node)) is not None)
+
+    def listen(self, listener: OnServerEvent) -> Callable[[], None]:
+        """Call `listener` with every event, until the function that this returns is called."""
+        return self._events.listen(listener)
+
+    def _is_settled(self, node: str | None) -> bool:
+        if node is None:
+            return all(
+                session.stream.settled for session in self._sessions.values() if self.store.has_node(session.node)
+            )
+        session = self._sessions.get(node)
+        return session is not None and session.stream.settled
+
+    def _options(self) -> list[tuple[str, int]]:
+        limits = self._limits
+        return [
+            ("grpc.so_reuseport", 0),  # two servers on one port would each have half of the proxies
+            ("grpc.max_receive_message_length", limits.message),
+            ("grpc.max_send_message_length", -1),
+            ("grpc.max_connection_idle_ms", int(_IDLE_CONNECTION * 1000)),
+            ("grpc.keepalive_time_ms", int(limits.keepalive * 1000)),
+            ("grpc.keepalive_timeout_ms", int(limits.keepalive_timeout * 1000)),
+            ("grpc.keepalive_permit_without_calls", 1),
+            # While another ping is not answered, gRPC sends none to keep alive; it must not wait longer for that one.
+            ("grpc.http2.ping_timeout_ms", int(limits.keepalive_timeout * 1000)),
+            ("grpc.http2.max_pings_without_data", 0),
+            ("grpc.http2.min_ping_interval_without_data_ms", 5000),
+        ]
+
+    def _handlers(self) -> grpc.GenericRpcHandler:
+        handler: grpc.RpcMethodHandler[Any, Any] = grpc.stream_stream_rpc_method_handler(
+            self._serve,
+            request_deserializer=DeltaDiscoveryRequest.FromString,
+            response_serializer=None,
+        )
+        return grpc.method_handlers_generic_handler(_SERVICE, {_METHOD: handler})
+
+    async def _serve(self, _requests: object, context: RpcContext) -> None:
+        if self._open >= self._limits.streams:
+            await self._refuse(context, grpc.StatusCode.RESOURCE_EXHAUSTED, "too many streams")
+        self._open += 1
+        try:
+            first = await self._authenticate(context)
+            end = await self._run(first, context)
+        finally:
+            self._open -= 1
+        if end is not None:
+            await context.abort(*end)
+
+    async def _authenticate(self, context: RpcContext) -> Any:
+        """Return the first request of a proxy that has authenticated. Refuse all others."""
+        token = _bearer_token(context)
+        if not self.tokens.issued(token):  # a client without one is refused before anything is read
+            await self._refuse(context, grpc.StatusCode.UNAUTHENTICATED, "a bearer token is needed")
+        try:
+            first = await asyncio.wait_for(context.read(), self._limits.first_message)
+        except TimeoutError:
+            await self._refuse(context, grpc.StatusCode.DEADLINE_EXCEEDED, "no first message")
+        if first is grpc.aio.EOF:
+            await self._refuse(context, grpc.StatusCode.INVALID_ARGUMENT, "no first message")
+        if not self.tokens.accepts(first.node.id, token):
+            await self._refuse(context, grpc.StatusCode.UNAUTHENTICATED, "not the token of this node")
+        return first
+
+    async def _refuse(self, context: RpcContext, code: grpc.StatusCode, details: str) -> Any:
+        self.metrics.refused(code.name.lower())
+        await context.abort(code, details)
+
+    async def _run(self, first: Any, context: RpcContext) -> tuple[grpc.StatusCode, str] | None:
+        session = self._connect(first.node.id, context)
+        unwatch = self.store.watch(session.node, session.notify_changed)
+        try:
+            return await session.run(first)
+        finally:
+            unwatch()
+            self._disconnect(session)
+
+    def _connect(self, node: str, context: RpcContext) -> ProxySession:
+        older = self._sessions.get(node)
+        if older is not None:
+            older.end(grpc.StatusCode.ABORTED, "a newer stream of this node has taken over")
+            self._disconnect(older)
+        ledger = self._ledgers.setdefault(node, Ledger(node))
+        ledger.connected_since = datetime.now(UTC)
+        stream = Stream(node, self.store, ledger, self._limits)
+        session = ProxySession(
+            stream,
+            context,
+            on_acknowledged=self._on_acknowledged,
+            on_sent=self.metrics.sent,
+            on_idle=self._settling.wake_settled,
+        )
+        self._sessions[node] = session
+        self.metrics.connected.set(len(self._sessions))
+        self._events.emit(Connected(node))
+        return session
+
+    def _disconnect(self, session: ProxySession) -> None:
+        """Forget a session, once. One that was superseded must not touch the state of its node any more."""
+        if self._sessions.get(session.node) is not session:
+            return
+        del self._sessions[session.node]
+        session.stream.close()
+        if (ledger := self._ledgers.get(session.node)) is not None:
+            ledger.on_disconnected()
+        self.metrics.connected.set(len(self._sessions))
+        self._events.emit(Disconnected(session.node))
+        self._settling.wake_settled()
+
+    def _on_revoked(self, node: str) -> None:
+        if (session := self._sessions.get(node)) is not None:
+            session.end(grpc.StatusCode.UNAUTHENTICATED, "the token was revoked")
+            self._disconnect(session)
+        self._ledgers.pop(node, None)
+
+    def _on_acknowledged(self, session: ProxySession, acknowledgement: Acknowledgement) -> None:
+        node, type_url = session.node, acknowledgement.type_url
+        if acknowledgement.nack:
+            self.metrics.nacked(type_url)
+        else:
+            self.metrics.acked(type_url)
+            versions = tuple(
+                (name, resource.version if resource is not None else None)
+                for name, resource in acknowledgement.accepted
+            )
+            self._observe_latency(session, acknowledgement)
+            self._events.emit(Acked(node, type_url, versions))
+        for name, rejection in acknowledgement.rejected:
+            self.metrics.rejected(type_url, rejection)
+            self._events.emit(ResourceRejected(node, type_url, name, rejection))
+
+    def _observe_latency(self, session: ProxySession, acknowledgement: Acknowledgement) -> None:
+        """Observe how long changes took that came while this proxy was connected."""
+        wanted = self.store.of_type(session.node, acknowledgement.type_url)
+        for name, resource in acknowledgement.accepted:
+            changed_at = self.store.changed_at(session.node, (acknowledgement.type_url, name))
+            current = wanted.get(name)
+            if resource is None or current is None or changed_at is None or changed_at < session.stream.opened_at:
+                continue
+            if current.version == resource.version:
+                self.metrics.took(acknowledgement.type_url, time.monotonic() - changed_at)
+
+
+def _bearer_token(context: RpcContext) -> str:
+    for name, value in context.invocation_metadata() or ():
+        if name == "authorization" and isinstance(value, str) and value[: len(_BEARER)].lower() == _BEARER:
+            return value[len(_BEARER) :]
+    return ""
+
+
+def _is_local(address: str) -> bool:
+    """Return whether an address is of this machine only."""
+    if address.startswith(("unix:", "unix-abstract:")):
+        return True
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

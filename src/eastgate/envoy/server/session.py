@@ -1,0 +1,92 @@
+"""A gRPC stream of a proxy that has authenticated: reads, and writes when there is something to send.
+
+A session ends when the proxy disconnects, misbehaves, or is disconnected. It has at most one response in hand, so a
+proxy that does not read costs no more than that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+import grpc
+
+from eastgate.envoy.server.streams import Acknowledgement, ProtocolError, Stream, encode
+
+__all__ = ["End", "ProxySession", "RpcContext"]
+
+RpcContext: TypeAlias = "grpc.aio.ServicerContext[Any, bytes]"
+End: TypeAlias = tuple[grpc.StatusCode, str]
+
+
+class ProxySession:
+    """The two halves of one stream. `on_acknowledged`, `on_sent` and `on_idle` are called as it happens."""
+
+    def __init__(
+        self,
+        stream: Stream,
+        context: RpcContext,
+        *,
+        on_acknowledged: Callable[[ProxySession, Acknowledgement], None],
+        on_sent: Callable[[str, int], None],
+        on_idle: Callable[[], None],
+    ) -> None:
+        self.stream = stream
+        self._context = context
+        self._on_acknowledged = on_acknowledged
+        self._on_sent = on_sent
+        self._on_idle = on_idle
+        self._wake = asyncio.Event()
+        self._end: asyncio.Future[End] = asyncio.get_running_loop().create_future()
+
+    @property
+    def node(self) -> str:
+        return self.stream.node
+
+    def notify_changed(self, types: Iterable[str]) -> None:
+        """Send what has changed for this node in the store."""
+        self.stream.notify_changed(types)
+        self._wake.set()
+
+    def end(self, code: grpc.StatusCode, details: str) -> None:
+        """End this stream with this status."""
+        if not self._end.done():
+            self._end.set_result((code, details))
+
+    async def run(self, first: Any) -> End | None:
+        """Serve until the end; return its status, or None where the proxy ended it."""
+        halves = [asyncio.create_task(self._read(first)), asyncio.create_task(self._write())]
+        waited: list[asyncio.Future[Any]] = [*halves, self._end]
+        try:
+            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for half in halves:
+                half.cancel()
+            results = await asyncio.gather(*halves, return_exceptions=True)
+        for result in results:
+            if isinstance(result, Exception) and not self._context.cancelled():
+                raise result
+        return self._end.result() if self._end.done() else None
+
+    async def _read(self, first: Any) -> None:
+        request = first
+        try:
+            while request is not grpc.aio.EOF:
+                acknowledgement = self.stream.receive(request)
+                if acknowledgement is not None:
+                    self._on_acknowledged(self, acknowledgement)
+                self._wake.set()
+                request = await self._context.read()
+        except ProtocolError as error:
+            self.end(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+
+    async def _write(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while (response := self.stream.next_response()) is not None:
+                encoded = encode(response)
+                self._on_sent(response.type_url, len(encoded))
+                await self._context.write(encoded)
+            self._on_idle()

@@ -1,0 +1,230 @@
+"""Records what a proxy runs, as far as it can be known: what it accepted and rejected, and the policies at fault.
+
+Seen with Envoy 1.40, and the reason for `Ledger.doubt`: a rejected response may still have been applied in part. Of two
+listeners of which Envoy cannot build one, the other is applied; where one does not even validate, neither is; removals
+in the same response are applied or not likewise. Of two extension configs, those are applied that Envoy came to before
+the bad one. Yet after a reconnect Envoy claims for all of them the version from before. So after a rejection no claim
+about that response's resources is believed until they were accepted in a response of their own.
+
+And the reason for `confirmed`: a secret or an extension config that Envoy has rejected is accepted, and still not
+applied, when it is sent a second time, also under another version and on another stream. So these are sent one by one,
+never twice; and where it cannot be known whether Envoy has seen them before, their acceptance is no proof.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from eastgate.envoy.server.resources import CLUSTER, LISTENER, VALIDATED_ONCE, Resource, ResourceKey
+from eastgate.envoy.server.store import Store
+from eastgate.records import dataclass
+
+__all__ = ["ABSENT", "UNSURE", "Ledger", "ProxyStatus", "Rejection", "ResourceState", "ResourceStatus", "find_suspects"]
+
+ABSENT: Final = ""  # the version of what does not exist
+UNSURE: Final = "?"  # the version of what may have been applied or not
+
+_LONGEST_MESSAGE: Final = 2000
+# Envoy puts the whole rejected resource before what is wrong with it; that may be a Secret.
+_DUMP: Final = re.compile(r"\A.*(?=Proto constraint validation failed)", re.DOTALL)
+_PEM: Final = re.compile(r"-----BEGIN.*?(?:-----END[^-]*-----|\Z)", re.DOTALL)
+_NAMING: Final = {
+    CLUSTER: "Error adding/updating cluster(s) ",
+    LISTENER: "Error adding/updating listener(s) ",
+}
+
+
+class ResourceState(enum.StrEnum):
+    """The state of a resource at a proxy."""
+
+    ACCEPTED = "accepted"
+    REJECTED = "rejected"
+    WAITING = "waiting"  # not sent, not answered, or not asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A version that a proxy has rejected. For a removal, the version is `ABSENT`."""
+
+    version: str
+    message: str
+    policies: frozenset[str]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceStatus:
+    """One resource of one proxy: the wanted version, the one it accepted last, and what it rejected since."""
+
+    type_url: str
+    name: str
+    wanted: str | None
+    accepted: str | None
+    rejection: Rejection | None
+    confirmed: bool = True  # False where the proxy may have accepted without looking
+
+    @property
+    def state(self) -> ResourceState:
+        """Return whether the version that is wanted now was accepted, was rejected or is waiting."""
+        wanted = self.wanted or ABSENT
+        if self.rejection is not None and self.rejection.version == wanted:
+            return ResourceState.REJECTED
+        return ResourceState.ACCEPTED if (self.accepted or ABSENT) == wanted else ResourceState.WAITING
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyStatus:
+    """One proxy at one moment. `connected_since` is None while it is not connected."""
+
+    node: str
+    connected_since: datetime | None
+    settled: bool
+    resources: tuple[ResourceStatus, ...]
+
+    @property
+    def rejected(self) -> tuple[ResourceStatus, ...]:
+        """Return the resources whose wanted version this proxy has rejected."""
+        return tuple(status for status in self.resources if status.state is ResourceState.REJECTED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Accepted:
+    version: str
+    policies: frozenset[str] = frozenset()
+    confirmed: bool = True
+
+
+class Ledger:
+    """The record of one proxy. It outlives the proxy's streams."""
+
+    def __init__(self, node: str) -> None:
+        self.node = node
+        self.connected_since: datetime | None = None
+        self.rejections: dict[ResourceKey, Rejection] = {}
+        self._accepted: dict[ResourceKey, _Accepted] = {}
+        self._unsure: dict[ResourceKey, str] = {}  # and the version that, if the proxy claims it, was applied after all
+        self._unproven: set[ResourceKey] = set()  # maybe: the next acceptance of these is no proof
+        self._has_memory = False  # of earlier streams
+
+    def accept(self, key: ResourceKey, resource: Resource | None) -> None:
+        """Record that a proxy has acknowledged this resource, or its removal."""
+        confirmed = key not in self._unproven
+        self.drop(key)
+        if resource is not None:
+            self._accepted[key] = _Accepted(resource.version, resource.policies, confirmed)
+
+    def reject(self, key: ResourceKey, resource: Resource | None, message: str) -> Rejection:
+        """Record that a proxy has rejected this resource, sent alone."""
+        policies = resource.policies if resource is not None else frozenset()
+        accepted = self._accepted.get(key)
+        if accepted is not None:  # what was there before the fault is not at fault, if there is anything else
+            policies = policies - accepted.policies or policies
+        version = resource.version if resource is not None else ABSENT
+        self._unproven.discard(key)  # it did look
+        rejection = self.rejections[key] = Rejection(version, _sanitize(message), policies, datetime.now(UTC))
+        return rejection
+
+    def accepted_types(self) -> frozenset[str]:
+        """Return the types of which the proxy has something."""
+        return frozenset(type_url for type_url, _ in self._accepted)
+
+    def drop(self, key: ResourceKey) -> None:
+        """Forget a resource that the proxy neither has nor asks for any more."""
+        self._accepted.pop(key, None)
+        self.rejections.pop(key, None)
+        self._unsure.pop(key, None)
+        self._unproven.discard(key)
+
+    def reconsider(self, key: ResourceKey) -> None:
+        """Forget a rejection, so that the resource is sent again."""
+        if self.rejections.pop(key, None) is not None:
+            self.mark_unproven(key)
+
+    def mark_unproven(self, key: ResourceKey) -> None:
+        """Note that the next acceptance of this is no proof: the proxy may have rejected it before."""
+        if key[0] in VALIDATED_ONCE:
+            self._unproven.add(key)
+
+    def mark_validated(self, key: ResourceKey) -> None:
+        """Note that the proxy has validated what it asked for anew meanwhile."""
+        self._unproven.discard(key)
+
+    def keep_only(self, type_url: str, asked: Callable[[str], bool]) -> None:
+        """Forget the resources of this type that the proxy does not ask for."""
+        keys = self._accepted.keys() | self.rejections.keys() | self._unsure.keys() | self._unproven
+        for key in keys:
+            if key[0] == type_url and not asked(key[1]):
+                self.drop(key)
+
+    def doubt(self, key: ResourceKey, believed: str = ABSENT) -> None:
+        """Note that it is unknown which version the proxy has, unless it claims to have `believed`."""
+        self._unsure[key] = believed
+
+    def resume(
+        self, type_url: str, claims: Mapping[str, str], wanted: Mapping[str, Resource], same_process: bool
+    ) -> dict[str, str]:
+        """Record the versions that a proxy claims after it connected; return those of the claims to believe."""
+        believed = dict(claims)
+        for key, version in self._unsure.items():
+            if key[0] == type_url and (not version or claims.get(key[1]) != version):
+                believed[key[1]] = UNSURE
+                if version:  # it was on its way, and maybe rejected
+                    self.mark_unproven(key)
+        for key in [key for key in self._accepted if key[0] == type_url and key[1] not in claims]:
+            del self._accepted[key]
+        if not same_process:  # it may be another version of Envoy, which may accept what the old one rejected
+            for key in [key for key in self.rejections if key[0] == type_url]:
+                self.reconsider(key)
+        elif not self._has_memory and type_url in VALIDATED_ONCE:  # another server may have sent it
+            self._unproven |= {
+                resource.key for resource in wanted.values() if claims.get(resource.name) != resource.version
+            }
+        for name, version in claims.items():
+            self._record_claim((type_url, name), version, wanted.get(name))
+        return believed
+
+    def on_disconnected(self) -> None:
+        """Record that the proxy's stream has ended; the next one is of a known proxy."""
+        self._has_memory = True
+        self.connected_since = None
+
+    def _record_claim(self, key: ResourceKey, version: str, wanted: Resource | None) -> None:
+        accepted = self._accepted.get(key)
+        if accepted is None or accepted.version != version:
+            same = wanted is not None and wanted.version == version
+            self._accepted[key] = _Accepted(version, wanted.policies if wanted is not None and same else frozenset())
+
+    def rejected_version(self, key: ResourceKey) -> str | None:
+        """Return the version that is not to be sent again."""
+        rejection = self.rejections.get(key)
+        return rejection.version if rejection is not None else None
+
+    def snapshot(self, store: Store, settled: bool) -> ProxyStatus:
+        wanted = {resource.key: resource.version for resource in store.resources(self.node)}
+        resources = tuple(
+            self._status(key, wanted.get(key))
+            for key in sorted(wanted.keys() | self._accepted.keys() | self.rejections.keys())
+        )
+        return ProxyStatus(self.node, self.connected_since, settled, resources)
+
+    def _status(self, key: ResourceKey, wanted: str | None) -> ResourceStatus:
+        accepted = self._accepted.get(key)
+        version, confirmed = (accepted.version, accepted.confirmed) if accepted is not None else (None, True)
+        return ResourceStatus(*key, wanted, version, self.rejections.get(key), confirmed)
+
+
+def find_suspects(type_url: str, message: str, names: frozenset[str]) -> frozenset[str]:
+    """Return the names that a proxy's message seems to blame. A hint only: the message may quote any text."""
+    prefix = _NAMING.get(type_url, "")
+    if prefix and message.startswith(prefix):
+        return names & {line.partition(": ")[0] for line in message.removeprefix(prefix).splitlines()}
+    return frozenset(name for name in names if f'name: "{name}"\n' in message)
+
+
+def _sanitize(message: str) -> str:
+    """Return a message without the resource that it quotes, and without anything that looks like a key."""
+    return _PEM.sub("…", _DUMP.sub("", message)).strip()[:_LONGEST_MESSAGE]

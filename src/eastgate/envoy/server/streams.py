@@ -1,0 +1,224 @@
+"""The state of one stream of one proxy, without the network: requests in, responses out.
+
+The order of types is kept where it matters. New clusters are sent before the listeners and routes that may name them. A
+cluster is removed only when the listeners and routes were accepted that no longer name it; while one of those is
+rejected, the proxy runs an older one, and the cluster stays. Endpoints, secrets and extensions never wait: Envoy may
+acknowledge clusters only when it has their endpoints, and a policy must not wait for a cluster.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterable
+from typing import Any, Final
+
+from envoy.service.discovery.v3.discovery_pb2 import DeltaDiscoveryResponse
+
+from eastgate.envoy.server.limits import Limits
+from eastgate.envoy.server.resources import CLUSTER, LISTENER, ORDER, ROUTE, Resource
+from eastgate.envoy.server.status import ABSENT, Ledger, Rejection
+from eastgate.envoy.server.store import Store
+from eastgate.envoy.server.subscription import Items, PendingResponse, Subscription
+from eastgate.records import dataclass
+
+__all__ = ["Acknowledgement", "ProtocolError", "Stream", "encode"]
+
+_WILDCARD: Final = (CLUSTER, LISTENER)
+_NAME_CLUSTERS: Final = (LISTENER, ROUTE)
+
+
+class ProtocolError(Exception):
+    """A proxy sent something invalid, or too much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledgement:
+    """The ACK or NACK of a response. `accepted` has None for removed resources."""
+
+    type_url: str
+    accepted: tuple[tuple[str, Resource | None], ...] = ()
+    rejected: tuple[tuple[str, Rejection], ...] = ()
+    nack: bool = False
+
+
+class Stream:
+    """The state of one delta stream of a node. It sees no resources but the node's own."""
+
+    def __init__(self, node: str, store: Store, ledger: Ledger, limits: Limits | None = None) -> None:
+        self.node = node
+        self.opened_at = time.monotonic()
+        self._store = store
+        self._ledger = ledger
+        self._limits = limits or Limits()
+        self._types: dict[str, Subscription] = {}
+        self._changed: set[str] = set()  # the types of which there may be something to send
+        self._nonces = itertools.count(1)
+        self._same_process = False  # whether the proxy has shown that it was connected before
+        self._asked_before = ledger.accepted_types()  # it will ask for these again, one type after the other
+        self._closed = False
+        self.settled = False
+
+    def notify_changed(self, types: Iterable[str]) -> None:
+        """Note that the store has changed."""
+        self._mark_changed(types)
+        self.settled = False
+
+    def _mark_changed(self, types: Iterable[str]) -> None:
+        self._changed.update(types)
+        if not self._changed.isdisjoint(_NAME_CLUSTERS):
+            self._changed.add(CLUSTER)  # its removals may have waited for this
+
+    def receive(self, request: Any) -> Acknowledgement | None:
+        """Process a request. Raises ProtocolError."""
+        if request.HasField("node") and request.node.id not in ("", self.node):
+            raise ProtocolError("the node may not change during a stream")
+        type_url = request.type_url
+        if type_url not in ORDER or self._closed:
+            return None
+        self.settled = False
+        acknowledgement = self._acknowledge(request)
+        self._subscribe(request)
+        self._mark_changed((type_url,))
+        return acknowledgement
+
+    def _subscribe(self, request: Any) -> None:
+        type_url = request.type_url
+        subscription = self._types.get(type_url)
+        if subscription is not None:
+            if request.resource_names_subscribe or request.resource_names_unsubscribe:
+                self._resubscribe(subscription, request)
+            return
+        subscription = self._types[type_url] = Subscription(type_url, type_url in _WILDCARD)
+        wanted = self._store.of_type(self.node, type_url)
+        claims = request.initial_resource_versions
+        self._same_process = self._same_process or bool(claims)
+        believed = self._ledger.resume(type_url, claims, wanted, self._same_process)
+        subscription.subscribe(request.resource_names_subscribe, believed)
+        self._ledger.keep_only(type_url, subscription.asks_for)
+        self._check_size()
+
+    def _resubscribe(self, subscription: Subscription, request: Any) -> None:
+        type_url = subscription.type_url
+        sent = frozenset(subscription.in_flight.items if subscription.in_flight is not None else ())
+        for name in subscription.resubscribe(request.resource_names_subscribe, request.resource_names_unsubscribe):
+            self._ledger.drop((type_url, name))
+        for name in sent.intersection((*request.resource_names_subscribe, *request.resource_names_unsubscribe)):
+            self._ledger.mark_unproven((type_url, name))
+        for name in request.resource_names_subscribe:
+            self._ledger.reconsider((type_url, name))
+        self._check_size()
+
+    def _check_size(self) -> None:
+        if sum(subscription.size for subscription in self._types.values()) > self._limits.subscriptions:
+            raise ProtocolError("too many subscriptions")
+
+    def _acknowledge(self, request: Any) -> Acknowledgement | None:
+        subscription = self._types.get(request.type_url)
+        if subscription is None or subscription.in_flight is None:
+            return None
+        if subscription.in_flight.nonce != request.response_nonce:
+            return None
+        if request.HasField("error_detail"):
+            return self._reject(subscription, request.error_detail.message)
+        type_url = subscription.type_url
+        for name in subscription.in_flight.recalled:
+            self._ledger.mark_validated((type_url, name))
+        accepted = subscription.accept()
+        for name, resource in accepted.items():
+            self._ledger.accept((type_url, name), resource)
+        return Acknowledgement(type_url, tuple(accepted.items()))
+
+    def _reject(self, subscription: Subscription, message: str) -> Acknowledgement:
+        type_url = subscription.type_url
+        in_flight = subscription.in_flight
+        recalled = in_flight.recalled if in_flight is not None and in_flight.alone else {}
+        at_fault, apart = subscription.reject(message)
+        at_fault |= recalled
+        for name in (*at_fault, *apart):
+            self._ledger.doubt((type_url, name))
+        rejections = [
+            (name, self._ledger.reject((type_url, name), resource, message)) for name, resource in at_fault.items()
+        ]
+        return Acknowledgement(type_url, rejected=tuple(rejections), nack=True)
+
+    def next_response(self) -> PendingResponse | None:
+        """Return the response to send now; None where there is nothing that may be sent yet."""
+        if self._closed or not self._store.has_node(self.node):
+            return None
+        for type_url in ORDER:
+            subscription = self._types.get(type_url)
+            if subscription is None or type_url not in self._changed or subscription.in_flight is not None:
+                continue
+            if type_url in _NAME_CLUSTERS and self._has_waiting_clusters():
+                continue
+            differences = self._differences(subscription)
+            if type_url == CLUSTER and None in differences.values() and self._must_keep_clusters():
+                differences = {name: resource for name, resource in differences.items() if resource is not None}
+            response = subscription.build_response(str(next(self._nonces)), differences, self._limits.response)
+            if response is not None:
+                return response
+            self._changed.discard(type_url)
+        self.settled = self._is_settled()
+        return None
+
+    def _differences(self, subscription: Subscription) -> Items:
+        type_url = subscription.type_url
+        wanted = self._store.of_type(self.node, type_url)
+        return subscription.differences(wanted, lambda name: self._ledger.rejected_version((type_url, name)))
+
+    def _has_waiting_clusters(self) -> bool:
+        """Return whether new clusters wait until the proxy has acknowledged others."""
+        clusters = self._types.get(CLUSTER)
+        if clusters is None or clusters.in_flight is None:
+            return False
+        differences = self._differences(clusters)
+        return any(resource is not None and not clusters.has(name) for name, resource in differences.items())
+
+    def _must_keep_clusters(self) -> bool:
+        """Return whether the proxy may still have a listener or a route that names a cluster to be removed."""
+        if LISTENER not in self._types:
+            return bool(self._store.of_type(self.node, LISTENER))
+        return any(self._differs(type_url) for type_url in _NAME_CLUSTERS if type_url in self._types)
+
+    def _differs(self, type_url: str) -> bool:
+        subscription = self._types[type_url]
+        if subscription.in_flight is not None or self._differences(subscription):
+            return True
+        wanted = self._store.of_type(self.node, type_url)
+        return any(
+            rejection.version == (wanted[name].version if name in wanted else ABSENT)
+            for (of_type, name), rejection in self._ledger.rejections.items()
+            if of_type == type_url
+        )
+
+    def _is_settled(self) -> bool:
+        """Return whether the proxy has acknowledged all that it asked for, and has asked for all that it should."""
+        if any(subscription.in_flight is not None for subscription in self._types.values()):
+            return False
+        awaited = {*_WILDCARD, *self._asked_before} if self._same_process else _WILDCARD
+        return all(type_url in self._types or not self._store.of_type(self.node, type_url) for type_url in awaited)
+
+    def close(self) -> None:
+        """End the stream. What was in flight may have been applied; the proxy's next claim will tell."""
+        for type_url, subscription in self._types.items():
+            if subscription.in_flight is not None:
+                for name, resource in subscription.in_flight.items.items():
+                    self._ledger.doubt((type_url, name), resource.version if resource is not None else ABSENT)
+        self._types.clear()
+        self._closed = True
+        self.settled = False
+
+
+def encode(response: PendingResponse) -> bytes:
+    """Encode a response as protobuf."""
+    message = DeltaDiscoveryResponse(type_url=response.type_url, nonce=response.nonce)
+    for name, resource in response.items.items():
+        if resource is None:
+            message.removed_resources.append(name)
+        else:
+            added = message.resources.add(name=name, version=resource.version)
+            added.resource.type_url = response.type_url
+            added.resource.value = resource.body
+    encoded: bytes = message.SerializeToString()
+    return encoded

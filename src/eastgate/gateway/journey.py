@@ -1,0 +1,134 @@
+"""The way of a request through a gateway: the gateway itself, a route, and what the route leads to.
+
+A route may lead to several backends, and with part of the request unknown several routes may be meant. Each is a way of
+its own; a question is allowed only if every way is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eastgate.cluster import (
+    GATEWAY_GROUP,
+    AllowedRoutes,
+    Gateway,
+    Listener,
+    ParentRef,
+    Route,
+    RoutesFrom,
+    World,
+)
+from eastgate.cluster.gateways import BACKEND_KINDS
+from eastgate.cluster.points import DeadEnd, NamedPoint, Point
+from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
+from eastgate.gateway import BackendRef, Routed, possible_routes
+from eastgate.gateway.hostnames import comparable, hostnames_of
+from eastgate.ir import Request, Unroutable
+from eastgate.ir.attributes import HOST, PORT, UNKNOWN
+from eastgate.records import dataclass
+
+__all__ = ["Way", "through_gateway", "through_route"]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way: `start` is what it begins with and `leads_to` what it ends at, if that is known, both in words.
+
+    `points` are those that it passes, in order; `backend` is the key of the backend that it leads to.
+    """
+
+    start: str
+    points: tuple[Point, ...]
+    backend: str | None = None
+    leads_to: str | None = None
+
+    @property
+    def where(self) -> str:
+        """The whole way, in words."""
+        return self.start if self.leads_to is None else f"{self.start} -> {self.leads_to}"
+
+
+_Beyond = tuple[str | None, NamedPoint | DeadEnd | None, str | None]
+
+
+def through_gateway(
+    gateway: Gateway, request: Request, world: World, *, any_host: bool = False, route: Route | None = None
+) -> Iterator[Way]:
+    """Every way that the request may take, the likeliest first.
+
+    `any_host`: the question is about whichever hosts there are, so that others lead nowhere is not held against it.
+    `route`: it is about the requests that take this route; where it cannot be taken, there is no way.
+    """
+    entrance = GatewayNamed(gateway.namespace, gateway.name)
+    seen: set[tuple[tuple[Point, ...], str | None]] = set()
+    routes = possible_routes(world, gateway, request)
+    if any_host and any(routed is not None for routed in routes):
+        routes = tuple(routed for routed in routes if routed is not None)
+    if route is not None:
+        routes = tuple(routed for routed in routes if routed is not None and routed.route == route) or (None,)
+    for routed in routes:
+        taken = () if routed is None else (RouteNamed(routed.route.namespace, routed.route.name),)
+        for leads_to, point, backend in _beyond(routed, world):
+            points = (entrance, *taken, *(() if point is None else (point,)))
+            if (points, backend) not in seen:
+                seen.add((points, backend))
+                yield Way(f"gateway {gateway.key}", points, backend, leads_to)
+
+
+def through_route(route: Route, request: Request, world: World) -> Iterator[Way]:
+    """Every way on which the request may take a route: through each Gateway that the route is attached to.
+
+    A Gateway that nobody declared is taken for one that lets everything in; of a route that asks for none, only the
+    route itself is known.
+    """
+    parents = [parent for parent in route.parents if (parent.group, parent.kind) == (GATEWAY_GROUP, "Gateway")]
+    for parent in parents:
+        gateway = world.gateways.get(f"{parent.namespace}/{parent.name}") or _assumed(parent, request)
+        yield from through_gateway(gateway, request, world, route=route)
+    if not parents:
+        named = RouteNamed(route.namespace, route.name)
+        guarded = named if _means(route, request) else DeadEnd(Unroutable.NO_ROUTE)
+        yield Way(f"route {route.namespace}/{route.name}", (guarded,))
+
+
+def _means(route: Route, request: Request) -> bool:
+    """Whether a route is for the host of a request, or may be."""
+    host = request.get(HOST)
+    named = {comparable(hostname) for hostname in route.hostnames} or {None}
+    return host is UNKNOWN or any(
+        name in named for name in hostnames_of(comparable(None if host is None else str(host)))
+    )
+
+
+def _assumed(parent: ParentRef, request: Request) -> Gateway:
+    asked = request.values.get(PORT)
+    port = parent.port or (asked if isinstance(asked, int) else 80)
+    everybody = AllowedRoutes(RoutesFrom.ALL)
+    listener = Listener(parent.section_name or "any", port, "HTTP", allowed_routes=everybody)
+    return Gateway(parent.namespace, parent.name, (listener,))
+
+
+def _beyond(
+    routed: Routed | None, world: World
+) -> Iterator[tuple[str | None, NamedPoint | DeadEnd | None, str | None]]:
+    """Yield what is behind a route: in words, as a point where policies may be, and as the key of a backend."""
+    if routed is None:
+        yield None, DeadEnd(Unroutable.NO_ROUTE), None
+    elif routed.answered:
+        yield None, None, None
+    elif not routed.backends:
+        yield None, DeadEnd(Unroutable.NO_BACKEND), None
+    else:
+        for ref in routed.backends:
+            key = f"{ref.namespace}/{ref.name}"
+            yield f"{ref.kind} {key}", _point(ref, world), key if ref.kind in BACKEND_KINDS else None
+
+
+def _point(ref: BackendRef, world: World) -> NamedPoint | DeadEnd | None:
+    if not ref.granted:
+        return DeadEnd(Unroutable.REFERENCE_NOT_GRANTED)
+    if ref.kind not in BACKEND_KINDS:
+        return None  # a Service: what guards its pods is a question about them
+    if f"{ref.namespace}/{ref.name}" not in world.backends:
+        return DeadEnd(Unroutable.BACKEND_NOT_DECLARED)
+    return BackendNamed(ref.namespace, ref.name)

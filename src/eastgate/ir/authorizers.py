@@ -1,0 +1,118 @@
+"""Authorizers: whoever must agree to a request beside the rules, what they answer, and how an answer came about."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import field
+from typing import TYPE_CHECKING, Protocol
+
+from eastgate.diagnostics.spans import Span
+from eastgate.ir.fields import Headers
+from eastgate.records import dataclass
+
+if TYPE_CHECKING:
+    from eastgate.ir.requests import Request
+
+__all__ = ["Answer", "Authorizer", "RawRequest", "Reply", "Ruling", "RulingStep", "Seen", "StepVerdict", "consents"]
+
+
+class StepVerdict(enum.StrEnum):
+    """How a step of a ruling came out."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    SKIPPED = "skipped"
+    UNKNOWN = "unknown"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one expression saw: `saw` is the value, masked; None where nothing is there or it is unknown."""
+
+    expression: str
+    saw: str | None
+    verdict: StepVerdict
+    reason: str = ""
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RulingStep:
+    """One thing that an authorizer evaluated. `reason` is a sentence; `seen` are the expressions, in order."""
+
+    kind: str
+    name: str
+    verdict: StepVerdict
+    reason: str
+    seen: tuple[Seen, ...] = ()
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """The answer of an authorizer that we run ourselves, and the status that a denied client is to see.
+
+    `steps` say how it came about, and `document` what the authorizer looked at, without secrets.
+    """
+
+    allowed: bool
+    status: int
+    text: str
+    steps: tuple[RulingStep, ...] = field(default=(), compare=False, repr=False)
+    document: Mapping[str, object] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether it says how it came about."""
+        return bool(self.steps or self.document)
+
+    def __str__(self) -> str:
+        return f"{'allow' if self.allowed else 'deny'}: {self.text}"
+
+
+class Reply(enum.StrEnum):
+    """The answer of an authorizer that runs elsewhere."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    ERROR = "error"
+
+
+Answer = str | Ruling  # a `Reply`, or the word of one
+
+
+def consents(answer: Answer | None) -> bool:
+    """Tell whether an authorizer lets a request through. An error and no answer at all do not."""
+    return answer.allowed if isinstance(answer, Ruling) else answer == Reply.ALLOW
+
+
+@dataclass(frozen=True, slots=True)
+class RawRequest:
+    """What authorizers may look at and rules do not: the request as it was sent, and the credentials in it.
+
+    None stands for what nobody knows; `claims` are those of a token that somebody has verified already.
+    """
+
+    headers: Headers | None = field(default=None, repr=False)
+    http_protocol: str | None = None
+    claims: Mapping[str, object] | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
+    certificate: str | None = field(default=None, repr=False)
+
+
+class Authorizer(Protocol):
+    """Answers for requests. It never raises for anything in a request, and never allows by an error.
+
+    What is unknown of a request is unknown to the authorizer too: it allows only what it allows in any case.
+    """
+
+    @property
+    def looks_at_path(self) -> bool:
+        """Whether the answer may depend on the path, so that an ambiguous path must be refused."""
+        ...
+
+    def answer(self, request: Request, raw: RawRequest) -> Ruling:
+        """Decide about one request."""
+        ...

@@ -1,0 +1,39 @@
+"""Which layers are decided when a connection is made, and which need HTTP, at a port."""
+
+from __future__ import annotations
+
+from eastgate.ir.attributes import PORT
+from eastgate.ir.predicates import ALWAYS, NEVER, Computed, Is, Predicate, mentions, rewrite
+from eastgate.ir.rules import Case, Layer, Observe, Refusal
+
+__all__ = ["at_port", "is_network", "needs_http"]
+
+
+def at_port(layer: Layer, port: int) -> Layer:
+    """The layer with only those chains that a request to this port can meet."""
+    cases: list[Case] = []
+    for case in layer.cases:
+        when = rewrite(case.when, lambda atom: _at(atom, port))
+        if when == ALWAYS:
+            return Layer(layer.at, case.chain, tuple(cases))
+        if when != NEVER:
+            cases.append(Case(when, case.chain, case.synthetic))
+    return Layer(layer.at, layer.otherwise, tuple(cases))
+
+
+def _at(atom: Is | Computed, port: int) -> Predicate:
+    if isinstance(atom, Is) and atom.attribute == PORT:
+        return ALWAYS if atom.matcher.contains(port) else NEVER
+    return atom
+
+
+def is_network(layer: Layer) -> bool:
+    """Whether it is decided when a connection is made: it needs nothing of HTTP, and closes what it denies."""
+    stages = [stage for chain in layer.chains for stage in chain.stages]
+    closes = all(isinstance(stage, Observe) or stage.refusal is Refusal.CLOSED for stage in stages)
+    return closes and not any(map(needs_http, layer.atoms(observed=True)))
+
+
+def needs_http(predicate: Predicate) -> bool:
+    """Whether it asks for something that only HTTP has."""
+    return any(attribute.needs_http for attribute in mentions(predicate))

@@ -1,0 +1,114 @@
+"""How one value is compared. Each matcher is a set of values; an absent value is in none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ipaddress import IPv4Network, IPv6Network, ip_address
+
+from eastgate.ir.service_accounts import AccountsOf
+from eastgate.records import dataclass
+
+__all__ = [
+    "InNetwork",
+    "Known",
+    "Matcher",
+    "OneOf",
+    "Prefix",
+    "Present",
+    "Suffix",
+    "Value",
+    "joined",
+    "known",
+    "values_of",
+]
+
+Value = str | int
+Known = Value | tuple[str, ...] | None
+"""What is known of an attribute: its value, its values where it is there several times, or that it is absent."""
+
+
+def known(values: Sequence[str]) -> Known:
+    """All values of an attribute that may be there any number of times."""
+    return tuple(values) if len(values) > 1 else values[0] if values else None
+
+
+def values_of(value: Known) -> tuple[Value, ...]:
+    """Every value of an attribute: a test on it holds if it holds for ANY of them, and its negation if for none."""
+    return value if isinstance(value, tuple) else () if value is None else (value,)
+
+
+def joined(value: Known) -> Value | None:
+    """All values as one text, as Envoy hands them to expressions."""
+    return ",".join(value) if isinstance(value, tuple) else value
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """Equal to ANY of the values. An empty set is equal to nothing."""
+
+    values: frozenset[Value]
+
+    def contains(self, value: Value) -> bool:
+        """Whether the value is one of them."""
+        return value in self.values
+
+    def __str__(self) -> str:
+        return " or ".join(str(v) for v in sorted(self.values, key=str)) or "nothing (an empty list)"
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """Starts with the text."""
+
+    text: str
+
+    def contains(self, value: Value) -> bool:
+        """Whether the value starts so."""
+        return isinstance(value, str) and value.startswith(self.text)
+
+    def __str__(self) -> str:
+        return f"{self.text}*"
+
+
+@dataclass(frozen=True, slots=True)
+class Suffix:
+    """Ends with the text."""
+
+    text: str
+
+    def contains(self, value: Value) -> bool:
+        """Whether the value ends so."""
+        return isinstance(value, str) and value.endswith(self.text)
+
+    def __str__(self) -> str:
+        return f"*{self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class InNetwork:
+    """An address inside ANY of the networks."""
+
+    networks: tuple[IPv4Network | IPv6Network, ...]
+
+    def contains(self, value: Value) -> bool:
+        """Whether the address is inside one of them."""
+        address = ip_address(value)
+        return any(address in network for network in self.networks)
+
+    def __str__(self) -> str:
+        return " or ".join(str(n) for n in self.networks) or "no network"
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """Any value at all, as long as there is one."""
+
+    def contains(self, value: Value) -> bool:  # noqa: ARG002 - every value is
+        """True: an absent value never gets here."""
+        return True
+
+    def __str__(self) -> str:
+        return "anything"
+
+
+Matcher = OneOf | Prefix | Suffix | AccountsOf | InNetwork | Present

@@ -1,0 +1,210 @@
+"""How paths are compared, the same in every dialect and in the proxies that enforce them.
+
+A path is compared without query and fragment, in its *canonical form*: unreserved `%XX` are decoded, a raw backslash is
+a slash, dot segments are removed and slashes merged, as proxies do it before they hand a path on; and then each
+character that a path segment may have (RFC 3986, pchar) stands as itself, every other one as `%XX` of its UTF-8 in
+upper case. An application decodes all of them, so that `@` and `%40` are one character.
+
+What servers disagree about is refused wherever a policy looks at paths: an encoded slash or backslash, and a dot
+segment with parameters (`..;x`), which some cut off before they go up, unless it is written plainly, for then proxies
+go up by it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final, TypeGuard
+
+from eastgate.ir.attributes import PATH
+from eastgate.ir.matchers import OneOf, Prefix, Suffix
+from eastgate.ir.predicates import Computed, Is, Predicate, any_of
+
+__all__ = [
+    "DECODED",
+    "REFUSED",
+    "RESPELLED",
+    "any_path",
+    "comparable_path",
+    "comparable_prefix",
+    "control_character",
+    "encoded_path",
+    "handed_path",
+    "is_refused",
+    "is_respelled",
+    "is_sensitive",
+    "path_problem",
+    "sent_path",
+]
+
+# RE2 and Python read these alike; proxies are told the same. REFUSED is for any letter case.
+REFUSED: Final = r"%(?:2f|5c)|/\.{1,2}(?:;|%3b)"
+RESPELLED: Final = r"%[0-9A-Fa-f][a-f]|%[a-f][0-9A-F]|%2[146-9ABC]|%3[ABD]|%40|\[|\]"  # not canonical, though handed on
+DECODED: Final = frozenset(":@!$&'()*+,;=")  # with the unreserved ones, all that a path segment may have
+
+_REFUSED = re.compile(REFUSED, re.IGNORECASE)
+_RESPELLED = re.compile(RESPELLED)
+_DOTS_WITH_PARAMETERS = re.compile(r"(?<=/)(\.{1,2});[^/]*")
+_ENCODED = re.compile(r"%([0-9A-Fa-f]{2})")
+_PIECES = re.compile(r"%[0-9A-Fa-f]{2}|[^%]+|%")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_FORBIDDEN = re.compile(r"[^-A-Za-z0-9._~:@!$&'()*+,;=/%]")
+_NOT_HANDED_ON = re.compile(r"[^-A-Za-z0-9._~:@!$&'()*+,;=/%\[\]]")  # proxies leave brackets as they are
+_NOT_SENT = re.compile(r"[\x00-\x20<>`]")  # no HTTP library takes them in a path: whoever means them sends `%XX`
+_SLASHES = re.compile(r"/{2,}")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+# Requests
+
+
+def handed_path(raw: str) -> str:
+    """The path as a proxy hands it on, without query and fragment: normalised, with most characters as they are."""
+    path = _DOTS_WITH_PARAMETERS.sub(r"\1", re.split(r"[?#]", raw, maxsplit=1)[0])
+    path = _NOT_HANDED_ON.sub(_encode, _with_letters(path).replace("\\", "/"))
+    return _SLASHES.sub("/", _without_dot_segments(path))
+
+
+def comparable_path(raw: str) -> str:
+    """The canonical form, in which a path is compared with policies. What is refused stays, for `is_refused` to see."""
+    return _canonical(handed_path(raw))
+
+
+def sent_path(raw: str) -> str:
+    """The path as it is sent, without query and fragment: all that a proxy compares which normalises nothing."""
+    return _NOT_SENT.sub(_encode, re.split(r"[?#]", raw, maxsplit=1)[0]) or "/"
+
+
+def is_refused(path: str) -> bool:
+    """Whether a path, normalised, has something that servers disagree about."""
+    return ("%" in path or ";" in path) and _REFUSED.search(path) is not None
+
+
+def is_respelled(handed: str) -> bool:
+    """Whether a path that a proxy hands on has a character in another form than the canonical one."""
+    return _RESPELLED.search(handed) is not None
+
+
+def _canonical(text: str) -> str:
+    """Every character in its canonical form; separators and dot segments stay as they are."""
+    return _FORBIDDEN.sub(_encode, _ENCODED.sub(_decode, text))
+
+
+def _decode(match: re.Match[str]) -> str:
+    character = chr(int(match[1], 16))
+    return character if character in DECODED else match[0].upper()
+
+
+def _encode(match: re.Match[str]) -> str:
+    lone = "\udc80" <= match[0] <= "\udcff"  # a byte that is no UTF-8, as Python has it
+    return "".join(f"%{byte:02X}" for byte in match[0].encode("utf-8", "surrogateescape" if lone else "surrogatepass"))
+
+
+def _with_letters(text: str) -> str:
+    """Unreserved characters decoded. A percent sign that encodes nothing is encoded itself where it would now do so."""
+    decoded = ""
+    alone: list[int] = []
+    for piece in _PIECES.findall(text):
+        if piece == "%":
+            alone.append(len(decoded))
+        unreserved = len(piece) == 3 and piece[0] == "%" and (character := chr(int(piece[1:], 16))) in _UNRESERVED
+        decoded += character if unreserved else piece
+    for place in reversed(alone):
+        if _ENCODED.match(decoded, place):
+            decoded = f"{decoded[:place]}%25{decoded[place + 1 :]}"
+    return decoded
+
+
+def _without_dot_segments(path: str) -> str:
+    """RFC 3986, 5.2.4, for a path that starts with a slash; anything else is left alone."""
+    if not path.startswith("/"):
+        return path
+    segments = path.split("/")[1:]
+    kept: list[str] = []
+    for segment in segments:
+        if segment == "..":
+            del kept[-1:]
+        elif segment != ".":
+            kept.append(segment)
+    if segments[-1] in (".", ".."):
+        kept.append("")
+    return "/" + "/".join(kept)
+
+
+# Policies
+
+
+def any_path(paths: Iterable[str]) -> Predicate:
+    """Requests to ANY of these paths, of which each is exact, or has one `*` at its end or its beginning."""
+    written = list(paths)
+    exact = frozenset(comparable_path(path) for path in written if "*" not in path)
+    parts: list[Predicate] = [Is(PATH, OneOf(exact))] if exact else []
+    parts += [
+        Is(PATH, Prefix(comparable_prefix(one[:-1])) if one.endswith("*") else Suffix(_comparable_suffix(one[1:])))
+        for one in written
+        if "*" in one
+    ]
+    return any_of(parts)
+
+
+def comparable_prefix(text: str) -> str:
+    """The canonical form of what a path begins with; more of its last segment may follow."""
+    return comparable_path(f"{text}-").removesuffix("-")
+
+
+def _comparable_suffix(text: str) -> str:
+    return comparable_path(f"/-{text}").removeprefix("/-")
+
+
+def encoded_path(text: str) -> str:
+    """A path with what no URI may have as `%XX`, for others who compare it as it is written."""
+    return _FORBIDDEN.sub(_encode, text)
+
+
+def control_character(text: str) -> str | None:
+    """The first control character of a text, by its name; None where there is none."""
+    found = _CONTROL.search(text)
+    return f"U+{ord(found[0]):04X}" if found is not None else None
+
+
+def path_problem(text: str, *, wildcard: bool = False, letters: bool = False) -> tuple[str, str] | None:
+    """Why no request has a path that is written so, and what to write; None where requests can have it.
+
+    `wildcard`: a `*` at one of its ends stands for anything. `letters`: unreserved characters may be encoded.
+    """
+    control = control_character(text)
+    if control is not None:
+        return f"it has a control character ({control})", "remove it"
+    if re.search(r"[?#]", text):
+        return "paths are compared without query and fragment", f"write {re.split('[?#]', text)[0]}"
+    compared = _comparable_pattern(text) if wildcard else comparable_path(text)
+    if _REFUSED.search(text) or _REFUSED.search(compared):
+        return "a request with an encoded slash is always refused", "remove the path"
+    if compared != _canonical(_with_letters(text) if letters else text):
+        return "no request has this form once its path is normalized", f"write {compared}"
+    return None
+
+
+def _comparable_pattern(text: str) -> str:
+    if text.startswith("*"):
+        return f"*{_comparable_suffix(text[1:])}"
+    return f"{comparable_prefix(text[:-1])}*" if text.endswith("*") else comparable_path(text)
+
+
+# Patterns
+
+_SET = r"\[(?:[A-Za-z0-9_~]|\\[-._~]|[a-z]-[a-z]|[A-Z]-[A-Z]|[0-9]-[0-9])+-?\]"
+_LETTER = rf"(?:[-A-Za-z0-9_~/]|\\[-._~/]|\\[dw]|{_SET})(?:[*+?]|\{{[0-9]+(?:,[0-9]*)?\}})?"
+_REST = r"(?:\(/\.\*\)\?)?\$?"
+_ANYTHING = rf"(?:\.|\[\^/\])[*+](?=/(?![*?{{])|{_REST}$)"
+_INSENSITIVE = re.compile(rf"(?:\(\?s\))?\^?(?:{_LETTER}|{_ANYTHING})*{_REST}")
+
+
+def is_sensitive(atom: Predicate) -> TypeGuard[Computed]:
+    """Whether it is a pattern on paths that may tell a path in canonical form from the same as a proxy hands it on.
+
+    It does not where it is made of letters, and of `.*` or `[^/]*` up to a slash or the end.
+    """
+    if not isinstance(atom, Computed) or atom.pattern is None or atom.pattern[0] != PATH:
+        return False
+    return _INSENSITIVE.fullmatch(atom.pattern[1]) is None

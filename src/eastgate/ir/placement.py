@@ -1,0 +1,66 @@
+"""Where layers stand, what their selectors chose a chain for, and which readings shaped it: as data.
+
+Each dialect brings its own scopes and readings; `str` puts them in words for people, and no code reads those.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Protocol
+
+from eastgate.ir.provenance import PolicyRef
+from eastgate.records import dataclass
+
+__all__ = ["Placement", "Reading", "Scope", "ScopeKind", "Site"]
+
+
+class Site(enum.StrEnum):
+    """What a layer guards."""
+
+    WORKLOAD = "workload"
+    GATEWAY = "gateway"
+    ROUTE = "route"
+    BACKEND = "backend"
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a layer stands: what it guards, if that is known, and at which level. Dialects name their levels."""
+
+    site: Site | None
+    level: str
+
+    def __str__(self) -> str:
+        return self.level if self.site is None else f"{self.site}/{self.level}"
+
+
+class ScopeKind(enum.Enum):
+    """Which requests a selector chose a chain for."""
+
+    OTHERS = enum.auto()  # all that nothing more special is meant for
+    ROUTE = enum.auto()  # those of one route
+    UNROUTED = enum.auto()  # those of none of the routes
+    PROBE = enum.auto()  # probes of the kubelet
+
+
+class Scope(Protocol):
+    """What a selector chose a chain for."""
+
+    @property
+    def kind(self) -> ScopeKind:
+        """Which requests these are."""
+        ...
+
+    @property
+    def refs(self) -> tuple[PolicyRef, ...]:
+        """The policies and routes without which another chain would be chosen, from the outside in."""
+        ...
+
+
+class Reading(Protocol):
+    """Which reading of an unclear specification shaped a chain."""
+
+    @property
+    def setting(self) -> str:
+        """The name of the setting that chooses it."""
+        ...

@@ -1,0 +1,202 @@
+"""Predicates: And, Or, Not over atoms. What a rule asks of a request, and nothing else.
+
+`ALWAYS` is the empty And, `NEVER` the empty Or, so no dialect needs a special case for a rule
+without conditions or a list without entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import Final
+
+from eastgate.ir.attributes import Attribute
+from eastgate.ir.matchers import Known, Matcher, Value, joined, values_of
+from eastgate.records import dataclass
+
+__all__ = [
+    "ALWAYS",
+    "NEVER",
+    "And",
+    "Computed",
+    "Is",
+    "Not",
+    "Or",
+    "Predicate",
+    "all_of",
+    "any_of",
+    "assume",
+    "atoms",
+    "conjuncts",
+    "mentions",
+    "rewrite",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Is:
+    """The atom: an attribute of the request is in a set of values. False where the attribute is absent.
+
+    Of an attribute that is there several times, ANY value must be in the set; `joined`: all of them as one text, which
+    is what expressions see.
+    """
+
+    attribute: Attribute
+    matcher: Matcher
+    joined: bool = False
+
+    def accepts(self, value: Known) -> bool:
+        """Whether it is true of what is known of the attribute."""
+        return any(map(self.matcher.contains, values_of(joined(value) if self.joined else value)))
+
+    def __str__(self) -> str:
+        return f"{self.attribute} is {self.matcher}"
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """ALL parts hold."""
+
+    parts: tuple[Predicate, ...]
+
+    def __str__(self) -> str:
+        return " and ".join(_bracket(p) for p in self.parts) or "anything"
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """ANY part holds."""
+
+    parts: tuple[Predicate, ...]
+
+    def __str__(self) -> str:
+        return " or ".join(_bracket(p) for p in self.parts) or "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The part does not hold. An absent attribute satisfies the negation of any atom on it."""
+
+    part: Predicate
+
+    def __str__(self) -> str:
+        return f"not {_bracket(self.part)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """What no matcher can say: a test of its own, such as an expression that somebody wrote.
+
+    `on_error` is what an error counts as: it must never allow, and never keep a rule from denying. Where something
+    that it looks at is unknown, it may come out either way. `pattern`: the same said as a regular expression (RE2)
+    that must match all of one attribute, where it can be said so. Of an attribute that is there several times a pattern
+    must match ANY value; other tests see them as one text.
+    """
+
+    text: str
+    attributes: frozenset[Attribute]
+    test: Callable[[Mapping[Attribute, Value | None]], bool] = field(compare=False, repr=False)
+    on_error: bool = False
+    pattern: tuple[Attribute, str] | None = field(default=None, compare=False, repr=False)
+
+    def holds(self, values: Mapping[Attribute, Known]) -> bool:
+        """Whether the test is true of values of which all that it looks at are known or absent."""
+        attribute = self.pattern[0] if self.pattern is not None else None
+        several = values.get(attribute) if attribute is not None else None
+        if attribute is not None and isinstance(several, tuple):
+            return any(self._holds({attribute: value}) for value in several)
+        return self._holds({one: joined(values[one]) for one in self.attributes if one in values})
+
+    def _holds(self, values: Mapping[Attribute, Value | None]) -> bool:
+        try:
+            return self.test(values)
+        except Exception:  # whatever went wrong in somebody else's evaluator, we fail closed
+            return self.on_error
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Predicate = Is | And | Or | Not | Computed
+
+ALWAYS: Final = And(())
+NEVER: Final = Or(())
+
+
+def all_of(parts: Iterable[Predicate]) -> Predicate:
+    """ALL parts hold, said with as few words as possible: what asks nothing is left out, and one part stands alone."""
+    asked = tuple(part for part in parts if part != ALWAYS)
+    return asked[0] if len(asked) == 1 else And(asked)
+
+
+def any_of(parts: Iterable[Predicate]) -> Predicate:
+    """ANY part holds; one part stands alone, and without parts nothing holds."""
+    chosen = tuple(parts)
+    return chosen[0] if len(chosen) == 1 else Or(chosen)
+
+
+def rewrite(predicate: Predicate, atom: Callable[[Is | Computed], Predicate]) -> Predicate:
+    """The predicate with each atom replaced, said with as few words as possible: what is certain disappears."""
+    match predicate:
+        case Is() | Computed():
+            return atom(predicate)
+        case Not(part):
+            rest = rewrite(part, atom)
+            return NEVER if rest == ALWAYS else ALWAYS if rest == NEVER else Not(rest)
+        case And(parts):
+            kept = [rewrite(part, atom) for part in parts]
+            return NEVER if NEVER in kept else all_of(kept)
+        case Or(parts):
+            kept = [rewrite(part, atom) for part in parts]
+            return ALWAYS if ALWAYS in kept else any_of(part for part in kept if part != NEVER)
+
+
+def assume(predicate: Predicate, asks: Callable[[Is | Computed], bool], *, held: bool) -> Predicate:
+    """Return the predicate where every such atom helps it to hold, or with `held` False to fail."""
+    match predicate:
+        case Is() | Computed():
+            if asks(predicate):
+                return ALWAYS if held else NEVER
+            return predicate
+        case Not(part):
+            inner = assume(part, asks, held=not held)
+            return NEVER if inner == ALWAYS else ALWAYS if inner == NEVER else Not(inner)
+        case And(parts):
+            kept = [assume(part, asks, held=held) for part in parts]
+            return NEVER if NEVER in kept else all_of(kept)
+        case Or(parts):
+            kept = [assume(part, asks, held=held) for part in parts]
+            return ALWAYS if ALWAYS in kept else any_of(part for part in kept if part != NEVER)
+
+
+def atoms(predicate: Predicate) -> Iterator[Is | Computed]:
+    """Every atom, in the order written."""
+    match predicate:
+        case Is() | Computed():
+            yield predicate
+        case Not(part):
+            yield from atoms(part)
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from atoms(part)
+
+
+def conjuncts(predicate: Predicate) -> Sequence[Predicate]:
+    """Return the parts that must ALL hold, none of them a conjunction itself."""
+    if not isinstance(predicate, And):
+        return (predicate,)
+    if not any(isinstance(part, And) for part in predicate.parts):
+        return predicate.parts
+    return [inner for part in predicate.parts for inner in conjuncts(part)]
+
+
+def mentions(predicate: Predicate) -> frozenset[Attribute]:
+    """The attributes that the predicate looks at."""
+    found: set[Attribute] = set()
+    for atom in atoms(predicate):
+        found |= {atom.attribute} if isinstance(atom, Is) else atom.attributes
+    return frozenset(found)
+
+
+def _bracket(predicate: Predicate) -> str:
+    return str(predicate) if isinstance(predicate, Is | Not | Computed) else f"({predicate})"

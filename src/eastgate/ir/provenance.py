@@ -1,0 +1,81 @@
+"""Where rules come from. What a rule is that does not stand in a policy's list is data; `str` puts it in words."""
+
+from __future__ import annotations
+
+import enum
+from typing import Protocol
+
+from eastgate.diagnostics.spans import Span
+from eastgate.ir.attributes import Attribute
+from eastgate.records import dataclass
+
+__all__ = ["Derived", "Origin", "PolicyRef", "RuleKind"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PolicyRef:
+    """The name of a policy. Cluster-scoped policies have no namespace."""
+
+    kind: str
+    namespace: str | None
+    name: str
+    group: str = ""
+
+    def __str__(self) -> str:
+        return "/".join(part for part in (self.kind, self.namespace, self.name) if part is not None)
+
+
+class RuleKind(enum.Enum):
+    """What a rule is."""
+
+    LISTED = enum.auto()  # in a policy's list of rules
+    SCHEME = enum.auto()  # an auth scheme of a policy
+    DEFAULT = enum.auto()  # what applies where no policy does
+    FALLBACK = enum.auto()  # what an object that policies refine lets in by itself
+    ITSELF = enum.auto()  # a workload may call itself
+    PROBE = enum.auto()  # the kubelet may probe a workload
+    UNCOVERED = enum.auto()  # refuses what a policy selects and none of its parts covers
+    UNRESOLVED = enum.auto()  # of a policy that refers to something that does not exist
+    UNREADABLE = enum.auto()  # stands for a policy that cannot be read
+
+
+class Derived(Protocol):
+    """What a rule is that is not `LISTED`. Each dialect has its own; `str` is for people, and is not read by code."""
+
+    @property
+    def kind(self) -> RuleKind:
+        """What such a rule is to code that knows no dialect."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a rule came from: policy, index, line; and for each attribute it looks at, the text that says so.
+
+    A default has no policy. `derived` says what a rule is that is not one of a policy's list of rules.
+    """
+
+    policy: PolicyRef | None
+    index: int
+    span: Span | None = None
+    parts: tuple[tuple[Attribute, Span], ...] = ()
+    derived: Derived | None = None
+
+    @property
+    def kind(self) -> RuleKind:
+        """What the rule is."""
+        return RuleKind.LISTED if self.derived is None else self.derived.kind
+
+    @property
+    def label(self) -> str:
+        """What the rule is, in words; nothing for one of a policy's list."""
+        return "" if self.derived is None else str(self.derived)
+
+    def part(self, attribute: Attribute) -> Span | None:
+        """Return the text that constrains one attribute, or the whole rule where it is not known more exactly."""
+        return next((span for part, span in self.parts if part == attribute), self.span)
+
+    def __str__(self) -> str:
+        if self.policy is None:
+            return self.label
+        return f"{self.policy} {self.label}" if self.derived is not None else f"{self.policy} rule {self.index}"

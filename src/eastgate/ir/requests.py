@@ -1,0 +1,81 @@
+"""A request, as the IR sees it: attributes, each known, absent or unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from typing import cast
+
+from eastgate.ir.attributes import BAD_HOST, HANDED_PATH, IDENTITY, PATH, PORT, UNKNOWN, Attribute, Unknown
+from eastgate.ir.authorizers import Answer
+from eastgate.ir.matchers import Known
+from eastgate.ir.paths import is_refused
+from eastgate.ir.predicates import Computed, Is
+from eastgate.records import dataclass
+
+__all__ = ["Request"]
+
+_NO_ANSWERS: Mapping[str, Answer] = {}
+_NOTHING_ASSUMED: Mapping[Is | Computed, bool | None] = {}
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Request:
+    """One request. An attribute that `values` does not name is unknown; one that it maps to None is absent.
+
+    `answers` are those of external authorizers; `assumed` says how tests over unknown attributes come out.
+
+    `incomplete` says that an attribute which nearly every policy needs is unknown, or that the host is none: the fast
+    path does not apply. `respelled_path`: patterns may match the path otherwise where a proxy compares it.
+    """
+
+    values: Mapping[Attribute, Known]
+    answers: Mapping[str, Answer]
+    assumed: Mapping[Is | Computed, bool | None]
+    identity: str | Unknown | None = field(init=False, compare=False, repr=False)
+    port: int | Unknown | None = field(init=False, compare=False, repr=False)
+    incomplete: bool = field(init=False, compare=False, repr=False)
+    refused_path: bool = field(init=False, compare=False, repr=False)
+    respelled_path: bool = field(init=False, compare=False, repr=False)
+    bad_host: bool = field(init=False, compare=False, repr=False)
+
+    def __init__(
+        self,
+        values: Mapping[Attribute, Known],
+        answers: Mapping[str, Answer] = _NO_ANSWERS,
+        assumed: Mapping[Is | Computed, bool | None] = _NOTHING_ASSUMED,
+    ) -> None:
+        """Set each slot directly: there is a request for every question, and `object.__setattr__` is slow."""
+        identity, port, path = values.get(IDENTITY, UNKNOWN), values.get(PORT, UNKNOWN), values.get(PATH)
+        bad_host = BAD_HOST in values
+        _set_values(self, values)
+        _set_answers(self, answers)
+        _set_assumed(self, assumed)
+        _set_identity(self, identity)
+        _set_port(self, port)
+        _set_bad_host(self, bad_host)
+        _set_incomplete(self, bad_host or identity is UNKNOWN or port is UNKNOWN)
+        _set_refused_path(self, isinstance(path, str) and is_refused(path))
+        _set_respelled_path(self, HANDED_PATH in values)
+
+    def get(self, attribute: Attribute) -> Known | Unknown:
+        """The value of an attribute, None where it is absent, UNKNOWN where nobody knows."""
+        return self.values.get(attribute, UNKNOWN)
+
+    def with_value(self, attribute: Attribute, value: Known) -> Request:
+        """The same request with one attribute known."""
+        return Request({**self.values, attribute: value}, self.answers, self.assumed)
+
+    def assuming(self, outcomes: Mapping[Is | Computed, bool | None]) -> Request:
+        """The same request with tests that come out so; None: either way."""
+        return Request(self.values, self.answers, {**self.assumed, **outcomes})
+
+
+def _setter(name: str) -> Callable[[Request, object], None]:
+    return cast("Callable[[Request, object], None]", getattr(Request, name).__set__)
+
+
+_set_values, _set_answers, _set_assumed = _setter("values"), _setter("answers"), _setter("assumed")
+_set_identity, _set_port, _set_bad_host = _setter("identity"), _setter("port"), _setter("bad_host")
+_set_incomplete, _set_refused_path = _setter("incomplete"), _setter("refused_path")
+_set_respelled_path = _setter("respelled_path")

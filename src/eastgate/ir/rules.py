@@ -1,0 +1,232 @@
+"""Rules, stages, chains and layers: the whole meaning of authorization in this project.
+
+    a Rule     is a predicate and where it came from
+    a Stage    is one of five ways to use rules
+    a Chain    is an ordered list of stages; getting through all of them allows
+    a Layer    is one enforcement point of one level: its selector picks exactly ONE chain for a request
+    a request  passes its layers in path order; ALL must allow, the first denial decides
+
+These five stages are all that any dialect needs:
+
+    Deny        ANY rule matches: denied
+    AskAll      EVERY authorizer whose rule matches must allow; error and silence deny
+    AllowAny    NO rule matches: denied; otherwise go on
+    FirstMatch  ordered; each rule accepts (ends this chain, allowed), denies, or passes (leaves this stage)
+    Observe     recorded, decides nothing
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import field
+
+from eastgate.ir.attributes import Attribute
+from eastgate.ir.authorizers import Authorizer
+from eastgate.ir.placement import Placement, Reading, Scope
+from eastgate.ir.predicates import Computed, Is, Predicate, atoms, mentions
+from eastgate.ir.provenance import Origin, PolicyRef
+from eastgate.records import dataclass
+
+__all__ = [
+    "AllowAny",
+    "Ask",
+    "AskAll",
+    "Case",
+    "Chain",
+    "Deny",
+    "Effect",
+    "FirstMatch",
+    "Layer",
+    "Observe",
+    "Refusal",
+    "Rule",
+    "Stage",
+    "Step",
+    "rules_of",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A predicate, and where it came from. Two rules from different lines are different rules."""
+
+    when: Predicate
+    origin: Origin
+
+
+class Effect(enum.StrEnum):
+    """What a rule of `FirstMatch` does with a request that it matches."""
+
+    ACCEPT = "accept"
+    DENY = "deny"
+    PASS = "pass"  # noqa: S105 - not a password
+
+
+class Refusal(enum.IntEnum):
+    """What a denied client is to see: an HTTP status, or a closed connection."""
+
+    CLOSED = 0
+    BAD_REQUEST = 400
+    UNAUTHENTICATED = 401
+    FORBIDDEN = 403
+    NOT_FOUND = 404
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """ANY rule matches: denied. Otherwise go on."""
+
+    name: str
+    rules: tuple[Rule, ...]
+    refusal: Refusal = Refusal.FORBIDDEN
+
+
+@dataclass(frozen=True, slots=True)
+class AllowAny:
+    """ANY rule matches: go on. Otherwise denied."""
+
+    name: str
+    rules: tuple[Rule, ...]
+    refusal: Refusal = Refusal.FORBIDDEN
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One external authorizer, asked about the requests that the rule matches.
+
+    `evaluator` answers, where that is for us to evaluate and not for a service elsewhere.
+    """
+
+    rule: Rule
+    authorizer: str
+    evaluator: Authorizer | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AskAll:
+    """EVERY authorizer whose rule matches must allow. An error, a timeout and no answer at all deny."""
+
+    name: str
+    asks: tuple[Ask, ...]
+    refusal: Refusal = Refusal.FORBIDDEN
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One rule of an ordered stage, with its effect."""
+
+    rule: Rule
+    effect: Effect
+
+
+@dataclass(frozen=True, slots=True)
+class FirstMatch:
+    """The FIRST matching step decides; where none matches, `otherwise` does."""
+
+    name: str
+    steps: tuple[Step, ...]
+    otherwise: Effect = Effect.PASS
+    refusal: Refusal = Refusal.FORBIDDEN
+
+
+@dataclass(frozen=True, slots=True)
+class Observe:
+    """Rules that are recorded and decide nothing. `would`: what each would have done if it were enforced."""
+
+    name: str
+    rules: tuple[Rule, ...]
+    would: tuple[str, ...] = ()
+
+
+Stage = Deny | AskAll | AllowAny | FirstMatch | Observe
+
+
+def rules_of(stage: Stage) -> Iterator[Rule]:
+    """Every rule of a stage, in order."""
+    match stage:
+        case Deny(rules=rules) | AllowAny(rules=rules) | Observe(rules=rules):
+            yield from rules
+        case FirstMatch(steps=steps):
+            yield from (step.rule for step in steps)
+        case AskAll(asks=asks):
+            yield from (ask.rule for ask in asks)
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Stages in order; getting through all of them allows.
+
+    `readings` are those of an unclear specification that shaped this chain, and `scope` is what the selector chose it
+    for; None where the layer has nothing to choose by.
+    """
+
+    stages: tuple[Stage, ...]
+    readings: tuple[Reading, ...] = ()
+    scope: Scope | None = None
+    looks_at: frozenset[Attribute] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "looks_at", _looked_at(self.stages))
+
+    @property
+    def chosen_by(self) -> tuple[PolicyRef, ...]:
+        """The policies and routes without which the selector would choose another chain."""
+        return () if self.scope is None else self.scope.refs
+
+    def rules(self, *, observed: bool) -> Iterator[Rule]:
+        """Every rule in order; with `observed`, also those that only are."""
+        for stage in self.stages:
+            if observed or not isinstance(stage, Observe):
+                yield from rules_of(stage)
+
+    def atoms(self, *, observed: bool) -> Iterator[Is | Computed]:
+        """Every atom of its rules, in order; with `observed`, also of rules that only are."""
+        for rule in self.rules(observed=observed):
+            yield from atoms(rule.when)
+
+
+def _looked_at(stages: tuple[Stage, ...]) -> frozenset[Attribute]:
+    """The attributes that can change the outcome. What is only observed cannot."""
+    deciding = (stage for stage in stages if not isinstance(stage, Observe))
+    return frozenset().union(*(mentions(rule.when) for stage in deciding for rule in rules_of(stage)))
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One line of a layer's selector. `synthetic`: nobody wrote it, so that a path which is refused just misses it."""
+
+    when: Predicate
+    chain: Chain
+    synthetic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One enforcement point of one level. The FIRST case that matches gives the chain, else `otherwise` does."""
+
+    at: Placement
+    otherwise: Chain
+    cases: tuple[Case, ...] = ()
+    name: str = field(init=False, compare=False, repr=False)
+    selects_by: frozenset[Attribute] = field(init=False, compare=False, repr=False)
+    looks_at: frozenset[Attribute] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", str(self.at))
+        selects_by: frozenset[Attribute] = frozenset().union(*(mentions(case.when) for case in self.cases))
+        object.__setattr__(self, "selects_by", selects_by)
+        object.__setattr__(self, "looks_at", selects_by.union(*(chain.looks_at for chain in self.chains)))
+
+    @property
+    def chains(self) -> Iterator[Chain]:
+        """Every chain that the selector can pick."""
+        yield from (case.chain for case in self.cases)
+        yield self.otherwise
+
+    def atoms(self, *, observed: bool) -> Iterator[Is | Computed]:
+        """Every atom of the selector and of the rules, in order; with `observed`, also of rules that only are."""
+        for case in self.cases:
+            yield from atoms(case.when)
+        for chain in self.chains:
+            yield from chain.atoms(observed=observed)

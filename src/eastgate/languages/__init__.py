@@ -1,0 +1,1 @@
+"""The languages that policies contain: CEL, Rego, and JSON Web Tokens."""

@@ -1,0 +1,44 @@
+"""Rego, as OPA evaluates it, for policies that are given as text.
+
+Only what is known to be decided as OPA decides it is supported: the language before version 1 with its later keywords,
+and the built-in functions that have been compared with OPA's. Everything else is a problem of the module, told when
+it is read. An evaluation is bounded in steps and sizes; past a bound there is no answer, which denies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+from eastgate.languages.rego.compiling import RegoProgram, compile_module
+from eastgate.languages.rego.evaluating import Budget, NoAnswer, evaluate_program
+from eastgate.languages.rego.parser import parse
+from eastgate.languages.rego.syntax import Problem, Rule, Scalar
+from eastgate.languages.rego.values import from_json, to_json
+
+__all__ = ["Budget", "NoAnswer", "Problem", "RegoProgram", "evaluate", "program"]
+
+
+@lru_cache(maxsize=256)
+def program(module: str, version: int = 0, default: str | None = None) -> RegoProgram | Problem:
+    """Compile a module without its `package` line, or return what is wrong with it."""
+    try:
+        parsed = parse(module, version)
+        if default is not None:
+            parsed = replace(parsed, rules=(Rule(default, None, None, Scalar(False), (), default=True), *parsed.rules))
+        return compile_module(parsed)
+    except Problem as problem:
+        return problem
+    except RecursionError:
+        return Problem("the module is nested too deeply")
+
+
+def evaluate(program: RegoProgram, input_: object, now: int, budget: Budget | None = None) -> dict[str, object]:
+    """Return the values of all rules that have one, as JSON. `now`: nanoseconds since 1970. Raises NoAnswer."""
+    try:
+        values = evaluate_program(program, from_json(input_), now, budget or Budget())
+        return {name: to_json(value) for name, value in values.items()}
+    except RecursionError:
+        raise NoAnswer("it is too deep") from None
+    except (ValueError, ArithmeticError):
+        raise NoAnswer("its input is no JSON, or it makes something that is none") from None

@@ -1,0 +1,88 @@
+"""ValidatingAdmissionPolicies: what a CustomResourceDefinition cannot say.
+
+That is the draft's “VAP Validation” list, which depends on the mesh, and metadata, which a schema cannot reach.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from eastgate.manifests.shapes import Choice, MapOf, Record
+from eastgate.reports.crds.kinds import Definition, Version, served
+from eastgate.reports.crds.openapi import Schema, rules_of
+from eastgate.settings import MeshMode
+
+__all__ = ["admission_policies"]
+
+_API = "admissionregistration.k8s.io/v1"
+
+
+def admission_policies(mode: MeshMode) -> list[Schema]:
+    """A policy and its binding for each version of each kind, in the order of their names."""
+    made = [pair for one in served() for version in one.versions for pair in _policy(one, version, mode)]
+    return sorted(made, key=lambda one: (str(one["metadata"]["name"]), str(one["kind"])))
+
+
+def _policy(of: Definition, version: Version, mode: MeshMode) -> Iterator[Schema]:
+    validations = [
+        {"expression": rule, "message": message, "reason": "Invalid"}
+        for rule, message in (
+            *_of_the_mesh(version.shape, mode),
+            *_of_the_whole(version.shape),
+            *_annotations(version.shape),
+        )
+    ]
+    if not validations:
+        return
+    plural = of.resource.plural
+    metadata = {"name": f"{plural}.{version.name}.{of.group}", "labels": {"eastgate.dev/mesh-mode": str(mode)}}
+    rule = {
+        "apiGroups": [of.group],
+        "apiVersions": [version.name],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": [plural],
+    }
+    yield {
+        "apiVersion": _API,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": metadata,
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"matchPolicy": "Exact", "resourceRules": [rule]},
+            "validations": validations,
+        },
+    }
+    yield {
+        "apiVersion": _API,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": metadata,
+        "spec": {"policyName": metadata["name"], "validationActions": ["Deny"]},
+    }
+
+
+def _of_the_mesh(shape: Record[Any], mode: MeshMode) -> Iterator[tuple[str, str]]:
+    for rule in rules_of(shape.fields["spec"].shape):
+        for one in rule.cel:
+            if mode in one.mesh:
+                yield re.sub(r"\bself\b", "object.spec", one.rule), one.message
+
+
+def _of_the_whole(shape: Record[Any]) -> Iterator[tuple[str, str]]:
+    """Demands that compare the spec with the metadata, of which a definition sees only the name."""
+    for rule in rules_of(shape):
+        for one in rule.cel:
+            yield re.sub(r"\bself\b", "object", one.rule), one.message
+
+
+def _annotations(shape: Record[Any]) -> Iterator[tuple[str, str]]:
+    """Annotations that have a shape: a few words, of which one must stand there."""
+    metadata = shape.fields["metadata"].shape
+    annotations = metadata.fields["annotations"].shape if isinstance(metadata, Record) else None
+    known = annotations.known if isinstance(annotations, MapOf) else {}
+    for name, of in sorted(known.items()):
+        if isinstance(of, Choice):
+            written = "object.metadata.annotations"
+            rule = f"!has({written}) || !('{name}' in {written}) || {written}['{name}'] in {list(of.options)}"
+            yield rule, f"the annotation {name} is {' or '.join(of.options)}"

@@ -1,0 +1,115 @@
+"""JSON Schemas for editors: the same shapes, closed, with what each field means, for files that hold policies.
+
+They say what a schema can say. What needs more than that, `eastgate` says.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eastgate.manifests.shapes import Anything, Choice, Flag, ListOf, MapOf, Record, Shape, Text, Whole
+from eastgate.manifests.shapes.patterns import any_case, whole
+from eastgate.reports.crds.kinds import Readable, readable
+from eastgate.reports.crds.openapi import Schema, rules_of, sentence
+
+__all__ = ["editor_schemas", "file_name", "one_for_all"]
+
+DRAFT = "http://json-schema.org/draft-07/schema#"  # the newest that YAML language servers know all of
+
+
+def editor_schemas() -> list[tuple[Readable, Schema]]:
+    """The schema of each kind in each version, by group, kind and version."""
+    kinds = sorted(readable(), key=lambda one: (one.group, one.kind, one.version))
+    return [(one, {"$schema": DRAFT} | _resource(one)) for one in kinds]
+
+
+def file_name(kind: Readable) -> str:
+    """Where tools look for the schema of a kind: <group>/<kind>_<version>.json, in small letters."""
+    return f"{kind.group}/{kind.kind.lower()}_{kind.version}.json"
+
+
+def one_for_all(schemas: list[tuple[Readable, Schema]]) -> Schema:
+    """One schema for files with documents of any of the kinds; others are left alone."""
+    return {
+        "$schema": DRAFT,
+        "title": "Authorization policies that Eastgate reads",
+        "type": "object",
+        "allOf": [{"if": _is(kind), "then": _without_draft(schema)} for kind, schema in schemas],
+    }
+
+
+def _is(kind: Readable) -> Schema:
+    return {
+        "properties": {"apiVersion": {"const": f"{kind.group}/{kind.version}"}, "kind": {"const": kind.kind}},
+        "required": ["apiVersion", "kind"],
+    }
+
+
+def _without_draft(schema: Schema) -> Schema:
+    return {name: value for name, value in schema.items() if name != "$schema"}
+
+
+def _resource(kind: Readable) -> Schema:
+    made = [_named(shape, kind) for shape in kind.shapes]
+    return made[0] if len(made) == 1 else {"title": kind.kind, "anyOf": made}
+
+
+def _named(shape: Record[Any], kind: Readable) -> Schema:
+    schema: Schema = {"title": kind.kind, "description": shape.about or f"{kind.kind} of {kind.group}."}
+    schema |= _schema(shape)
+    schema["properties"] |= {
+        "apiVersion": {"const": f"{kind.group}/{kind.version}"},
+        "kind": {"const": kind.kind},
+    }
+    schema["required"] = ["apiVersion", "kind", *schema["required"]]
+    return schema
+
+
+def _schema(shape: Shape[Any]) -> Schema:
+    schema = _types(shape)
+    for rule in rules_of(shape):
+        schema |= {name: value for name, value in rule.schema.items() if not name.startswith("x-")}
+        if rule.schema.get("x-kubernetes-list-type") == "set":
+            schema["uniqueItems"] = True
+    return schema
+
+
+def _types(shape: Shape[Any]) -> Schema:
+    match shape:
+        case Text():
+            return {"type": "string"}
+        case Whole():
+            return {"type": "integer", "minimum": shape.minimum, "maximum": shape.maximum}
+        case Choice():
+            return _choice(shape)
+        case Flag():
+            return {"type": "boolean"}
+        case ListOf():
+            return {"type": "array", "items": _schema(shape.item)}
+        case MapOf():
+            known = {"properties": {name: _schema(of) for name, of in shape.known.items()}} if shape.known else {}
+            return {"type": "object"} | known | {"additionalProperties": _schema(shape.value)}
+        case Record():
+            return _record(shape)
+        case Anything():
+            return {}
+
+
+def _choice(shape: Choice) -> Schema:
+    """The words first, so that editors offer them."""
+    words: Schema = {"type": "string", "enum": [str(option) for option in shape.options]}
+    if not shape.any_case:
+        return words
+    return {"anyOf": [words, {"type": "string", "pattern": whole(any_case(*shape.options))}]}
+
+
+def _record(shape: Record[Any]) -> Schema:
+    if shape.served is not None:
+        return {"type": "object"}
+    properties = {}
+    for name, of in shape.fields.items():
+        about = sentence(of)
+        properties[name] = ({"description": about} if about else {}) | _schema(of.shape)
+    schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    required = [name for name, of in shape.fields.items() if of.required]
+    return schema | ({"required": required} if required else {})

@@ -1,0 +1,198 @@
+"""Shapes into structural OpenAPI schemas, as a CustomResourceDefinition wants them.
+
+An API server drops fields that a schema does not name, and a policy with a line less is another policy: a selector
+without its misspelt `matchExpression` selects everything. So no field is dropped: records keep what they do not know,
+and are closed by counting. For every set of optional fields there is an alternative that demands these fields and
+allows no more properties than that; an unknown one would be one too many. (Records with many optional fields, which
+only an auth scheme has, are not closed. What they do not know is kept, and Eastgate rejects it where it reads it.)
+
+It also drops a null that a schema does not allow, before any rule sees it, and a source that is null would then be no
+source, which is anybody. So every optional field is nullable, and a null is refused where it stands. (In an AuthPolicy
+a null is a field left out, for files too; only where that would widen it is it an error.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+from eastgate.manifests.shapes import (
+    Anything,
+    Cel,
+    Choice,
+    Constraint,
+    Field,
+    Flag,
+    ListOf,
+    MapOf,
+    Record,
+    Shape,
+    Text,
+    Whole,
+    enumerated,
+)
+from eastgate.manifests.shapes.patterns import any_case, whole
+from eastgate.records import dataclass
+
+__all__ = ["KEEP_UNKNOWN", "Place", "Schema", "rules_of", "sentence", "structural"]
+
+Schema = dict[str, Any]
+
+KEEP_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
+_LARGEST_INT32 = 2**31 - 1
+_MOST_COUNTED = 6  # optional fields: the alternatives double with each
+_NULLABLE: Schema = {"nullable": True}
+_NO_NULL_VALUES = Cel("self.all(key, dyn(self[key]) != null)", "a key has a value: write '' if it is to be empty")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a shape stands: the records around it, and the names of fields whose null would widen a policy.
+
+    Where there is no such list, no null is taken. Where there is one, any other null is dropped, as a field left out.
+    """
+
+    widening: frozenset[str] | None = None
+    around: tuple[Record[Any], ...] = ()
+
+    def within(self, shape: Record[Any]) -> Place:
+        """The place of the fields of a record here."""
+        return replace(self, around=(*self.around, shape))
+
+    def keeps_null(self, name: str, of: Field[Any]) -> bool:
+        """Whether a null is kept, to be refused: a required field that is dropped is missed anyway."""
+        return not of.required and (self.widening is None or name in self.widening)
+
+    def refuses_null(self, name: str, of: Field[Any]) -> bool:
+        """Whether a null that is kept is an error."""
+        return self.keeps_null(name, of) and (self.widening is not None or not isinstance(of.shape, Anything))
+
+
+_ANYWHERE = Place()
+
+
+def structural(shape: Shape[Any], about: str | None = None, place: Place = _ANYWHERE) -> Schema:
+    """The schema of a shape, and of all that is in it."""
+    described = {"description": about} if about else {}
+    if isinstance(shape, Record) and shape.served is not None:
+        shape = shape.served
+    return described | _schema(shape, place) | _demands(shape)
+
+
+def _schema(shape: Shape[Any], place: Place) -> Schema:
+    match shape:
+        case Text():
+            return {"type": "string"} | ({"maxLength": shape.served} if shape.served else {})
+        case Whole():
+            width = "int32" if shape.maximum <= _LARGEST_INT32 else "int64"
+            return {"type": "integer", "format": width, "minimum": shape.minimum, "maximum": shape.maximum}
+        case Choice():
+            return {"type": "string"} | _choice(shape)
+        case Flag():
+            return {"type": "boolean"}
+        case ListOf():
+            most = {"maxItems": shape.served} if shape.served else {}
+            return {"type": "array"} | most | {"items": structural(shape.item, _what(shape.item), place)}
+        case MapOf():
+            most = {"maxProperties": shape.served} if shape.served else {}
+            return (
+                {"type": "object"} | most | {"additionalProperties": structural(shape.value, place=place) | _NULLABLE}
+            )
+        case Record():
+            return _record(shape, place)
+        case Anything():
+            return {KEEP_UNKNOWN: True}
+
+
+def _choice(shape: Choice) -> Schema:
+    if not shape.any_case:
+        return {"enum": [str(option) for option in shape.options]}
+    return {"maxLength": max(map(len, shape.options)), "pattern": whole(any_case(*shape.options))}
+
+
+def _record(shape: Record[Any], place: Place) -> Schema:
+    if any(shape is one for one in place.around):  # conditions in conditions: a schema ends somewhere
+        return {"type": "object", KEEP_UNKNOWN: True}
+    required = [name for name, of in shape.fields.items() if of.required]
+    return (
+        {
+            "type": "object",
+            "properties": {name: _property(name, of, place.within(shape)) for name, of in shape.fields.items()},
+        }
+        | ({"required": required} if required else {})
+        | {KEEP_UNKNOWN: True}
+        | _closed(shape, len(required))
+        | _without(shape, place)
+    )
+
+
+def _property(name: str, of: Field[Any], place: Place) -> Schema:
+    return structural(of.shape, sentence(of), place) | (_NULLABLE if place.keeps_null(name, of) else {})
+
+
+def _without(shape: Record[Any], place: Place) -> Schema:
+    """No refused field, and no null where it is kept.
+
+    Of a null an API server checks the type alone: so `not: {}` is true of it only.
+    """
+    refused = [{"required": [name]} for name, of in shape.fields.items() if of.refused]
+    wrong = [name for name, of in shape.fields.items() if place.refuses_null(name, of)]
+    nulls = [{"required": [name], "properties": {name: {"not": {}}}} for name in wrong]
+    return {"not": {"anyOf": [*refused, *nulls]}} if refused or nulls else {}
+
+
+def _closed(shape: Record[Any], required: int) -> Schema:
+    optional = [name for name, of in shape.fields.items() if not of.required]
+    if not optional:
+        return {"maxProperties": required}
+    if len(optional) > _MOST_COUNTED:
+        return {}
+    alternatives = [
+        ({"required": list(written)} if written else {}) | {"maxProperties": required + len(written)}
+        for count in range(len(optional) + 1)
+        for written in combinations(optional, count)
+    ]
+    return {"anyOf": alternatives}
+
+
+def rules_of(shape: Shape[Any]) -> list[Constraint]:
+    """The demands on a shape that an API server can check too."""
+    match shape:
+        case Text() | ListOf() | MapOf():
+            rules: tuple[object, ...] = (shape.rule,)
+        case Record():
+            rules = shape.rules
+        case _:
+            rules = ()
+    return [rule for rule in rules if isinstance(rule, Constraint)]
+
+
+def _demands(shape: Shape[Any]) -> Schema:
+    schema: Schema = {}
+    for rule in rules_of(shape):
+        schema |= rule.schema
+    cel = [one for rule in rules_of(shape) for one in rule.cel if not one.mesh]
+    if isinstance(shape, MapOf) and (
+        shape.served or "maxProperties" in schema
+    ):  # otherwise its cost would have no limit
+        cel.append(_NO_NULL_VALUES)
+    if cel:
+        schema["x-kubernetes-validations"] = [{"rule": one.rule, "message": one.message} for one in cel]
+    return schema
+
+
+def sentence(of: Field[Any]) -> str | None:
+    """What a field means; where nobody has written that, what it is."""
+    return of.about or _what(of.shape)
+
+
+def _what(shape: Shape[Any]) -> str | None:
+    if isinstance(shape, Record) and shape.about:
+        return shape.about
+    match shape:
+        case Choice():
+            return f"{enumerated(shape.options, 'or')}."
+        case Anything():
+            return None
+    return f"{shape.what[0].upper()}{shape.what[1:]}."

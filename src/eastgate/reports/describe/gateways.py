@@ -1,0 +1,156 @@
+"""`describe gateway`, `route` and `backend`: listeners, ways through them, and who may take which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from eastgate.cluster import Backend, Gateway, Route
+from eastgate.cluster.points import NamedPoint
+from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
+from eastgate.gateway.attachment import attached_routes, distinct_listeners
+from eastgate.gateway.journey import Way, through_gateway, through_route
+from eastgate.ir import Request
+from eastgate.reports.cluster import Cluster
+from eastgate.reports.columns import columns
+from eastgate.reports.describe.findings import findings
+from eastgate.reports.describe.model import Description, Field, some, value
+from eastgate.reports.describe.tables import inherited, policy_list, where
+from eastgate.reports.describe.ways import ways_field
+
+__all__ = ["describe_backend", "describe_gateway", "describe_route"]
+
+_ANY = Request({})
+
+
+def describe_gateway(cluster: Cluster, gateway: Gateway) -> Description:
+    """Everything about one Gateway, and the routes and backends behind it."""
+    world = cluster.authority.world
+    point = GatewayNamed(gateway.namespace, gateway.name)
+
+    def ways_of(request: Request) -> list[Way]:
+        return list(through_gateway(gateway, request, world))
+
+    ways = ways_of(_ANY)
+    routes = {
+        route.key: route
+        for listener in distinct_listeners(gateway)
+        for route in attached_routes(world, gateway, listener)
+    }
+    listeners = [
+        {
+            "name": one.name,
+            "port": one.port,
+            "protocol": one.protocol,
+            "hostname": one.hostname,
+            "routes": [route.key for route in attached_routes(world, gateway, one)],
+        }
+        for one in gateway.listeners
+    ]
+    rows = [
+        [[str(one["name"])], [f"{one['protocol']} {one['port']}"], [str(one["hostname"] or "*")]] for one in listeners
+    ]
+    return Description(
+        (
+            value("kind", "Kind", "Gateway"),
+            value("name", "Name", gateway.name),
+            value("namespace", "Namespace", gateway.namespace),
+            value("class", "Class", gateway.gateway_class or None),
+            some("listeners", "Listeners", listeners, columns(None, rows)),
+            some("routes", "Routes", sorted(routes), [line for one in routes.values() for line in _route_lines(one)]),
+            inherited(cluster, cluster.attached(point)),
+            _policies(cluster, [point, *_points(ways)]),
+            ways_field(cluster, ways, ways_of),
+            findings(cluster, {f"Gateway/{gateway.key}"}),
+            Field("source", "Source", where(gateway.span), ()),
+        ),
+        (point, *_points(ways)),
+    )
+
+
+def describe_route(cluster: Cluster, route: Route) -> Description:
+    """Everything about one route."""
+    point = RouteNamed(route.namespace, route.name)
+    is_http = route.kind == "HTTPRoute"
+
+    def ways_of(request: Request) -> list[Way]:
+        return list(through_route(route, request, cluster.authority.world)) if is_http else []
+
+    ways = ways_of(_ANY)
+    parents = [
+        {"kind": one.kind, "namespace": one.namespace, "name": one.name, "section": one.section_name, "port": one.port}
+        for one in route.parents
+    ]
+    return Description(
+        (
+            value("kind", "Kind", route.kind),
+            value("name", "Name", route.name),
+            value("namespace", "Namespace", route.namespace),
+            value("hostnames", "Hostnames", list(route.hostnames), ", ".join(route.hostnames) or "*"),
+            some("parents", "Parents", parents, [f"{one.kind} {one.namespace}/{one.name}" for one in route.parents]),
+            some("rules", "Rules", list(_route_lines(route)), _route_lines(route)),
+            inherited(cluster, cluster.attached(point) if is_http else []),
+            _policies(cluster, [*([point] if is_http else []), *_points(ways)]),
+            ways_field(cluster, ways, ways_of),
+            findings(cluster, {route.key}),
+            Field("source", "Source", where(route.span), ()),
+        ),
+        (*([point] if is_http else []), *_points(ways)),
+    )
+
+
+def describe_backend(cluster: Cluster, backend: Backend) -> Description:
+    """Everything about one Backend."""
+    point = BackendNamed(backend.namespace, backend.name)
+    leading = sorted(
+        route.key
+        for route in cluster.authority.world.routes.values()
+        for rule in route.rules
+        for one in rule.backends
+        if (one.kind, one.namespace, one.name) == (backend.kind, backend.namespace, backend.name)
+    )
+    to = f"Service {backend.service_name}" if backend.service_name else f"host {backend.hostname}"
+    destination = {
+        "service": backend.service_name,
+        "hostname": backend.hostname,
+        "port": backend.port,
+        "path": backend.path,
+    }
+    way = Way("the backend alone", (point,), backend.key)
+    return Description(
+        (
+            value("kind", "Kind", backend.kind),
+            value("name", "Name", backend.name),
+            value("namespace", "Namespace", backend.namespace),
+            value("destination", "Destination", destination, f"{to}, port {backend.port}, path {backend.path}"),
+            some("routes", "Routes", leading, leading),
+            inherited(cluster, cluster.attached(point)),
+            _policies(cluster, [point]),
+            ways_field(cluster, [way], lambda _request: [way]),
+            findings(cluster, {f"{backend.kind}/{backend.key}"}),
+            Field("source", "Source", where(backend.span), ()),
+        ),
+        (point,),
+    )
+
+
+def _route_lines(route: Route) -> list[str]:
+    lines = [f"{route.kind} {route.namespace}/{route.name}  {', '.join(route.hostnames) or '*'}"]
+    for rule in route.rules:
+        matches = ", ".join(
+            f"{match.method + ' ' if match.method else ''}{match.path.type} {match.path.value}"
+            for match in rule.matches
+        )
+        to = ", ".join(f"{one.kind} {one.namespace}/{one.name}" for one in rule.backends)
+        lines.append(f"  {matches} -> {to or ('redirect' if rule.redirects else 'no backend')}")
+    return lines
+
+
+def _points(ways: Iterable[Way]) -> list[NamedPoint]:
+    """Return the points of enforcement on some ways, each once, gateways first."""
+    points = dict.fromkeys(point for way in ways for point in way.points if isinstance(point, NamedPoint))
+    order = (GatewayNamed, RouteNamed, BackendNamed)
+    return sorted(points, key=lambda point: (order.index(type(point)), str(point)))
+
+
+def _policies(cluster: Cluster, points: Iterable[NamedPoint]) -> Field:
+    return policy_list(cluster, {point: cluster.attached(point) for point in dict.fromkeys(points)})

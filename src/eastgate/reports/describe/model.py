@@ -1,0 +1,75 @@
+"""A description: fields in order, each of them as lines for a person and as data for a script.
+
+The two are made side by side, so that neither can know something that the other does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from eastgate.cluster.points import Point
+from eastgate.records import dataclass
+from eastgate.reports.columns import Line, laid_out
+
+__all__ = ["Description", "Field", "bounded", "some", "value"]
+
+_BOLD, _RESET = "\033[1m", "\033[0m"
+_MOST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One thing to say: its name in JSON and in text, the data, and the lines. Without lines, text leaves it out."""
+
+    key: str
+    title: str
+    data: object
+    lines: tuple[Line, ...]
+    block: bool = False  # the lines stand below the title, even if there is one
+
+
+def value(key: str, title: str, data: object, text: str | None = None) -> Field:
+    """A field of one line; one without a value is data only."""
+    said = text if text is not None else "" if data is None else str(data)
+    return Field(key, title, data, (said,) if said else ())
+
+
+def some(key: str, title: str, data: object, lines: Iterable[Line], *, none: str = "<none>") -> Field:
+    """A field of several lines; where there are none, it says so."""
+    found = tuple(lines)
+    return Field(key, title, data, found or (none,), block=bool(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """All that is said about one thing. `points` are those that it says something of who may reach them."""
+
+    fields: tuple[Field, ...]
+    points: tuple[Point, ...] = ()
+
+    def to_json(self) -> dict[str, object]:
+        """As plain data; the keys are the same for everything of one kind."""
+        return {field.key: field.data for field in self.fields}
+
+    def lines(self, *, color: bool = False, width: int | None = None) -> list[str]:
+        """As text: short values beside their titles, the rest below them; as wide as there is room."""
+        short = [field for field in self.fields if field.lines and not field.block]
+        beside = max((len(field.title) for field in short), default=0) + 3
+        said: list[str] = []
+        for field in self.fields:
+            if not field.lines:
+                continue
+            indent = 2 if field.block else beside
+            lines = laid_out(field.lines, width - indent if width is not None else None, color=color)
+            title = f"{_BOLD}{field.title}:{_RESET}" if color else f"{field.title}:"
+            if field.block:
+                said += [title, *(f"  {line}".rstrip() for line in lines)]
+            else:
+                pad = " " * (beside - len(field.title) - 1)
+                said += [f"{title}{pad}{lines[0]}", *(" " * beside + line for line in lines[1:])]
+        return said
+
+
+def bounded(lines: Sequence[str], most: int = _MOST) -> list[str]:
+    """The first of many lines, and how many more there are."""
+    return list(lines) if len(lines) <= most else [*lines[:most], f"... and {len(lines) - most} more"]

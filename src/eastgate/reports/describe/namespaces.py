@@ -1,0 +1,89 @@
+"""`describe namespace`: its workloads, which of them are open, and its policies."""
+
+from __future__ import annotations
+
+from eastgate.cluster import PodsMatching, Selector
+from eastgate.dialects.modes import Mode
+from eastgate.ir import PolicyRef
+from eastgate.reports.cluster import Cluster
+from eastgate.reports.columns import columns
+from eastgate.reports.describe.findings import findings
+from eastgate.reports.describe.model import Description, Field, bounded, some, value
+from eastgate.reports.describe.modes import modes, summary
+from eastgate.reports.describe.policies import does_text
+from eastgate.reports.describe.tables import labels_text, policies_on, policy_data, where
+from eastgate.reports.effective import place_text
+
+__all__ = ["describe_namespace"]
+
+_MOST = 50
+
+
+def describe_namespace(cluster: Cluster, name: str) -> Description:
+    """Everything about one namespace."""
+    world = cluster.authority.world
+    namespace = world.namespace(name)
+    told = [_workload(cluster, key) for key in sorted(world.select(PodsMatching(name, Selector.of())))]
+    open_ones = [str(one["key"]) for one in told if one["mode"] in (Mode.OPEN, Mode.GUARDED)]
+    rows = [
+        [
+            [str(one["key"])],
+            [str(one["serviceAccount"])],
+            [str(one["ports"])],
+            [str(one["policies"])],
+            [str(one["mode"])],
+        ]
+        for one in told
+    ]
+    table = columns(["WORKLOAD", "SERVICEACCOUNT", "PORTS", "POLICIES", "MODE"], rows[:_MOST]) if rows else []
+    more = [f"... and {len(rows) - _MOST} more"] if len(rows) > _MOST else []
+    services = sorted(key for key, one in world.services.items() if one.namespace == name)
+    return Description(
+        (
+            value("kind", "Kind", "Namespace"),
+            value("name", "Name", name),
+            Field("declared", "Declared", name in world.namespaces, ()),
+            some("labels", "Labels", dict(sorted(namespace.labels.items())), labels_text(namespace.labels)),
+            some(
+                "annotations",
+                "Annotations",
+                dict(sorted(namespace.annotations.items())),
+                labels_text(namespace.annotations),
+            ),
+            value("services", "Services", services, ", ".join(bounded(services)) or "<none>"),
+            some("workloads", "Workloads", told, [*table, *more]),
+            some("open", "Open workloads", open_ones, bounded(open_ones)),
+            _policies(cluster, name),
+            findings(cluster, {f"Namespace/{name}"}),
+            Field("source", "Source", where(namespace.span), ()),
+        ),
+        tuple(str(one["key"]) for one in told),
+    )
+
+
+def _workload(cluster: Cluster, key: str) -> dict[str, object]:
+    workload = cluster.authority.world.workloads[key]
+    return {
+        "key": key,
+        "serviceAccount": workload.service_account,
+        "ports": ",".join(str(port.number) for port in workload.ports) or "-",
+        "policies": len(policies_on(cluster, workload)),
+        "mode": summary(modes(cluster, workload)),
+    }
+
+
+def _policies(cluster: Cluster, name: str) -> Field:
+    data: list[dict[str, object]] = []
+    rows = []
+    acting: set[PolicyRef] = set()
+    for key in cluster.authority.world.select(PodsMatching(name, Selector.of())):
+        effects = cluster.effects(key)
+        acting |= effects.enforced | effects.observed
+    for policy in cluster.policies:
+        if policy.ref.namespace == name or policy.ref in acting:
+            affected = cluster.affected(policy)
+            data.append({**policy_data(policy), "affects": affected})
+            rows.append(
+                [[str(policy.ref)], [does_text(policy)], [f"affects {len(affected)}"], [place_text(policy.span)]]
+            )
+    return some("policies", "Policies", data, columns(None, rows))

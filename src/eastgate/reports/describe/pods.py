@@ -1,0 +1,123 @@
+"""`describe pod`: who it is, what affects it, and who may reach it."""
+
+from __future__ import annotations
+
+from eastgate.cluster import Workload, service_account_id
+from eastgate.dialects import registered
+from eastgate.ir import OneOf
+from eastgate.ir.attributes import SERVICE
+from eastgate.ir.predicates import Is, Predicate, atoms
+from eastgate.reports.cluster import Cluster
+from eastgate.reports.columns import columns
+from eastgate.reports.describe.findings import findings
+from eastgate.reports.describe.model import Description, Field, some, value
+from eastgate.reports.describe.modes import modes, stances_of, summary
+from eastgate.reports.describe.tables import effective_field, inherited, labels_text, policies_of, policies_on, where
+from eastgate.reports.effective import Facts, Place, Table, effective, to_ports
+
+__all__ = ["declared_ports", "describe_pod", "pod_tables"]
+
+
+def describe_pod(cluster: Cluster, workload: Workload) -> Description:
+    """Everything about one workload."""
+    direct = policies_on(cluster, workload)
+    return Description(
+        (
+            value("kind", "Kind", workload.kind, _kind(workload)),
+            value("name", "Name", workload.name),
+            value("namespace", "Namespace", workload.namespace),
+            value("key", "Key", workload.key, "" if workload.key == f"{workload.namespace}/{workload.name}" else None),
+            Field("derived", "Derived", workload.derived, ()),
+            Field("owners", "Owners", [list(owner) for owner in workload.owners], ()),
+            *_identity(cluster, workload),
+            some("labels", "Labels", dict(sorted(workload.labels.items())), labels_text(workload.labels)),
+            value("ips", "IPs", list(workload.ips), ", ".join(workload.ips)),
+            _ports(workload),
+            _services(cluster, workload),
+            inherited(cluster, direct, workload),
+            policies_of(cluster, direct, workload),
+            _modes(cluster, workload),
+            effective_field(pod_tables(cluster, workload)),
+            findings(cluster, {workload.key, f"Pod/{workload.key}"}),
+            Field("source", "Source", where(workload.span), ()),
+        ),
+        (workload.key,),
+    )
+
+
+def _kind(workload: Workload) -> str:
+    if workload.derived and workload.owners:
+        return f"{workload.kind} (as {workload.owners[0].kind} {workload.owners[0].name} makes it)"
+    return workload.kind
+
+
+def _identity(cluster: Cluster, workload: Workload) -> list[Field]:
+    if not workload.is_pod:
+        return [
+            Field("serviceAccount", "Service Account", None, ()),
+            value("identity", "Identity", workload.mesh_name),
+            _mesh_name(cluster, workload),
+        ]
+    spiffe = service_account_id(cluster.authority.settings.trust_domain, workload.namespace, workload.service_account)
+    return [
+        value("serviceAccount", "Service Account", workload.service_account),
+        value("identity", "Identity", spiffe),
+        _mesh_name(cluster, workload),
+    ]
+
+
+def _mesh_name(cluster: Cluster, workload: Workload) -> Field:
+    """Say what a dialect that has names of its own calls the workload, where it has a say in it."""
+    stances = stances_of(cluster, workload)
+    for dialect in registered().dialects:
+        if dialect.words.mesh_name is not None and (not workload.is_pod or dialect.name in stances):
+            name = dialect.words.mesh_name(workload, cluster.authority.settings)
+            return value("meshName", f"{dialect.name} Name", name)
+    return Field("meshName", "Name in the mesh", None, ())
+
+
+def _ports(workload: Workload) -> Field:
+    ports = [{"number": port.number, "name": port.name, "protocol": port.protocol} for port in workload.ports]
+    text = (f"{port.number}/{port.protocol}" + (f" ({port.name})" if port.name else "") for port in workload.ports)
+    return value("ports", "Ports", ports, ", ".join(text) or "<none>")
+
+
+def declared_ports(workload: Workload) -> list[int]:
+    """The ports that a workload says it has."""
+    return [port.number for port in workload.ports]
+
+
+def _services(cluster: Cluster, workload: Workload) -> Field:
+    keys = cluster.authority.world.services_of(workload.key)
+    return value("services", "Services", list(keys), ", ".join(keys) or "<none>")
+
+
+def _modes(cluster: Cluster, workload: Workload) -> Field:
+    found = modes(cluster, workload)
+    rows = [[[f"{one.layer} ({one.where})" if one.where else one.layer], [str(one.mode)], [one.why]] for one in found]
+    data = {"summary": summary(found), "layers": [one.to_json() for one in found]}
+    return some("mode", "Mode", data, columns(None, rows))
+
+
+def pod_tables(cluster: Cluster, workload: Workload) -> list[tuple[str, Table]]:
+    """Who may reach its ports. Where it matters by which Service it is addressed, a table for each of them."""
+    layers = cluster.layers(workload.key)
+    addressed: list[str | None] = [None]
+    if any(SERVICE in layer.looks_at for layer in layers):
+        named = {service for layer in layers for case in layer.cases for service in _services_in(case.when)}
+        addressed += sorted(named & set(cluster.authority.world.services_of(workload.key)))
+    tables = []
+    for service in addressed:
+        place = Place((workload.key,), layers, Facts({SERVICE: service}))
+        table = effective(to_ports(place, declared_ports(workload)), cluster.authority.settings)
+        tables.append((f"addressed to Service {service}" if service else "addressed to the pod", table))
+    return tables
+
+
+def _services_in(when: Predicate) -> set[str]:
+    return {
+        str(value)
+        for atom in atoms(when)
+        if isinstance(atom, Is) and atom.attribute == SERVICE and isinstance(atom.matcher, OneOf)
+        for value in atom.matcher.values
+    }

@@ -1,0 +1,220 @@
+"""Policies of all dialects in the same words: what they do, what they target, what their rules ask.
+
+What is to be said is for each dialect to know (`eastgate.dialects.words`); here it becomes text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from eastgate.cluster import Selector, Workload
+from eastgate.cluster.targets import (
+    BackendNamed,
+    Everything,
+    ExternalsMatching,
+    GatewayNamed,
+    PodNamed,
+    PodsAcross,
+    PodsMatching,
+    PodsOfAccount,
+    PodsOfService,
+    PodsOwnedBy,
+    RouteNamed,
+    Target,
+)
+from eastgate.diagnostics.spans import Span
+from eastgate.dialects import Policy, dialect_of
+from eastgate.dialects.words import NO_ACTION, DescribedRule, DescribedTarget, Tier
+from eastgate.ir import Origin
+from eastgate.manifests import Document
+from eastgate.manifests.node import Node
+from eastgate.records import dataclass
+from eastgate.reports.effective.words import rule_text
+from eastgate.settings import Settings
+
+__all__ = [
+    "RuleInWords",
+    "TargetInWords",
+    "action_of",
+    "count_rules",
+    "does_text",
+    "is_indirect",
+    "level_of",
+    "matched_terms",
+    "rules_in_words",
+    "targets_of",
+    "tier_of",
+    "why_idle",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetInWords:
+    """What a policy targets, as the draft's table prints it; `target` is what the world selects by."""
+
+    kind: str
+    expression: str
+    target: Target | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleInWords:
+    """One rule: what it does, what it asks, and where it is written."""
+
+    does: str
+    asks: str
+    origin: Origin | None
+    span: Span | None
+
+
+def action_of(policy: Policy) -> str:
+    """Return what a policy does with the requests that it matches."""
+    return dialect_of(policy).words.action(policy)
+
+
+def level_of(policy: Policy) -> str:
+    """Return where a policy is enforced."""
+    return dialect_of(policy).words.level(policy)
+
+
+def tier_of(policy: Policy) -> Tier | None:
+    """Return the tier of a policy, if it has one."""
+    return dialect_of(policy).words.tier(policy)
+
+
+def is_indirect(policy: Policy) -> bool:
+    """Whether a policy is attached more widely than it applies, so that the terms that matched say nothing of it."""
+    return dialect_of(policy).words.is_indirect(policy)
+
+
+def why_idle(policy: Policy, problem: str | None, *, selects: bool) -> str:
+    """Return why a policy that is valid changes nothing."""
+    return dialect_of(policy).words.why_idle(policy, problem, selects)
+
+
+def does_text(policy: Policy) -> str:
+    """Return what a policy does, where, and in which tier, on one line."""
+    tier = tier_of(policy)
+    parts = [action_of(policy), level_of(policy)]
+    if tier is not None:
+        parts.append(f"tier {tier.name}, priority {tier.priority}")
+    if policy.audit:
+        parts.append("audit: it decides nothing")
+    return ", ".join(part for part in parts if part != NO_ACTION)
+
+
+# What it targets
+
+
+def targets_of(policy: Policy, document: Document | None) -> list[TargetInWords]:
+    """Return its targets, with the terms of selectors in the order in which they are written."""
+    order = _Order(document)
+    described = dialect_of(policy).words.targets(policy)
+    if described is None:
+        return [_target(target, order) for target in policy.targets]
+    return [_described_target(target, order) for target in described]
+
+
+def _described_target(described: DescribedTarget, order: _Order) -> TargetInWords:
+    expression = described.expression
+    text = expression if isinstance(expression, str) else f"Selector={order.text(expression)}"
+    return TargetInWords(described.kind, text, described.target)
+
+
+def _target(target: Target, order: _Order) -> TargetInWords:
+    match target:
+        case PodsMatching(_, selector):
+            return TargetInWords("Pod", f"Selector={order.text(selector)}", target)
+        case ExternalsMatching(_, selector):
+            return TargetInWords("ExternalWorkload", f"Selector={order.text(selector)}", target)
+        case PodsOfService(_, service):
+            return TargetInWords("Service", service, target)
+        case PodsAcross(namespaces, pods):
+            spaces = f"NamespaceSelector={order.text(namespaces)} " if namespaces != Selector.of() else ""
+            return TargetInWords("Pod", f"{spaces}Selector={order.text(pods)}", target)
+        case PodsOwnedBy(_, kind, name):
+            return TargetInWords(kind, name, target)
+        case PodsOfAccount(_, account):
+            return TargetInWords("ServiceAccount", account, target)
+        case PodNamed(_, name):
+            return TargetInWords("Pod", name, target)
+        case Everything():
+            return TargetInWords("Everything", str(target), target)
+        case GatewayNamed(_, name):
+            return TargetInWords("Gateway", name, target)
+        case RouteNamed(_, name):
+            return TargetInWords("HTTPRoute", name, target)
+        case BackendNamed(_, name):
+            return TargetInWords("Backend", name, target)
+
+
+class _Order:
+    """The order in which labels stand in a manifest; those that it does not have come last, by name."""
+
+    def __init__(self, document: Document | None) -> None:
+        self._places: dict[str, int] = {}
+        if document is not None and document.node is not None:
+            for key in _label_keys(document.node):
+                self._places.setdefault(key, len(self._places))
+
+    def text(self, selector: Selector) -> str:
+        """The selector, as the draft prints one: `{foo: a, bar: 2}`."""
+        terms = [(key, f"{key}: {value}") for key, value in selector.match_labels]
+        terms += [(one.key, str(one)) for one in selector.expressions]
+        return "{" + ", ".join(text for _, text in sorted(terms, key=self._place)) + "}"
+
+    def _place(self, term: tuple[str, str]) -> tuple[int, str, str]:
+        return self._places.get(term[0], len(self._places)), *term
+
+
+def _label_keys(node: Node) -> Iterator[str]:
+    if isinstance(node.value, dict):
+        for key, value in node.items():
+            if key == "matchLabels" and isinstance(value.value, dict):
+                yield from value.value
+            elif key == "key" and isinstance(value.value, str):
+                yield value.value
+            else:
+                yield from _label_keys(value)
+    elif isinstance(node.value, list):
+        for one in node:
+            yield from _label_keys(one)
+
+
+def matched_terms(target: Target, workload: Workload, namespace_labels: Mapping[str, str]) -> list[str]:
+    """The terms by which a target means a workload."""
+    match target:
+        case PodsMatching(_, selector) | ExternalsMatching(_, selector):
+            return list(selector.matched_terms(workload.labels)) or ["every pod of the namespace"]
+        case PodsAcross(namespaces, pods):
+            spaces = [f"namespace {term}" for term in namespaces.matched_terms(namespace_labels)]
+            return [*spaces, *pods.matched_terms(workload.labels)] or ["every pod"]
+        case PodsOfService(_, service):
+            return [f"it stands behind Service {service}"]
+        case PodsOwnedBy(_, kind, name):
+            return [f"it belongs to {kind} {name}"]
+        case PodsOfAccount(_, account):
+            return [f"it runs as {account}"]
+        case Everything():
+            return ["nobody can tell what it is about"]
+        case PodNamed() | GatewayNamed() | RouteNamed() | BackendNamed():
+            return ["it has that name"]
+
+
+# What its rules ask
+
+
+def rules_in_words(policy: Policy, settings: Settings) -> list[RuleInWords]:
+    """Return its rules, in the order written."""
+    return [_rule(rule, settings) for rule in dialect_of(policy).words.rules(policy)]
+
+
+def _rule(rule: DescribedRule, settings: Settings) -> RuleInWords:
+    asks = (part if isinstance(part, str) else rule_text(part, settings) for part in rule.asks)
+    return RuleInWords(rule.does, " and ".join(asks), rule.origin, rule.span)
+
+
+def count_rules(policy: Policy) -> int:
+    """Count the rules of a policy."""
+    words = dialect_of(policy).words
+    return words.count_rules(policy) if words.count_rules is not None else len(list(words.rules(policy)))

@@ -1,0 +1,157 @@
+"""What is to be described: `pod cart`, `pods/cart`, `policy AuthorizationPolicy/cart-from-web`, as people write it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+from eastgate.api.questions import NOT_DECLARED, QuestionError
+from eastgate.cluster import CONTROLLER_KINDS, ROUTE_KINDS
+from eastgate.diagnostics import did_you_mean
+from eastgate.reports.cluster import Cluster
+from eastgate.reports.describe.gateways import describe_backend, describe_gateway, describe_route
+from eastgate.reports.describe.model import Description, Field
+from eastgate.reports.describe.namespaces import describe_namespace
+from eastgate.reports.describe.pods import describe_pod
+from eastgate.reports.describe.policy import describe_policy
+from eastgate.reports.describe.services import describe_service
+from eastgate.reports.kinds import Word, policy_kinds, word_of
+from eastgate.unread import told
+
+T = TypeVar("T")
+
+__all__ = ["KINDS", "UnknownKind", "describe", "names_of"]
+
+KINDS = ("pod", "service", "gateway", "route", "backend", "namespace", "policy")
+_CONTROLLERS = {kind.lower(): kind for kind in CONTROLLER_KINDS}
+_ROUTES = {kind.lower() for kind in ROUTE_KINDS}
+
+# A thing that can be described: its namespace, its name, and how to describe it.
+Candidate = tuple[str | None, str, Callable[[], Description]]
+
+
+class UnknownKind(ValueError):  # noqa: N818 - what a person wrote, not what went wrong
+    """A word that is no kind of thing which can be described."""
+
+    def __init__(self, written: str) -> None:
+        near = did_you_mean(written.lower(), [*KINDS, *policy_kinds()])
+        super().__init__(
+            f"`{written}` is no kind that can be described"
+            + (f"; did you mean {near}?" if near else f": write {', '.join(KINDS)}, or the kind of a policy")
+        )
+
+
+def describe(cluster: Cluster, kind: str, name: str | None, namespace: str | None) -> list[Description]:
+    """What is meant, described; several where several have the name. Raises QuestionError where nothing has it."""
+    word = word_of(kind)
+    candidates = [one for one in _candidates(cluster, word, kind) if namespace in (None, one[0])]
+    if name is None:
+        return [_qualified(cluster, build()) for _, _, build in candidates]
+    found = [one for one in candidates if _is_called(name, word, one)]
+    if not found:
+        raise _not_found(kind, name, namespace, candidates)
+    return [_qualified(cluster, build()) for _, _, build in found]
+
+
+def _qualified(cluster: Cluster, description: Description) -> Description:
+    """The description, with what it could not consider: whoever may call, and wherever from."""
+    if not description.points:
+        return description
+    found = cluster.unconsidered(description.points)
+    lines = tuple(line.removeprefix("not considered: ") for line in told(found, cluster.authority.unread))
+    data = [one.to_json() for one in found.met]
+    fields = (*description.fields, Field("unconsidered", "Not considered", data, lines, block=True))
+    return replace(description, fields=fields)
+
+
+def names_of(cluster: Cluster, kind: str, namespace: str | None = None) -> list[str]:
+    """The names that `describe` knows for a kind."""
+    return sorted({name for where, name, _ in _candidates(cluster, word_of(kind), kind) if namespace in (None, where)})
+
+
+def _is_called(written: str, word: Word, candidate: Candidate) -> bool:
+    """A name alone, or with its namespace; of a policy also with its kind before it."""
+    namespace, name, _ = candidate
+    bare = name.rpartition("/")[2]
+    names = {name, bare, f"{namespace}/{bare}"}
+    if word.kind == "policy" or "/" in name:
+        kind = name.partition("/")[0]
+        names |= {f"{kind}/{bare}", f"{kind}/{namespace}/{bare}"}
+        first, slash, rest = written.partition("/")
+        return written in names or (bool(slash) and f"{policy_kinds().get(word_of(first).kind, first)}/{rest}" in names)
+    return written in names
+
+
+def _not_found(kind: str, name: str, namespace: str | None, candidates: Iterable[Candidate]) -> QuestionError:
+    where = f" in namespace {namespace}" if namespace else ""
+    near = did_you_mean(name, {one[1].rpartition("/")[2] for one in candidates})
+    hint = f"did you mean {near}?" if near else None
+    return QuestionError(NOT_DECLARED, f"no manifest declares {kind} {name}{where}", hint)
+
+
+def _candidates(cluster: Cluster, word: Word, written: str) -> Iterator[Candidate]:
+    world = cluster.authority.world
+    kind = word.kind
+    if kind in ("pod", "workload", "externalworkload") or kind in _CONTROLLERS:
+        yield from _pods(cluster, kind)
+    elif kind == "service":
+        for service in _sorted(world.services):
+            yield service.namespace, service.name, partial(describe_service, cluster, service)
+    elif kind == "gateway":
+        for gateway in _sorted(world.gateways):
+            yield gateway.namespace, gateway.name, partial(describe_gateway, cluster, gateway)
+    elif kind in ("backend", "xbackend"):
+        for backend in _sorted(world.backends):
+            yield backend.namespace, backend.name, partial(describe_backend, cluster, backend)
+    elif kind == "namespace":
+        for name in _namespaces(cluster):
+            yield None, name, partial(describe_namespace, cluster, name)
+    elif kind in ("route", "policy") or kind in _ROUTES or kind in policy_kinds():
+        yield from _routes(cluster, word)
+        yield from _policies(cluster, word)
+    else:
+        raise UnknownKind(written)
+
+
+def _sorted(declared: Mapping[str, T]) -> list[T]:
+    return [declared[key] for key in sorted(declared)]
+
+
+def _namespaces(cluster: Cluster) -> list[str]:
+    named = {policy.ref.namespace for policy in cluster.policies if policy.ref.namespace}
+    return sorted({*cluster.authority.world.namespaces_in_use(), *named})
+
+
+def _pods(cluster: Cluster, kind: str) -> Iterator[Candidate]:
+    """Workloads, by their own names and by those of whatever makes them."""
+    wanted = _CONTROLLERS.get(kind)
+    for key in sorted(cluster.authority.world.workloads):
+        workload = cluster.authority.world.workloads[key]
+        names = [owner.name for owner in workload.owners if wanted in (None, owner.kind)]
+        if (
+            wanted is None
+            and (workload.is_pod or kind != "pod")
+            and (kind != "externalworkload" or not workload.is_pod)
+        ):
+            names.insert(0, workload.name)
+        for name in dict.fromkeys(names):
+            yield workload.namespace, name, partial(describe_pod, cluster, workload)
+
+
+def _routes(cluster: Cluster, word: Word) -> Iterator[Candidate]:
+    if word.kind == "route" or word.kind in _ROUTES:
+        for route in _sorted(cluster.authority.world.routes):
+            if word.kind in ("route", route.kind.lower()):
+                yield route.namespace, route.name, partial(describe_route, cluster, route)
+
+
+def _policies(cluster: Cluster, word: Word) -> Iterator[Candidate]:
+    for policy in cluster.policies:
+        ref = policy.ref
+        is_route = word.kind == "route" and ref.kind in ROUTE_KINDS
+        if is_route or word.kind in ("policy", ref.kind.lower()):
+            name = f"{ref.kind}/{ref.name}" if word.kind == "policy" else ref.name
+            if word.group in (None, ref.group):
+                yield ref.namespace, name, partial(describe_policy, cluster, policy)

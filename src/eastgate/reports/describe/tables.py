@@ -1,0 +1,153 @@
+"""The parts that several descriptions share: policies in tables, and the effective table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from eastgate.cluster import Workload
+from eastgate.cluster.points import NamedPoint, Point
+from eastgate.diagnostics.spans import Span
+from eastgate.dialects import Policy
+from eastgate.ir import PolicyRef
+from eastgate.reports.cluster import Cluster
+from eastgate.reports.columns import Line, columns, indented
+from eastgate.reports.describe.model import Field, some
+from eastgate.reports.describe.policies import (
+    action_of,
+    does_text,
+    is_indirect,
+    level_of,
+    matched_terms,
+    targets_of,
+    tier_of,
+)
+from eastgate.reports.effective import Table, place_text, table_text, table_to_json
+
+__all__ = [
+    "effect_of",
+    "effective_field",
+    "inherited",
+    "labels_text",
+    "policies_of",
+    "policies_on",
+    "policy_data",
+    "policy_list",
+    "where",
+]
+
+# The draft's own table, to the space: see "Enhanced Discoverability" in GEP-3779.
+_HEADERS = ("Type", "Name", "Target Kind", "Target Name/Expression")
+_RULE = ("----", "----", "-----------", "-----------")
+_WIDTHS = (23, 37, 14, 0)
+
+
+def where(span: Span | None) -> dict[str, object]:
+    """A place as plain data."""
+    return {"file": span.file if span else None, "line": span.line if span else None}
+
+
+def labels_text(labels: Mapping[str, str]) -> list[str]:
+    """Labels as kubectl shows them."""
+    return [f"{key}={value}" for key, value in sorted(labels.items())]
+
+
+def inherited(cluster: Cluster, policies: Sequence[Policy], workload: Workload | None = None) -> Field:
+    """The draft's `InheritedPolicies` table; of a policy with several targets, those that mean the workload."""
+    rows: list[tuple[str, str, str, str]] = []
+    for policy in policies:
+        for target in targets_of(policy, cluster.document(policy.ref)):
+            meant = target.target
+            if workload is None or meant is None or cluster.authority.world.target_matches(meant, workload):
+                rows.append((policy.ref.kind, policy.ref.name, target.kind, target.expression))
+    rows = list(dict.fromkeys(rows))
+    data = [dict(zip(("type", "name", "targetKind", "targetExpression"), row, strict=True)) for row in rows]
+    if not rows:
+        return Field("inheritedPolicies", "InheritedPolicies", data, ("<none>",))
+    body = [[[cell] for cell in row] for row in (_RULE, *rows)]
+    return some("inheritedPolicies", "InheritedPolicies", data, columns(_HEADERS, body, least=_WIDTHS))
+
+
+def effect_of(cluster: Cluster, ref: PolicyRef, point: Point) -> str:
+    """Whether a policy that targets a point decides there: `enforced`, `audit` or `none`."""
+    effects = cluster.effects(point)
+    return "enforced" if ref in effects.enforced else "audit" if ref in effects.observed else "none"
+
+
+def policies_on(cluster: Cluster, workload: Workload) -> list[Policy]:
+    """The policies that a workload has: those that mean it by their own target, and what acts on it through another.
+
+    Of those that are attached more widely than they apply, only what has an effect there.
+    """
+    attached = [policy for policy in cluster.attached(workload.key) if policy.targets]
+    return [one for one in attached if not is_indirect(one) or effect_of(cluster, one.ref, workload.key) != "none"]
+
+
+def policies_of(cluster: Cluster, policies: Sequence[Policy], workload: Workload) -> Field:
+    """Each policy on a workload: what it does, and which terms of its selector matched."""
+    world = cluster.authority.world
+    labels = world.namespace(workload.namespace).labels
+    data: list[dict[str, object]] = []
+    lines: list[str] = []
+    for policy in policies:
+        effect = effect_of(cluster, policy.ref, workload.key)
+        meant = [one for one in policy.targets if world.target_matches(one, workload)]
+        terms = [matched_terms(one, workload, labels) for one in meant]
+        words = targets_of(policy, cluster.document(policy.ref))
+        data.append({**policy_data(policy), "effect": effect, "matched": terms, **_targets(cluster, policy)})
+        lines.append(f"{policy.ref}  {does_text(policy)}  {place_text(policy.span)}")
+        lines.append("  target   " + "; ".join(f"{one.kind} {one.expression}" for one in words))
+        lines += [f"  matched  {', '.join(one)}" for one in terms[:1] if not is_indirect(policy)]
+        if effect == "none":
+            lines.append("  effect   none: nothing of it is in force here")
+    return some("policies", "Policies", data, lines)
+
+
+def _targets(cluster: Cluster, policy: Policy) -> dict[str, object]:
+    found = targets_of(policy, cluster.document(policy.ref))
+    return {"targets": [{"kind": one.kind, "expression": one.expression} for one in found]}
+
+
+def policy_data(policy: Policy) -> dict[str, object]:
+    """What every list of policies says of one."""
+    tier = tier_of(policy)
+    return {
+        "kind": policy.ref.kind,
+        "group": policy.ref.group,
+        "namespace": policy.ref.namespace,
+        "name": policy.ref.name,
+        "action": action_of(policy),
+        "level": level_of(policy),
+        "tier": tier.name if tier else None,
+        "priority": tier.priority if tier else None,
+        "audit": policy.audit,
+        **where(policy.span),
+    }
+
+
+def policy_list(cluster: Cluster, by_point: Mapping[NamedPoint, Sequence[Policy]]) -> Field:
+    """The policies at each of several points."""
+    data: dict[str, object] = {}
+    lines: list[str] = []
+    for point, policies in by_point.items():
+        lines.append(f"{point}:" + ("" if policies else " <none>"))
+        told = []
+        for policy in policies:
+            effect = effect_of(cluster, policy.ref, point)
+            told.append({**policy_data(policy), "effect": effect, **_targets(cluster, policy)})
+            idle = "  (no effect)" if effect == "none" else ""
+            lines.append(f"  {policy.ref}  {does_text(policy)}  {place_text(policy.span)}{idle}")
+        data[str(point)] = told
+    return some("policies", "Policies", data, lines)
+
+
+def effective_field(tables: Iterable[tuple[str, Table]], *, title: str = "PORT") -> Field:
+    """The effective table, or several with a line above each that says what it is about."""
+    found = list(tables)
+    data: list[dict[str, object]] = []
+    lines: list[Line] = []
+    for about, table in found:
+        data.append({"to": about or None, "rows": table_to_json(table)})
+        indent = "  " if len(found) > 1 else ""
+        lines += [f"{about}:"] if len(found) > 1 else []
+        lines += indented(table_text(table, title=title), indent)
+    return some("effective", "Effective", data, lines)

@@ -1,0 +1,121 @@
+"""Decision lists as people read them: "allow if this, by that rule; otherwise deny", as short as it can be said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from eastgate.ir import NEVER, Chain, Layer, Origin, Outcome, conjuncts
+from eastgate.records import dataclass
+from eastgate.symbolic.listing import MOST_COMPARED, list_tree
+from eastgate.symbolic.partial import ArmIndex, Facts, Partial, residual
+from eastgate.symbolic.simplify import both, either
+from eastgate.symbolic.trees import Entry
+
+__all__ = ["OPEN", "Branch", "Ending", "fold", "list_layer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What happens to some requests. `origin` is the rule that decides, if any; `status` None: not always the same."""
+
+    allowed: bool
+    origin: Origin | None = None
+    layer: str | None = None
+    stage: str | None = None
+    status: int | None = 200
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing was in the way."""
+        return self.allowed and self.origin is None
+
+    @property
+    def is_default(self) -> bool:
+        """Whether it is refused, and by no rule."""
+        return not self.allowed and self.origin is None
+
+
+OPEN = Ending(True)
+Branch: TypeAlias = Entry[Ending]
+
+
+def list_layer(layer: Layer, facts: Facts, index: ArmIndex) -> list[Branch]:
+    """Return what a layer decides of requests of which this is known. Raises TooManyEntries."""
+    partial = Partial(layer, lambda predicate: residual(predicate, facts), _ending, index, facts.caller)
+    return list_tree(partial.tree())
+
+
+def _ending(outcome: Outcome, _chain: Chain) -> Ending:
+    origin = outcome.rule.origin if outcome.rule is not None else None
+    return Ending(outcome.allowed, origin, outcome.layer, outcome.stage, outcome.status)
+
+
+def fold(branches: Sequence[Branch]) -> tuple[Branch, ...]:
+    """Return the same list, as short as it can easily be said: a refusal that no rule brings about needs few words."""
+    if len(branches) > MOST_COMPARED:
+        return tuple(branches)
+    kept = _without_shadowed(_without_idle_refusals(list(branches)))
+    merged: list[Branch] = []
+    for branch in kept:
+        before = merged[-1] if merged else None
+        if before is not None and _reads_alike(before.end, branch.end):
+            merged[-1] = Entry(either((before.when, branch.when)), _merge(before.end, branch.end))
+        else:
+            merged.append(branch)
+    return tuple(merged)
+
+
+def _reads_alike(first: Ending, second: Ending) -> bool:
+    return first == second or (first.is_default and second.is_default)
+
+
+def _merge(first: Ending, second: Ending) -> Ending:
+    """Return the second, without what only one of two refusals says."""
+    if first == second:
+        return second
+    return replace(second, stage=None, status=second.status if first.status == second.status else None)
+
+
+def _without_idle_refusals(branches: list[Branch]) -> list[Branch]:
+    """Leave out refusals that no rule brings about and that nothing behind them would let in."""
+    place = 0
+    while place < len(branches) - 1:
+        if branches[place].end.is_default and _is_idle(branches, place):
+            last = branches[-1]
+            branches[-1] = Entry(last.when, _merge(branches[place].end, last.end))
+            del branches[place]
+        else:
+            place += 1
+    return branches
+
+
+def _is_idle(branches: list[Branch], place: int) -> bool:
+    """Return whether all that a refusal keeps from later ones is decided before it, or refused by default there too."""
+    before = [frozenset(conjuncts(branch.when)) for branch in branches[:place]]
+    for later in branches[place + 1 :]:
+        if later.end.is_default:
+            continue
+        overlap = both((branches[place].when, later.when))
+        if overlap != NEVER and not any(asked <= frozenset(conjuncts(overlap)) for asked in before):
+            return False
+    return branches[-1].end.is_default
+
+
+def _without_shadowed(branches: list[Branch]) -> list[Branch]:
+    """Leave out branches for which a later one does the same, and none between them does anything else."""
+    place = 0
+    while place < len(branches):
+        branch = branches[place]
+        asked = frozenset(conjuncts(branch.when))
+        for later in branches[place + 1 :]:
+            if later.end == branch.end and frozenset(conjuncts(later.when)) <= asked:
+                del branches[place]
+                break
+            if later.end != branch.end and both((branch.when, later.when)) != NEVER:
+                place += 1
+                break
+        else:
+            place += 1
+    return branches

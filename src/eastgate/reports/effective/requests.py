@@ -1,0 +1,110 @@
+"""What is called, in classes that no rule tells apart: ports, and MCP messages with their tools."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from eastgate.ir import Computed, Is, Matcher, OneOf, Prefix, Suffix
+from eastgate.ir.attributes import MCP_METHOD, MCP_TOOL, PORT, Attribute
+from eastgate.records import dataclass
+from eastgate.symbolic.cells import OTHER, free_port
+from eastgate.symbolic.partial import Facts
+
+__all__ = ["ANY_MESSAGE", "Message", "PortClass", "messages", "port_classes"]
+
+_CALL = "tools/call"
+_WITH_NAME = ("tools/call", "prompts/get", "resources/read", "resources/subscribe", "resources/unsubscribe")
+
+
+@dataclass(frozen=True, slots=True)
+class PortClass:
+    """Ports that no rule tells apart; `others`: also all that nothing names."""
+
+    ports: tuple[int, ...]
+    others: bool
+    facts: Facts
+
+
+def port_classes(looked_at: Iterable[Is | Computed], declared: Iterable[int]) -> list[PortClass]:
+    """Each port that is declared, or that some rule names; and all others."""
+    matchers = [a.matcher for a in looked_at if isinstance(a, Is) and a.attribute == PORT]
+    exact: dict[int, list[int]] = {port: [] for port in declared}
+    for number, matcher in enumerate(matchers):
+        for value in matcher.values if isinstance(matcher, OneOf) else ():
+            if isinstance(value, int):
+                exact.setdefault(value, []).append(number)
+    classes: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for port in sorted(exact):
+        classes[tuple(exact[port])].append(port)
+    other = free_port(exact)
+    found = [PortClass(tuple(ports), False, Facts({PORT: ports[0]})) for key, ports in classes.items() if key]
+    if other is not None:
+        unnamed = tuple(classes.get((), ()))
+        found.append(PortClass(unnamed, True, Facts({PORT: other}, frozenset({PORT}))))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """An MCP message, or some that no rule tells apart: the method, the tool, and `*` where it stands for many.
+
+    No method: it is no MCP message. `method` is None and `any` is set where nobody looks at messages.
+    """
+
+    method: str | None
+    tool: str | None
+    facts: Facts
+    any: bool = False
+
+    def __str__(self) -> str:
+        if self.any:
+            return "anything"
+        if self.method is None:
+            return "no MCP message"
+        if self.method == _CALL:
+            return f"tool {self.tool}" if self.tool != "*" else "any other tool"
+        method = "any other MCP method" if self.method == "*" else self.method
+        return method if self.tool is None else f"{method} {self.tool if self.tool != '*' else '(any other)'}"
+
+
+ANY_MESSAGE = Message(None, None, Facts(), any=True)
+
+
+def messages(looked_at: Sequence[Is | Computed]) -> list[Message]:
+    """Each message that some rule names; and all others."""
+    mentioned: set[Attribute] = set()
+    for atom in looked_at:
+        mentioned |= {atom.attribute} if isinstance(atom, Is) else atom.attributes
+    if not mentioned & {MCP_METHOD, MCP_TOOL}:
+        return [ANY_MESSAGE]
+    methods = dict(_texts(a.matcher for a in looked_at if isinstance(a, Is) and a.attribute == MCP_METHOD))
+    tools = dict(_texts(a.matcher for a in looked_at if isinstance(a, Is) and a.attribute == MCP_TOOL))
+    prefixes = [name[:-1] for name in methods if name.endswith("*")]
+    methods |= {one: one for one in _WITH_NAME if one == _CALL or any(one.startswith(p) for p in prefixes)}
+    found = [
+        _message(name, method, tool, value)
+        for name, method in sorted(methods.items(), key=lambda one: (one[0] != _CALL, one[0]))
+        for tool, value in ([*sorted(tools.items()), ("*", OTHER)] if method in _WITH_NAME else [(None, None)])
+    ]
+    return [*found, _message("*", OTHER, None, None), _message(None, None, None, None)]
+
+
+def _message(name: str | None, method: str | None, tool: str | None, value: str | None) -> Message:
+    vague = {MCP_METHOD} if name != method else set()
+    vague |= {MCP_TOOL} if tool != value else set()
+    return Message(name, tool, Facts({MCP_METHOD: method, MCP_TOOL: value}, frozenset(vague)))
+
+
+def _texts(matchers: Iterable[Matcher]) -> Iterator[tuple[str, str]]:
+    """What to call each class of texts, and a text of it."""
+    known = list(matchers)
+    starts = sorted({m.text for m in known if isinstance(m, Prefix)})
+    ends = sorted({m.text for m in known if isinstance(m, Suffix)})
+    for matcher in known:
+        if isinstance(matcher, OneOf):
+            yield from ((str(value), str(value)) for value in matcher.values)
+    for start in ["", *starts]:
+        for end in ["", *ends]:
+            if start or end:
+                yield f"{start}*{end}", f"{start}{OTHER}{end}"

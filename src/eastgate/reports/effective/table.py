@@ -1,0 +1,160 @@
+"""The effective table: who may reach what, by which rule, and under which conditions.
+
+Callers and requests fall into classes that no rule tells apart. For each pair of classes the layers are reduced to
+branches, all policies, tiers and denials taken into account; classes for which they come out equal share a row. The
+table is exact: a row says of each request in it what the engine would (a test holds the two together).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import field
+from itertools import chain
+
+from eastgate.ir import Computed, Is, Layer
+from eastgate.records import dataclass
+from eastgate.reports.effective.callers import CallerEntry, entry_of
+from eastgate.reports.effective.folding import OPEN, Branch, fold, list_layer
+from eastgate.reports.effective.requests import Message, messages, port_classes
+from eastgate.settings import Settings
+from eastgate.symbolic.callers import CallerCell, CallerCells
+from eastgate.symbolic.listing import TooManyEntries, in_sequence
+from eastgate.symbolic.partial import ArmIndex, Facts
+
+__all__ = ["Cell", "Destination", "Place", "Row", "Table", "effective", "to_ports"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A point that guards itself, or several that do it alike, and what is known of all requests that arrive there."""
+
+    names: tuple[str, ...]
+    layers: tuple[Layer, ...]
+    facts: Facts = field(default_factory=Facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """What a caller addresses: it gets there only if ALL places let it in. `others`: also every port not named."""
+
+    name: str
+    places: tuple[Place, ...]
+    ports: tuple[int, ...] = ()
+    others: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What becomes of some requests. `refusing` are places that let nothing in while another lets something in."""
+
+    branches: tuple[Branch, ...]
+    refusing: tuple[str, ...] = ()
+    too_many: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """`allow` or `deny`; `if` where that depends on conditions."""
+        if self.too_many:
+            return "if"
+        allowed = {branch.end.allowed for branch in self.branches}
+        return "if" if len(allowed) > 1 else "allow" if True in allowed else "deny"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Callers and requests to which the same happens."""
+
+    callers: tuple[CallerEntry, ...]
+    destinations: tuple[Destination, ...]
+    messages: tuple[Message, ...]
+    cell: Cell
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """All rows; every caller and every request is in exactly one."""
+
+    rows: tuple[Row, ...]
+    callers: tuple[CallerEntry, ...]
+    destinations: tuple[Destination, ...]
+    messages: tuple[Message, ...]
+
+
+def to_ports(place: Place, declared: Iterable[int]) -> list[Destination]:
+    """Return a place by its ports: those that are declared, those that some rule names, and all others."""
+    return [
+        Destination("", (Place(place.names, place.layers, place.facts.and_(ports.facts)),), ports.ports, ports.others)
+        for ports in port_classes(_atoms(place.layers), declared)
+    ]
+
+
+def _atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
+    """Return every atom that can change an outcome, once."""
+    return list(dict.fromkeys(chain.from_iterable(layer.atoms(observed=False) for layer in layers)))
+
+
+def effective(destinations: Sequence[Destination], settings: Settings) -> Table:
+    """Return the table of some destinations."""
+    layers = {id(layer): layer for one in destinations for place in one.places for layer in place.layers}
+    asked = _atoms(layers.values())
+    kinds = messages(asked)
+    callers = CallerCells(settings)
+    index = ArmIndex(callers)
+    cells = callers.cells((atom for atom in asked if isinstance(atom, Is)), named=True)
+    entries = {cell: entry_of(cell, callers) for cell in cells}
+    classes = callers.classes(sorted(cells, key=lambda cell: entries[cell].order), asked)
+    by_outcome: dict[tuple[tuple[Cell, ...], ...], list[CallerCell]] = {}
+    for alike in classes:
+        facts = Facts.of_caller(alike[0], callers)
+        by_outcome.setdefault(_cells(facts, destinations, kinds, index), []).extend(alike)
+
+    def shown(group: Iterable[CallerCell]) -> tuple[CallerEntry, ...]:
+        return tuple(sorted((entries[cell] for cell in group), key=lambda entry: entry.order))
+
+    rows = [
+        Row(alike_callers, *row)
+        for alike_callers, outcome in sorted(
+            ((shown(group), outcome) for outcome, group in by_outcome.items()), key=lambda item: item[0][0].order
+        )
+        for row in _merged(outcome, destinations, kinds)
+    ]
+    return Table(tuple(rows), shown(cells), tuple(destinations), tuple(kinds))
+
+
+def _cells(
+    caller: Facts, destinations: Sequence[Destination], kinds: Sequence[Message], index: ArmIndex
+) -> tuple[tuple[Cell, ...], ...]:
+    """Return what becomes of a caller's requests: for each destination, of each message."""
+    return tuple(
+        tuple(_cell(destination, caller.and_(message.facts), index) for message in kinds)
+        for destination in destinations
+    )
+
+
+def _cell(destination: Destination, facts: Facts, index: ArmIndex) -> Cell:
+    try:
+        lists = [
+            in_sequence([list_layer(layer, facts.and_(place.facts), index) for layer in place.layers], OPEN)
+            for place in destination.places
+        ]
+        branches = fold(in_sequence(lists, OPEN))
+    except TooManyEntries:
+        return Cell((), too_many=True)
+    letting = [any(branch.end.allowed for branch in branches_of_place) for branches_of_place in lists]
+    refusing = [place.names for place, lets in zip(destination.places, letting, strict=True) if not lets]
+    return Cell(branches, tuple(chain.from_iterable(refusing)) if any(letting) else ())
+
+
+def _merged(
+    cells: tuple[tuple[Cell, ...], ...], destinations: Sequence[Destination], said: Sequence[Message]
+) -> Iterable[tuple[tuple[Destination, ...], tuple[Message, ...], Cell]]:
+    """Destinations that come out equal for all messages are one row, and then messages that come out equal."""
+    alike: dict[tuple[Cell, ...], list[Destination]] = {}
+    for destination, of_messages in zip(destinations, cells, strict=True):
+        alike.setdefault(of_messages, []).append(destination)
+    for of_messages, together in sorted(alike.items(), key=lambda item: any(one.others for one in item[1])):
+        by_cell: dict[Cell, list[Message]] = {}
+        for message, cell in zip(said, of_messages, strict=True):
+            by_cell.setdefault(cell, []).append(message)
+        for cell, ones in by_cell.items():
+            yield tuple(together), tuple(ones), cell

@@ -1,0 +1,171 @@
+"""A decision, explained: the layers and stages in order, and a caret under the YAML that decided."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from eastgate.api.decisions import Decision, shown
+from eastgate.diagnostics import snippet
+from eastgate.diagnostics.printable import printable
+from eastgate.engine.trace import LayerTrace, NearMiss, StageTrace
+from eastgate.ir import AskAll, Rule, Ruling
+from eastgate.unread import Handling, told
+
+__all__ = ["explain"]
+
+_BOLD, _GREEN, _RED, _DIM, _RESET = "\033[1m", "\033[32m", "\033[31m", "\033[2m", "\033[0m"
+
+
+def explain(decision: Decision, *, color: bool = False, unread: Handling = Handling.WARN) -> str:
+    """The explanation as text. `unread` says what is said of what was not considered."""
+    return "\n".join(_Explanation(decision, color).lines(unread))
+
+
+class _Explanation:
+    def __init__(self, decision: Decision, color: bool) -> None:
+        self.decision = decision
+        self.color = color
+        self.trace = decision.trace()
+
+    def paint(self, text: str, tone: str) -> str:
+        return f"{tone}{printable(text)}{_RESET}" if self.color else printable(text)
+
+    def lines(self, unread: Handling) -> Iterator[str]:
+        decision = self.decision
+        tone = _GREEN if decision.allowed else _RED
+        yield f"{self.paint(decision.stated(unread), _BOLD + tone)}  {printable(str(decision.question))}"
+        yield printable(f"  {decision.reason}")
+        yield ""
+        if len(decision.ways) > 1:
+            yield "it may arrive at"
+            for where, allowed in decision.ways:
+                yield f"  {printable(where)}: {self.verdict(allowed)}"
+            yield ""
+        yield from self.layers()
+        if decision.outcome.rule is not None:
+            yield ""
+            yield from self.deciding_rule(decision.outcome.rule)
+        for layer in self.trace.layers:
+            if layer.nearest:
+                yield ""
+                yield from self.nearest(layer)
+        if said := list(told(decision.unconsidered, unread)):
+            yield ""
+            yield from map(printable, said)
+
+    def layers(self) -> Iterator[str]:
+        yield printable(f"at {self.decision.arrival.where}:")
+        if not self.trace.layers:
+            yield "  no policy targets it, so it is open"
+        for layer in self.trace.layers:
+            yield f"  {printable(str(layer.layer))}: {self.verdict(layer.outcome.allowed)}"
+            if layer.scope is not None:
+                yield printable(f"    {layer.scope}")
+            for attribute, value in layer.assumed:
+                yield printable(f"    unknown {attribute}: for example {_value(value)}")
+            for reading in layer.readings:
+                yield printable(f"    reading {reading}")
+            for stage in layer.stages:
+                yield from self.stage(stage)
+            if layer.outcome.is_unasked:
+                yield f"    refused before any rule ({layer.outcome.status})"
+        for name in self.trace.not_reached:
+            yield self.paint(f"  {name}: not reached", _DIM)
+
+    def stage(self, stage: StageTrace) -> Iterator[str]:
+        if stage.said == "observed":
+            for rule, would in stage.observed:
+                yield printable(f"    {stage.stage:<9} {rule.origin} would {would}")
+            if not stage.observed:
+                yield f"    {stage.stage:<9} no match {_of(stage.rules)}"
+            return
+        if stage.rule is not None:
+            yield printable(f"    {stage.stage:<9} {stage.said} by {stage.rule.origin}")
+        elif stage.said == "denied":
+            yield f"    {stage.stage:<9} denied: no rule matches {_of(stage.rules)}"
+        else:
+            yield f"    {stage.stage:<9} no match {_of(stage.rules)}"
+        for authorizer, answer in stage.asked:
+            yield printable(f"      {authorizer}: {answer}")
+            if isinstance(answer, Ruling) and answer.is_explained:
+                yield from self.ruling(answer)
+
+    def ruling(self, ruling: Ruling) -> Iterator[str]:
+        """Say what an authorizer looked at, step by step, and the JSON that it saw."""
+        for step in ruling.steps:
+            where = f"  ({step.span.place})" if step.span else ""
+            yield printable(f"        {step.kind} {step.name}: {step.verdict}. {step.reason}{where}")
+            for seen in step.seen:
+                saw = "nothing" if seen.saw is None else seen.saw
+                yield printable(f"          {seen.expression}: {seen.verdict}, it saw {saw}")
+        yield "        the JSON that it saw:"
+        for part, found in ruling.document.items():
+            if found and part != "context":  # which says the same as `request`, in the names of old
+                text = json.dumps(found, ensure_ascii=False, default=str)
+                yield self.paint(f"          {part}: {text}", _DIM)
+
+    def deciding_rule(self, rule: Rule) -> Iterator[str]:
+        span = rule.origin.span
+        does = "allows" if self.decision.allowed else "denies"
+        yield printable(f"{rule.origin} {does}:")
+        if span is None:
+            return
+        yield f"  --> {span}"
+        ruling = self.ruling_of(rule)
+        if ruling is not None:
+            yield from self.decisive_step(ruling)
+            return
+        parts = rule.origin.parts
+        for attribute, part in parts:
+            yield from snippet(part, note=str(attribute), color=self.color)
+        if not parts and rule.origin.policy is not None:
+            yield from snippet(span, note="anything", color=self.color)
+
+    def ruling_of(self, rule: Rule) -> Ruling | None:
+        """Return the ruling of the authorizer that is written where the rule is."""
+        for layer in self.decision.layers:
+            for chain in layer.chains:
+                for ask in (ask for stage in chain.stages if isinstance(stage, AskAll) for ask in stage.asks):
+                    answer = self.decision.arrival.request.answers.get(ask.authorizer) if ask.rule is rule else None
+                    if isinstance(answer, Ruling) and answer.is_explained:
+                        return answer
+        return None
+
+    def decisive_step(self, ruling: Ruling) -> Iterator[str]:
+        """The text of the last step that was taken, or of the pattern in it that did not hold."""
+        steps = [step for step in ruling.steps if step.span is not None]
+        if not steps:
+            return
+        step = steps[-1]
+        failed = next((seen for seen in step.seen if seen.span is not None and seen.verdict != "accepted"), None)
+        span, note = (failed.span, f"saw {failed.saw}") if failed is not None else (step.span, str(step.verdict))
+        if span is not None:
+            yield from snippet(span, note=note, color=self.color)
+
+    def nearest(self, layer: LayerTrace) -> Iterator[str]:
+        yield "closest rules:" if len(layer.nearest) > 1 else "closest rule:"
+        for miss in layer.nearest:
+            yield from self.near_miss(miss)
+
+    def near_miss(self, miss: NearMiss) -> Iterator[str]:
+        missed = "; ".join(f"{one.attribute} is {_value(one.actual)}" for one in miss.missed)
+        yield printable(f"  {miss.rule.origin} missed it: {missed}")
+        for one in miss.missed:
+            span = miss.rule.origin.part(one.attribute)
+            if span is not None:
+                yield f"  --> {span}"
+            if span is not None and miss.rule.origin.policy is not None:
+                yield from snippet(span, note=f"wants {one.wanted}", color=self.color)
+
+    def verdict(self, allowed: bool) -> str:
+        return self.paint("allowed", _GREEN) if allowed else self.paint("denied", _RED)
+
+
+def _of(rules: int) -> str:
+    return f"({rules} rule{'' if rules == 1 else 's'})"
+
+
+def _value(value: object) -> str:
+    found = shown(value)
+    return " and ".join(found) if isinstance(found, list) else str(found)

@@ -1,0 +1,103 @@
+"""A listing: rows with their cells, and the manifests that they were made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+
+from eastgate.diagnostics.printable import printable
+from eastgate.manifests import Document
+from eastgate.records import dataclass
+from eastgate.reports.columns import columns, laid_out, narrowed
+from eastgate.reports.get.manifests import UNKNOWN_AGE
+
+__all__ = ["Listed", "Listing"]
+
+_NAMES = ("NAMESPACE", "NAME")
+_LESS = ("RULES", "CLASS", "TYPE", "AFFECTS", "SERVICEACCOUNT", "PORTS", "TARGET")  # left out in this order
+_CUT = 9  # the narrowest that a cell is cut to
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One row. `labels` are what `-l` selects by; a thing that is derived has the manifest of what it comes from."""
+
+    namespace: str
+    name: str
+    kind: str
+    group: str
+    cells: tuple[str, ...]
+    wide: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    documents: tuple[Document, ...] = ()
+
+    @property
+    def full_name(self) -> str:
+        """What `-o name` prints: `kind.group/name`, as kubectl does."""
+        return f"{self.kind.lower()}{'.' + self.group if self.group else ''}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Rows under headers; those of `-o wide` come last."""
+
+    headers: tuple[str, ...]
+    wide: tuple[str, ...]
+    rows: Sequence[Listed]
+
+    def text(
+        self, *, wide: bool = False, headers: bool = True, width: int | None = None, color: bool = False
+    ) -> list[str]:
+        """In columns, three spaces apart as kubectl has them; cut off where there is less room than `width`.
+
+        Where nothing has an age, as in files that no API server has seen, there is no column for it.
+        """
+        titles = [*self.headers, *(self.wide if wide else ())]
+        body = [[*row.cells, *(row.wide if wide else ())] for row in self.rows]
+        if not body:
+            return []
+        kept = [at for at, title in enumerate(titles) if title != "AGE" or any(row[at] != UNKNOWN_AGE for row in body)]
+        grid = [[printable(row[at]) for at in kept] for row in ([titles, *body])]
+        gap = 3
+        if width is not None and _width(grid, gap) > width:
+            gap = 2
+            grid = _cut(grid, width, gap)
+        rows = [[[cell] for cell in row] for row in grid[1:]]
+        lines = laid_out(columns(grid[0], rows, gap=gap), color=color)
+        return lines if headers else lines[1:]
+
+
+def _width(grid: list[list[str]], gap: int) -> int:
+    return sum(_widths(grid, gap)) - gap
+
+
+def _widths(grid: list[list[str]], gap: int) -> list[int]:
+    return [max(len(row[at]) for row in grid) + gap for at in range(len(grid[0]))]
+
+
+def _cut(grid: list[list[str]], width: int, gap: int) -> list[list[str]]:
+    """Leave out what matters least, and cut what is too wide, but no names."""
+    for title in _LESS:
+        least = [
+            [cell if title in _NAMES else cell[:_CUT] for title, cell in zip(grid[0], row, strict=True)] for row in grid
+        ]
+        if _width(least, gap) <= width:
+            break
+        if title in grid[0]:
+            at = grid[0].index(title)
+            grid = [[*row[:at], *row[at + 1 :]] for row in grid]
+    widths = _widths(grid, gap)
+    firm = sum(size for size, title in zip(widths, grid[0], strict=True) if title in _NAMES)
+    others = iter(
+        narrowed(
+            [size for size, title in zip(widths, grid[0], strict=True) if title not in _NAMES],
+            width + gap - firm,
+            _CUT + gap,
+        )
+    )
+    sizes = [size if title in _NAMES else next(others) for size, title in zip(widths, grid[0], strict=True)]
+    return [[_ended(cell, size - gap) for cell, size in zip(row, sizes, strict=True)] for row in grid]
+
+
+def _ended(cell: str, width: int) -> str:
+    return cell if len(cell) <= width else cell[: width - 1] + "…"

@@ -1,0 +1,275 @@
+"""The rows of each kind of listing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from eastgate.cluster import (
+    API_KINDS,
+    CONTROLLER_KINDS,
+    GATEWAY_GROUP,
+    ROUTE_KINDS,
+    Backend,
+    Gateway,
+    ObjectId,
+    Route,
+    Service,
+    Workload,
+)
+from eastgate.cluster.externals import EXTERNAL_GROUP
+from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
+from eastgate.dialects import Policy, dialect_of, registered
+from eastgate.ir import PolicyRef
+from eastgate.manifests import Document
+from eastgate.reports.cluster import Cluster
+from eastgate.reports.describe.modes import modes, summary
+from eastgate.reports.describe.policies import action_of, count_rules, level_of, targets_of, tier_of
+from eastgate.reports.describe.policy import conditions_of
+from eastgate.reports.describe.tables import policies_on
+from eastgate.reports.effective import place_text
+from eastgate.reports.get.manifests import age_of, labels_of
+from eastgate.reports.get.model import Listed, Listing
+from eastgate.reports.kinds import Word, matches_kind
+
+__all__ = ["backends", "gateways", "namespaces", "objects", "policies", "routes", "services", "workloads"]
+
+T = TypeVar("T", Service, Gateway, Route, Backend)
+
+_GROUPS = {**CONTROLLER_KINDS, "Pod": "", "ExternalWorkload": EXTERNAL_GROUP}
+
+
+def _short(entries: Iterable[str], most: int = 3) -> str:
+    found = list(entries)
+    more = f" + {len(found) - most} more" if len(found) > most else ""
+    return (",".join(found[:most]) or "<none>") + more
+
+
+# Policies
+
+
+def policies(cluster: Cluster, word: Word) -> Listing:
+    """Policies, all of them or those of one kind."""
+    chosen = [one for one in cluster.policies if matches_kind(word, one.ref.kind, one.ref.group)]
+    rows = [_policy(cluster, one) for one in chosen]
+    headers = ("NAMESPACE", "NAME", "KIND", "TARGET", "ACTION", "RULES", "AFFECTS", "ACCEPTED", "AGE")
+    return Listing(headers, ("LEVEL", "TIER", "PRIORITY", "MODE", "GROUP", "SOURCE"), rows)
+
+
+def _policy(cluster: Cluster, policy: Policy) -> Listed:
+    ref, document, tier = policy.ref, cluster.document(policy.ref), tier_of(policy)
+    targets = (f"{one.kind}/{one.expression.removeprefix('Selector=')}" for one in targets_of(policy, document))
+    accepted = next((one.status for one in conditions_of(cluster, policy)), "Unknown")
+    cells = (
+        ref.namespace or "",
+        ref.name,
+        ref.kind,
+        _short(targets, 2),
+        action_of(policy),
+        str(count_rules(policy)),
+        str(cluster.affected_counts[ref]),
+        accepted,
+        age_of(document),
+    )
+    mode = "audit" if policy.audit else "enforce"
+    order = (tier.name, str(tier.priority)) if tier else ("-", "-")
+    wide = (level_of(policy), *order, mode, ref.group, place_text(policy.span))
+    labels = labels_of(document) if document is not None else {}
+    return Listed(ref.namespace or "", ref.name, ref.kind, ref.group, cells, wide, labels, _only(document))
+
+
+def _only(document: Document | None) -> tuple[Document, ...]:
+    return (document,) if document is not None else ()
+
+
+# Workloads
+
+
+def workloads(cluster: Cluster, word: Word) -> Listing:
+    """Workloads; `pods` are all but those outside of the cluster."""
+    found = sorted(cluster.authority.world.workloads.items())
+    rows = [_workload(cluster, one) for _, one in found if word.kind == "workload" or word.kind == one.kind.lower()]
+    headers = ("NAMESPACE", "NAME", "KIND", "SERVICEACCOUNT", "PORTS", "POLICIES", "MODE", "AGE")
+    return Listing(headers, ("SERVICES", "IPS", "LABELS", "LAYERS"), rows)
+
+
+def _workload(cluster: Cluster, workload: Workload) -> Listed:
+    found = modes(cluster, workload)
+    owner = workload.owners[0] if workload.owners else None
+    kinds = [workload.kind] if not workload.derived or owner is None else [owner.kind, workload.kind]
+    names = (
+        ObjectId(_GROUPS.get(kind, ""), API_KINDS.get(kind, kind), workload.namespace, workload.name) for kind in kinds
+    )
+    document = next((one for name in names if (one := cluster.document(name)) is not None), None)
+    cells = (
+        workload.namespace,
+        workload.name,
+        kinds[0],
+        workload.service_account or "-",
+        _short(map(str, dict.fromkeys(port.number for port in workload.ports)), 5),
+        str(len(policies_on(cluster, workload))),
+        summary(found),
+        age_of(document),
+    )
+    wide = (
+        _short(key.partition("/")[2] for key in cluster.authority.world.services_of(workload.key)),
+        _short(workload.ips),
+        _short((f"{key}={value}" for key, value in sorted(workload.labels.items())), 6),
+        _short((f"{one.level}{'@' + one.where if one.where else ''}:{one.mode}" for one in found), 6),
+    )
+    group = _GROUPS.get(kinds[0], "apps")
+    return Listed(workload.namespace, workload.name, kinds[0], group, cells, wide, workload.labels, _only(document))
+
+
+# Services, gateways, routes, backends
+
+
+def services(cluster: Cluster, _word: Word) -> Listing:
+    """Services."""
+    world = cluster.authority.world
+
+    def row(one: Service, document: Document | None) -> tuple[str, ...]:
+        ports = (f"{port.port}->{port.target}" for port in one.ports)
+        pods = world.pods_of(one.key)
+        found = {summary(modes(cluster, world.workloads[pod])) for pod in pods}
+        return (
+            one.namespace,
+            one.name,
+            one.type,
+            _short(ports),
+            str(len(pods)),
+            _short(sorted(found)),
+            age_of(document),
+        )
+
+    rows = [_object(cluster, one, row) for _, one in sorted(world.services.items())]
+    return Listing(("NAMESPACE", "NAME", "TYPE", "PORTS", "PODS", "MODE", "AGE"), (), rows)
+
+
+def gateways(cluster: Cluster, _word: Word) -> Listing:
+    """Gateways."""
+    world = cluster.authority.world
+
+    def row(one: Gateway, document: Document | None) -> tuple[str, ...]:
+        listeners = (f"{listener.protocol}:{listener.port}" for listener in one.listeners)
+        attached = cluster.attached(GatewayNamed(one.namespace, one.name))
+        of = GATEWAY_GROUP, "Gateway"
+        routes = sum(
+            any((p.group, p.kind, p.namespace, p.name) == (*of, one.namespace, one.name) for p in route.parents)
+            for route in world.routes.values()
+        )
+        head = (one.namespace, one.name, one.gateway_class or "-", _short(listeners))
+        return (*head, str(routes), str(len(attached)), age_of(document))
+
+    rows = [_object(cluster, one, row) for _, one in sorted(world.gateways.items())]
+    return Listing(("NAMESPACE", "NAME", "CLASS", "LISTENERS", "ROUTES", "POLICIES", "AGE"), (), rows)
+
+
+def routes(cluster: Cluster, word: Word) -> Listing:
+    """Routes of all kinds, or of one."""
+    world = cluster.authority.world
+    targeting = _on_routes(cluster)
+
+    def row(one: Route, document: Document | None) -> tuple[str, ...]:
+        parents = (f"{parent.kind}/{parent.name}" for parent in one.parents)
+        attached = len(cluster.attached(RouteNamed(one.namespace, one.name))) if one.kind == "HTTPRoute" else 0
+        attached += targeting[PolicyRef(one.kind, one.namespace, one.name, one.id.group)]
+        head = (one.namespace, one.name, one.kind, _short(one.hostnames), _short(parents))
+        return (*head, str(attached), age_of(document))
+
+    chosen = [one for _, one in sorted(world.routes.items()) if word.kind in ("route", one.kind.lower())]
+    rows = [_object(cluster, one, row) for one in chosen]
+    rows += [_bare(one, targeting) for one in cluster.documents if _is_other_route(one, word)]
+    return Listing(
+        ("NAMESPACE", "NAME", "KIND", "HOSTNAMES", "PARENTS", "POLICIES", "AGE"), (), sorted(rows, key=_by_name)
+    )
+
+
+def _is_other_route(document: Document, word: Word) -> bool:
+    """Whether it is a route of a policy API, which has parents of its own."""
+    kind, group = document.kind, document.group
+    return kind in ROUTE_KINDS and (group, kind) in _other_routes() and matches_kind(word, kind, group)
+
+
+def _other_routes() -> dict[tuple[str, str], str]:
+    """Return the routes of policy APIs by group and kind, with the kind of their parents."""
+    return {(kind.group, kind.kind): kind.parent for kind in registered().kinds if kind.parent is not None}
+
+
+def _on_routes(cluster: Cluster) -> Counter[PolicyRef]:
+    """Count the policies that are about each route by its name."""
+    return Counter(ref for policy in cluster.policies for ref in dialect_of(policy).words.names(policy))
+
+
+def _bare(document: Document, targeting: Counter[PolicyRef]) -> Listed:
+    namespace, parent = document.home, _other_routes()[document.group, document.kind]
+    policies = str(targeting[PolicyRef(document.kind, namespace, document.name, document.group)])
+    cells = (namespace, document.name, document.kind, "<none>", parent, policies, age_of(document))
+    return Listed(namespace, document.name, document.kind, document.group, cells, (), labels_of(document), (document,))
+
+
+def backends(cluster: Cluster, _word: Word) -> Listing:
+    """Backends of gateways."""
+
+    def row(one: Backend, document: Document | None) -> tuple[str, ...]:
+        to = f"Service/{one.service_name}" if one.service_name else str(one.hostname)
+        attached = cluster.attached(BackendNamed(one.namespace, one.name))
+        return (one.namespace, one.name, one.kind, to, str(one.port), str(len(attached)), age_of(document))
+
+    found = sorted(cluster.authority.world.backends.items())
+    rows = [_object(cluster, one, row) for _, one in found]
+    return Listing(("NAMESPACE", "NAME", "KIND", "DESTINATION", "PORT", "POLICIES", "AGE"), (), rows)
+
+
+def _object(cluster: Cluster, one: T, row: Callable[[T, Document | None], tuple[str, ...]]) -> Listed:
+    document = cluster.document(one.id)
+    labels = labels_of(document) if document is not None else {}
+    return Listed(one.namespace, one.name, one.id.kind, one.id.group, row(one, document), (), labels, _only(document))
+
+
+def namespaces(cluster: Cluster, _word: Word) -> Listing:
+    """Namespaces, declared or used."""
+    world = cluster.authority.world
+    mine: dict[str, list[Workload]] = {name: [] for name in world.namespaces_in_use()}
+    for workload in world.workloads.values():
+        mine[workload.namespace].append(workload)
+    owned: dict[str | None, int] = {}
+    for policy in cluster.policies:
+        owned[policy.ref.namespace] = owned.get(policy.ref.namespace, 0) + 1
+    rows = []
+    for name, members in sorted(mine.items()):
+        document = cluster.document(ObjectId("", "Namespace", "", name))
+        found = [summary(modes(cluster, one)) for one in members]
+        open_ones = sum(mode in ("open", "open-except") for mode in found)
+        cells = (name, str(len(members)), str(open_ones), str(owned.get(name, 0)), age_of(document))
+        labels = dict(world.namespace(name).labels)
+        wide = (_short((f"{key}={value}" for key, value in sorted(labels.items())), 6),)
+        rows.append(Listed("", name, "Namespace", "", cells, wide, labels, _only(document)))
+    return Listing(("NAME", "WORKLOADS", "OPEN", "POLICIES", "AGE"), ("LABELS",), rows)
+
+
+# Anything else that was read
+
+
+def objects(cluster: Cluster, word: Word) -> Listing:
+    """Whatever manifests have a kind, whether it is used here or not."""
+    rows = [
+        Listed(
+            one.namespace or "",
+            one.name,
+            one.kind,
+            one.group,
+            (one.namespace or "", one.name, one.kind, age_of(one)),
+            (one.api_version, place_text(one.span)),
+            labels_of(one),
+            (one,),
+        )
+        for one in cluster.documents
+        if matches_kind(word, one.kind, one.group)
+    ]
+    return Listing(("NAMESPACE", "NAME", "KIND", "AGE"), ("APIVERSION", "SOURCE"), sorted(rows, key=_by_name))
+
+
+def _by_name(row: Listed) -> tuple[str, str, str]:
+    return row.namespace, row.name, row.kind

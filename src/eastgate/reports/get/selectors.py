@@ -1,0 +1,38 @@
+"""Label selectors as they are written on a command line: `app=web,tier in (a, b),!legacy`."""
+
+from __future__ import annotations
+
+import re
+
+from eastgate.cluster import Operator, Requirement, Selector
+
+__all__ = ["BadSelector", "parse_selector"]
+
+_TERMS = re.compile(r",(?![^()]*\))")
+_SET = re.compile(r"(\S+)\s+(in|notin)\s*\(([^()]*)\)")
+_EQUAL = re.compile(r"([^\s=!]+)\s*(==|=|!=)\s*([^\s=!]*)")
+_KEY = re.compile(r"(!?)\s*([^\s=!()]+)")
+
+
+class BadSelector(ValueError):  # noqa: N818 - what a person wrote, not what went wrong
+    """A text that is no label selector."""
+
+
+def parse_selector(text: str) -> Selector:
+    """The selector that a text describes; an empty one selects everything. Raises BadSelector."""
+    terms = [term.strip() for term in _TERMS.split(text)] if text.strip() else []
+    return Selector.of({}, [_term(term) for term in terms])
+
+
+def _term(term: str) -> Requirement:
+    if found := _SET.fullmatch(term):
+        values = frozenset(value.strip() for value in found[3].split(","))
+        return Requirement(found[1], Operator.IN if found[2] == "in" else Operator.NOT_IN, values)
+    if found := _EQUAL.fullmatch(term):
+        operator = Operator.NOT_IN if found[2] == "!=" else Operator.IN
+        return Requirement(found[1], operator, frozenset({found[3]}))
+    if found := _KEY.fullmatch(term):
+        return Requirement(found[2], Operator.DOES_NOT_EXIST if found[1] else Operator.EXISTS)
+    raise BadSelector(
+        f"`{term}` is no term of a label selector: write key=value, key!=value, key in (a, b), key or !key"
+    )

@@ -1,0 +1,73 @@
+"""The words for kinds of things, as kubectl takes them: plurals, any letter case, short names, `kind.group`."""
+
+from __future__ import annotations
+
+from eastgate.cluster import CONTROLLER_KINDS, ROUTE_KINDS
+from eastgate.cluster.gateways import BACKEND_KINDS
+from eastgate.dialects import registered
+from eastgate.records import dataclass
+
+__all__ = ["Word", "matches_kind", "policy_kinds", "word_of"]
+
+_SHORT = {
+    "po": "pod",
+    "wl": "workload",
+    "svc": "service",
+    "gw": "gateway",
+    "gtw": "gateway",
+    "be": "backend",
+    "ns": "namespace",
+    "pol": "policy",
+    "sa": "serviceaccount",
+    "deploy": "deployment",
+    "sts": "statefulset",
+    "ds": "daemonset",
+    "rs": "replicaset",
+    "cj": "cronjob",
+}
+
+# Words that stand for several kinds, and those kinds; `policy` stands for whatever dialects read.
+_SEVERAL: dict[str, frozenset[str]] = {
+    "workload": frozenset({"Pod", "ExternalWorkload", *CONTROLLER_KINDS}),
+    "route": frozenset(ROUTE_KINDS),
+    "backend": frozenset(BACKEND_KINDS),
+}
+
+
+def policy_kinds() -> dict[str, str]:
+    """Return the kinds of policies, by their names in lower case."""
+    return {kind.lower(): kind for kind in registered().policy_kinds}
+
+
+def _short_names() -> dict[str, str]:
+    return _SHORT | {kind.short: kind.kind.lower() for kind in registered().kinds if kind.short is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word for a kind: its singular in lower case, and the group if one was given."""
+
+    kind: str
+    group: str | None = None
+
+
+def word_of(written: str) -> Word:
+    """Return what a word means."""
+    kind, dot, group = written.lower().partition(".")
+    return Word(_singular(_short_names().get(kind, kind)), group if dot else None)
+
+
+def _singular(word: str) -> str:
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    if word.endswith("s") and not word.endswith("ss"):
+        return word[:-1]
+    return word
+
+
+def matches_kind(word: Word, kind: str, group: str) -> bool:
+    """Whether a word means this kind of this group."""
+    if word.group is not None and word.group != group:
+        return False
+    several = registered().policy_kinds if word.kind == "policy" else _SEVERAL.get(word.kind, ())
+    return kind.lower() == word.kind or kind in several

@@ -1,0 +1,162 @@
+"""One chain, prepared for questions about its rules: who decides a request before a rule gets to, or beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from eastgate.engine.compiled import Program, compile_layers
+from eastgate.ir import Chain, Effect, FirstMatch, Is, Layer, Placement, Request, Rule, Stage, Step, rules_of
+from eastgate.ir.attributes import PORT, Attribute
+from eastgate.records import dataclass
+from eastgate.symbolic.cells import ports_named
+from eastgate.symbolic.stages import Arm, Move, order_stage
+from eastgate.symbolic.witnesses import complete_with_others, find_denied
+
+__all__ = ["Analysis", "Place", "places"]
+
+_EFFECTS = {
+    Move.ACCEPT: Effect.ACCEPT,
+    Move.DENY: Effect.DENY,
+    Move.PROCEED: Effect.ACCEPT,
+    Move.PASS: Effect.PASS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A rule in a chain: of which stage, and what it does."""
+
+    rule: Rule
+    stage: int
+    number: int
+    effect: Effect
+
+
+def places(chain: Chain) -> Iterator[Place]:
+    """Yield every rule that decides by itself. What an authorizer is asked about is for the authorizer to decide."""
+    for number, stage in enumerate(chain.stages):
+        for place, arm in enumerate(_arms(stage)):
+            yield Place(arm.rule, number, place, _EFFECTS[arm.move])
+
+
+def _arms(stage: Stage) -> list[Arm]:
+    """Return the arms of a stage whose rules decide by themselves."""
+    ordered = order_stage(stage)
+    if any(arm.authorizer is not None for one in ordered for arm in one.arms):
+        return []
+    return [arm for one in ordered for arm in one.arms]
+
+
+class Analysis:
+    """A chain of a layer. Programs are made when they are first needed."""
+
+    def __init__(self, layer: Layer, chain: Chain) -> None:
+        self.layer = layer
+        self.chain = chain
+        self._before: dict[int, Program] = {}
+        self._beside: dict[tuple[int, bool], Program] = {}
+        self._ids: dict[int, set[int]] = {}
+
+    @cached_property
+    def _looked_at(self) -> frozenset[Attribute]:
+        return self.layer.looks_at
+
+    @cached_property
+    def _free_port(self) -> int:
+        """A port that no rule names."""
+        asked = (atom for atom in self.chain.atoms(observed=False) if isinstance(atom, Is))
+        named = ports_named(atom.matcher for atom in asked if atom.attribute == PORT)
+        return next((port for port in range(65535, 0, -1) if port not in named), 65535)
+
+    def reaches(self, place: Place, found: Request) -> bool:
+        """Whether a request that a rule matches gets to it: nothing decides it before."""
+        request = complete_with_others(found.values, self._looked_at, self._free_port).assuming(found.assumed)
+        if self._decided(self._program_before(place.stage), request) is not None:
+            return False
+        if not isinstance(self.chain.stages[place.stage], FirstMatch):
+            return True
+        return self._decided(self._program_beside(place.stage, backwards=False), request) is place.rule
+
+    def caught(self, place: Place, found: Request) -> Rule | None:
+        """Which other rule decides a request before this rule does, or as it does; None where this one is needed."""
+        request = complete_with_others(found.values, self._looked_at, self._free_port)
+        request = request.assuming(found.assumed)
+        before = self._decided(self._program_before(place.stage), request)
+        if before is not None:
+            return before
+        for backwards in (False, True):
+            beside = self._decided(self._program_beside(place.stage, backwards=backwards), request)
+            if beside is not None and beside is not place.rule:
+                return beside
+            if isinstance(self.chain.stages[place.stage], FirstMatch):
+                break  # there only what comes earlier counts
+        return None
+
+    @staticmethod
+    def _decided(program: Program, request: Request) -> Rule | None:
+        return program.outcome(program.decide(request)).rule
+
+    def is_before(self, place: Place, rule: Rule) -> bool:
+        """Whether a rule decides, and is not just another one of the same stage with the same effect."""
+        stage = self.chain.stages[place.stage]
+        if isinstance(stage, FirstMatch):
+            return True
+        ids = self._ids.get(place.stage)
+        if ids is None:
+            ids = self._ids[place.stage] = {id(one) for one in rules_of(stage)}
+        return id(rule) not in ids
+
+    def escapes(self, place: Place, deciding: Sequence[Rule]) -> Request | None:
+        """A request that a rule matches and that gets past these rules. Raises GaveUp."""
+        kept = {id(rule) for rule in deciding}
+        stages = [_only(stage, kept) for stage in self.chain.stages[: place.stage]]
+        own = self.chain.stages[place.stage]
+        if isinstance(own, FirstMatch):
+            earlier = own.steps[: place.number]
+            stages.append([Step(step.rule, Effect.ACCEPT) for step in earlier if id(step.rule) in kept])
+        last = Step(place.rule, Effect.DENY)
+        chain = Chain(
+            (
+                *(FirstMatch("before", tuple(steps), Effect.PASS) for steps in stages if steps),
+                FirstMatch("last", (last,), Effect.ACCEPT),
+            )
+        )
+        return find_denied(chain)
+
+    def escapes_all(self, place: Place) -> Request | None:
+        """A request that a rule matches and that nothing decides before. Raises GaveUp."""
+        own = self.chain.stages[place.stage]
+        earlier = [step.rule for step in own.steps[: place.number]] if isinstance(own, FirstMatch) else []
+        return self.escapes(place, [*(r for s in self.chain.stages[: place.stage] for r in rules_of(s)), *earlier])
+
+    def _program_before(self, stage: int) -> Program:
+        """Names the rule of an earlier stage that decides a request."""
+        program = self._before.get(stage)
+        if program is None:
+            stages = [_only(one, None) for one in self.chain.stages[:stage]]
+            program = self._before[stage] = _compiled([steps for steps in stages if steps])
+        return program
+
+    def _program_beside(self, stage: int, *, backwards: bool) -> Program:
+        """Names the first, or the last, rule of a stage that matches a request."""
+        program = self._beside.get((stage, backwards))
+        if program is None:
+            rules = list(rules_of(self.chain.stages[stage]))
+            steps = [Step(rule, Effect.ACCEPT) for rule in (reversed(rules) if backwards else rules)]
+            program = self._beside[stage, backwards] = _compiled([steps])
+        return program
+
+
+def _only(stage: Stage, kept: set[int] | None) -> list[Step]:
+    """Return the steps of an earlier stage that decide, for or against; of a tier also those that pass it over."""
+    return [
+        Step(arm.rule, Effect.PASS if arm.move is Move.PASS else Effect.ACCEPT)
+        for arm in _arms(stage)
+        if arm.move is not Move.PROCEED and (kept is None or arm.move is Move.PASS or id(arm.rule) in kept)
+    ]
+
+
+def _compiled(stages: Sequence[Sequence[Step]]) -> Program:
+    chain = Chain(tuple(FirstMatch("lint", tuple(steps), Effect.PASS) for steps in stages))
+    return compile_layers([Layer(Placement(None, "lint"), chain)])

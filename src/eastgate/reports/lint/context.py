@@ -1,0 +1,68 @@
+"""What a dialect's checks may ask, answered by the engine."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import fields
+
+from eastgate.api.questions import Question, arrivals
+from eastgate.dialects.linting import Decider, Example, Group
+from eastgate.ir import Chain, Layer, Predicate, Request
+from eastgate.reports.lint.inventory import Inventory
+from eastgate.reports.lint.possible import can_allow, chains_for
+from eastgate.reports.lint.samples import sources
+from eastgate.reports.lint.solving import is_possible
+from eastgate.settings import Settings
+from eastgate.symbolic.witnesses import GaveUp, witness
+
+__all__ = ["CheckContext", "command"]
+
+
+class CheckContext(Inventory):
+    """The inventory of the general checks, and answers to what a `Context` can be asked."""
+
+    def under(self, group: Group, settings: Settings) -> Decider:
+        """Assemble a group under other settings."""
+        program = self.assembled(group, group.attached, settings)
+        return Decider(program.layers, lambda request: bool(program.decide(request) & 1))
+
+    def is_possible(self, predicate: Predicate) -> bool:
+        """Tell whether any request meets a predicate; True where that is too hard to find out."""
+        return is_possible(predicate)
+
+    def witness(self, wanted: Predicate, avoided: Sequence[Predicate]) -> Request | None:
+        """Find a request that meets a predicate and none of the others; None where there is none, or none is found."""
+        try:
+            return witness(wanted, avoided)
+        except GaveUp:
+            return None
+
+    def chains_for(self, layer: Layer, request: Request) -> list[Chain]:
+        """Return the chains that a layer may choose for a request of which only a part is known."""
+        return chains_for(layer, request)
+
+    def can_allow(self, layer: Layer, request: Request) -> bool:
+        """Tell whether a layer may allow a request of which only a part is known."""
+        return can_allow(layer, request)
+
+    def requests(self, example: Example) -> list[Request]:
+        """Return every request that an example stands for."""
+        return [arrival.request for arrival in arrivals(_question(example), self.world, self.settings)]
+
+    def command(self, example: Example) -> str:
+        """Return the command line that asks for the decision, but for the manifests."""
+        return command(_question(example))
+
+    def sources(self, group: Group) -> list[str]:
+        """Return callers that are likely to be treated differently, as sources of questions."""
+        return sources(group, self)
+
+
+def command(question: Question) -> str:
+    """Return the command line that asks a question, but for the manifests."""
+    return shlex.join(["eastgate", "check", *question.arguments])
+
+
+def _question(example: Example) -> Question:
+    return Question(**{field.name: getattr(example, field.name) for field in fields(example)})

@@ -1,0 +1,66 @@
+"""What is behind a Gateway and unguarded beside guarded neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eastgate.api.questions import Question
+from eastgate.cluster import GATEWAY_GROUP, BackendNamed, Gateway, GatewayNamed, Route, RouteNamed
+from eastgate.cluster.gateways import BACKEND_KINDS
+from eastgate.cluster.points import NamedPoint
+from eastgate.dialects.linting import Finding, codes, enumerated, locating, subject_of
+from eastgate.reports.lint.context import command
+from eastgate.reports.lint.inventory import Inventory
+
+__all__ = ["unprotected"]
+
+
+def unprotected(inventory: Inventory) -> Iterator[Finding]:
+    """Tell of routes and Backends without any policy on their way, where others of the same Gateway have one."""
+    guarded = {target for policy in inventory.policies if not policy.audit for target in policy.targets}
+    reported: set[str] = set()
+    for gateway in sorted(inventory.world.gateways.values(), key=lambda gateway: gateway.key):
+        if GatewayNamed(gateway.namespace, gateway.name) in guarded:
+            continue
+        routes = _routes(gateway, inventory)
+        ways = {route.key: _ways(route) for route in routes}
+        if not any(point in guarded for points in ways.values() for way in points for point in way):
+            continue  # nobody guards anything here, on purpose or not
+        for route in routes:
+            open_ways = [way for way in ways[route.key] if not any(point in guarded for point in way)]
+            if open_ways and route.key not in reported:
+                reported.add(route.key)
+                yield _open(route, open_ways, gateway)
+
+
+def _routes(gateway: Gateway, inventory: Inventory) -> list[Route]:
+    wanted = (GATEWAY_GROUP, "Gateway", gateway.namespace, gateway.name)
+    return [
+        route
+        for _, route in sorted(inventory.world.routes.items())
+        if route.kind == "HTTPRoute"
+        and any((ref.group, ref.kind, ref.namespace, ref.name) == wanted for ref in route.parents)
+    ]
+
+
+def _ways(route: Route) -> list[tuple[NamedPoint, ...]]:
+    """Return the points that requests pass behind the Gateway: the route, and the Backend if it leads to one."""
+    own = RouteNamed(route.namespace, route.name)
+    backends = [backend for rule in route.rules for backend in rule.backends if not rule.redirects]
+    ways: list[tuple[NamedPoint, ...]] = [
+        (own, BackendNamed(backend.namespace, backend.name)) if backend.kind in BACKEND_KINDS else (own,)
+        for backend in backends
+    ]
+    return list(dict.fromkeys(ways))
+
+
+def _open(route: Route, ways: list[tuple[NamedPoint, ...]], gateway: Gateway) -> Finding:
+    ends = [way[-1] for way in ways]
+    has = "has" if len(ends) == 1 else "have"
+    message = (
+        f"{enumerated([str(end) for end in ends])} {has} no policy, and others behind Gateway {gateway.key} have one"
+    )
+    help_ = "target it, or the whole Gateway, with a policy"
+    subjects = (route.key, f"Gateway/{gateway.key}", *dict.fromkeys(subject_of(end) for end in ends))
+    example = command(Question("anonymous", f"route:{route.namespace}/{route.name}"))
+    return Finding(codes.UNPROTECTED, message, locating.name_of(route.span), help_, subjects, example)

@@ -1,0 +1,79 @@
+"""What the dialects tell lint, looked up by policy and by layer. A policy that no dialect knows is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from eastgate.diagnostics import Code
+from eastgate.dialects import Policy, dialect_of, registered
+from eastgate.dialects.base import Dialect, Scene
+from eastgate.dialects.linting import Check, Linting, Reading, Statements, codes
+from eastgate.ir import Attachment
+from eastgate.reports.lint.inventory import Group, Inventory
+
+__all__ = ["blamed", "dialects_by_layer", "lint_codes", "linting_of", "own_checks", "readings_at", "statements_of"]
+
+
+def linting_of(policy: Policy) -> Linting[Any]:
+    """Return what the dialect of a policy tells lint."""
+    return dialect_of(policy).lint()
+
+
+def statements_of(policy: Policy) -> Statements:
+    """Return what a policy states."""
+    return linting_of(policy).statements(policy)
+
+
+def own_checks() -> Iterator[Check]:
+    """Return the checks that each dialect has for itself."""
+    for dialect in registered().dialects:
+        yield from dialect.lint().checks
+
+
+def lint_codes() -> dict[str, Code]:
+    """Return every code of lint by its number, those of the dialects too."""
+    modules = [codes, *(module for dialect in registered().dialects for module in dialect.lint().codes)]
+    return {value.id: value for module in modules for value in vars(module).values() if isinstance(value, Code)}
+
+
+# At a point
+
+
+def dialects_by_layer(group: Group, inventory: Inventory) -> list[Dialect[Any]]:
+    """Return the dialect of each layer of a group."""
+    known = inventory.dialects_by_layer.get(group.first)
+    if known is None:
+        known = inventory.dialects_by_layer[group.first] = _dialects_by_layer(group, inventory)
+    return known
+
+
+def _dialects_by_layer(group: Group, inventory: Inventory) -> list[Dialect[Any]]:
+    stances = dict(inventory.stances(group, group.attached, inventory.settings))
+    present = [one for one in registered().dialects if one.name in stances or _own(one, group.attached)]
+    if len(present) == 1:
+        return present * len(group.layers)
+    scenes = {one.name: Scene(inventory.settings, inventory.world, stances.get(one.name)) for one in present}
+    return [dialect for dialect in present for _ in dialect.assemble(group.attached, scenes[dialect.name])]
+
+
+def blamed(group: Group, index: int, inventory: Inventory) -> list[Policy]:
+    """Return the policies in force that are named where a layer lets nobody in, those that allow first."""
+    blames, layer = dialects_by_layer(group, inventory)[index].lint().blames, group.layers[index]
+    enforced = dict.fromkeys(attachment.policy for attachment in group.attached if not attachment.policy.audit)
+    policies = [policy for policy in enforced if blames(policy, layer)]
+    return sorted(policies, key=lambda policy: (not statements_of(policy).allows, str(policy.ref)))
+
+
+def readings_at(group: Group) -> Iterator[tuple[Reading[Any], list[Policy]]]:
+    """Return the readings that matter at a group, each with the policies in force that it concerns."""
+    for dialect in registered().dialects:
+        own = _own(dialect, group.attached)
+        enforced = [one for one in own if not one.policy.audit]
+        for reading in dialect.lint().readings:
+            if reading.shapes(group.layers, own):
+                yield reading, [one.policy for one in enforced if reading.concerns(one)]
+
+
+def _own(dialect: Dialect[Any], attached: Iterable[Attachment[Policy]]) -> list[Attachment[Policy]]:
+    return [attachment for attachment in attached if isinstance(attachment.policy, dialect.model)]

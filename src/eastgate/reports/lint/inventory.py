@@ -1,0 +1,208 @@
+"""What all checks look at: the policies, the classes of workloads that they are attached to, and what exists.
+
+A class is looked at once, however many workloads form it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from eastgate import dialects
+from eastgate.api.authority import Authority
+from eastgate.cluster import GATEWAY_GROUP, Workload, World
+from eastgate.cluster.points import NamedPoint
+from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
+from eastgate.diagnostics.spans import Span
+from eastgate.dialects import Policy
+from eastgate.dialects.base import Dialect
+from eastgate.dialects.linting import Group
+from eastgate.engine.compiled import Program, compile_layers
+from eastgate.ir import Attachment, PolicyRef, Rule, Stances
+from eastgate.settings import Settings
+
+__all__ = ["Group", "Inventory", "Labels", "Policy", "collected"]
+
+Labels = dict[str, set[str]]  # the values of each key
+
+_DESTINATIONS = {GatewayNamed: "gateway", RouteNamed: "route", BackendNamed: "backend"}  # how questions name them
+
+
+class Inventory:
+    """The policies of an authority, the points where they are enforced, and what exists around them."""
+
+    def __init__(self, authority: Authority) -> None:
+        self.authority = authority
+        self.dialects_by_layer: dict[str, list[Dialect[Any]]] = {}  # of groups by their first member
+        self._labels: dict[str, Labels] = {}
+
+    @property
+    def world(self) -> World:
+        """What exists."""
+        return self.authority.world
+
+    @property
+    def settings(self) -> Settings:
+        """How it is read."""
+        return self.authority.settings
+
+    @cached_property
+    def policies(self) -> Sequence[Policy]:
+        """Every policy, in the order of their names."""
+        return self.authority.policies
+
+    @cached_property
+    def by_ref(self) -> dict[PolicyRef, Policy]:
+        """Every policy by its name."""
+        return {policy.ref: policy for policy in self.policies}
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """The classes of workloads that some layer guards, and the other points that policies target."""
+        return [*self._workload_groups(), *self._named_groups()]
+
+    @property
+    def workload_groups(self) -> Iterator[Group]:
+        """The classes of workloads."""
+        return (group for group in self.groups if group.is_workload)
+
+    def _workload_groups(self) -> Iterator[Group]:
+        engine = self.authority.engine
+        engine.compile_all()
+        members: dict[int, list[str]] = {}
+        programs: dict[int, Program] = {}
+        for key in sorted(self.world.workloads):
+            program = engine.program(key)
+            programs[id(program)] = program
+            members.setdefault(id(program), []).append(key)
+        for number, program in programs.items():
+            if program.layers:
+                keys = tuple(members[number])
+                first = self.workload(keys[0])
+                destination = f"pod:{first.namespace}/{first.name}"
+                yield Group(program.layers, engine.attached(first.key), keys, destination)
+
+    def _named_groups(self) -> Iterator[Group]:
+        engine = self.authority.engine
+        points = {target for policy in self.policies for target in policy.targets if isinstance(target, NamedPoint)}
+        for point in sorted(points, key=str):
+            destination = f"{_DESTINATIONS[type(point)]}:{point.namespace}/{point.name}"
+            yield Group(engine.program(point).layers, engine.attached(point), (str(point),), destination, point)
+
+    # What would be decided
+
+    def program(self, group: Group) -> Program:
+        """Return what decides at a group."""
+        return self.authority.engine.program(group.point or group.first)
+
+    def assembled(self, group: Group, attached: Sequence[Attachment[Policy]], settings: Settings) -> Program:
+        """Assemble the program of a group as other settings or other policies would make it."""
+        stances = self.stances(group, attached, settings)
+        return compile_layers(dialects.assemble(attached, settings, self.world, stances))
+
+    def stances(self, group: Group, attached: Sequence[Attachment[Policy]], settings: Settings) -> Stances:
+        """Return what the layers of a group depend on beside its policies."""
+        if not group.is_workload:
+            return ()
+        return dialects.stances(self.workload(group.first), attached, settings, self.world)
+
+    # Documents
+
+    def subjects_at(self, span: Span | None) -> tuple[str, ...]:
+        """Return the policy or object in whose document a span is."""
+        if span is None:
+            return ()
+        documents = self._documents.get(id(span.source), [])
+        index = bisect_right(documents, (span.line, 1 << 60, "")) - 1
+        return (documents[index][2],) if index >= 0 and span.line <= documents[index][1] else ()
+
+    @cached_property
+    def _documents(self) -> dict[int, list[tuple[int, int, str]]]:
+        """Of each source, by its identity, the lines of its documents."""
+        by_source: dict[int, list[tuple[int, int, str]]] = {}
+        spans = [(policy.span, str(policy.ref)) for policy in self.policies]
+        objects = self.world.objects.items()
+        spans += [(declared.span, str(identity)) for identity, declared in objects if declared.span is not None]
+        for span, key in spans:
+            by_source.setdefault(id(span.source), []).append((span.line, span.end_line, key))
+        return {source: sorted(documents) for source, documents in by_source.items()}
+
+    # What there is
+
+    @cached_property
+    def workloads_of(self) -> dict[PolicyRef, list[str]]:
+        """The workloads that a policy is attached to, by its name."""
+        keys: dict[PolicyRef, list[str]] = {}
+        for group in self.workload_groups:
+            for ref in {attachment.policy.ref for attachment in group.attached}:
+                keys.setdefault(ref, []).extend(group.members)
+        return keys
+
+    def workload(self, key: str) -> Workload:
+        """Return a workload by its key."""
+        return self.world.workloads[key]
+
+    def policy_of(self, rule: Rule) -> Policy | None:
+        """Return the policy that a rule was written in."""
+        return self.by_ref.get(rule.origin.policy) if rule.origin.policy is not None else None
+
+    @cached_property
+    def accounts(self) -> dict[str, set[str]]:
+        """The service accounts that are declared or in use, by namespace."""
+        names: dict[str, set[str]] = {}
+        for account in self.world.service_accounts.values():
+            names.setdefault(account.namespace, set()).add(account.name)
+        for workload in self.world.workloads.values():
+            if workload.is_pod:
+                names.setdefault(workload.namespace, set()).add(workload.service_account)
+        return names
+
+    @cached_property
+    def declaring_accounts(self) -> frozenset[str]:
+        """The namespaces of which some service account is declared."""
+        return frozenset(account.namespace for account in self.world.service_accounts.values())
+
+    @cached_property
+    def workloads_in(self) -> dict[str, list[Workload]]:
+        """The pods of each namespace."""
+        pods: dict[str, list[Workload]] = {}
+        for workload in self.world.workloads.values():
+            if workload.is_pod:
+                pods.setdefault(workload.namespace, []).append(workload)
+        return pods
+
+    def labels_in(self, namespace: str) -> Labels:
+        """Return the labels of a namespace's pods."""
+        if namespace not in self._labels:
+            self._labels[namespace] = collected(pod.labels for pod in self.workloads_in.get(namespace, ()))
+        return self._labels[namespace]
+
+    @cached_property
+    def names(self) -> dict[tuple[str, str, str], set[str]]:
+        """The names of policies and routes by group, kind and namespace."""
+        names: dict[tuple[str, str, str], set[str]] = {}
+        for policy in self.policies:
+            ref = policy.ref
+            names.setdefault((ref.group, ref.kind, ref.namespace or ""), set()).add(ref.name)
+        for route in self.world.routes.values():
+            names.setdefault((GATEWAY_GROUP, route.kind, route.namespace), set()).add(route.name)
+        return names
+
+    @cached_property
+    def namespaces(self) -> frozenset[str]:
+        """Every namespace in which there is anything, or that is declared."""
+        names = set(self.world.namespaces_in_use())
+        names |= {identity.namespace for identity in self.world.objects if identity.namespace}
+        names |= {policy.ref.namespace for policy in self.policies if policy.ref.namespace}
+        return frozenset(names)
+
+
+def collected(labels: Iterable[Mapping[str, str]]) -> Labels:
+    """Collect every key, and the values that it has somewhere."""
+    collection: Labels = {}
+    for mapping in labels:
+        for key, value in mapping.items():
+            collection.setdefault(key, set()).add(value)
+    return collection

@@ -1,0 +1,85 @@
+"""Labels that nothing has: what was probably meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from eastgate.cluster import (
+    ExternalsMatching,
+    Operator,
+    PodsAcross,
+    PodsMatching,
+    PodsOfService,
+    Selector,
+    Target,
+    Workload,
+)
+from eastgate.dialects.linting import Finding, codes, locating
+from eastgate.dialects.linting.nearest import misspelt as misspelling
+from eastgate.dialects.linting.nearest import near, some
+from eastgate.reports.lint.inventory import Inventory, Labels, Policy, collected
+
+__all__ = ["misspelt", "nearest_labels"]
+
+
+def nearest_labels(target: Target, inventory: Inventory) -> str | None:
+    """The labels that a selector which selects nothing was most likely meant to have."""
+    match target:
+        case PodsMatching(namespace, selector):
+            here = inventory.labels_in(namespace)
+            if not inventory.workloads_in.get(namespace):
+                return f"namespace {namespace} has no workloads in these manifests"
+            return _suggestion(selector, here)
+        case PodsAcross(namespaces, pods):
+            spaces = collected(inventory.world.namespace(name).labels for name in inventory.world.namespaces_in_use())
+            return _suggestion(namespaces, spaces) or _suggestion(pods, _labels_of(inventory.world.workloads.values()))
+        case PodsOfService(namespace, name):
+            service = inventory.world.services[f"{namespace}/{name}"]
+            close = _suggestion(Selector.of(service.selector), inventory.labels_in(namespace))
+            return f"the Service selects {Selector.of(service.selector)}" + (f"; {close}" if close else "")
+        case ExternalsMatching(namespace, selector):
+            others = (w for w in inventory.world.workloads.values() if not w.is_pod and w.namespace == namespace)
+            return _suggestion(selector, _labels_of(others))
+        case _:
+            return None
+
+
+def misspelt(policy: Policy, target: Target, inventory: Inventory) -> Iterator[Finding]:
+    """Values of a selector that selects something, which nothing has, and which resemble one that something has."""
+    if not isinstance(target, PodsMatching) or not target.selector.expressions:
+        return
+    selector = target.selector
+    labels: Labels | None = None
+    for requirement in sorted(selector.expressions, key=str):
+        labels = labels or inventory.labels_in(target.namespace)
+        if requirement.operator in (Operator.IN, Operator.NOT_IN):
+            for value in sorted(requirement.values - labels.get(requirement.key, set())):
+                close = misspelling(value, labels.get(requirement.key, set()) - requirement.values)
+                if close is not None:
+                    message = f"no workload has the label {requirement.key}: {value}, and some have {close}"
+                    span = locating.scalar(policy.span, None, [value])
+                    yield Finding(codes.TYPO, message, span, f"did you mean {close}?", (str(policy.ref),))
+        if requirement.key not in labels and requirement.operator is not Operator.EXISTS:
+            close = misspelling(requirement.key, labels)
+            if close is not None:
+                message = f"no workload has a label {requirement.key}, and some have {close}"
+                span = locating.scalar(policy.span, None, [requirement.key])
+                yield Finding(codes.TYPO, message, span, f"did you mean {close}?", (str(policy.ref),))
+
+
+def _suggestion(selector: Selector, labels: Labels) -> str | None:
+    for key, value in selector.equalities:
+        if key not in labels:
+            close = near(key, labels)
+            if close is not None:
+                return f"no label is called {key}; did you mean {close}?"
+        elif value not in labels[key]:
+            close = near(value, labels[key])
+            if close is not None:
+                return f"nothing is labelled {key}: {value}; did you mean {key}: {close}?"
+            return f"the values of {key} are {some(labels[key])}"
+    return None
+
+
+def _labels_of(workloads: Iterable[Workload]) -> Labels:
+    return collected(workload.labels for workload in workloads)

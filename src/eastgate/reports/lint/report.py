@@ -1,0 +1,57 @@
+"""Findings for machines: JSON, and the annotations of a GitHub workflow. SARIF is in `sarif`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from eastgate.diagnostics import Severity
+from eastgate.diagnostics.printable import printable
+from eastgate.dialects.linting import Finding
+
+__all__ = ["counted", "github", "to_json"]
+
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+
+
+def counted(findings: Sequence[Finding]) -> str:
+    """How many there are of each severity, in words."""
+    counts = Counter(finding.severity for finding in findings)
+    return ", ".join(_plural(counts[severity], severity) for severity in Severity if counts[severity]) or "no findings"
+
+
+def _plural(count: int, severity: Severity) -> str:
+    return f"{count} {severity}" + ("s" if count != 1 and severity is not Severity.INFO else "")
+
+
+def to_json(findings: Sequence[Finding]) -> dict[str, object]:
+    """All findings, and how many of each severity."""
+    counts = Counter(str(finding.severity) for finding in findings)
+    return {
+        "findings": [finding.to_json() for finding in findings],
+        "summary": {str(severity): counts[str(severity)] for severity in Severity},
+    }
+
+
+def github(findings: Sequence[Finding]) -> Iterator[str]:
+    """One workflow command for each finding; what would end a command early is escaped."""
+    for finding in findings:
+        span = finding.span
+        fields = {}
+        if span is not None:
+            fields = {"file": span.file, "line": str(span.line), "col": str(span.column)}
+            if span.end_line == span.line:
+                fields["endColumn"] = str(span.end_column)
+        fields["title"] = f"{finding.code.id} {finding.code.title}"
+        properties = ",".join(f"{name}={_property(value)}" for name, value in fields.items())
+        lines = [finding.message, finding.help, finding.example]
+        data = "%0A".join(_data(line) for line in lines if line)
+        yield f"::{_LEVELS[finding.severity]} {properties}::{data}"
+
+
+def _data(text: str) -> str:
+    return printable(text).replace("%", "%25")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,48 @@
+"""Run all checks: what they find, in the order in which it is written, without what is suppressed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from eastgate.api.authority import Authority, Manifests
+from eastgate.collection import no_collection
+from eastgate.dialects.linting import Finding
+from eastgate.reports.lint.checks import CHECKS
+from eastgate.reports.lint.context import CheckContext
+from eastgate.reports.lint.hooks import own_checks
+from eastgate.reports.lint.inventory import Inventory
+from eastgate.reports.lint.suppression import without_suppressed
+from eastgate.unread import diagnosed
+
+__all__ = ["lint"]
+
+
+def lint(authority: Authority, manifests: Manifests | None = None) -> list[Finding]:
+    """Find everything that is understood and probably not meant so, sorted by file and line.
+
+    With `manifests` what was reported while reading is taken from there, otherwise from the authority.
+    """
+    context = CheckContext(authority)
+    with no_collection():
+        distinct = dict.fromkeys(without_suppressed(_findings(context, manifests), context))
+    return sorted(distinct, key=lambda finding: finding.sort_key)
+
+
+def _findings(context: CheckContext, manifests: Manifests | None) -> Iterator[Finding]:
+    authority = context.authority
+    warnings = authority.warnings if manifests is None else manifests.reporter.found
+    yield from (Finding.of(warning, context.subjects_at(warning.span)) for warning in warnings)
+    unread = diagnosed(authority.unread_objects.found, authority.unread)
+    yield from (Finding.of(diagnostic) for diagnostic in unread)
+    checks: list[Callable[[CheckContext], Iterable[Finding]]] = [*CHECKS, *own_checks()]
+    for check in checks:
+        yield from (_as_declared(finding, context) for finding in check(context))
+
+
+def _as_declared(finding: Finding, inventory: Inventory) -> Finding:
+    """Name Backends as they are declared: those of all kinds are enforced as one."""
+    if not any(subject.startswith("Backend/") for subject in finding.subjects):
+        return finding
+    kinds = {f"Backend/{key}": f"{one.kind}/{key}" for key, one in inventory.world.backends.items()}
+    return replace(finding, subjects=tuple(kinds.get(subject, subject) for subject in finding.subjects))

@@ -1,0 +1,99 @@
+"""Findings as SARIF 2.1.0, which code scanning services read."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from pathlib import PurePath
+from urllib.parse import quote
+
+from eastgate._version import __version__
+from eastgate.diagnostics import Code, Severity
+from eastgate.diagnostics.spans import Span
+from eastgate.dialects.linting import Finding
+from eastgate.reports.lint.hooks import lint_codes
+
+__all__ = ["anchor", "sarif"]
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+HOME = "https://eastgate.dev"
+CATALOGUE = f"{HOME}/docs/errors.md"
+
+_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+
+
+def sarif(findings: Sequence[Finding]) -> dict[str, object]:
+    """One run: the rules are the codes of lint, and those that were met while reading."""
+    rules = {**lint_codes(), **{finding.code.id: finding.code for finding in findings}}
+    ordered = sorted(rules)
+    driver = {
+        "name": "eastgate",
+        "version": __version__,
+        "informationUri": HOME,
+        "rules": [_rule(rules[number]) for number in ordered],
+    }
+    results = [_result(finding, ordered.index(finding.code.id)) for finding in findings]
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def anchor(code: Code) -> str:
+    """The heading of a code on the page of diagnostics, as Markdown renderers make links of headings."""
+    severity = "" if code.severity is Severity.ERROR else f" ({code.severity})"
+    heading = f"{code.id}: {code.title}{severity}".lower()
+    return re.sub(r"[^\w\- ]", "", heading).replace(" ", "-")
+
+
+def _rule(code: Code) -> dict[str, object]:
+    name = "".join(word.capitalize() for word in re.findall(r"[A-Za-z0-9]+", code.title))
+    return {
+        "id": code.id,
+        "name": name,
+        "shortDescription": {"text": code.title},
+        "fullDescription": {"text": code.explanation},
+        "help": {"text": code.explanation},
+        "helpUri": f"{CATALOGUE}#{anchor(code)}",
+        "defaultConfiguration": {"level": _LEVELS[code.severity]},
+    }
+
+
+def _result(finding: Finding, number: int) -> dict[str, object]:
+    lines = [
+        finding.message,
+        finding.help and f"Help: {finding.help}",
+        finding.example and f"Example: {finding.example}",
+    ]
+    result: dict[str, object] = {
+        "ruleId": finding.code.id,
+        "ruleIndex": number,
+        "level": _LEVELS[finding.severity],
+        "message": {"text": "\n".join(line for line in lines if line)},
+        "partialFingerprints": {"eastgate/v1": _fingerprint(finding)},
+    }
+    if finding.span is not None:
+        result["locations"] = [_location(finding.span, finding.subjects)]
+    return result
+
+
+def _location(span: Span, subjects: Sequence[str]) -> dict[str, object]:
+    region: dict[str, object] = {"startLine": span.line, "startColumn": span.column}
+    if (span.end_line, span.end_column) > (span.line, span.column):
+        region |= {"endLine": span.end_line, "endColumn": span.end_column}
+    location: dict[str, object] = {
+        "physicalLocation": {"artifactLocation": {"uri": _uri(span.file)}, "region": region},
+    }
+    if subjects:
+        location["logicalLocations"] = [{"fullyQualifiedName": subject} for subject in subjects[:10]]
+    return location
+
+
+def _uri(file: str) -> str:
+    path = PurePath(file)
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
+
+
+def _fingerprint(finding: Finding) -> str:
+    """The same for the same finding after lines were added above it."""
+    text = "\n".join((finding.code.id, finding.message, *finding.subjects[:1]))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -1,0 +1,83 @@
+"""The callers that policies name, one at a time, with the text that names them: the same for every dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eastgate.diagnostics.spans import Span
+from eastgate.ir import AccountsOf, Is, OneOf, Predicate, Suffix, atoms
+from eastgate.ir.attributes import IDENTITY, MESH_NAME
+from eastgate.ir.service_accounts import account_of
+from eastgate.ir.spiffe import trust_domain_of
+from eastgate.records import dataclass
+from eastgate.reports.lint.hooks import statements_of
+from eastgate.reports.lint.inventory import Policy
+from eastgate.settings import Settings
+from eastgate.symbolic.names import parse_account_name
+
+__all__ = ["Caller", "callers", "callers_in"]
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """One client that a policy names: an account, all of a namespace (`*`), or an identity that is neither."""
+
+    identity: str
+    span: Span | None
+    namespace: str | None = None
+    account: str | None = None
+    trust_domain: str | None = None
+
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """The ways to write it, the most exact first."""
+        if self.namespace is None or self.account is None:
+            return (self.identity,)
+        if self.account == "*":
+            return f"{self.namespace}/*", self.identity, self.namespace
+        return self.identity, f"{self.namespace}/{self.account}", self.account
+
+
+def callers(policy: Policy, settings: Settings) -> Iterator[Caller]:
+    """List every client that a policy names."""
+    for naming in statements_of(policy).naming:
+        yield from callers_in(naming.when, naming.span, settings)
+
+
+def callers_in(predicate: Predicate, span: Span | None, settings: Settings) -> Iterator[Caller]:
+    """List every client that a predicate names."""
+    for atom in atoms(predicate):
+        if isinstance(atom, Is):
+            yield from _named(atom, span, settings)
+
+
+def _named(atom: Is, span: Span | None, settings: Settings) -> Iterator[Caller]:
+    match atom.attribute, atom.matcher:
+        case attribute, OneOf(values) if attribute == IDENTITY:
+            yield from (_spiffe(str(value), span) for value in sorted(values, key=str))
+        case attribute, AccountsOf(domain, namespace) if attribute == IDENTITY:
+            yield Caller(f"{namespace}/*", span, namespace, "*", domain)
+        case attribute, OneOf(values) if attribute == MESH_NAME:
+            yield from (_mesh(str(value), span, settings) for value in sorted(values, key=str))
+        case attribute, Suffix(text) if attribute == MESH_NAME:
+            yield _mesh(f"*{text}", span, settings)
+
+
+def _spiffe(identity: str, span: Span | None) -> Caller:
+    match account_of(identity):
+        case domain, namespace, account:
+            return Caller(identity, span, namespace, account, domain)
+        case _:
+            return Caller(identity, span, trust_domain=trust_domain_of(identity))
+
+
+def _mesh(name: str, span: Span | None, settings: Settings) -> Caller:
+    """A name in Linkerd's form, `account.namespace.serviceaccount.identity.<control plane>.<domain>`."""
+    if name.startswith("spiffe://"):
+        return _spiffe(name, span)
+    parts = parse_account_name(name)
+    if parts is None or "." in parts.account:
+        return Caller(name, span)
+    own = settings.mesh_name(parts.namespace, parts.account) == name
+    domain = settings.trust_domain if own else parts.tail.partition(".")[2]
+    return Caller(name, span, parts.namespace, parts.account, domain)

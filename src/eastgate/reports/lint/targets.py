@@ -1,0 +1,100 @@
+"""Targets that are not there, or have nothing behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from eastgate.cluster import (
+    BackendNamed,
+    ExternalsMatching,
+    GatewayNamed,
+    PodNamed,
+    PodsAcross,
+    PodsMatching,
+    PodsOfAccount,
+    PodsOfService,
+    PodsOwnedBy,
+    Target,
+)
+from eastgate.diagnostics.spans import Span
+from eastgate.dialects.linting import Finding, codes
+from eastgate.dialects.linting.nearest import near
+from eastgate.dialects.linting.targets import missing_target, target_span
+from eastgate.records import dataclass
+from eastgate.reports.lint.hooks import statements_of
+from eastgate.reports.lint.inventory import Inventory, Policy
+from eastgate.reports.lint.labels import misspelt, nearest_labels
+
+__all__ = ["empty_targets"]
+
+
+def empty_targets(inventory: Inventory) -> Iterator[Finding]:
+    """Tell of every target without anything behind it."""
+    for policy in inventory.policies:
+        statements = statements_of(policy)
+        for number, target in enumerate(statements.targets):
+            yield from _target(_Field(policy, statements.target_field, number), target, inventory)
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """Where a target is written: in which field of a policy's spec, and at which index of a list."""
+
+    policy: Policy
+    name: str
+    number: int
+
+    def span(self, name: str = "") -> Span | None:
+        """Find the name of the target, or what selects it."""
+        return target_span(self.policy, self.name, self.number, name)
+
+
+def _target(field: _Field, target: Target, inventory: Inventory) -> Iterator[Finding]:
+    world = inventory.world
+    match target:
+        case PodsOfService(namespace, name) if f"{namespace}/{name}" not in world.services:
+            yield _missing(field, "Service", namespace, name, world.services)
+        case GatewayNamed(namespace, name) if f"{namespace}/{name}" not in world.gateways:
+            yield _missing(field, "Gateway", namespace, name, world.gateways)
+        case BackendNamed(namespace, name) if f"{namespace}/{name}" not in world.backends:
+            yield _missing(field, "Backend", namespace, name, world.backends)
+        case PodsOwnedBy() | PodsOfAccount() | PodNamed() if not world.select(target):
+            yield _no_workload(field, target, inventory)
+        case PodsMatching() | PodsAcross() | PodsOfService() | ExternalsMatching():
+            if not world.select(target):
+                yield from _nothing(field, target, inventory)
+            else:
+                yield from misspelt(field.policy, target, inventory)
+        case _:
+            pass
+
+
+def _missing(field: _Field, kind: str, namespace: str, name: str, declared: Iterable[str]) -> Finding:
+    return missing_target(field.policy, field.span(name), kind, namespace, name, declared)
+
+
+def _no_workload(field: _Field, target: PodsOwnedBy | PodsOfAccount | PodNamed, inventory: Inventory) -> Finding:
+    policy, world = field.policy, inventory.world
+    match target:
+        case PodsOwnedBy(namespace, kind, name):
+            here = [w for w in world.workloads.values() if w.namespace == namespace]
+            names = {owner.name for w in here for owner in w.owners if owner.kind == kind}
+        case PodsOfAccount(namespace, name):
+            kind, names = "ServiceAccount", inventory.accounts.get(namespace, set())
+        case PodNamed(namespace, name):
+            kind = "Pod"
+            names = {w.name for w in world.workloads.values() if w.namespace == namespace and not w.derived}
+    message = f"{policy.ref} targets {kind} {namespace}/{name}, and no workload is of it"
+    close = near(name, names - {name})
+    help_ = f"did you mean {close}?" if close else f"declare {kind} {namespace}/{name}, or name another"
+    return Finding(codes.NO_SUCH_TARGET, message, field.span(name), help_, (str(policy.ref),))
+
+
+def _nothing(field: _Field, target: Target, inventory: Inventory) -> Iterator[Finding]:
+    if not inventory.world.workloads:
+        return  # then nothing is selected by anything
+    policy = field.policy
+    help_ = nearest_labels(target, inventory) or "change the target, or remove the policy"
+    message = f"{policy.ref} selects nothing: there are no {target}"
+    name = target.service if isinstance(target, PodsOfService) else ""
+    yield Finding(codes.SELECTS_NOTHING, message, field.span(name), help_, (str(policy.ref),))

@@ -1,0 +1,8 @@
+"""Decision tables: how users test their policies, and how ours are tested."""
+
+from eastgate.reports.tables.coverage import Coverage
+from eastgate.reports.tables.model import Case, Rejection, Table
+from eastgate.reports.tables.read import read_tables
+from eastgate.reports.tables.run import Result, Run, run_tables
+
+__all__ = ["Case", "Coverage", "Rejection", "Result", "Run", "Table", "read_tables", "run_tables"]

@@ -1,0 +1,61 @@
+"""A decision table: manifests, settings, and questions with the answers they must get."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from pathlib import Path
+
+from eastgate.api.questions import Question
+from eastgate.diagnostics.spans import Span
+from eastgate.manifests import ANYWHERE, Bounds, Node
+from eastgate.records import dataclass
+from eastgate.settings import Settings
+from eastgate.unread import Handling
+
+__all__ = ["Case", "Rejection", "Table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One question. `by` names the policy that must have decided, or `none` for a default; None: whichever.
+
+    `status` is what the client must see; None: whatever. `places` are those of the parts of the question, by their name
+    among those of a Question and, of a mapping, by key.
+    """
+
+    name: str
+    question: Question
+    expect: str
+    by: str | None
+    cites: str | None
+    span: Span
+    status: int | None = None
+    places: Mapping[tuple[str, str], Span] = field(default_factory=dict, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A policy that must be refused as invalid; with this code, where one is given."""
+
+    policy: str
+    code: str | None
+    cites: str | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One DecisionTest. `problem` says why it cannot be read, where it cannot: then nothing of it can pass."""
+
+    name: str
+    span: Span
+    settings: Settings
+    manifests: tuple[Path, ...]
+    objects: Node | None
+    cases: tuple[Case, ...]
+    rejects: tuple[Rejection, ...] = ()
+    jwks: Mapping[str, Path] = field(default_factory=dict)
+    unread: Handling = Handling.BY_KIND
+    bounds: Bounds = ANYWHERE  # of what it names
+    problem: str | None = None

@@ -1,0 +1,104 @@
+"""What a run says: to people, to programs, and to CI systems that read JUnit."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from itertools import groupby
+
+from eastgate.api.decisions import origin_to_json
+from eastgate.diagnostics.printable import printable
+from eastgate.reports.tables.coverage import Coverage
+from eastgate.reports.tables.run import Result, Run
+from eastgate.unread import Handling, told
+
+__all__ = ["junit", "text", "to_json"]
+
+
+_GREEN, _RED, _RESET = "\033[32m", "\033[31m", "\033[0m"
+
+
+def text(run: Run, *, verbose: bool = False, color: bool = False) -> Iterator[str]:
+    """Failures (and with `verbose` everything), the uncovered rules, and last one line that counts."""
+    for result in run.results:
+        if not result.passed:
+            yield printable(f"FAIL {result.span.place} {result.table.name}: {result.name}")
+            yield printable(f"     {result.problem}")
+            if result.cites:
+                yield printable(f"     it checks: {result.cites}")
+        elif verbose:
+            yield printable(f"ok   {result.table.name}: {result.name}")
+        if result.passed and result.decision is not None and result.table.unread is Handling.WARN:
+            yield from (printable(f"note {result.span.place} {line}") for line in told(result.decision.unconsidered))
+    if run.coverage is not None:
+        yield from _coverage(run.coverage)
+    tone, reset = (_RED if run.failed else _GREEN, _RESET) if color else ("", "")
+    if run.unread:
+        yield f"{tone}{run.unread} table{'' if run.unread == 1 else 's'} could not be read{reset}"
+    yield f"{tone}{run.passed} passed, {run.failed} failed{reset}"
+
+
+def _coverage(coverage: Coverage) -> Iterator[str]:
+    missing = coverage.missing
+    for origin in missing:
+        span = origin.span
+        yield printable(f"not exercised: {origin}") + (f" ({span.place})" if span else "")
+    yield f"coverage: {len(coverage.rules) - len(missing)} of {len(coverage.rules)} rules ({coverage.percent:.1f} %)"
+
+
+def to_json(run: Run) -> dict[str, object]:
+    """The run as plain data."""
+    data: dict[str, object] = {
+        "passed": run.passed,
+        "failed": run.failed,
+        "unread": run.unread,
+        "results": [_result(result) for result in run.results],
+        "diagnostics": [d.to_json() for d in run.diagnostics],
+    }
+    if run.coverage is not None:
+        data["coverage"] = {
+            "rules": len(run.coverage.rules),
+            "percent": round(run.coverage.percent, 1),
+            "missing": [origin_to_json(origin) for origin in run.coverage.missing],
+        }
+    return data
+
+
+def _result(result: Result) -> dict[str, object]:
+    decision = result.decision
+    return {
+        "table": result.table.name,
+        "case": result.name,
+        "file": result.span.file,
+        "line": result.span.line,
+        "passed": result.passed,
+        "problem": result.problem,
+        "verdict": decision.verdict if decision else None,
+        "policy": decision.policy if decision else None,
+        "unconsidered": [met.to_json() for met in decision.unconsidered.met] if decision else [],
+        "cites": result.cites,
+    }
+
+
+def junit(run: Run) -> str:
+    """The run as JUnit XML: a suite for each table. XML has no way to write most of what is not printable."""
+    root = ET.Element("testsuites", tests=str(len(run.results)), failures=str(run.failed))
+    for (file, name), group in groupby(run.results, key=lambda r: (r.span.file, r.table.name)):
+        results = list(group)
+        failures = sum(1 for result in results if not result.passed)
+        suite = ET.SubElement(root, "testsuite", name=printable(name), file=printable(file))
+        suite.attrib.update(tests=str(len(results)), failures=str(failures))
+        for result in results:
+            case = ET.SubElement(
+                suite,
+                "testcase",
+                classname=printable(name),
+                name=printable(result.name),
+                line=str(result.span.line),
+                time=f"{result.seconds:.6f}",
+            )
+            if result.problem is not None:
+                problem = printable(result.problem)
+                ET.SubElement(case, "failure", message=problem).text = f"{result.span.place}: {problem}"
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True)

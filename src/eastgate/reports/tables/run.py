@@ -1,0 +1,228 @@
+"""Tables, run: every case decided and compared with what it expects."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import field, replace
+from pathlib import Path
+
+from eastgate.api.authority import Authority, Manifests, read_documents, read_manifests, sort_documents
+from eastgate.api.decisions import Decision
+from eastgate.api.questions import QuestionError
+from eastgate.api.spelling import Spelling
+from eastgate.diagnostics import Diagnostic, Reporter
+from eastgate.diagnostics.spans import Span
+from eastgate.dialects import reads
+from eastgate.languages.jwt import KnownKeys
+from eastgate.manifests import Bounds, Document, files_of, read_objects
+from eastgate.records import dataclass
+from eastgate.reports.tables.coverage import Coverage
+from eastgate.reports.tables.model import Case, Rejection, Table
+from eastgate.settings import Settings
+from eastgate.unread import Handling, told
+
+__all__ = ["Result", "Run", "run_tables"]
+
+_Shared = tuple[tuple[Path, ...], Settings, Bounds]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of one case, or of one rejection."""
+
+    table: Table
+    name: str
+    span: Span
+    problem: str | None
+    cites: str | None = None
+    decision: Decision | None = None
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is as expected."""
+        return self.problem is None
+
+
+@dataclass(slots=True)
+class Run:
+    """What came of all."""
+
+    results: list[Result] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    coverage: Coverage | None = None
+
+    @property
+    def passed(self) -> int:
+        """How many are as expected."""
+        return sum(1 for result in self.results if result.passed)
+
+    @property
+    def failed(self) -> int:
+        """How many are not. A table that cannot be read is one of them."""
+        return len(self.results) - self.passed
+
+    @property
+    def unread(self) -> int:
+        """How many tables cannot be read."""
+        return sum(1 for result in self.results if result.table.problem is not None)
+
+
+def run_tables(
+    tables: Iterable[Table],
+    *,
+    coverage: bool = False,
+    strict: bool = False,
+    on_case: Callable[[int, int], None] | None = None,
+) -> Run:
+    """Run every case of every table. Manifests that several tables share are read once.
+
+    A name in a question that is probably misspelt is warned of; with `strict` its case fails. Where policies have
+    errors that a table does not expect, it fails; other cases are decided even so, but not with `strict`.
+    """
+    run = Run(coverage=Coverage() if coverage else None)
+    shared: dict[_Shared, Manifests] = {}
+    chosen = list(tables)
+    total = sum(len(table.cases) for table in chosen)
+    for table in chosen:
+        if table.problem is not None:
+            run.results.append(Result(table, "it can be read", table.span, table.problem))
+            continue
+        manifests = _manifests(table, shared)
+        run.results.extend(_rejections(table, manifests))
+        if problem := _unusable(table, manifests, run):
+            run.results.append(Result(table, "its manifests can be read", table.span, problem))
+        if (problem and strict) or manifests.strays:
+            why = problem or _errors(manifests.strays)
+            run.results.extend(Result(table, case.name, case.span, why, case.cites) for case in table.cases)
+            continue
+        if not table.cases:
+            continue
+        try:
+            keys = _keys(table)
+        except ValueError as error:
+            run.results.append(Result(table, "its keys can be read", table.span, str(error)))
+            continue
+        authority = Authority(manifests, table.settings, keys, strict=False, unread=table.unread)
+        if run.coverage is not None:
+            run.coverage.add_policies(authority.policies)
+        spelling = Spelling(authority)
+        for case in table.cases:
+            result = _decide(table, case, authority, run.coverage)
+            doubts = [
+                doubt.diagnostic(case.places.get((doubt.part, doubt.key), case.span), strict=strict)
+                for doubt in spelling.doubts(case.question)
+            ]
+            run.diagnostics.extend(doubt for doubt in doubts if doubt not in run.diagnostics)
+            if strict and doubts and result.passed:
+                result = replace(result, problem=f"{doubts[0].message} ({doubts[0].help})")
+            run.results.append(result)
+            if on_case is not None:
+                on_case(len(run.results), total)
+    return run
+
+
+def _manifests(table: Table, shared: dict[_Shared, Manifests]) -> Manifests:
+    if table.objects is None:
+        key = (table.manifests, table.settings, table.bounds)
+        if key not in shared:
+            found = read_manifests(table.manifests, table.settings, bounds=table.bounds)
+            shared[key] = found if table.manifests else Manifests(table.settings)
+        return shared[key]
+    files = read_documents(table.manifests, table.settings, bounds=table.bounds)
+    reading = read_objects(table.objects, positioned=reads, into=files, namespace=table.settings.namespace)
+    return sort_documents(reading.documents, table.settings, reading.reporter, reading.twice)
+
+
+def _keys(table: Table) -> KnownKeys | None:
+    """The keys that a table names. Raises ValueError where they are none, or are not to be read."""
+    if not table.jwks:
+        return None
+    reporter = Reporter()
+    files_of(table.jwks.values(), reporter, table.bounds)
+    if reporter.errors:
+        raise ValueError(reporter.errors[0].message)
+    return KnownKeys.from_files(table.jwks)
+
+
+def _unusable(table: Table, manifests: Manifests, run: Run) -> str | None:
+    """Why a table cannot be decided: errors in its manifests other than those that it expects."""
+    expected = {one.policy for one in table.rejects}
+    allowed = {
+        id(error) for fault in manifests.faults if expected & _names_of(fault.document) for error in fault.errors
+    }
+    surprising = [error for error in manifests.reporter.errors if id(error) not in allowed]
+    if not surprising:
+        return None
+    run.diagnostics.extend(error for error in surprising if error not in run.diagnostics)
+    return _errors(surprising)
+
+
+def _errors(errors: Sequence[Diagnostic]) -> str:
+    where = f" ({errors[0].span})" if errors[0].span is not None else ""
+    return f"its manifests have errors: {errors[0].message}{where}"
+
+
+def _decide(table: Table, case: Case, authority: Authority, coverage: Coverage | None) -> Result:
+    start = time.perf_counter()
+    try:
+        decision = authority.prepare(case.question).decide()
+    except QuestionError as error:
+        return Result(table, case.name, case.span, f"could not be decided: {error}", case.cites)
+    if coverage is not None:
+        coverage.add_decision(decision)
+    took = time.perf_counter() - start
+    problem = _difference(case, decision) or _incomplete(table, decision)
+    return Result(table, case.name, case.span, problem, case.cites, decision, took)
+
+
+def _incomplete(table: Table, decision: Decision) -> str | None:
+    """Why an answer as expected is not enough: what was not read could change it, and the table does not mind that."""
+    if decision.complete or table.unread in (Handling.WARN, Handling.IGNORE):
+        return None
+    left_out = "; ".join(told(decision.unconsidered))
+    return f"{decision.verdict} is by what was read: {left_out} (write unread: ignore to do without)"
+
+
+def _difference(case: Case, decision: Decision) -> str | None:
+    if decision.verdict != case.expect:
+        return f"expected {case.expect}, got {decision.verdict}: {decision.reason}"
+    if case.by is not None and case.by not in _names(decision):
+        return f"expected it to be decided by {case.by}, was {decision.policy or 'none'}: {decision.reason}"
+    if case.status is not None and case.status != decision.status:
+        return f"expected status {case.status}, got {decision.status}: {decision.reason}"
+    return None
+
+
+def _names(decision: Decision) -> tuple[str, ...]:
+    """What `by` may call the policy that decided."""
+    rule = decision.outcome.rule
+    policy = rule.origin.policy if rule is not None else None
+    if policy is None:
+        return ("none",)
+    return str(policy), str(policy).replace(policy.kind, f"{policy.kind}.{policy.group}", 1)
+
+
+def _rejections(table: Table, manifests: Manifests) -> list[Result]:
+    return [
+        Result(table, f"{one.policy} is rejected", one.span, _rejection_problem(one, manifests), one.cites)
+        for one in table.rejects
+    ]
+
+
+def _rejection_problem(rejection: Rejection, manifests: Manifests) -> str | None:
+    fault = next((fault for fault in manifests.faults if rejection.policy in _names_of(fault.document)), None)
+    if fault is None:
+        return f"expected {rejection.policy} to be rejected, it was not"
+    codes = {error.code.id for error in fault.errors}
+    if rejection.code is not None and rejection.code not in codes:
+        with_codes = ", ".join(sorted(codes))
+        return f"expected {rejection.policy} to be rejected with {rejection.code}, it was with {with_codes}"
+    return None
+
+
+def _names_of(document: Document) -> set[str]:
+    """What `rejects` may call an object: Kind/namespace/name, and Kind/name where no namespace is written."""
+    name = f"{document.kind}/{document.home}/{document.name}"
+    return {name} if document.namespace else {name, f"{document.kind}/{document.name}"}

@@ -1,0 +1,83 @@
+"""DecisionTest, field by field."""
+
+from __future__ import annotations
+
+from eastgate.cluster.resources import resource
+from eastgate.manifests import Node
+from eastgate.manifests.shapes import Anything, Check, Choice, Field, ListOf, MapOf, Record, Text, Whole, check
+
+__all__ = ["API_VERSION", "DECISION_TEST", "KIND"]
+
+API_VERSION = "eastgate.dev/v1alpha1"
+KIND = "DecisionTest"
+
+_text: Text[None] = Text()
+_several: ListOf[None] = ListOf(_text, "a list of values")
+
+
+def _header_values(node: Node, to: Check[None]) -> None:
+    """A header has a value, or a list of all its values."""
+    for _, value in node.items():  # noqa: PERF102 - a node has no values()
+        check(_several if isinstance(value.value, list) else _text, value, to)
+
+
+_headers: MapOf[None] = MapOf(Anything(), "a mapping of headers", _header_values)
+
+_case: Record[None] = Record(
+    "a case",
+    {
+        "name": Field(_text),
+        "from": Field(Text("a source"), required=True, help="write from: sa:<namespace>/<name>"),
+        "to": Field(Text("a destination"), required=True, help="write to: pod:<namespace>/<name>"),
+        "port": Field(Whole(1, 65535, what="a port")),
+        "http": Field(
+            Record(
+                "http",
+                {
+                    "method": Field(_text),
+                    "path": Field(_text),
+                    "host": Field(_text),
+                    "headers": Field(_headers),
+                    "protocol": Field(_text),
+                },
+            )
+        ),
+        "sni": Field(_text),
+        "mcp": Field(Record("mcp", {"method": Field(_text), "tool": Field(_text)})),
+        "sourceIP": Field(_text),
+        "claims": Field(MapOf(Anything(), "a mapping of claims")),
+        "expect": Field(Choice(("allow", "deny")), required=True, help="write expect: allow, or expect: deny"),
+        "by": Field(Text("Kind/namespace/name, or none")),
+        "status": Field(Whole(0, 599, what="an HTTP status, or 0 for a closed connection,")),
+        "cites": Field(_text),
+    },
+)
+
+DECISION_TEST: Record[None] = resource(
+    KIND,
+    Record(
+        "spec",
+        {
+            "manifests": Field(ListOf(Text("a file or folder"), "a list of files and folders")),
+            "objects": Field(ListOf(Anything(), "a list of objects")),
+            "unread": Field(Choice(("error", "warn", "ignore"))),
+            "settings": Field(MapOf(Anything(), "a mapping of settings")),
+            "jwks": Field(MapOf(Text("a file"), "a mapping of issuers to files with their keys")),
+            "externalAuth": Field(MapOf(Choice(("allow", "deny", "error")), "a mapping of answers")),
+            "cases": Field(ListOf(_case, "a list of cases")),
+            "rejects": Field(
+                ListOf(
+                    Record(
+                        "a rejection",
+                        {
+                            "policy": Field(Text("Kind/namespace/name"), required=True),
+                            "code": Field(_text),
+                            "cites": Field(_text),
+                        },
+                    ),
+                    "a list of rejections",
+                )
+            ),
+        },
+    ),
+)

@@ -1,8 +1,0 @@
-"""Decision tables: how users test their policies, and how ours are tested."""
-
-from eastgate.tables.coverage import Coverage
-from eastgate.tables.model import Case, Rejection, Table
-from eastgate.tables.read import read_tables
-from eastgate.tables.run import Result, Run, run_tables
-
-__all__ = ["Case", "Coverage", "Rejection", "Result", "Run", "Table", "read_tables", "run_tables"]

@@ -1,0 +1,142 @@
+"""What an answer could not consider: objects of kinds that are not read, and how much each of them can change."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import field
+
+from eastgate.cluster import Target
+from eastgate.diagnostics.spans import Span
+from eastgate.manifests import Document
+from eastgate.records import dataclass
+
+__all__ = ["By", "Influence", "Met", "Plane", "Reach", "Side", "Standing", "Unconsidered", "Unread", "UnreadKind"]
+
+
+class Influence(enum.StrEnum):
+    """What objects of a kind can do to an answer that leaves them out."""
+
+    DENY = "deny"  # turn an allow into a deny, and never the reverse
+    CHANGE = "change"  # change what a request is, or what decides it: either verdict may become the other
+    NONE = "none"  # nothing: kinds that only look as if they could
+
+
+class Plane(enum.StrEnum):
+    """Where a kind is enforced."""
+
+    NETWORK = "network"  # at the network of pods: packets, whoever sends them
+    MESH = "mesh"  # at proxies beside workloads, or on the way to them
+    GATEWAY = "gateway"  # at gateways alone
+
+
+class By(enum.StrEnum):
+    """By what the target of an object is found; each is a function of `locating`."""
+
+    POD_SELECTOR = "podSelector"
+    ENDPOINT_SELECTOR = "endpointSelector"
+    SUBJECT = "subject"
+    SELECTOR = "selector"
+    WORKLOAD_SELECTOR = "workloadSelector"
+    TARGET_REFS = "targetRefs"
+    NAMESPACE = "namespace"
+    CLUSTER = "cluster"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadKind:
+    """One kind of the catalogue, in whatever version."""
+
+    group: str
+    kind: str
+    influence: Influence
+    plane: Plane
+    by: By
+
+    @property
+    def plural(self) -> str:
+        """What several of them are called."""
+        if self.kind.endswith(("y", "Y")):
+            return f"{self.kind[:-1]}ies"
+        return f"{self.kind}es" if self.kind.endswith(("s", "x")) else f"{self.kind}s"
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Where an object acts: on ANY of some targets where traffic arrives, and of some where it comes from.
+
+    `located`: whether that is known. Where it is not, the targets are all that it may be about.
+    """
+
+    destinations: tuple[Target, ...]
+    callers: tuple[Target, ...] = ()
+    located: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unread:
+    """One object of a kind that is not read."""
+
+    kind: UnreadKind
+    reach: Reach
+    document: Document = field(repr=False)
+
+    @property
+    def span(self) -> Span:
+        """Where it is written."""
+        return self.document.span
+
+    def __str__(self) -> str:
+        namespace = f"/{self.document.namespace}" if self.document.namespace else ""
+        return f"{self.kind.kind}{namespace}/{self.document.name}"
+
+
+class Side(enum.StrEnum):
+    """At which end of a question an object acts."""
+
+    DESTINATION = "destination"
+    SOURCE = "source"
+
+
+@dataclass(frozen=True, slots=True)
+class Met:
+    """An object that could change an answer, and at which end."""
+
+    unread: Unread
+    side: Side
+
+    def to_json(self) -> dict[str, object]:
+        """As plain data."""
+        one = self.unread
+        return {
+            "group": one.kind.group,
+            "kind": one.kind.kind,
+            "namespace": one.document.namespace,
+            "name": one.document.name,
+            "can": str(one.kind.influence),
+            "at": str(self.side),
+            "located": one.reach.located,
+            "file": one.span.file,
+            "line": one.span.line,
+        }
+
+
+class Standing(enum.StrEnum):
+    """How far an answer stands."""
+
+    WHOLE = "whole"  # nothing that was left out could change it
+    PARTIAL = "partial"  # for what was read; what was not could change it
+    UNDECIDED = "undecided"  # nobody can tell
+
+
+@dataclass(frozen=True, slots=True)
+class Unconsidered:
+    """What one answer could not consider. `totals` counts all objects that are not read, by kind.
+
+    `rejected` is the number of policies that cannot be read; those are about something else.
+    """
+
+    met: tuple[Met, ...] = ()
+    totals: Mapping[UnreadKind, int] = field(default_factory=dict, compare=False)
+    rejected: int = 0

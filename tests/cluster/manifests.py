@@ -1,0 +1,45 @@
+"""Manifests for tests: the data, and a text in which each path has a line of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from eastgate.cluster import WorldObject, interpret
+from eastgate.diagnostics import Diagnostic, Reporter
+from eastgate.diagnostics.spans import SourceText, Span
+
+
+@dataclass
+class FakeManifest:
+    """A manifest whose places say the path that was asked for: what is underlined is the path itself."""
+
+    api_version: str
+    kind: str
+    name: str
+    data: dict[str, object]
+    namespace: str | None = None
+    span: Span | None = field(default=None)
+
+    def locate(self, *path: str | int) -> Span:
+        text = ".".join(str(part) for part in path)
+        return Span(SourceText("test.yaml", text), 1, 1, 1, len(text) + 1)
+
+
+def manifest(api_version: str, kind: str, name: str, namespace: str | None = None, **data: object) -> FakeManifest:
+    return FakeManifest(api_version, kind, name, {"apiVersion": api_version, "kind": kind, **data}, namespace)
+
+
+def read(api_version: str, kind: str, name: str, namespace: str | None = None, **data: object) -> WorldObject:
+    """An object that must be without errors."""
+    reporter = Reporter()
+    found = interpret(manifest(api_version, kind, name, namespace, **data), reporter)
+    assert reporter.found == []
+    assert found is not None
+    return found
+
+
+def errors(api_version: str, kind: str, name: str, namespace: str | None = None, **data: object) -> list[Diagnostic]:
+    """The findings of an object that must be left out."""
+    reporter = Reporter()
+    assert interpret(manifest(api_version, kind, name, namespace, **data), reporter) is None
+    return reporter.found

@@ -1,0 +1,62 @@
+"""Manifests to the configuration of one port, and what an interpreter and the engine say of a request there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from eastgate import Authority, Question
+from eastgate.envoy.config.clusters import Address
+from eastgate.envoy.config.inbound_port import InboundPort
+from eastgate.envoy.config.sidecar import inbound_resources, shared_resources
+from eastgate.envoy.plan import PortPlan, plan_port
+from eastgate.envoy.server.resources import Resource
+from eastgate.mesh.sites import known_identities
+from tests.differential.asking import Ask
+from tests.differential.judging import expected_name, outcomes
+from tests.envoy.plan.interpreter import Interpreter, Said, Sent
+
+__all__ = ["difference", "emitted", "plan_of", "sent_of"]
+
+Manifest = dict[str, Any]
+_REFUSED = ("unclear-values", "cannot-be-enforced")  # see the table of differences that are meant
+
+
+def plan_of(authority: Authority, workload: str, port: int) -> PortPlan:
+    known = known_identities(authority.world, authority.settings)
+    return plan_port(authority.engine.program(workload).layers, port, authority.settings, known)
+
+
+def emitted(authority: Authority, workload: str, port: int) -> list[Resource]:
+    door, plan = InboundPort(workload, "127.0.0.1", port, port), plan_of(authority, workload, port)
+    return list(inbound_resources(door, plan, Address("/app"), shared_resources(plan)))
+
+
+def sent_of(ask: Ask) -> Sent:
+    """Bytes beyond ASCII in the first line are not HTTP to Envoy's inspector."""
+    if ask.http is None or not ask.is_plain:
+        return Sent(ask.caller.identity, ask.caller.address)
+    http = ask.http
+    headers = tuple((name, value) for name, value in http.headers if name.lower() != "host")
+    return Sent(ask.caller.identity, ask.caller.address, http.method, http.target, http.hosts, headers)
+
+
+def difference(authority: Authority, question: Question, said: Said, *, http: bool) -> str | None:
+    """What interpreter and engine do not agree on; None where they agree."""
+    decision = authority.decide(question)
+    if said.allowed != decision.allowed:
+        meant = not said.allowed and (said.who in _REFUSED or not said.names or not (question.path or "").isascii())
+        return None if meant else f"interpreted: {said}, decided: {decision.verdict}, {decision.reason}"
+    if not http or said.who in _REFUSED or not said.names:
+        return None
+    expected = outcomes(decision)
+    if not said.allowed and said.status and said.status not in {one.status or said.status for one in expected}:
+        return f"interpreted: {said}, decided: {decision.status}"
+    if not any(re.fullmatch(expected_name(one), said.who) for one in expected):
+        return f"interpreted: {said.who}, decided by: {expected_name(decision.outcome)}"
+    return None
+
+
+def interpreters(authority: Authority, workloads: Sequence[str], ports: Sequence[int]) -> dict[Any, Interpreter]:
+    return {(one, port): Interpreter(emitted(authority, one, port), port) for one in workloads for port in ports}
