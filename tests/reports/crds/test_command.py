@@ -1,4 +1,4 @@
-"""`eastgate crds`: every change of what comes out shows in a golden; `pytest tests/reports/crds --update` writes them."""
+"""`eastgate crds`: every change of what comes out shows in a golden; `pytest --update` writes these."""
 
 from __future__ import annotations
 
