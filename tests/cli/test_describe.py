@@ -50,6 +50,15 @@ def test_json_has_the_same_keys_for_every_pod(cli: Cli, shop: str) -> None:
     assert (row["verdict"], row["branches"][0]["policy"]) == ("allow", "AuthorizationPolicy/shop/cart-from-web")
 
 
+def test_points_that_policies_affect_are_texts_in_json(cli: Cli) -> None:
+    toystore = Path(__file__).parents[2] / "examples" / "toystore" / "manifests"
+    namespaces = cli("get", "namespaces", "-o", "name", "-f", str(toystore)).stdout.split()
+    described = [json.loads(cli("describe", name, "-o", "json", "-f", str(toystore)).stdout) for name in namespaces]
+    points = [point for one in described for policy in one["policies"] for point in policy["affects"]]
+    assert points
+    assert all(isinstance(point, str) for point in points)
+
+
 def test_what_is_not_there_exits_with_2(cli: Cli, shop: str) -> None:
     missing = cli("describe", "pod", "carts", "-f", shop)
     assert missing.exit_code == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from itertools import product
 
@@ -103,7 +104,7 @@ STARTS, ENDS = Is(METHOD, Prefix("b")), Is(METHOD, Suffix("b"))
         [Or((A, ON_1)), Or((B, ON_2))],
         [ON_1, Or((A, STARTS)), Or((Not(A), ENDS)), AB],
     ],
-    ids=str,
+    ids=itertools.count(),
 )
 def test_choices_of_one_attribute_mean_the_same_when_they_are_multiplied(parts: list[Predicate]) -> None:
     shorter = both(parts)

@@ -82,7 +82,7 @@ def _policies(cluster: Cluster, name: str) -> Field:
     for policy in cluster.policies:
         if policy.ref.namespace == name or policy.ref in acting:
             affected = cluster.affected(policy)
-            data.append({**policy_data(policy), "affects": affected})
+            data.append({**policy_data(policy), "affects": [str(point) for point in affected]})
             rows.append(
                 [[str(policy.ref)], [does_text(policy)], [f"affects {len(affected)}"], [place_text(policy.span)]]
             )
