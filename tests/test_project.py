@@ -12,6 +12,7 @@ import pytest
 
 from eastgate.cli.catalogue import all_codes, chapters
 from eastgate.diagnostics import Code
+from tests.mutants.places import SUBJECTS
 
 ROOT = Path(__file__).parents[1]
 
@@ -56,6 +57,11 @@ def test_the_page_of_diagnostics_is_up_to_date() -> None:
     spec.loader.exec_module(generate)
     assert generate.ERRORS.read_text(encoding="utf-8") == generate.errors_page(), "run `make docs`"
     assert generate.UNREAD.read_text(encoding="utf-8") == generate.unread_page(), "run `make docs`"
+
+
+def test_what_is_mutated_and_the_tests_that_must_notice_are_there() -> None:
+    assert [name for name, subject in SUBJECTS.items() if not subject.files()] == []
+    assert [test for subject in SUBJECTS.values() for test in subject.tests if not (ROOT / test).exists()] == []
 
 
 def test_every_dependency_has_its_line() -> None:
