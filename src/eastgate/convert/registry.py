@@ -19,14 +19,14 @@ from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYP
 from eastgate.dialects.converting import Converter
 from eastgate.records import dataclass
 
-__all__ = ["KINDS", "Form", "converters_to"]
+__all__ = ["KINDS", "Kind", "converters_to"]
 
 Convert = Callable[[Sequence[Item], Job], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """A form to convert to: from which dialects, and which documents have it already."""
+class Kind:
+    """A kind to convert to: from which dialects, and which documents are of this kind already."""
 
     ways: tuple[tuple[type, Convert], ...]
     own: tuple[tuple[str, str, str], ...] = ()
@@ -58,32 +58,32 @@ def _gep(write: Callable[[Gep, Job], None]) -> Convert:
 _AUTHORIZATION, _ACCESS = "AuthorizationPolicy", ("XAccessPolicy", "AccessPolicy")
 
 
-def _to_gep(write: Callable[[Gep, Job], None], version: str, kind: str) -> Form:
+def _to_gep(write: Callable[[Gep, Job], None], version: str, kind: str) -> Kind:
     ways = ((gep3779.Policy, _gep(write)), (linkerd.Policy, lambda items, job: from_linkerd(items, job, write)))
-    return Form(ways, ((gep3779.GROUP, version, kind),))
+    return Kind(ways, ((gep3779.GROUP, version, kind),))
 
 
-KINDS: dict[str, Form] = {
+KINDS: dict[str, Kind] = {
     "authorizationpolicy-v1alpha1": _to_gep(gep_writing.v1alpha1, "v1alpha1", _AUTHORIZATION),
     "authorizationpolicy-v1alpha2": _to_gep(gep_writing.v1alpha2, "v1alpha2", _AUTHORIZATION),
     "xauthorizationpolicy": _to_gep(gep_writing.x_v1alpha1, "v1alpha1", "XAuthorizationPolicy"),
-    "linkerd": Form(
+    "linkerd": Kind(
         ((gep3779.Policy, to_linkerd),),
         tuple((kind.group, kind.version, kind.kind) for kind in linkerd.DIALECT.kinds),
     ),
-    "istio": Form(((gep3779.Policy, to_istio), (kuadrant.Policy, to_authorino))),
-    "accesspolicy-v0alpha0": Form(
+    "istio": Kind(((gep3779.Policy, to_istio), (kuadrant.Policy, to_authorino))),
+    "accesspolicy-v0alpha0": Kind(
         ((accesspolicy.Policy, to_v0alpha0),),
         tuple((group, "v0alpha0", kind) for group in (PROTOTYPE_GROUP, NETWORKING_GROUP) for kind in _ACCESS),
     ),
-    "accesspolicy-v1alpha1": Form(
+    "accesspolicy-v1alpha1": Kind(
         ((accesspolicy.Policy, to_v1alpha1),), tuple((NETWORKING_GROUP, "v1alpha1", kind) for kind in _ACCESS)
     ),
 }
 
 
 def converters_to(name: str) -> list[tuple[type, Convert]]:
-    """Return what converts to a form, by the type of policies: from here, and from the dialects."""
+    """Return what converts to a kind, by the type of policies: from here, and from the dialects."""
     brought = (
         (dialect.model, _brought(dialect.conversions[name]))
         for dialect in dialects.DIALECTS
