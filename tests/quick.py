@@ -49,7 +49,7 @@ SLOW = (
     "dialects/accesspolicy/test_no_document_crashes.py",
     "dialects/kuadrant/test_schemes_no_document_crashes.py",
     "dialects/linkerd/test_no_document_crashes.py",
-    "dialects/test_no_document_crashes.py",
+    "dialects/gep3779/test_no_document_crashes.py",
     "engine/test_long_lists.py",
     "dialects/kuadrant/authorino/gjson/test_bounds.py",
     "manifests/test_limits.py",

@@ -25,6 +25,7 @@ from eastgate.cluster import Pod
 from eastgate.dialects import reads
 from eastgate.manifests import read, read_objects
 from eastgate.reports.tables import Table
+from eastgate.settings import networks
 from tests.test_conformance import FILES, short, tables_in
 
 SHOP = """
@@ -238,3 +239,9 @@ def test_other_settings_than_the_manifests_were_read_with_are_an_error(
 ) -> None:
     with pytest.raises(SettingsError, match=r"trustDomain: (elsewhere.example|cluster.local)"):
         Authority(read_manifests([shop], reading), deciding)
+
+
+def test_settings_that_differ_in_what_nobody_writes_are_an_error_as_well(shop: Path) -> None:
+    here = replace(Settings(), local_networks=networks("127.64.0.0/10"))
+    with pytest.raises(SettingsError, match="other networks of this machine"):
+        Authority(read_manifests([shop]), here)

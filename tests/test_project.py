@@ -12,6 +12,7 @@ import pytest
 
 from eastgate.cli.catalogue import all_codes, chapters
 from eastgate.diagnostics import Code
+from tests.mutants.places import SUBJECTS
 
 ROOT = Path(__file__).parents[1]
 
@@ -58,6 +59,11 @@ def test_the_page_of_diagnostics_is_up_to_date() -> None:
     assert generate.UNREAD.read_text(encoding="utf-8") == generate.unread_page(), "run `make docs`"
 
 
+def test_what_is_mutated_and_the_tests_that_must_notice_are_there() -> None:
+    assert [name for name, subject in SUBJECTS.items() if not subject.files()] == []
+    assert [test for subject in SUBJECTS.values() for test in subject.tests if not (ROOT / test).exists()] == []
+
+
 def test_every_dependency_has_its_line() -> None:
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8").lower()
@@ -75,6 +81,17 @@ PAGES = sorted(
 def test_links_in_documents_lead_somewhere(name: str) -> None:
     page = ROOT / name
     text = page.read_text(encoding="utf-8")
-    for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text):
+    for link, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", text):
         if not link.startswith(("http://", "https://")):
-            assert (page.parent / link).exists(), link
+            target = page.parent / link if link else page
+            assert target.exists(), link
+            assert not anchor or target.suffix != ".md" or anchor in _headings(target), f"{link}#{anchor}"
+
+
+def _headings(page: Path) -> set[str]:
+    """Return the anchors of a page's headings."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    return {
+        re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
+        for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.mesh.local.calling import HttpRequest
+from eastgate.mesh.local.connection import HttpRequest
 from tests.attacks.headers import FORGED
 from tests.faults.meshes import running
 from tests.faults.recorder import Recorder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 
-from eastgate.mesh.local.calling import HttpRequest
+from eastgate.mesh.local.connection import HttpRequest
 from tests.attacks.shapes import SHAPES
 from tests.faults.meshes import Running, running
 from tests.faults.recorder import Recorder

@@ -7,8 +7,8 @@ import pytest
 from eastgate import dialects
 from eastgate.diagnostics import Code
 from eastgate.dialects import codes
+from tests.dialects.gep3779.test_accepted import MINIMAL
 from tests.dialects.reading import FORMS, GROUP, document, judge, manifest
-from tests.dialects.test_accepted import MINIMAL
 
 
 def claim(api_version: str, kind: str) -> str:

@@ -2,7 +2,7 @@
 
 The engine and the reference evaluator both choose the values that they try for an unknown attribute by looking at the
 rules. Here nothing is chosen: the worlds are so small that all of their values are tried, and each complete request
-is decided by the letter of `policy/rules.py`. It shares no code with either.
+is decided by the letter of `ir/rules.py`. It shares no code with either.
 
 The worlds are closed: whatever a rule of `layers` below can tell apart is told apart by some value of the world.
 Rules speak of `a` and `b`, prefixes of at most two letters and suffixes of at most one; values have also the letter

@@ -17,7 +17,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from eastgate.identity import CaState, EmbeddedCa, Lifetimes, TrustBundles
 from eastgate.identity.certificates import key_pem
-from eastgate.mesh.local.calling import Target
+from eastgate.mesh.local.connection import Target
 from tests.faults.worlds import DOMAIN
 
 __all__ = ["Forge", "served_certificate", "tls_context"]

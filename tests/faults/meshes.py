@@ -14,12 +14,13 @@ from typing import Any, TypeVar
 from eastgate.envoy.config.clusters import Address
 from eastgate.mesh.access_log import Observation
 from eastgate.mesh.events import Decided, Enforced, MeshEvent, PartlyEnforced
-from eastgate.mesh.local.calling import Called, Connection, HttpRequest, Target, call
+from eastgate.mesh.local.connection import Called, Connection, HttpRequest, Target
 from eastgate.mesh.local.echo import EchoOptions, EchoServer
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.settings import Settings
 from tests.faults.recorder import Recorder
 from tests.faults.worlds import HTTP, Manifest, reading, sa
+from tests.mesh.local.calling import call
 from tests.patience import PATIENCE
 
 __all__ = ["SERVER", "Running", "running", "until"]

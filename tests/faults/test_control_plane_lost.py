@@ -23,7 +23,7 @@ from eastgate.identity import EmbeddedCa, client_context
 from eastgate.mesh.enforcement import Enforcement
 from eastgate.mesh.listening import wait_until_listening
 from eastgate.mesh.local.addresses import Addresses
-from eastgate.mesh.local.calling import HttpRequest, Target, call
+from eastgate.mesh.local.connection import HttpRequest, Target
 from eastgate.mesh.local.echo import EchoServer
 from eastgate.mesh.local.envoy import EnvoyProcess
 from eastgate.mesh.sites import ProxySite
@@ -31,6 +31,7 @@ from eastgate.settings import Settings
 from tests.faults.hammering import hammering
 from tests.faults.meshes import SERVER, running
 from tests.faults.worlds import DOMAIN, HTTP, Manifest, allow, reading, sa, world
+from tests.mesh.local.calling import call
 
 _BASE = [*world(), allow("all", "alice", "carol")]
 _API = allow("api", "alice", "carol", paths=["/api/*"])

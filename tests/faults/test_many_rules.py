@@ -31,10 +31,11 @@ from eastgate.ir import (
 from eastgate.ir.attributes import ADDRESS, HOST, IDENTITY, METHOD, PATH, header, query
 from eastgate.mesh import enforcement
 from eastgate.mesh.events import NotEnforced
-from eastgate.mesh.local.calling import HttpRequest, call
+from eastgate.mesh.local.connection import HttpRequest
 from tests.faults.linkerd import from_networks, header_routes, server
 from tests.faults.meshes import Running, running
 from tests.faults.worlds import allow, deny, sa, world
+from tests.mesh.local.calling import call
 from tests.patience import PATIENCE
 
 _HERE = "127.0.0.0/8"

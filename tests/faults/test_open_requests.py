@@ -13,7 +13,7 @@ import grpc.aio
 import pytest
 
 from eastgate.mesh.events import Enforced
-from eastgate.mesh.local.calling import Connection
+from eastgate.mesh.local.connection import Connection
 from eastgate.settings import OpenRequests, Settings
 from tests.faults.answering import Answering
 from tests.faults.meshes import Running, running

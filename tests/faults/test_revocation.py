@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from eastgate.mesh.local.calling import Connection, HttpRequest
+from eastgate.mesh.local.connection import Connection, HttpRequest
 from eastgate.mesh.local.echo import EchoOptions
 from tests.faults.meshes import Running, running
 from tests.faults.worlds import HTTP, PUSH, RAW, allow, deny, sa, world

@@ -8,11 +8,12 @@ from cryptography import x509
 
 from eastgate.identity import EmbeddedCa, Lifetimes
 from eastgate.mesh.events import Noted
-from eastgate.mesh.local.calling import HttpRequest, call
+from eastgate.mesh.local.connection import HttpRequest
 from tests.faults.certificates import Forge, served_certificate, tls_context
 from tests.faults.hammering import hammering
 from tests.faults.meshes import SERVER, Running, running, until
 from tests.faults.worlds import DOMAIN, HTTP, RAW, allow, sa, world
+from tests.mesh.local.calling import call
 
 _BASE = [*world(HTTP, RAW), allow("all", "alice")]
 _SHORT = Lifetimes(svid=timedelta(seconds=4), backdate=timedelta(seconds=1))

@@ -18,7 +18,7 @@ from envoy.extensions.filters.network.http_connection_manager.v3 import http_con
 from eastgate.envoy.config import sidecar
 from eastgate.envoy.server.resources import LISTENER, Resource
 from eastgate.mesh import enforcement
-from eastgate.mesh.local.calling import HttpRequest
+from eastgate.mesh.local.connection import HttpRequest
 from tests.faults.meshes import Running, running
 from tests.faults.worlds import HTTP, allow, sa, world
 from tests.patience import PATIENCE

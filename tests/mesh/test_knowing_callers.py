@@ -19,9 +19,10 @@ from eastgate import dialects
 from eastgate.api.authority import Authority, sort_documents
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.manifests.reader import read_text
-from eastgate.mesh.local.calling import HttpRequest, Target, call
+from eastgate.mesh.local.connection import HttpRequest, Target
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.settings import Settings
+from tests.mesh.local.calling import call
 
 MANIFESTS = """
 apiVersion: v1

@@ -14,9 +14,10 @@ from eastgate.api.authority import sort_documents
 from eastgate.envoy.config.clusters import Address
 from eastgate.envoy.config.sidecar import OUTBOUND_PORT
 from eastgate.manifests.reader import read_text
-from eastgate.mesh.local.calling import Called, HttpRequest, Target, call
+from eastgate.mesh.local.connection import Called, HttpRequest, Target
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.settings import Settings
+from tests.mesh.local.calling import call
 
 MANIFESTS = """
 apiVersion: v1

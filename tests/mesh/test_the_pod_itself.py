@@ -17,9 +17,10 @@ from eastgate.envoy.config.sidecar import OUTBOUND_PORT
 from eastgate.manifests.reader import read_text
 from eastgate.mesh.calls import make_calls
 from eastgate.mesh.local.addresses import Addresses, NetworkUnavailable
-from eastgate.mesh.local.calling import HttpRequest, Target, call
+from eastgate.mesh.local.connection import HttpRequest, Target
 from eastgate.mesh.mesh import LocalMesh, MeshOptions
 from eastgate.settings import Settings
+from tests.mesh.local.calling import call
 
 WORKLOADS = """
 apiVersion: v1

@@ -260,7 +260,9 @@ class Authority:
 
 def _differing(reading: Settings, deciding: Settings) -> str:
     read_with, given = reading.to_json(), deciding.to_json()
-    name = next(name for name in given if given[name] != read_with[name])
+    name = next((name for name in given if given[name] != read_with[name]), None)
+    if name is None:
+        return "the manifests were read for other networks of this machine than they are to be decided for"
     return f"the manifests were read with {name}: {read_with[name]}, and are to be decided with {name}: {given[name]}"
 
 

@@ -8,6 +8,7 @@ from eastgate.ir import ALWAYS, And, Is, OneOf, Or, Predicate, Suffix
 from eastgate.ir.attributes import MESH_NAME
 from eastgate.records import dataclass
 from eastgate.settings import Settings
+from eastgate.symbolic.names import MeshNames
 
 __all__ = ["Clients", "callers_of"]
 
@@ -61,5 +62,5 @@ def _caller_of(name: str, settings: Settings) -> Caller | None:
 
 def _stem(name: str, settings: Settings) -> str | None:
     """Return what stands before the part that all service accounts of the mesh share."""
-    shared = settings.mesh_name("*", "*").removeprefix("*.*")
-    return name.removesuffix(shared) if name.endswith(shared) else None
+    tail = MeshNames(settings).tail
+    return name.removesuffix(tail) if name.endswith(tail) else None

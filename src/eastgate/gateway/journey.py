@@ -48,9 +48,6 @@ class Way:
         return self.start if self.leads_to is None else f"{self.start} -> {self.leads_to}"
 
 
-_Beyond = tuple[str | None, NamedPoint | DeadEnd | None, str | None]
-
-
 def through_gateway(
     gateway: Gateway, request: Request, world: World, *, any_host: bool = False, route: Route | None = None
 ) -> Iterator[Way]:

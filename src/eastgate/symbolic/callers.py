@@ -239,8 +239,12 @@ class CallerCells:
                 if namespace != cell.namespace:
                     return NEVER
                 return Is(IDENTITY, Suffix(account)) if account else ALWAYS
-            case _:
+            case OneOf() | Suffix():
+                return NEVER  # whom an atom names has a cell
+            case Prefix(text) if text.startswith(SCHEME):
                 return NEVER
+            case _:
+                return atom
 
     # Classes of cells
 

@@ -15,8 +15,8 @@ from eastgate.diagnostics import Reporter, render
 from eastgate.manifests import Plain, read_text
 from tests.dialects.accesspolicy.reading import DEFAULT, backend_manifest, manifest
 from tests.dialects.accesspolicy.test_accepted import MAXIMAL
+from tests.dialects.gep3779.test_no_document_crashes import WRONG, changed, paths, read
 from tests.dialects.reading import document
-from tests.dialects.test_no_document_crashes import WRONG, changed, paths, read
 
 
 def whole(text: str) -> Plain:

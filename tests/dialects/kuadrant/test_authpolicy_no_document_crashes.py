@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from eastgate.settings import Settings
+from tests.dialects.gep3779.test_no_document_crashes import WRONG, changed, paths, read
 from tests.dialects.kuadrant.test_authpolicy import DOCUMENT
 from tests.dialects.reading import document
-from tests.dialects.test_no_document_crashes import WRONG, changed, paths, read
 
 LARGE = DOCUMENT.replace(
     "  name: toystore\nspec:",

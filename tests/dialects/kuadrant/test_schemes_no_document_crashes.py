@@ -11,8 +11,8 @@ import pytest
 
 from eastgate.diagnostics import render
 from eastgate.manifests import Plain, read_text
+from tests.dialects.gep3779.test_no_document_crashes import WRONG, changed, paths
 from tests.dialects.kuadrant.scheme_texts import NEW, OLD, judge_node, node
-from tests.dialects.test_no_document_crashes import WRONG, changed, paths
 
 HEAD = {"apiVersion": "kuadrant.example/v1", "kind": "Scheme", "metadata": {"name": "s"}}
 

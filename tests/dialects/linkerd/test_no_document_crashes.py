@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from tests.dialects.gep3779.test_no_document_crashes import WRONG, changed, paths, read
 from tests.dialects.linkerd.reading import DEFAULT, VERSIONS, manifest
 from tests.dialects.linkerd.test_accepted import MAXIMAL
 from tests.dialects.reading import document
-from tests.dialects.test_no_document_crashes import WRONG, changed, paths, read
 
 
 @pytest.mark.parametrize(("kind", "version"), [(kind, v) for kind, versions in VERSIONS.items() for v in versions])

@@ -81,11 +81,11 @@ def test_other_networks_are_refused(network: str) -> None:
 def test_a_port_that_can_be_opened_stays() -> None:
     with Addresses() as addresses:
         port = free_port(addresses.own)
-        assert addresses.bind_port(port).port == port
+        assert addresses.bind_ports([port])[port].port == port
         with socket.socket() as ours:
             ours.bind((addresses.own, port))
             ours.listen()
-            assert addresses.bind_port(port).port == port  # as it was: it is the mesh that uses it now
+            assert addresses.bind_ports([port])[port].port == port  # as it was: it is the mesh that uses it now
 
 
 def test_a_port_that_is_not_permitted_is_moved_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,8 +95,8 @@ def test_a_port_that_is_not_permitted_is_moved_and_told(monkeypatch: pytest.Monk
         assert (bound[10080].port, bound[10080].reason) == (10080, "")
         assert bound[80].port == 20080  # 10080 is wanted by somebody else
         assert str(bound[443]) == "port 443 is for the system only: using 10443"
-        assert addresses.bind_port(443) is bound[443]
-        assert addresses.bind_port(10443).port == 20443
+        assert addresses.bind_ports([443])[443] is bound[443]
+        assert addresses.bind_ports([10443])[10443].port == 20443
 
 
 def test_a_port_that_somebody_has_on_all_addresses_is_moved() -> None:
@@ -104,7 +104,7 @@ def test_a_port_that_somebody_has_on_all_addresses_is_moved() -> None:
         somebody.bind(("0.0.0.0", 0))  # noqa: S104 - this is the case to test
         somebody.listen()
         port = somebody.getsockname()[1]
-        bound = addresses.bind_port(port)
+        bound = addresses.bind_ports([port])[port]
         assert bound.port != port
         assert 1024 < bound.port < 65536
         assert bound.reason == "in use on all addresses"

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.mesh.local.calling import OPEN, Called, Connection, HttpRequest, Target, call
+from eastgate.mesh.local.connection import OPEN, Called, Connection, HttpRequest, Target
 from eastgate.mesh.local.envoy import EnvoyProcess
 from tests.mesh.local import certificates
+from tests.mesh.local.calling import call
 from tests.mesh.local.envoys import bootstrap, free_port
 
 Behaviour = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from eastgate.mesh.local.binary import EnvoyMissing, find_envoy
-from eastgate.mesh.local.calling import HttpRequest, Target, call
+from eastgate.mesh.local.connection import HttpRequest, Target
 from eastgate.mesh.local.echo import EchoServer
 from eastgate.mesh.local.envoy import EnvoyProcess
 from eastgate.mesh.local.supervisor import Backoff, EnvoyGaveUp, Restart, Supervisor
+from tests.mesh.local.calling import call
 from tests.mesh.local.envoys import alive, bootstrap, free_port
 from tests.patience import PATIENCE
 

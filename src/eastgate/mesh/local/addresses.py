@@ -70,12 +70,8 @@ class Addresses:
                 self._of[key] = self._next(len(present))
         return {key: self._of[key] for key in present}
 
-    def bind_port(self, port: int) -> BoundPort:
-        """Return the port to open for one that a workload wants; the answer stays the same."""
-        return self.bind_ports([port])[port]
-
     def bind_ports(self, ports: Iterable[int]) -> dict[int, BoundPort]:
-        """Return the port to open for each wanted one. Ports that are free go before those that must be moved."""
+        """Return the port to open for each wanted one, the same each time; one that is not free is moved last."""
         wanted = sorted(set(ports))
         reasons = {port: self._obstacle(port) for port in wanted if port not in self._ports}
         for port, reason in sorted(reasons.items(), key=lambda item: (bool(item[1]), item[0])):

@@ -134,10 +134,6 @@ class Connection:
         self._methods.append(request.method)
         return encoded
 
-    def half_close(self) -> None:
-        """Tell the peer that nothing more will be sent. TLS has no such thing."""
-        self._wire.write_eof()
-
     async def response(self, timeout: float = 15.0) -> Called:
         """Return the response to the oldest request that has none."""
         began, before = time.monotonic(), self._source.total

@@ -96,12 +96,6 @@ class Wire:
                 await asyncio.wait_for(self.closed.wait(), _LAST_WORDS)
             self._end(error)
 
-    def write_eof(self) -> None:
-        """Tell the peer that nothing more will be sent. TLS has no such thing."""
-        if self._tls is None:
-            with contextlib.suppress(OSError):
-                self._socket.shutdown(socket.SHUT_WR)
-
     async def close(self, *, reset: bool = False) -> None:
         """Close at once; `reset`: so that the peer forgets the connection, though its own peer has not closed."""
         try:

@@ -19,15 +19,9 @@ __all__ = [
     "pattern_problem",
     "predicate_problem",
     "rego_problem",
-    "selector_problem",
     "template_problem",
     "url_problem",
 ]
-
-
-def selector_problem(selector: str) -> str | None:
-    """Return what is wrong with a GJSON selector."""
-    return path_problem(selector)
 
 
 def template_problem(text: str) -> str | None:

@@ -16,8 +16,8 @@ from eastgate import dialects
 from eastgate.diagnostics import Reporter, render
 from eastgate.manifests import Plain, read_text
 from eastgate.settings import Settings
+from tests.dialects.gep3779.test_accepted import MAXIMAL
 from tests.dialects.reading import AMBIENT, SIDECAR, document, manifest
-from tests.dialects.test_accepted import MAXIMAL
 
 WRONG: list[Plain] = [
     None,

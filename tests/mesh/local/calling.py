@@ -1,4 +1,4 @@
-"""Real calls through the mesh, from the address of a chosen workload, told as what came of them."""
+"""One real call through the mesh, from the address of a chosen workload."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from eastgate.mesh.local.connection import OPEN, Called, Connection, HttpRequest, Target, problem
+from eastgate.mesh.local.connection import Called, Connection, HttpRequest, Target, problem
 from eastgate.mesh.local.http1 import Malformed
 
-__all__ = ["OPEN", "Called", "Connection", "HttpRequest", "Target", "call"]
+__all__ = ["call"]
 
 
 async def call(
