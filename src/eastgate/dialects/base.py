@@ -190,7 +190,11 @@ class Dialect(Generic[P]):
         return self.layers(ours, scene) if ours or scene.stance is not None else []
 
     def _ours(self, attached: Sequence[Attachment[object]]) -> list[Attachment[P]]:
-        return [Attachment(policy, one.service) for one in attached if isinstance(policy := one.policy, self.model)]
+        return [
+            Attachment(policy, attachment.service)
+            for attachment in attached
+            if isinstance(policy := attachment.policy, self.model)
+        ]
 
 
 def reader(
@@ -201,19 +205,19 @@ def reader(
     """Check a document against its shape; where nothing is wrong, give its meaning."""
 
     def read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> T | None:
-        found = Reporter()
+        collected = Reporter()
         kind = root.get("kind")
         check(
             shape if isinstance(shape, Record) else shape(root),
             root,
-            Check(found, context(settings)),
+            Check(collected, context(settings)),
             kind.span if kind is not None else None,
         )
-        reporter.found.extend(sorted(found, key=_place))
-        return None if found.errors else meaning(document, root, settings)
+        reporter.found.extend(sorted(collected, key=_position))
+        return None if collected.errors else meaning(document, root, settings)
 
     return read
 
 
-def _place(finding: Diagnostic) -> tuple[int, int]:
+def _position(finding: Diagnostic) -> tuple[int, int]:
     return (finding.span.line, finding.span.column) if finding.span else (0, 0)

@@ -103,10 +103,13 @@ def _targets(
 ) -> tuple[Target, ...]:
     """What it is about, where that has no errors; otherwise its namespace, or all there is where even that has."""
     namespace = document.home
-    if [one.code for one in errors] == [DUPLICATE_OBJECT] and stays_in_namespace(document):
+    if [error.code for error in errors] == [DUPLICATE_OBJECT] and stays_in_namespace(document):
         return (Everything(namespace),)
-    unsound = [one for one in errors if one.code.id.startswith(_READER)]
-    if any(one.span is None or one.span.underlined in _HEAD or _in(document, one.span, "metadata") for one in unsound):
+    unsound = [error for error in errors if error.code.id.startswith(_READER)]
+    if any(
+        error.span is None or error.span.underlined in _HEAD or _in(document, error.span, "metadata")
+        for error in unsound
+    ):
         return (Everything(None),)
     if cluster_scoped:
         sound = kind is not None and not unsound and not _wrong(document, errors, "subject")
@@ -126,9 +129,9 @@ def _targets(
     return targets if targets is not None else located(document, cluster_scoped=False)
 
 
-def _parents(document: Document, written: object) -> Iterator[Target]:
+def _parents(document: Document, refs: object) -> Iterator[Target]:
     """What a route with errors is attached to in other namespaces; all there is where that cannot be read."""
-    for ref in written if isinstance(written, list) and written else [None]:
+    for ref in refs if isinstance(refs, list) and refs else [None]:
         kind, name, namespace = (ref.get(key) for key in _PARENT) if isinstance(ref, dict) else (None, None, 0)
         if kind not in (None, "Gateway", "Server", "Service") or not isinstance(namespace, str | None):
             yield Everything(None)
@@ -142,15 +145,15 @@ def _parents(document: Document, written: object) -> Iterator[Target]:
 
 def _unplaced(document: Document, errors: Sequence[Diagnostic], kind: Kind[Any] | None) -> bool:
     """Whether what says no namespace may have another, or none: its kind is unknown, or its metadata has errors."""
-    return kind is None or any(one.span is not None and _in(document, one.span, "metadata") for one in errors)
+    return kind is None or any(error.span is not None and _in(document, error.span, "metadata") for error in errors)
 
 
 def _wrong(document: Document, errors: Sequence[Diagnostic], field: str) -> bool:
     """Whether an error is in a field of the spec, or nobody knows where it is."""
-    if any(one.span is None for one in errors):
+    if any(error.span is None for error in errors):
         return True
-    there = field in content_of(document)
-    return there and any(one.span is not None and _in(document, one.span, "spec", field) for one in errors)
+    present = field in content_of(document)
+    return present and any(error.span is not None and _in(document, error.span, "spec", field) for error in errors)
 
 
 def _in(document: Document, span: Span, *path: str) -> bool:
@@ -160,7 +163,7 @@ def _in(document: Document, span: Span, *path: str) -> bool:
 
 
 def _layers(attached: Sequence[Attachment[Policy]], _scene: Scene) -> list[Layer]:
-    policies = {one.policy.ref: one.policy for one in attached}
+    policies = {attachment.policy.ref: attachment.policy for attachment in attached}
     rules = tuple(
         Rule(And(()), Origin(policy.ref, 0, policy.span, derived=Unreadable())) for policy in policies.values()
     )
@@ -173,7 +176,9 @@ def _conditions(policy: Policy, _policies: Sequence[Policy], _settings: Settings
 
 
 def _rules(policy: Policy) -> list[DescribedRule]:
-    return [DescribedRule("CLOSE", (f"it cannot be read: {one.message}",), None, one.span) for one in policy.errors]
+    return [
+        DescribedRule("CLOSE", (f"it cannot be read: {error.message}",), None, error.span) for error in policy.errors
+    ]
 
 
 def _why_idle(_policy: Policy, problem: str | None, selects: bool) -> str:

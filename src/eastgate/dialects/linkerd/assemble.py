@@ -72,7 +72,7 @@ def layers(attached: Sequence[Attachment[Resource]], scene: Scene) -> list[Layer
     stance = scene.stance
     if not isinstance(stance, Stance):
         return []
-    inbound = _Inbound([one.policy for one in attached], stance, scene.settings)
+    inbound = _Inbound([attachment.policy for attachment in attached], stance, scene.settings)
     return [inbound.layer()]
 
 
@@ -98,10 +98,10 @@ class _Inbound:
         self.settings = settings
         self.paths = Paths.at(settings.data_plane)
         self.authorizations = Authorizations(resources, stance.cluster)
-        self.routes = (*stance.routes, *(one.route for one in resources if isinstance(one, HttpRoute)))
+        self.routes = (*stance.routes, *(resource.route for resource in resources if isinstance(resource, HttpRoute)))
         # The oldest first; one that the API server has not dated yet is older than all.
         self.servers = sorted(
-            (one for one in resources if isinstance(one, Server)),
+            (resource for resource in resources if isinstance(resource, Server)),
             key=lambda server: (server.created is not None, server.created or "", server.ref.name),
         )
 
@@ -122,18 +122,18 @@ class _Inbound:
 
     def _special_ports(self) -> set[int]:
         stance = self.stance
-        found = {probe.port for probe in stance.probes} | stance.opaque | stance.identity_required
-        return found.union(*(stance.numbers(server.port) for server in self.servers))
+        ports = {probe.port for probe in stance.probes} | stance.opaque | stance.identity_required
+        return ports.union(*(stance.numbers(server.port) for server in self.servers))
 
     def _port(self, number: int) -> _Port:
         stance = self.stance
-        meaning = [server for server in self.servers if number in stance.numbers(server.port)]
-        owner = next((server for server in meaning if not server.audit), None)
+        matching = [server for server in self.servers if number in stance.numbers(server.port)]
+        owner = next((server for server in matching if not server.audit), None)
         opaque = Protocol.OPAQUE if number in stance.opaque else Protocol.UNKNOWN
         probes = stance.probes if owner is None else (*stance.probes, *stance.proxy_probes)
         return _Port(
             server=owner,
-            observed=tuple(server for server in meaning if server.audit),
+            observed=tuple(server for server in matching if server.audit),
             protocol=owner.protocol if owner else opaque,
             identity_required=owner is None and number in stance.identity_required,
             probed=tuple(sorted({self.paths.written(probe.path) for probe in probes if probe.port == number})),

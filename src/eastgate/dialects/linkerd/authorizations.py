@@ -34,19 +34,25 @@ class Authorizations:
 
     def __init__(self, resources: Iterable[Resource], cluster_networks: Networks) -> None:
         self._cluster = in_networks(cluster_networks)
-        ordered = sorted(resources, key=lambda one: one.ref)
-        self._authentications = {one.ref: one for one in ordered}
-        self._of_servers = [one for one in ordered if isinstance(one, ServerAuthorization)]
-        self._policies = [one for one in ordered if isinstance(one, AuthorizationPolicy)]
+        ordered = sorted(resources, key=lambda resource: resource.ref)
+        self._authentications = {resource.ref: resource for resource in ordered}
+        self._of_servers = [resource for resource in ordered if isinstance(resource, ServerAuthorization)]
+        self._policies = [resource for resource in ordered if isinstance(resource, AuthorizationPolicy)]
 
     def on_server(self, server: Server, *, audit: bool) -> Iterator[Rule]:
         """Of those that select this Server by name or labels, or target it, or target its namespace."""
-        for one in self._of_servers:
+        for authorization in self._of_servers:
             chosen = (
-                one.server.matches(server.labels) if isinstance(one.server, Selector) else one.server == server.ref.name
+                authorization.server.matches(server.labels)
+                if isinstance(authorization.server, Selector)
+                else authorization.server == server.ref.name
             )
-            if chosen and one.audit is audit:
-                yield one.rule if one.client is None else self._in_cluster(one.client, one.rule)
+            if chosen and authorization.audit is audit:
+                yield (
+                    authorization.rule
+                    if authorization.client is None
+                    else self._in_cluster(authorization.client, authorization.rule)
+                )
         for policy in self._policies:
             target = policy.target
             names_it = (target.group, target.kind, target.name) == (GROUP, "Server", server.ref.name)

@@ -21,14 +21,14 @@ ANY_NAME: Predicate = And((Is(MESH_NAME, Present()), _DNS))
 
 def named(identities: Iterable[str]) -> Predicate:
     """Clients with ANY of these identities: all of a name, `*` for any name, `*.suffix` for any below one."""
-    written = list(dict.fromkeys(identities))
-    exact = frozenset(one for one in written if one != "*" and not one.startswith("*."))
+    distinct = list(dict.fromkeys(identities))
+    exact = frozenset(identity for identity in distinct if identity != "*" and not identity.startswith("*."))
     parts: list[Predicate] = [Is(MESH_NAME, OneOf(exact))] if exact else []
-    for one in written:
-        if one == "*":
+    for identity in distinct:
+        if identity == "*":
             parts.append(ANY_NAME)
-        elif one.startswith("*."):
-            parts.append(And((Is(MESH_NAME, Suffix(one[1:])), _DNS)))
+        elif identity.startswith("*."):
+            parts.append(And((Is(MESH_NAME, Suffix(identity[1:])), _DNS)))
     return any_of(parts)
 
 

@@ -78,8 +78,8 @@ def _redirect_problems(redirect: Data) -> Iterator[Problem]:
         message = "a RequestRedirect filter must contain either replaceFullPath or replacePrefixMatch"
         yield Problem(codes.ROUTE_REDIRECT, message, "write one of the two", ("path",))
     elif (value := text(path, field)) is not None and not value.startswith("/"):
-        said = "RequestRedirect filters may only contain absolute paths (starting with '/')"
-        message = f"{said}; {quoted(value)} is not an absolute path"
+        requirement = "RequestRedirect filters may only contain absolute paths (starting with '/')"
+        message = f"{requirement}; {quoted(value)} is not an absolute path"
         yield Problem(codes.ROUTE_REDIRECT, message, f"write /{value}", ("path", field))
 
 
@@ -120,14 +120,14 @@ def _dropped(route: Route, reporter: Reporter) -> None:
 
 
 def _reasons(route: Route) -> Iterator[tuple[str, str]]:
-    written = {one for rule in route.rules for one in rule.filters}
-    written |= {one for rule in route.grpc_rules for one in rule.filters}
-    if unsupported := sorted(written - SUPPORTED_FILTERS):
+    filters = {filter_type for rule in route.rules for filter_type in rule.filters}
+    filters |= {filter_type for rule in route.grpc_rules for filter_type in rule.filters}
+    if unsupported := sorted(filters - SUPPORTED_FILTERS):
         yield f"it has {enumerated(unsupported, 'and')}", "remove the filter from a route of a Server"
     for parent in route.parents:
-        said = _unusable(route, parent) if _is_server(parent) else None
-        if said is not None:
-            yield f"its Server parent {said}", "write its name, and nothing else"
+        problem = _unusable(route, parent) if _is_server(parent) else None
+        if problem is not None:
+            yield f"its Server parent {problem}", "write its name, and nothing else"
 
 
 def _unusable(route: Route, parent: ParentRef) -> str | None:

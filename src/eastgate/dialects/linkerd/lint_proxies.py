@@ -43,7 +43,7 @@ def check_probes(context: Context) -> Iterator[Finding]:
 def _denied(probe: HttpProbe, group: Group, context: Context) -> Finding:
     workload = context.workload(group.first)
     servers = servers_on(group)
-    owner = next((one for one in servers if probe.port in ports_of(one, workload, context.world)), None)
+    owner = next((server for server in servers if probe.port in ports_of(server, workload, context.world)), None)
     by = f" by {owner.ref}" if owner is not None else ""
     message = f"the probe GET {probe.path} on port {probe.port} of {group.text} is denied{by}"
     if not probe.rooted:
@@ -88,7 +88,7 @@ def check_proxies(context: Context) -> Iterator[Finding]:
 def _policies(group: Group) -> list[Policy]:
     """Return the Servers that select a workload, and the policies that target it as one."""
     policies = [attachment.policy for attachment in group.attached if not attachment.policy.audit]
-    direct = [one for one in policies if isinstance(one, AuthorizationPolicy) and one.target.is_workload]
+    direct = [policy for policy in policies if isinstance(policy, AuthorizationPolicy) and policy.target.is_workload]
     return [*servers_on(group), *direct]
 
 

@@ -27,11 +27,13 @@ def check_dropped_routes(context: Context) -> Iterator[Finding]:
         if not isinstance(policy, AuthorizationPolicy):
             continue
         namespace, target = policy.ref.namespace or "", policy.target
-        here = routes.get(namespace, [])
-        route = next((r for r in here if (r.group, r.kind, r.name) == (target.group, target.kind, target.name)), None)
+        namespace_routes = routes.get(namespace, [])
+        route = next(
+            (r for r in namespace_routes if (r.group, r.kind, r.name) == (target.group, target.kind, target.name)), None
+        )
         if route is None:
             continue
-        why = _why_not(route, here, servers.get(namespace, []))
+        why = _why_not(route, namespace_routes, servers.get(namespace, []))
         if why is not None:
             message = f"{policy.ref} has no effect: {route} is not attached, since {why}"
             span = locating.at(policy.span, "spec", "targetRef", "name")
@@ -96,10 +98,10 @@ def _reason(route: InboundRoute, servers: dict[str, Server]) -> str:
         return f"Linkerd does not know the filter {filters[0]} on a Server"
     if any(match.regex for rule in route.grpc_rules for match in rule.matches):
         return "Linkerd does not know a RegularExpression for a gRPC method"
-    known = [parent.name for parent in route.parents if parent.name in servers]
-    if not known:
+    declared = [parent.name for parent in route.parents if parent.name in servers]
+    if not declared:
         return f"there is no Server {route.parents[0].name}"
-    server = servers[known[0]]
+    server = servers[declared[0]]
     if not _serves(server, route):
         return f"Server {server.ref.name} speaks {server.protocol}, which takes no {route.kind}"
     return f"Server {server.ref.name} has a GRPCRoute, beside which no HTTPRoute is accepted"

@@ -120,16 +120,16 @@ def check_server_authorizations(context: Context) -> Iterator[Finding]:
     for policy in context.policies:
         if not isinstance(policy, ServerAuthorization):
             continue
-        here = [server for server in servers if server.ref.namespace == policy.ref.namespace]
+        namespace_servers = [server for server in servers if server.ref.namespace == policy.ref.namespace]
         if isinstance(policy.server, str):
-            names = {server.ref.name for server in here}
+            names = {server.ref.name for server in namespace_servers}
             if policy.server not in names:
                 close = near(policy.server, names)
                 message = f"{policy.ref} is for Server {policy.server}, which no manifest declares"
                 help_ = f"did you mean {close}?" if close else "declare the Server, or name another"
                 span = locating.at(policy.span, "spec", "server", "name")
                 yield Finding(NO_SUCH_TARGET, message, span, help_, (str(policy.ref),))
-        elif not any(policy.server.matches(server.labels) for server in here):
+        elif not any(policy.server.matches(server.labels) for server in namespace_servers):
             message = f"{policy.ref} selects no Server: none in {policy.ref.namespace} has the labels {policy.server}"
             span = locating.at(policy.span, "spec", "server", "selector")
             yield Finding(codes.NO_SERVER, message, span, "label the Server so, or name it", (str(policy.ref),))

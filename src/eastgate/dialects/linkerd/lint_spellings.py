@@ -146,7 +146,7 @@ def _rules(chain: Chain) -> Iterable[Rule]:
     return (rule for stage in chain.stages if isinstance(stage, AllowAny) for rule in stage.rules)
 
 
-def _request(case: Case, other: Case, known: Mapping[Attribute, Known], looked_at: Iterable[Attribute]) -> Request:
+def _request(case: Case, other: Case, fixed: Mapping[Attribute, Known], looked_at: Iterable[Attribute]) -> Request:
     """Make a request with all that the two cases ask for, and nothing else that some case asks for."""
     values: dict[Attribute, Known] = {**dict.fromkeys(looked_at), METHOD: "GET"}
     if HOST in values:
@@ -157,7 +157,7 @@ def _request(case: Case, other: Case, known: Mapping[Attribute, Known], looked_a
     headers = [attribute for attribute in values if attribute.is_header]
     if headers and not any(values[name] for name in headers):
         values[header("accept")] = "*/*"  # a question with a header has no others
-    return Request({**values, **known})
+    return Request({**values, **fixed})
 
 
 def _values(case: Case, attribute: Attribute) -> set[int]:

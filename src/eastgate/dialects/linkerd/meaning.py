@@ -62,8 +62,8 @@ def everywhere_in(namespace: str) -> tuple[Target, ...]:
 
 def created(root: Node) -> str | None:
     """When the API server took it in; None where it has not."""
-    written = root["metadata"].get("creationTimestamp")
-    return moment(written.value) if written is not None else None
+    timestamp = root["metadata"].get("creationTimestamp")
+    return moment(timestamp.value) if timestamp is not None else None
 
 
 def _labels(root: Node) -> dict[str, str]:
@@ -74,7 +74,7 @@ def _labels(root: Node) -> dict[str, str]:
 def _selector(node: Node) -> Selector:
     """A selector with an illegal expression, which Linkerd takes for one that matches nothing."""
     selector = selector_of(node)
-    if all(_is_legal(one) for one in node.get("matchExpressions") or ()):
+    if all(_is_legal(expression) for expression in node.get("matchExpressions") or ()):
         return selector
     return Selector.of({}, [LabelRequirement("nothing", Operator.IN, frozenset())])
 
@@ -140,7 +140,7 @@ def _client(client: Node, namespace: str, settings: Settings) -> Predicate:
     if anybody is not None and anybody.value is True:
         return Is(MESH_NAME, Present())
     accounts = [_account(account, namespace, settings) for account in mesh.get("serviceAccounts") or ()]
-    return clients.named([*(one.text for one in mesh.get("identities") or ()), *accounts])
+    return clients.named([*(identity.text for identity in mesh.get("identities") or ()), *accounts])
 
 
 def _account(account: Node, own_namespace: str, settings: Settings) -> str:
@@ -155,19 +155,19 @@ def authorization_policy(document: Document, root: Node, settings: Settings) -> 
     """An AuthorizationPolicy."""
     spec, ref = root["spec"], ref_of(document)
     namespace = ref.namespace or ""
-    written = spec["requiredAuthenticationRefs"]
-    requirements = tuple(_requirement(one, namespace, settings) for one in written)
+    refs = spec["requiredAuthenticationRefs"]
+    requirements = tuple(_requirement(node, namespace, settings) for node in refs)
     group, kind = canonical(spec["targetRef"])
     target = TargetRef(group, kind, spec["targetRef"]["name"].text)
     return AuthorizationPolicy(
         ref=ref,
         span=document.span,
         targets=_targets(target, namespace),
-        references=tuple(one.when for one in requirements if isinstance(one.when, PolicyRef)),
+        references=tuple(requirement.when for requirement in requirements if isinstance(requirement.when, PolicyRef)),
         audit=is_audit(root),
         target=target,
         requirements=requirements,
-        refs_span=written.span,
+        refs_span=refs.span,
     )
 
 
@@ -200,12 +200,12 @@ def mesh_tls_authentication(document: Document, root: Node, settings: Settings) 
     """A MeshTLSAuthentication."""
     spec, ref = root["spec"], ref_of(document)
     refs = spec.get("identityRefs")
-    written = spec["identities"] if refs is None else refs
+    entries = spec["identities"] if refs is None else refs
     if refs is None:
-        identities = [one.text for one in written]
+        identities = [entry.text for entry in entries]
     else:
-        identities = [_identity(one, ref.namespace or "", settings) for one in refs]
-    return MeshTLSAuthentication(ref=ref, span=document.span, who=clients.named(identities), who_span=written.span)
+        identities = [_identity(entry, ref.namespace or "", settings) for entry in refs]
+    return MeshTLSAuthentication(ref=ref, span=document.span, who=clients.named(identities), who_span=entries.span)
 
 
 def _identity(ref: Node, own_namespace: str, settings: Settings) -> str:
@@ -226,7 +226,7 @@ def network_authentication(document: Document, root: Node, _settings: Settings) 
 def _networks(networks: Node) -> Predicate:
     """ANY of the entries; each has its own exceptions. Where two of them are everywhere, it asks nothing."""
     entries = [
-        (network, tuple(found for one in entry.get("except") or () if (found := network_of(one)) is not None))
+        (network, tuple(exception for node in entry.get("except") or () if (exception := network_of(node)) is not None))
         for entry in networks
         if (network := network_of(entry["cidr"])) is not None
     ]

@@ -46,8 +46,8 @@ _PROPER = {
 def canonical(ref: Node) -> Kind:
     """Group and kind of a reference, properly spelt where they are known."""
     group = ref.get("group")
-    written = group.text if group is not None else ""
-    home = "" if written.lower() == "core" else written
+    group_text = group.text if group is not None else ""
+    home = "" if group_text.lower() == "core" else group_text
     return _PROPER.get((home.lower(), ref["kind"].text.lower()), (home, ref["kind"].text))
 
 
@@ -61,8 +61,8 @@ def written_kind(ref: Node) -> Kind | None:
 def home(document: Node, default: str) -> str | None:
     """The namespace of a document in which anything may be wrong; None where that is none."""
     namespace = document["metadata"].get("namespace")
-    written = namespace.value if namespace is not None else default
-    return written if isinstance(written, str) and dns_label_problem(written) is None else None
+    value = namespace.value if namespace is not None else default
+    return value if isinstance(value, str) and dns_label_problem(value) is None else None
 
 
 def shown(kind: Kind) -> str:

@@ -40,5 +40,6 @@ def _rule(rule: Data) -> RouteRule:
     """Return a rule. Of several headers of one name, all count to Linkerd."""
     matches = tuple(read_match(match, tuple) for match in entries(rule, "matches"))
     return RouteRule(
-        matches=matches or (RouteMatch(),), filters=tuple(text(one, "type") or "" for one in entries(rule, "filters"))
+        matches=matches or (RouteMatch(),),
+        filters=tuple(text(entry, "type") or "" for entry in entries(rule, "filters")),
     )

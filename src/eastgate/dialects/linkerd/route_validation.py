@@ -63,12 +63,14 @@ def own_namespace(document: Node, to: Checking) -> None:
     """A Server is of the route's own namespace."""
     own = home(document, to.context.namespace)
     for ref in document["spec"].get("parentRefs") or ():
-        written = ref.get("namespace")
-        if own is None or written is None or not isinstance(written.value, str) or not _is_server(ref):
+        namespace = ref.get("namespace")
+        if own is None or namespace is None or not isinstance(namespace.value, str) or not _is_server(ref):
             continue
-        if written.value != own and dns_label_problem(written.value) is None:
-            message = f"Linkerd ignores a route whose Server is in another namespace: {written.value}"
-            to.report(codes.DROPPED_ROUTE, message, written, help=f"remove it: the Server must be in {own}, as this is")
+        if namespace.value != own and dns_label_problem(namespace.value) is None:
+            message = f"Linkerd ignores a route whose Server is in another namespace: {namespace.value}"
+            to.report(
+                codes.DROPPED_ROUTE, message, namespace, help=f"remove it: the Server must be in {own}, as this is"
+            )
 
 
 def _is_server(ref: Node) -> bool:
@@ -102,14 +104,14 @@ def path(match: Node, to: Checking) -> None:
     elif kind is not None and kind.text == "RegularExpression":
         pattern(match, to)
     elif value is not None and (problem := _path_problem(value.text)) is not None:
-        said, way_out = problem
-        to.report(codes.ROUTE_PATH, said, value, help=way_out)
+        message, way_out = problem
+        to.report(codes.ROUTE_PATH, message, value, help=way_out)
 
 
 def _path_problem(text: str) -> tuple[str, str] | None:
     if not text.startswith("/"):
-        said = "HttpPathMatch paths must be absolute (begin with `/`)"
-        return f"{said}; {quoted(text)} is not an absolute path", f"write /{text}"
+        requirement = "HttpPathMatch paths must be absolute (begin with `/`)"
+        return f"{requirement}; {quoted(text)} is not an absolute path", f"write /{text}"
     problem = path_problem(text, letters=True)
     return (f"{quoted(text)} is not a path: {problem[0]}", problem[1]) if problem is not None else None
 
@@ -159,26 +161,26 @@ def filter_body(node: Node, to: Checking) -> None:
 
 def redirect_path(node: Node, to: Checking) -> None:
     """A full path or a prefix, which is absolute."""
-    written = [name for name in ("replaceFullPath", "replacePrefixMatch") if name in node]
-    if len(written) != 1:
+    fields = [name for name in ("replaceFullPath", "replacePrefixMatch") if name in node]
+    if len(fields) != 1:
         message = "a RequestRedirect filter must contain either replaceFullPath or replacePrefixMatch"
-        at = node.key_span(written[1]) if written else node.span
+        at = node.key_span(fields[1]) if fields else node.span
         to.report(codes.ROUTE_REDIRECT, message, at, help="write one of the two")
         return
-    value = node[written[0]]
+    value = node[fields[0]]
     if not value.text.startswith("/"):
-        said = "RequestRedirect filters may only contain absolute paths (starting with '/')"
-        message = f"{said}; {quoted(value.text)} is not an absolute path"
+        requirement = "RequestRedirect filters may only contain absolute paths (starting with '/')"
+        message = f"{requirement}; {quoted(value.text)} is not an absolute path"
         to.report(codes.ROUTE_REDIRECT, message, value, help=f"write /{value.text}")
 
 
 def timeouts(node: Node, to: Checking) -> None:
     """Durations, of which the inner is not the longer."""
-    found = {name: _duration(name, written, to) for name in _TIMEOUTS if (written := node.get(name)) is not None}
-    outer, inner = found.get("request"), found.get("backendRequest")
+    durations = {name: _duration(name, timeout, to) for name in _TIMEOUTS if (timeout := node.get(name)) is not None}
+    outer, inner = durations.get("request"), durations.get("backendRequest")
     if outer is not None and inner is not None and inner > outer:
-        said = "backendRequest timeout ({}) must not be greater than request timeout ({})"
-        message = said.format(node["backendRequest"].text, node["request"].text)
+        template = "backendRequest timeout ({}) must not be greater than request timeout ({})"
+        message = template.format(node["backendRequest"].text, node["request"].text)
         way_out = f"write {node['request'].text} or less, or a longer request timeout"
         to.report(codes.ROUTE_TIMEOUT, message, node["backendRequest"], help=way_out)
 
@@ -213,10 +215,10 @@ def at_most(limit: int, what: str) -> Callable[[Node, Checking], None]:
     """The bounds of the CRD."""
 
     def rule(entries: Node, to: Checking) -> None:
-        written = list(entries)
-        if len(written) > limit:
-            message = f"{len(written)} {what}, and at most {limit} are allowed"
+        nodes = list(entries)
+        if len(nodes) > limit:
+            message = f"{len(nodes)} {what}, and at most {limit} are allowed"
             way_out = "write another rule for the rest" if what == "matches" else "write another route for the rest"
-            to.report(codes.ROUTE_TOO_MANY, message, written[limit], help=way_out)
+            to.report(codes.ROUTE_TOO_MANY, message, nodes[limit], help=way_out)
 
     return rule

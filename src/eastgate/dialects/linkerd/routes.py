@@ -100,8 +100,8 @@ def _is_attached(route: InboundRoute, server: str) -> bool:
     servers = [parent for parent in route.parents if (parent.group.lower(), parent.kind.lower()) == (GROUP, "server")]
     if any(parent.port or parent.section_name or parent.namespace != route.namespace for parent in servers):
         return False
-    filters = {one for rule in route.rules for one in rule.filters}
-    filters |= {one for rule in route.grpc_rules for one in rule.filters}
+    filters = {filter_type for rule in route.rules for filter_type in rule.filters}
+    filters |= {filter_type for rule in route.grpc_rules for filter_type in rule.filters}
     if filters - SUPPORTED_FILTERS or any(match.regex for rule in route.grpc_rules for match in rule.matches):
         return False
     return any(parent.name == server for parent in servers)
@@ -109,13 +109,13 @@ def _is_attached(route: InboundRoute, server: str) -> bool:
 
 def doors(routes: Iterable[InboundRoute], paths: Paths) -> list[Door]:
     """All ways into these routes, the best first."""
-    found: list[tuple[Rank, Door]] = []
-    for place, route in enumerate(routes):
+    ranked: list[tuple[Rank, Door]] = []
+    for position, route in enumerate(routes):
         for host_rank, host in _hosts(route.hostnames):
             for rank, match in (_grpc_matches if route.kind == "GRPCRoute" else _http_matches)(route, paths):
                 parts = tuple(part for part in (host, match) if part != ALWAYS)
-                found.append(((*host_rank, *rank, place), Door(And(parts), route)))
-    ordered = [door for _, door in sorted(found, key=lambda one: one[0])]
+                ranked.append(((*host_rank, *rank, position), Door(And(parts), route)))
+    ordered = [door for _, door in sorted(ranked, key=lambda entry: entry[0])]
     return [door for door, following in zip_longest(ordered, ordered[1:]) if door and not _is_idle(door, following)]
 
 
@@ -165,8 +165,8 @@ def _lengths(path: PathMatch, paths: Paths) -> Iterator[tuple[int, Predicate]]:
 def _rest(match: RouteMatch, paths: Paths) -> Iterator[Predicate]:
     if match.method is not None:
         yield Is(METHOD, OneOf(frozenset({match.method})))
-    yield from (_value(header(one.name), one, paths) for one in match.headers)
-    yield from (_value(query(one.name), one, paths) for one in match.query)
+    yield from (_value(header(value_match.name), value_match, paths) for value_match in match.headers)
+    yield from (_value(query(value_match.name), value_match, paths) for value_match in match.query)
 
 
 # gRPC: service, method, headers
@@ -176,7 +176,7 @@ def _grpc_matches(route: InboundRoute, paths: Paths) -> Iterator[tuple[Rank, Pre
     for rule in route.grpc_rules:
         for match in rule.matches:
             rank = (-len(match.service or ""), -len(match.method or ""), -len(match.headers))
-            headers = (_value(header(one.name), one, paths) for one in match.headers)
+            headers = (_value(header(value_match.name), value_match, paths) for value_match in match.headers)
             yield rank, all_of((Is(METHOD, OneOf(frozenset({"POST"}))), _rpc(match, paths), *headers))
         if not rule.matches:
             yield (0, 0, 0), ALWAYS

@@ -78,10 +78,10 @@ def _names(workload: Workload, scene: Scene) -> Iterator[tuple[str, int]]:
 
 def _default(workload: Workload, scene: Scene) -> Default:
     """The annotation, else the setting. One that is no policy is ignored as Linkerd does: then the setting counts."""
-    written = _annotation(workload, _DEFAULT_POLICY, scene)
-    if written is not None and written.text in set(InboundPolicy):
-        source = f"annotation {_DEFAULT_POLICY} of {written.holder}"
-        return Default(InboundPolicy(written.text), source, written.span)
+    annotation = _annotation(workload, _DEFAULT_POLICY, scene)
+    if annotation is not None and annotation.text in set(InboundPolicy):
+        source = f"annotation {_DEFAULT_POLICY} of {annotation.holder}"
+        return Default(InboundPolicy(annotation.text), source, annotation.span)
     return Default(scene.settings.section(LinkerdSettings).linkerd_default_policy, "setting linkerdDefaultPolicy")
 
 
@@ -102,17 +102,17 @@ def _annotation(workload: Workload, name: str, scene: Scene) -> _Annotation | No
     return None
 
 
-def _ports(workload: Workload, annotation: str, scene: Scene) -> frozenset[int]:
+def _ports(workload: Workload, name: str, scene: Scene) -> frozenset[int]:
     """Numbers, ranges such as 8000-8010, and names of ports, separated by commas; what is none of these is skipped."""
-    found: set[int] = set()
-    written = _annotation(workload, annotation, scene)
-    for part in (one.strip() for one in written.text.split(",")) if written is not None else ():
+    ports: set[int] = set()
+    annotation = _annotation(workload, name, scene)
+    for part in (item.strip() for item in annotation.text.split(",")) if annotation is not None else ():
         first, dash, last = part.partition("-")
         if is_port(first) and (is_port(last) if dash else not last):
-            found.update(range(int(first), int(last or first) + 1))
+            ports.update(range(int(first), int(last or first) + 1))
         else:
-            found |= workload.ports_named(part)
-    return frozenset(found)
+            ports |= workload.ports_named(part)
+    return frozenset(ports)
 
 
 def _routes(namespace: str, scene: Scene) -> Iterator[InboundRoute]:

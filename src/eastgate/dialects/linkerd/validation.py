@@ -62,10 +62,10 @@ def no_mode(document: Node, to: Checking) -> None:
         )
 
 
-def _refuse_kind(code: Code, said: str, ref: Node, kinds: Iterable[Kind], to: Checking) -> None:
+def _refuse_kind(code: Code, problem: str, ref: Node, kinds: Iterable[Kind], to: Checking) -> None:
     """A kind that is none of these: perhaps it has another group, or another spelling."""
     kind, group = ref["kind"], ref.get("group")
-    message = f"{said}: {shown(canonical(ref))}"
+    message = f"{problem}: {shown(canonical(ref))}"
     homes = sorted(home for home, name in kinds if name.lower() == kind.text.lower())
     if homes:
         way_out = "write group: " + enumerated([home or '""' for home in homes], "or")
@@ -116,12 +116,12 @@ def own_namespace(document: Node, to: Checking) -> None:
 def authentication(ref: Node, to: Checking) -> None:
     """What may be required."""
     kind = canonical(ref)
-    said = "unsupported authentication kind(s)"
+    problem = "unsupported authentication kind(s)"
     if kind == ("", "Namespace"):
         way_out = "write a MeshTLSAuthentication with identityRefs: [{kind: Namespace, name: ..}], and refer to that"
-        to.report(codes.AUTHENTICATION_KIND, f"{said}: {shown(kind)}", ref["kind"], help=way_out)
+        to.report(codes.AUTHENTICATION_KIND, f"{problem}: {shown(kind)}", ref["kind"], help=way_out)
     elif kind not in AUTHENTICATIONS:
-        _refuse_kind(codes.AUTHENTICATION_KIND, said, ref, AUTHENTICATIONS, to)
+        _refuse_kind(codes.AUTHENTICATION_KIND, problem, ref, AUTHENTICATIONS, to)
 
 
 _IN_ONE_MESH = "a client must be ALL of them here; for ANY of several, name them in one MeshTLSAuthentication"
@@ -135,16 +135,16 @@ _ONE_OF_A_KIND = {
 
 def one_of_a_kind(refs: Node, to: Checking) -> None:
     """Today's Linkerd takes one of each; the proposal requires all."""
-    found: dict[str, list[Node]] = {name: [] for name in _ONE_OF_A_KIND}
+    by_kind: dict[str, list[Node]] = {name: [] for name in _ONE_OF_A_KIND}
     for ref in refs:
         kind = written_kind(ref)
         if kind in AUTHENTICATIONS:
-            found[kind[1]].append(ref)
+            by_kind[kind[1]].append(ref)
     for name, way_out in _ONE_OF_A_KIND.items():
-        if len(found[name]) > 1:
+        if len(by_kind[name]) > 1:
             message = f"today's Linkerd refuses this: only a single {name} may be set"
-            to.report(codes.SEVERAL_OF_A_KIND, message, found[name][1], help=way_out)
-    names = [*found["MeshTLSAuthentication"][:1], *found["ServiceAccount"][:1]]
+            to.report(codes.SEVERAL_OF_A_KIND, message, by_kind[name][1], help=way_out)
+    names = [*by_kind["MeshTLSAuthentication"][:1], *by_kind["ServiceAccount"][:1]]
     if len(names) > 1:
         message = "today's Linkerd refuses this: a MeshTLSAuthentication and ServiceAccount may not be set together"
         later = max(names, key=lambda ref: (ref.line, ref.column))
@@ -156,15 +156,15 @@ def one_of_a_kind(refs: Node, to: Checking) -> None:
 
 def identities_or_refs(spec: Node, to: Checking) -> None:
     """Exactly one of the two lists, and something in it."""
-    written = [name for name in ("identities", "identityRefs") if name in spec]
-    if len(written) == 1 and list(spec[written[0]]):
+    fields = [name for name in ("identities", "identityRefs") if name in spec]
+    if len(fields) == 1 and list(spec[fields[0]]):
         return
     message = "exactly one of identities and identityRefs must be specified"
-    if len(written) > 1:
-        at, way_out = spec.key_span(written[1]), "write it in a second MeshTLSAuthentication"
-    elif written:
-        message = f"`{written[0]}` is empty, which Linkerd refuses"
-        at, way_out = spec[written[0]].span, "name at least one client; for nobody leave the whole policy out"
+    if len(fields) > 1:
+        at, way_out = spec.key_span(fields[1]), "write it in a second MeshTLSAuthentication"
+    elif fields:
+        message = f"`{fields[0]}` is empty, which Linkerd refuses"
+        at, way_out = spec[fields[0]].span, "name at least one client; for nobody leave the whole policy out"
     else:
         at, way_out = spec.span, "write identities: [..], or identityRefs: [{kind: ServiceAccount, name: ..}]"
     to.report(codes.IDENTITIES_OR_REFS, message, at, help=way_out)
@@ -196,17 +196,17 @@ def some_network(networks: Node, to: Checking) -> None:
 
 def exceptions(entry: Node, to: Checking) -> None:
     """An exception takes away some of its network: not all of it, and nothing else."""
-    written = entry["cidr"].text
+    cidr_text = entry["cidr"].text
     cidr = network_of(entry["cidr"])
     for node in entry.get("except") or ():
         exception = network_of(node) if isinstance(node.value, str) else None
         if cidr is None or exception is None:
             continue
         if _covers(exception, cidr):
-            message = f"cidr '{written}' is completely negated by exception '{node.text}'"
+            message = f"cidr '{cidr_text}' is completely negated by exception '{node.text}'"
             to.report(codes.NEGATED, message, node, help="remove the network, or write a smaller exception")
         elif not _covers(cidr, exception):
-            message = f"cidr '{written}' does not include exception '{node.text}'"
+            message = f"cidr '{cidr_text}' does not include exception '{node.text}'"
             to.report(codes.EXCEPTION_OUTSIDE, message, node, help="remove it, or write it in the network that has it")
 
 
@@ -227,15 +227,17 @@ def server_port(document: Node, to: Checking) -> None:
             to.report(NULL_VALUE, "`port` has no value", port or document, help=_WRITE_PORT)
         case bool() | float() | dict() | list() as value if port is not None:
             way_out = "write a Server for each port" if isinstance(value, list) else _WRITE_PORT
-            said = f"{value} is not a port" if isinstance(value, float) else f"a Server has one port, not {port.kind}"
-            to.report(codes.SERVER_PORT, said, port, help=way_out)
+            message = (
+                f"{value} is not a port" if isinstance(value, float) else f"a Server has one port, not {port.kind}"
+            )
+            to.report(codes.SERVER_PORT, message, port, help=way_out)
         case int(number) if port is not None and not 1 <= number <= 65535:
             to.report(codes.SERVER_PORT, f"{number} is not between 1 and 65535", port, help=_WRITE_PORT)
         case str(name) if port is not None:
             problem = port_problem(name)
             if problem is not None:
-                said, way_out = problem
-                to.report(codes.SERVER_PORT, f"no port has the name {quoted(name)}: {said}", port, help=way_out)
+                reason, way_out = problem
+                to.report(codes.SERVER_PORT, f"no port has the name {quoted(name)}: {reason}", port, help=way_out)
 
 
 def some_selector(spec: Node, to: Checking) -> None:
@@ -270,9 +272,9 @@ def legal_expression(node: Node, to: Checking) -> None:
             codes.ILLEGAL_EXPRESSION, f"`{operator}` of no values {everything}", values, help="write values: [..]"
         )
     elif lists != (values is not None):
-        said = f"`{operator}` {'without' if lists else 'with'} values matches nothing in Linkerd"
+        message = f"`{operator}` {'without' if lists else 'with'} values matches nothing in Linkerd"
         at, way_out = (node["operator"].span, "write values: [..]") if lists else (node.key_span("values"), "remove it")
-        to.report(codes.ILLEGAL_EXPRESSION, said, at, help=way_out)
+        to.report(codes.ILLEGAL_EXPRESSION, message, at, help=way_out)
 
 
 # ServerAuthorization
@@ -280,9 +282,9 @@ def legal_expression(node: Node, to: Checking) -> None:
 
 def one_server(server: Node, to: Checking) -> None:
     """By name, or by labels."""
-    written = [name for name in ("name", "selector") if name in server]
-    if len(written) != 1:
-        at = server.key_span("selector") if written else server.span
+    fields = [name for name in ("name", "selector") if name in server]
+    if len(fields) != 1:
+        at = server.key_span("selector") if fields else server.span
         message = "exactly one of name and selector must be specified"
         to.report(codes.ONE_SERVER, message, at, help="write name: <Server>, or selector: {matchLabels: {..}}")
 
@@ -304,16 +306,16 @@ def some_client(client: Node, to: Checking) -> None:
 
 def mesh_clients(mesh: Node, to: Checking) -> None:
     """Everybody with TLS, or those who are named."""
-    named = [name for name in ("identities", "serviceAccounts") if list(mesh.get(name) or ())]
+    fields = [name for name in ("identities", "serviceAccounts") if list(mesh.get(name) or ())]
     anybody = _is_true(mesh, "unauthenticatedTLS")
-    if anybody and named:
+    if anybody and fields:
         message = "`unauthenticatedTLS` must be false if any `identities` or `service_accounts` is specified"
-        way_out = f"remove it, or remove `{named[0]}`"
+        way_out = f"remove it, or remove `{fields[0]}`"
         to.report(codes.UNAUTHENTICATED_TLS, message, mesh["unauthenticatedTLS"], help=way_out)
-    elif not anybody and not named:
+    elif not anybody and not fields:
         to.report(codes.NO_CLIENT, _NOBODY, mesh, help='for every client of the mesh write identities: ["*"]')
 
 
 def _is_true(node: Node, field: str) -> bool:
-    found = node.get(field)
-    return found is not None and found.value is True
+    value = node.get(field)
+    return value is not None and value.value is True

@@ -62,8 +62,8 @@ def dns_identity(node: Node, to: Checking) -> None:
 
 def _invalid(node: Node, problem: Problem | None, to: Checking) -> None:
     if problem is not None:
-        said, way_out = problem
-        to.report(codes.IDENTITY, f"id {quoted(node.text)} is invalid: {said}", node, help=way_out)
+        reason, way_out = problem
+        to.report(codes.IDENTITY, f"id {quoted(node.text)} is invalid: {reason}", node, help=way_out)
 
 
 def _dns_problem(text: str, accounts: str) -> Problem | None:
@@ -116,8 +116,8 @@ _PREFIX = re.compile(r"/[0-9]{1,3}")
 def network(node: Node, to: Checking) -> None:
     """A CIDR or one address."""
     if network_of(node) is None:
-        said, way_out = _network_problem(node.text)
-        to.report(codes.CIDR, f"{quoted(node.text)} is not a network{said}", node, help=way_out)
+        reason, way_out = _network_problem(node.text)
+        to.report(codes.CIDR, f"{quoted(node.text)} is not a network{reason}", node, help=way_out)
 
 
 def network_of(node: Node) -> Network | None:

@@ -38,7 +38,10 @@ def _rules(resource: Resource) -> Iterator[DescribedRule]:
             asks = f"port {port}, protocol {protocol}: what nothing authorizes is decided by accessPolicy {access}"
             yield DescribedRule("OWN", (asks,), None, resource.access_span)
         case AuthorizationPolicy(requirements=requirements, origin=origin):
-            required = [str(one.when) if isinstance(one.when, PolicyRef) else one.when for one in requirements]
+            required = [
+                str(requirement.when) if isinstance(requirement.when, PolicyRef) else requirement.when
+                for requirement in requirements
+            ]
             yield DescribedRule("ALLOW", tuple(required or ["anyone"]), origin, origin.span)
         case ServerAuthorization(rule=rule):
             yield describe_rule("ALLOW", rule)

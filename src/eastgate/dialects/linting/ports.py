@@ -36,8 +36,8 @@ def unexposed_ports(
     for port, find_span in ports:
         if port not in exposed:
             message = f"{policy.ref} is about port {port}, which {_who(selected)} not expose"
-            known = {str(number) for number in numbers}
-            help_ = f"write one of {some(known | (names if isinstance(port, str) else set()))}"
+            suggestions = {str(number) for number in numbers}
+            help_ = f"write one of {some(suggestions | (names if isinstance(port, str) else set()))}"
             mapped = _service_port(port, selected, workloads)
             if mapped is not None:
                 help_ = f"{port} is the port of Service {mapped[0]}; write that of its pods, {mapped[1]}"

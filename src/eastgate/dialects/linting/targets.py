@@ -33,8 +33,8 @@ def target_span(policy: Policy, field: str, number: int, name: str = "") -> Span
 
 def _suggestion(namespace: str, name: str, declared: Iterable[str]) -> str | None:
     keys = list(declared)
-    here = [key.partition("/")[2] for key in keys if key.startswith(f"{namespace}/")]
-    close = near(name, here)
+    names = [key.partition("/")[2] for key in keys if key.startswith(f"{namespace}/")]
+    close = near(name, names)
     if close:
         return f"did you mean {close}?"
     elsewhere = next((key for key in keys if key.endswith(f"/{name}")), None)
