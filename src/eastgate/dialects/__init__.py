@@ -150,7 +150,7 @@ def read_policy(document: Document, settings: Settings, reporter: Reporter) -> P
 def reject(document: Document, errors: Sequence[Diagnostic]) -> rejected.Policy:
     """What a document with errors comes to: it closes what it targets, or may be about."""
     known = registered()
-    return rejected.rejected(
+    return rejected.reject(
         document,
         errors,
         known.policies.get((document.group, document.version, document.kind)),

@@ -25,11 +25,11 @@ from eastgate.unread.locating import content_of, located
 if TYPE_CHECKING:
     from eastgate.dialects.linting import Linting
 
-__all__ = ["DIALECT", "UNREADABLE", "Policy", "rejected", "stays_in_namespace"]
+__all__ = ["DIALECT", "UNREADABLE", "Policy", "reject", "stays_in_namespace"]
 
 UNREADABLE = Placement(None, "unreadable")
 
-_READER = "EG10"  # codes of what is wrong with a text: what is left of it may be anything
+_TEXT_ERRORS = "EG10"  # codes of what is wrong with a text: what is left of it may be anything
 _HEAD = ("apiVersion", "kind", "metadata")
 _KNATIVE = ("serving.knative.dev", "Service")
 _INSIDE = frozenset({("", "Pod"), ("", "Service"), ("", "ServiceAccount"), ("discovery.k8s.io", "EndpointSlice")})
@@ -68,7 +68,7 @@ class Policy:
         return iter(())
 
 
-def rejected(
+def reject(
     document: Document,
     errors: Sequence[Diagnostic],
     kind: Kind[Any] | None,
@@ -105,23 +105,25 @@ def _targets(
     namespace = document.home
     if [error.code for error in errors] == [DUPLICATE_OBJECT] and stays_in_namespace(document):
         return (Everything(namespace),)
-    unsound = [error for error in errors if error.code.id.startswith(_READER)]
+    unsound = [error for error in errors if error.code.id.startswith(_TEXT_ERRORS)]
     if any(
-        error.span is None or error.span.underlined in _HEAD or _in(document, error.span, "metadata")
+        error.span is None or error.span.underlined in _HEAD or _is_within(document, error.span, "metadata")
         for error in unsound
     ):
         return (Everything(None),)
     if cluster_scoped:
-        sound = kind is not None and not unsound and not _wrong(document, errors, "subject")
+        sound = kind is not None and not unsound and not _has_error_in(document, errors, "subject")
         return located(document, cluster_scoped=True) if sound else (Everything(None),)
-    if dns_label_problem(namespace) is not None or (document.namespace is None and _unplaced(document, errors, kind)):
+    if dns_label_problem(namespace) is not None or (
+        document.namespace is None and _may_have_other_namespace(document, errors, kind)
+    ):
         return (Everything(None),)
     content = content_of(document)
     if "parentRefs" in content:  # a route: without it others take its requests, at each of its parents
         return (Everything(namespace), *_parents(document, [] if unsound else content["parentRefs"]))
     if not is_policy and not stays_in_namespace(document):
         return (Everything(None),)
-    if kind is None or unsound or any(_wrong(document, errors, field) for field in _TARGETS):
+    if kind is None or unsound or any(_has_error_in(document, errors, field) for field in _TARGETS):
         return (Everything(namespace),)
     if kind.by_reference:
         return ()
@@ -143,20 +145,24 @@ def _parents(document: Document, refs: object) -> Iterator[Target]:
             yield Everything(namespace)
 
 
-def _unplaced(document: Document, errors: Sequence[Diagnostic], kind: Kind[Any] | None) -> bool:
+def _may_have_other_namespace(document: Document, errors: Sequence[Diagnostic], kind: Kind[Any] | None) -> bool:
     """Whether what says no namespace may have another, or none: its kind is unknown, or its metadata has errors."""
-    return kind is None or any(error.span is not None and _in(document, error.span, "metadata") for error in errors)
+    return kind is None or any(
+        error.span is not None and _is_within(document, error.span, "metadata") for error in errors
+    )
 
 
-def _wrong(document: Document, errors: Sequence[Diagnostic], field: str) -> bool:
+def _has_error_in(document: Document, errors: Sequence[Diagnostic], field: str) -> bool:
     """Whether an error is in a field of the spec, or nobody knows where it is."""
     if any(error.span is None for error in errors):
         return True
     present = field in content_of(document)
-    return present and any(error.span is not None and _in(document, error.span, "spec", field) for error in errors)
+    return present and any(
+        error.span is not None and _is_within(document, error.span, "spec", field) for error in errors
+    )
 
 
-def _in(document: Document, span: Span, *path: str) -> bool:
+def _is_within(document: Document, span: Span, *path: str) -> bool:
     """Whether a place is in a field. It begins with its key, on the line of its value or on the one before."""
     field = document.locate(*path)
     return field.line - 1 <= span.line <= field.end_line

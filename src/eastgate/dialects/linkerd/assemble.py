@@ -28,7 +28,7 @@ from eastgate.dialects.linkerd.provenance import (
     ProbeRoute,
     StageName,
 )
-from eastgate.dialects.linkerd.routes import Paths, doors, usable_routes
+from eastgate.dialects.linkerd.routes import PathPredicates, route_cases, usable_routes
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.dialects.linkerd.stance import Stance
 from eastgate.ir import (
@@ -96,7 +96,7 @@ class _Inbound:
     def __init__(self, resources: list[Resource], stance: Stance, settings: Settings) -> None:
         self.stance = stance
         self.settings = settings
-        self.paths = Paths.at(settings.data_plane)
+        self.paths = PathPredicates.of(settings.data_plane)
         self.authorizations = Authorizations(resources, stance.cluster)
         self.routes = (*stance.routes, *(resource.route for resource in resources if isinstance(resource, HttpRoute)))
         # The oldest first; one that the API server has not dated yet is older than all.
@@ -136,7 +136,7 @@ class _Inbound:
             observed=tuple(server for server in matching if server.audit),
             protocol=owner.protocol if owner else opaque,
             identity_required=owner is None and number in stance.identity_required,
-            probed=tuple(sorted({self.paths.written(probe.path) for probe in probes if probe.port == number})),
+            probed=tuple(sorted({self.paths.comparable(probe.path) for probe in probes if probe.port == number})),
         )
 
     # Cases: the last of them is for all other requests to the port
@@ -146,24 +146,24 @@ class _Inbound:
             case Protocol.OPAQUE | Protocol.TLS:
                 yield Case(ALWAYS, self._chain(port, Refusal.CLOSED))
             case Protocol.GRPC:
-                yield from self._routed(port, "GRPCRoute")
+                yield from self._routed_cases(port, "GRPCRoute")
             case Protocol.HTTP_1 | Protocol.HTTP_2:
-                yield from self._routed(port, "HTTPRoute")
+                yield from self._routed_cases(port, "HTTPRoute")
             case Protocol.UNKNOWN:
-                if not self._is_open(port) or self._routes(port, "HTTPRoute"):
+                if not self._allows_all(port) or self._routes(port, "HTTPRoute"):
                     yield Case(_NOT_HTTP, self._chain(port, Refusal.CLOSED))
-                yield from self._routed(port, "HTTPRoute")
+                yield from self._routed_cases(port, "HTTPRoute")
 
-    def _routed(self, port: _Port, kind: str) -> Iterator[Case]:
+    def _routed_cases(self, port: _Port, kind: str) -> Iterator[Case]:
         routes = self._routes(port, kind)
         if routes:
             chains = {route: self._chain(port, Refusal.FORBIDDEN, route=route) for route in routes}
-            for door in doors(routes, self.paths):
-                yield Case(door.when, chains[door.route])
-            nothing = AllowAny(Unroutable.NO_INBOUND_ROUTE, (), Refusal.NOT_FOUND)
-            yield Case(ALWAYS, Chain((nothing,), self._readings, port.scope(ScopeKind.UNROUTED)))
+            for case in route_cases(routes, self.paths):
+                yield Case(case.when, chains[case.route])
+            no_route = AllowAny(Unroutable.NO_INBOUND_ROUTE, (), Refusal.NOT_FOUND)
+            yield Case(ALWAYS, Chain((no_route,), self._readings, port.scope(ScopeKind.UNROUTED)))
             return
-        if kind == "HTTPRoute" and port.probed and self._probe_networks and not self._is_open(port):
+        if kind == "HTTPRoute" and port.probed and self._probe_networks and not self._allows_all(port):
             asks = (Is(METHOD, OneOf(frozenset({"GET"}))), Is(self.paths.attribute, OneOf(frozenset(port.probed))))
             yield Case(And(asks), self._chain(port, Refusal.FORBIDDEN, probe=True), synthetic=True)
         yield Case(ALWAYS, self._chain(port, Refusal.FORBIDDEN))
@@ -175,7 +175,7 @@ class _Inbound:
     def _routes(self, port: _Port, kind: str) -> list[InboundRoute]:
         return usable_routes(self.routes, port.server.ref.name, kind) if port.server is not None else []
 
-    def _is_open(self, port: _Port) -> bool:
+    def _allows_all(self, port: _Port) -> bool:
         return any(rule.when == ALWAYS for rule in self._rules(port))
 
     # Rules
@@ -183,7 +183,7 @@ class _Inbound:
     def _chain(self, port: _Port, refusal: Refusal, *, route: InboundRoute | None = None, probe: bool = False) -> Chain:
         rules = [*self.authorizations.on_route(route, audit=False), *self._rules(port)]
         if probe:
-            rules.append(self._probe())
+            rules.append(self._probe_rule())
         if self.stance.itself and not any(rule.when == ALWAYS for rule in rules):
             rules.append(Rule(clients.in_networks(self.stance.itself), _LOCALHOST))
         observed = [
@@ -192,7 +192,7 @@ class _Inbound:
             *self.authorizations.on_workload(audit=True),
         ]
         for server in port.observed:
-            observed += [*self._server_rules(server, audit=False), *self._access(server)]
+            observed += [*self._server_rules(server, audit=False), *self._access_rules(server)]
         stages: list[Stage] = [AllowAny(StageName.AUTHORIZED, tuple(rules), refusal)]
         if observed:
             stages.insert(0, Observe(StageName.AUDIT, tuple(observed), ("allow",) * len(observed)))
@@ -204,19 +204,19 @@ class _Inbound:
         """What is authorized on a port whatever the route: by its Server, by the workload, or else by default."""
         on_workload = list(self.authorizations.on_workload(audit=False))
         if port.server is not None:
-            return [*self._server_rules(port.server, audit=False), *on_workload, *self._access(port.server)]
-        return on_workload or self._default(port)
+            return [*self._server_rules(port.server, audit=False), *on_workload, *self._access_rules(port.server)]
+        return on_workload or self._default_rules(port)
 
     def _server_rules(self, server: Server | None, *, audit: bool) -> Iterator[Rule]:
         if server is not None:
             yield from self.authorizations.on_server(server, audit=audit)
 
-    def _access(self, server: Server) -> Iterator[Rule]:
+    def _access_rules(self, server: Server) -> Iterator[Rule]:
         client = clients.default_client(server.access, self.stance.cluster)
         if client is not None:
             yield Rule(client, Origin(server.ref, 0, server.access_span, derived=AccessPolicy(server.access)))
 
-    def _default(self, port: _Port) -> list[Rule]:
+    def _default_rules(self, port: _Port) -> list[Rule]:
         default = self.stance.default
         policy = _WITH_IDENTITY.get(default.policy, default.policy) if port.identity_required else default.policy
         client = clients.default_client(policy, self.stance.cluster)
@@ -227,7 +227,7 @@ class _Inbound:
     def _probe_networks(self) -> Networks:
         return self.settings.section(LinkerdSettings).linkerd_probe_networks
 
-    def _probe(self) -> Rule:
+    def _probe_rule(self) -> Rule:
         when = clients.in_networks(self._probe_networks)
         return Rule(when, Origin(None, 0, derived=ProbeRoute()))
 

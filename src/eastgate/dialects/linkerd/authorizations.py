@@ -81,14 +81,14 @@ class Authorizations:
         conditions: list[Predicate] = []
         parts: list[_Part] = []
         for requirement in policy.requirements:
-            condition, part = self._resolved(requirement)
+            condition, part = self._resolve(requirement)
             if isinstance(condition, UnresolvedReference):
                 return Rule(NEVER, replace(policy.origin, derived=condition, parts=(part,)))
             conditions.append(condition)
             parts.append(part)
         return Rule(all_of(conditions), replace(policy.origin, parts=tuple(parts)))
 
-    def _resolved(self, requirement: Requirement) -> tuple[Predicate | UnresolvedReference, _Part]:
+    def _resolve(self, requirement: Requirement) -> tuple[Predicate | UnresolvedReference, _Part]:
         if not isinstance(requirement.when, PolicyRef):
             return requirement.when, (requirement.attribute, requirement.span)
         match self._authentications.get(requirement.when):

@@ -10,7 +10,7 @@ from eastgate.ir import ALWAYS, And, InNetwork, Is, Not, OneOf, Predicate, Prefi
 from eastgate.ir.attributes import ADDRESS, MESH_NAME
 from eastgate.settings import Networks
 
-__all__ = ["ANY_NAME", "default_client", "in_networks", "named", "outside"]
+__all__ = ["ANY_NAME", "default_client", "in_network_except", "in_networks", "with_identities"]
 
 Network = IPv4Network | IPv6Network
 
@@ -19,7 +19,7 @@ _DNS = Not(Is(MESH_NAME, Prefix("spiffe://")))
 ANY_NAME: Predicate = And((Is(MESH_NAME, Present()), _DNS))
 
 
-def named(identities: Iterable[str]) -> Predicate:
+def with_identities(identities: Iterable[str]) -> Predicate:
     """Clients with ANY of these identities: all of a name, `*` for any name, `*.suffix` for any below one."""
     distinct = list(dict.fromkeys(identities))
     exact = frozenset(identity for identity in distinct if identity != "*" and not identity.startswith("*."))
@@ -38,7 +38,7 @@ def in_networks(networks: Networks) -> Predicate:
     return ALWAYS if everywhere else Is(ADDRESS, InNetwork(networks))
 
 
-def outside(network: Network, exceptions: Networks) -> Predicate:
+def in_network_except(network: Network, exceptions: Networks) -> Predicate:
     """Clients in one network and in none of its exceptions; another network may still let those in."""
     inside = Is(ADDRESS, InNetwork((network,)))
     return And((inside, Not(Is(ADDRESS, InNetwork(exceptions))))) if exceptions else inside

@@ -33,7 +33,7 @@ def inspect(manifest: Manifest, declared: WorldObject, reporter: Reporter) -> No
         return
     Examination(manifest, reporter).examine(_ROUTE, manifest.data)
     if any(_is_server(parent) for parent in declared.parents):
-        _dropped(declared, reporter)
+        _report_dropped(declared, reporter)
 
 
 # What the webhook refuses
@@ -113,7 +113,7 @@ def _is_server(parent: ParentRef) -> bool:
     return (parent.group.lower(), parent.kind.lower()) == (GROUP, "server")
 
 
-def _dropped(route: Route, reporter: Reporter) -> None:
+def _report_dropped(route: Route, reporter: Reporter) -> None:
     for reason, way_out in _reasons(route):
         message = f"Linkerd ignores {route.kind} {route.namespace}/{route.name}: {reason}"
         reporter.report(codes.DROPPED_ROUTE, message, route.span, help=way_out)
@@ -125,12 +125,12 @@ def _reasons(route: Route) -> Iterator[tuple[str, str]]:
     if unsupported := sorted(filters - SUPPORTED_FILTERS):
         yield f"it has {enumerated(unsupported, 'and')}", "remove the filter from a route of a Server"
     for parent in route.parents:
-        problem = _unusable(route, parent) if _is_server(parent) else None
+        problem = _why_unusable(route, parent) if _is_server(parent) else None
         if problem is not None:
             yield f"its Server parent {problem}", "write its name, and nothing else"
 
 
-def _unusable(route: Route, parent: ParentRef) -> str | None:
+def _why_unusable(route: Route, parent: ParentRef) -> str | None:
     if parent.namespace != route.namespace:
         return "is in another namespace"
     if parent.port is not None:

@@ -33,7 +33,7 @@ def check_dropped_routes(context: Context) -> Iterator[Finding]:
         )
         if route is None:
             continue
-        why = _why_not(route, namespace_routes, servers.get(namespace, []))
+        why = _why_unattached(route, namespace_routes, servers.get(namespace, []))
         if why is not None:
             message = f"{policy.ref} has no effect: {route} is not attached, since {why}"
             span = locating.at(policy.span, "spec", "targetRef", "name")
@@ -67,7 +67,7 @@ def _inbound(route: Route) -> InboundRoute:
     )
 
 
-def _why_not(route: InboundRoute, routes: list[InboundRoute], servers: list[Server]) -> str | None:
+def _why_unattached(route: InboundRoute, routes: list[InboundRoute], servers: list[Server]) -> str | None:
     """Say what keeps a route from being attached to any Server; None where nothing does."""
     parents = [p for p in route.parents if (p.group.lower(), p.kind.lower()) == (GROUP, "server")]
     if not parents:

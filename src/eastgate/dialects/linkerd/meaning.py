@@ -29,7 +29,7 @@ from eastgate.dialects.linkerd.model import (
     ServerAuthorization,
     TargetRef,
 )
-from eastgate.dialects.linkerd.refs import canonical
+from eastgate.dialects.linkerd.refs import canonical_kind
 from eastgate.dialects.linkerd.settings import InboundPolicy, cluster_networks
 from eastgate.dialects.linkerd.values import network_of
 from eastgate.ir import ALWAYS, NEVER, Is, Origin, PolicyRef, Predicate, Present, Rule, all_of, any_of
@@ -140,7 +140,7 @@ def _client(client: Node, namespace: str, settings: Settings) -> Predicate:
     if anybody is not None and anybody.value is True:
         return Is(MESH_NAME, Present())
     accounts = [_account(account, namespace, settings) for account in mesh.get("serviceAccounts") or ()]
-    return clients.named([*(identity.text for identity in mesh.get("identities") or ()), *accounts])
+    return clients.with_identities([*(identity.text for identity in mesh.get("identities") or ()), *accounts])
 
 
 def _account(account: Node, own_namespace: str, settings: Settings) -> str:
@@ -157,7 +157,7 @@ def authorization_policy(document: Document, root: Node, settings: Settings) -> 
     namespace = ref.namespace or ""
     refs = spec["requiredAuthenticationRefs"]
     requirements = tuple(_requirement(node, namespace, settings) for node in refs)
-    group, kind = canonical(spec["targetRef"])
+    group, kind = canonical_kind(spec["targetRef"])
     target = TargetRef(group, kind, spec["targetRef"]["name"].text)
     return AuthorizationPolicy(
         ref=ref,
@@ -184,11 +184,11 @@ def _targets(target: TargetRef, namespace: str) -> tuple[Target, ...]:
 
 
 def _requirement(ref: Node, own_namespace: str, settings: Settings) -> Requirement:
-    _, kind = canonical(ref)
+    _, kind = canonical_kind(ref)
     namespace = where.text if (where := ref.get("namespace")) is not None else own_namespace
     if kind == "ServiceAccount":
         name = settings.mesh_name(namespace, ref["name"].text)
-        return Requirement(ref.span, MESH_NAME, clients.named([name]))
+        return Requirement(ref.span, MESH_NAME, clients.with_identities([name]))
     attribute: Attribute = MESH_NAME if kind == "MeshTLSAuthentication" else ADDRESS
     return Requirement(ref.span, attribute, PolicyRef(kind, namespace, ref["name"].text, GROUP))
 
@@ -205,12 +205,14 @@ def mesh_tls_authentication(document: Document, root: Node, settings: Settings) 
         identities = [entry.text for entry in entries]
     else:
         identities = [_identity(entry, ref.namespace or "", settings) for entry in refs]
-    return MeshTLSAuthentication(ref=ref, span=document.span, who=clients.named(identities), who_span=entries.span)
+    return MeshTLSAuthentication(
+        ref=ref, span=document.span, who=clients.with_identities(identities), who_span=entries.span
+    )
 
 
 def _identity(ref: Node, own_namespace: str, settings: Settings) -> str:
     """The name of a service account, or of all accounts of a namespace."""
-    if canonical(ref) == ("", "Namespace"):
+    if canonical_kind(ref) == ("", "Namespace"):
         return settings.mesh_name(ref["name"].text, "*")
     return _account(ref, own_namespace, settings)
 
@@ -234,4 +236,4 @@ def _networks(networks: Node) -> Predicate:
     if clients.in_networks(plain) == ALWAYS:
         return ALWAYS
     parts = [clients.in_networks(plain)] if plain else []
-    return any_of(parts + [clients.outside(network, excepted) for network, excepted in entries if excepted])
+    return any_of(parts + [clients.in_network_except(network, excepted) for network, excepted in entries if excepted])

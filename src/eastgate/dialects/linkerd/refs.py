@@ -14,10 +14,10 @@ __all__ = [
     "TARGETS",
     "TARGETS_TODAY",
     "Kind",
-    "canonical",
-    "home",
-    "shown",
-    "written_kind",
+    "canonical_kind",
+    "kind_if_readable",
+    "kind_text",
+    "namespace_of",
 ]
 
 Kind: TypeAlias = tuple[str, str]  # group and kind, as they are properly spelt
@@ -43,7 +43,7 @@ _PROPER = {
 }
 
 
-def canonical(ref: Node) -> Kind:
+def canonical_kind(ref: Node) -> Kind:
     """Group and kind of a reference, properly spelt where they are known."""
     group = ref.get("group")
     group_text = group.text if group is not None else ""
@@ -51,21 +51,21 @@ def canonical(ref: Node) -> Kind:
     return _PROPER.get((home.lower(), ref["kind"].text.lower()), (home, ref["kind"].text))
 
 
-def written_kind(ref: Node) -> Kind | None:
+def kind_if_readable(ref: Node) -> Kind | None:
     """The same of a reference in which anything may be wrong; None where it has no group and kind to speak of."""
     group, kind = ref.get("group"), ref.get("kind")
     texts = [node.value for node in (group, kind) if node is not None]
-    return canonical(ref) if kind is not None and all(isinstance(text, str) for text in texts) else None
+    return canonical_kind(ref) if kind is not None and all(isinstance(text, str) for text in texts) else None
 
 
-def home(document: Node, default: str) -> str | None:
+def namespace_of(document: Node, default: str) -> str | None:
     """The namespace of a document in which anything may be wrong; None where that is none."""
     namespace = document["metadata"].get("namespace")
     value = namespace.value if namespace is not None else default
     return value if isinstance(value, str) and dns_label_problem(value) is None else None
 
 
-def shown(kind: Kind) -> str:
+def kind_text(kind: Kind) -> str:
     """The kind for a sentence, as Linkerd writes it."""
     group, name = kind
     return f"{name}.{group}" if group else name or '""'

@@ -9,7 +9,7 @@ from eastgate.cluster.names import dns_label_problem
 from eastgate.cluster.patterns import pattern_problem
 from eastgate.dialects.linkerd import codes
 from eastgate.dialects.linkerd.model import GROUP
-from eastgate.dialects.linkerd.refs import home, written_kind
+from eastgate.dialects.linkerd.refs import kind_if_readable, namespace_of
 from eastgate.dialects.linkerd.values import Checking, milliseconds
 from eastgate.ir.paths import control_character, path_problem
 from eastgate.manifests.node import Node
@@ -19,16 +19,16 @@ from eastgate.manifests.shapes.codes import MISSING_FIELD, NULL_VALUE, WRONG_TYP
 __all__ = [
     "FILTERS",
     "at_most",
-    "filter_body",
-    "header_name",
-    "hostname",
+    "check_filter",
+    "check_header_name",
+    "check_hostname",
+    "check_own_namespace",
+    "check_parent",
+    "check_path",
+    "check_pattern",
+    "check_redirect_path",
+    "check_timeouts",
     "is_header_name",
-    "own_namespace",
-    "parent",
-    "path",
-    "pattern",
-    "redirect_path",
-    "timeouts",
 ]
 
 # The types of filters, and the field in which each is described.
@@ -42,9 +42,9 @@ FILTERS = {
 # Parents
 
 
-def parent(ref: Node, to: Checking) -> None:
+def check_parent(ref: Node, to: Checking) -> None:
     """What a parent needs to be of use."""
-    kind = written_kind(ref) or ("", "Gateway")
+    kind = kind_if_readable(ref) or ("", "Gateway")
     if kind == (GROUP, "EgressNetwork") and "port" not in ref:
         message = "cannot target an EgressNetwork without specifying a port"
         to.report(codes.ROUTE_PARENT, message, ref["kind"], help="write port: <number>")
@@ -59,9 +59,9 @@ def parent(ref: Node, to: Checking) -> None:
                 to.report(codes.DROPPED_ROUTE, message, ref.key_span(field), help="remove it: a Server is one port")
 
 
-def own_namespace(document: Node, to: Checking) -> None:
+def check_own_namespace(document: Node, to: Checking) -> None:
     """A Server is of the route's own namespace."""
-    own = home(document, to.context.namespace)
+    own = namespace_of(document, to.context.namespace)
     for ref in document["spec"].get("parentRefs") or ():
         namespace = ref.get("namespace")
         if own is None or namespace is None or not isinstance(namespace.value, str) or not _is_server(ref):
@@ -74,13 +74,13 @@ def own_namespace(document: Node, to: Checking) -> None:
 
 
 def _is_server(ref: Node) -> bool:
-    return written_kind(ref) == (GROUP, "Server")
+    return kind_if_readable(ref) == (GROUP, "Server")
 
 
 _HOSTNAME = re.compile(r"(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
-def hostname(node: Node, to: Checking) -> None:
+def check_hostname(node: Node, to: Checking) -> None:
     """A name, or `*.` and a name."""
     text = node.text
     if _HOSTNAME.fullmatch(text):
@@ -95,14 +95,14 @@ def hostname(node: Node, to: Checking) -> None:
 # Matches
 
 
-def path(match: Node, to: Checking) -> None:
+def check_path(match: Node, to: Checking) -> None:
     """Absolute, and such as a request can have it; or a regular expression."""
     value, kind = match.get("value"), match.get("type")
     if value is not None and (control := control_character(value.text)) is not None:
         message = f"{quoted(value.text)} has a control character ({control})"
         to.report(codes.ROUTE_PATH, message, value, help="remove it")
     elif kind is not None and kind.text == "RegularExpression":
-        pattern(match, to)
+        check_pattern(match, to)
     elif value is not None and (problem := _path_problem(value.text)) is not None:
         message, way_out = problem
         to.report(codes.ROUTE_PATH, message, value, help=way_out)
@@ -116,7 +116,7 @@ def _path_problem(text: str) -> tuple[str, str] | None:
     return (f"{quoted(text)} is not a path: {problem[0]}", problem[1]) if problem is not None else None
 
 
-def pattern(match: Node, to: Checking) -> None:
+def check_pattern(match: Node, to: Checking) -> None:
     """A value that is to be compared as an expression."""
     kind, value = match.get("type"), match.get("value")
     if kind is None or value is None or kind.text != "RegularExpression":
@@ -139,7 +139,7 @@ def is_header_name(text: str) -> bool:
     return _HEADER.fullmatch(text) is not None
 
 
-def header_name(node: Node, to: Checking) -> None:
+def check_header_name(node: Node, to: Checking) -> None:
     """The name of a header, as HTTP has it."""
     if not is_header_name(node.text):
         near = node.text.strip().rstrip(":").strip()
@@ -150,7 +150,7 @@ def header_name(node: Node, to: Checking) -> None:
 # Filters and timeouts
 
 
-def filter_body(node: Node, to: Checking) -> None:
+def check_filter(node: Node, to: Checking) -> None:
     """A filter says what it does, in the field of its type."""
     kind = node["type"]
     field = FILTERS[kind.text]
@@ -159,7 +159,7 @@ def filter_body(node: Node, to: Checking) -> None:
         to.report(MISSING_FIELD, message, kind, help=f"write {field}: {{..}}")
 
 
-def redirect_path(node: Node, to: Checking) -> None:
+def check_redirect_path(node: Node, to: Checking) -> None:
     """A full path or a prefix, which is absolute."""
     fields = [name for name in ("replaceFullPath", "replacePrefixMatch") if name in node]
     if len(fields) != 1:
@@ -174,7 +174,7 @@ def redirect_path(node: Node, to: Checking) -> None:
         to.report(codes.ROUTE_REDIRECT, message, value, help=f"write /{value.text}")
 
 
-def timeouts(node: Node, to: Checking) -> None:
+def check_timeouts(node: Node, to: Checking) -> None:
     """Durations, of which the inner is not the longer."""
     durations = {name: _duration(name, timeout, to) for name in _TIMEOUTS if (timeout := node.get(name)) is not None}
     outer, inner = durations.get("request"), durations.get("backendRequest")

@@ -1,6 +1,6 @@
 """Which route of a Server a request takes: Linkerd's order, which is not quite that of Gateway API.
 
-Linkerd's own proxy compares a path as it is sent, ours in its canonical form (`Paths`); the order is the same.
+Linkerd's own proxy compares a path as it is sent, ours in its canonical form (`PathPredicates`); the order is the same.
 
 The proxy takes the best match: the longest host (exact before a suffix before none), then the most characters of the
 path, then the most headers, then the most query parameters, then a method; what is equal goes to the older route. How
@@ -25,7 +25,7 @@ from eastgate.ir.paths import comparable_path
 from eastgate.records import dataclass
 from eastgate.settings import DataPlane
 
-__all__ = ["SUPPORTED_FILTERS", "Door", "Paths", "doors", "usable_routes"]
+__all__ = ["SUPPORTED_FILTERS", "PathPredicates", "RouteCase", "route_cases", "usable_routes"]
 
 Rank: TypeAlias = tuple[int, ...]  # the smallest is the best
 
@@ -34,13 +34,13 @@ SUPPORTED_FILTERS = frozenset({"RequestHeaderModifier", "ResponseHeaderModifier"
 
 
 @dataclass(frozen=True, slots=True)
-class Paths:
+class PathPredicates:
     """How a proxy compares paths: those of the requests with those that are written."""
 
     native: bool
 
     @classmethod
-    def at(cls, data_plane: DataPlane) -> Paths:
+    def of(cls, data_plane: DataPlane) -> PathPredicates:
         """As the proxies of a data plane do."""
         return cls(data_plane is DataPlane.NATIVE)
 
@@ -49,7 +49,7 @@ class Paths:
         """What they look at."""
         return SENT_PATH if self.native else PATH
 
-    def written(self, path: str) -> str:
+    def comparable(self, path: str) -> str:
         """A path of a manifest in the form in which they compare it."""
         return path if self.native else comparable_path(path)
 
@@ -76,7 +76,7 @@ class Paths:
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class RouteCase:
     """One way into a route: the requests for which this holds, and for none of the doors before it."""
 
     when: Predicate
@@ -107,23 +107,25 @@ def _is_attached(route: InboundRoute, server: str) -> bool:
     return any(parent.name == server for parent in servers)
 
 
-def doors(routes: Iterable[InboundRoute], paths: Paths) -> list[Door]:
+def route_cases(routes: Iterable[InboundRoute], paths: PathPredicates) -> list[RouteCase]:
     """All ways into these routes, the best first."""
-    ranked: list[tuple[Rank, Door]] = []
+    ranked: list[tuple[Rank, RouteCase]] = []
     for position, route in enumerate(routes):
         for host_rank, host in _hosts(route.hostnames):
             for rank, match in (_grpc_matches if route.kind == "GRPCRoute" else _http_matches)(route, paths):
                 parts = tuple(part for part in (host, match) if part != ALWAYS)
-                ranked.append(((*host_rank, *rank, position), Door(And(parts), route)))
-    ordered = [door for _, door in sorted(ranked, key=lambda entry: entry[0])]
-    return [door for door, following in zip_longest(ordered, ordered[1:]) if door and not _is_idle(door, following)]
+                ranked.append(((*host_rank, *rank, position), RouteCase(And(parts), route)))
+    ordered = [case for _, case in sorted(ranked, key=lambda entry: entry[0])]
+    return [
+        case for case, following in zip_longest(ordered, ordered[1:]) if case and not _is_redundant(case, following)
+    ]
 
 
-def _is_idle(door: Door, following: Door | None) -> bool:
+def _is_redundant(case: RouteCase, following: RouteCase | None) -> bool:
     """Whether the door behind lets in all that this one does, to the same route."""
-    if following is None or following.route is not door.route:
+    if following is None or following.route is not case.route:
         return False
-    return set(conjuncts(following.when)) <= set(conjuncts(door.when))
+    return set(conjuncts(following.when)) <= set(conjuncts(case.when))
 
 
 def _hosts(hostnames: tuple[str, ...]) -> Iterator[tuple[Rank, Predicate]]:
@@ -141,28 +143,28 @@ def _hosts(hostnames: tuple[str, ...]) -> Iterator[tuple[Rank, Predicate]]:
 # HTTP: path, headers, query, method
 
 
-def _http_matches(route: InboundRoute, paths: Paths) -> Iterator[tuple[Rank, Predicate]]:
+def _http_matches(route: InboundRoute, paths: PathPredicates) -> Iterator[tuple[Rank, Predicate]]:
     for rule in route.rules:
         for match in rule.matches:
-            for length, path in _lengths(match.path, paths):
+            for length, path in _path_predicates(match.path, paths):
                 rank = (-length, -len(match.headers), -len(match.query), -(match.method is not None))
-                yield rank, all_of((path, *_rest(match, paths)))
+                yield rank, all_of((path, *_other_predicates(match, paths)))
 
 
-def _lengths(path: PathMatch, paths: Paths) -> Iterator[tuple[int, Predicate]]:
+def _path_predicates(path: PathMatch, paths: PathPredicates) -> Iterator[tuple[int, Predicate]]:
     """How much of a path is matched, and by which requests."""
     match path.type:
         case PathType.EXACT:
-            yield _WHOLE_PATH, paths.equal(paths.written(path.value))
+            yield _WHOLE_PATH, paths.equal(paths.comparable(path.value))
         case PathType.REGEX:
             yield _WHOLE_PATH, paths.pattern(paths.attribute, path.value)
         case PathType.PREFIX:
-            prefix = paths.written(path.value).rstrip("/")
+            prefix = paths.comparable(path.value).rstrip("/")
             yield _WHOLE_PATH, paths.equal(prefix or "/")
             yield len(prefix) or 1, paths.under(f"{prefix}/") if prefix else ALWAYS
 
 
-def _rest(match: RouteMatch, paths: Paths) -> Iterator[Predicate]:
+def _other_predicates(match: RouteMatch, paths: PathPredicates) -> Iterator[Predicate]:
     if match.method is not None:
         yield Is(METHOD, OneOf(frozenset({match.method})))
     yield from (_value(header(value_match.name), value_match, paths) for value_match in match.headers)
@@ -172,7 +174,7 @@ def _rest(match: RouteMatch, paths: Paths) -> Iterator[Predicate]:
 # gRPC: service, method, headers
 
 
-def _grpc_matches(route: InboundRoute, paths: Paths) -> Iterator[tuple[Rank, Predicate]]:
+def _grpc_matches(route: InboundRoute, paths: PathPredicates) -> Iterator[tuple[Rank, Predicate]]:
     for rule in route.grpc_rules:
         for match in rule.matches:
             rank = (-len(match.service or ""), -len(match.method or ""), -len(match.headers))
@@ -182,7 +184,7 @@ def _grpc_matches(route: InboundRoute, paths: Paths) -> Iterator[tuple[Rank, Pre
             yield (0, 0, 0), ALWAYS
 
 
-def _rpc(match: GrpcMatch, paths: Paths) -> Predicate:
+def _rpc(match: GrpcMatch, paths: PathPredicates) -> Predicate:
     """The proxy looks at the first two segments of the path, and wants both to be there."""
     match match.service, match.method:
         case str(service), str(method):
@@ -192,12 +194,12 @@ def _rpc(match: GrpcMatch, paths: Paths) -> Predicate:
             return paths.under(f"/{service}/")
         case None, str(method):
             pattern = f"(?s)[^/]*/[^/]*/{re.escape(method)}(/.*)?"
-            return _second(f"the gRPC method is {method}", method, pattern, paths)
+            return _grpc_method(f"the gRPC method is {method}", method, pattern, paths)
         case _:
-            return _second("it names a gRPC method", None, "(?s)[^/]*/[^/]*/.*", paths)
+            return _grpc_method("it names a gRPC method", None, "(?s)[^/]*/[^/]*/.*", paths)
 
 
-def _second(text: str, wanted: str | None, pattern: str, paths: Paths) -> Computed:
+def _grpc_method(text: str, wanted: str | None, pattern: str, paths: PathPredicates) -> Computed:
     attribute = paths.attribute
 
     def test(values: Mapping[Attribute, Value | None]) -> bool:
@@ -210,5 +212,5 @@ def _second(text: str, wanted: str | None, pattern: str, paths: Paths) -> Comput
 # Values
 
 
-def _value(attribute: Attribute, match: ValueMatch, paths: Paths) -> Predicate:
+def _value(attribute: Attribute, match: ValueMatch, paths: PathPredicates) -> Predicate:
     return paths.pattern(attribute, match.value) if match.regex else Is(attribute, OneOf(frozenset({match.value})))

@@ -44,7 +44,7 @@ def _missing(policy: Resource, policies: Sequence[Resource], world: World) -> st
         case Server(targets=targets):
             return None if any(world.select(target) for target in targets) else "no workload matches its selector"
         case ServerAuthorization(server=str(name)):
-            return None if _named(servers, name) else f"no manifest declares Server {policy.ref.namespace}/{name}"
+            return None if _has_server(servers, name) else f"no manifest declares Server {policy.ref.namespace}/{name}"
         case ServerAuthorization(server=selector) if not isinstance(selector, str):
             return (
                 None
@@ -52,7 +52,7 @@ def _missing(policy: Resource, policies: Sequence[Resource], world: World) -> st
                 else f"no Server has labels {selector}"
             )
         case HttpRoute(route=route):
-            exists = any(_named(servers, parent.name) for parent in route.parents)
+            exists = any(_has_server(servers, parent.name) for parent in route.parents)
             return None if exists else "no manifest declares a Server that it is attached to"
         case AuthorizationPolicy():
             return _missing_target(policy, policies, servers, world)
@@ -60,7 +60,7 @@ def _missing(policy: Resource, policies: Sequence[Resource], world: World) -> st
             return None
 
 
-def _named(servers: Sequence[Server], name: str) -> bool:
+def _has_server(servers: Sequence[Server], name: str) -> bool:
     return any(server.ref.name == name for server in servers)
 
 
@@ -71,7 +71,7 @@ def _missing_target(
     if target.is_workload:
         exists = any(world.select(point) for point in policy.targets)
     elif (target.group, target.kind) == (GROUP, "Server"):
-        exists = _named(servers, target.name)
+        exists = _has_server(servers, target.name)
     elif target.kind == "Namespace":
         exists = True
     elif target.group == GROUP:

@@ -16,10 +16,10 @@ from eastgate.dialects.linkerd.refs import (
     TARGETS,
     TARGETS_TODAY,
     Kind,
-    canonical,
-    home,
-    shown,
-    written_kind,
+    canonical_kind,
+    kind_if_readable,
+    kind_text,
+    namespace_of,
 )
 from eastgate.dialects.linkerd.values import Checking, Network, network_of, port_problem
 from eastgate.manifests.node import Node
@@ -27,29 +27,29 @@ from eastgate.manifests.shapes import enumerated, quoted
 from eastgate.manifests.shapes.codes import NULL_VALUE
 
 __all__ = [
-    "authentication",
-    "exceptions",
-    "identities_or_refs",
-    "identity_ref",
-    "legal_expression",
-    "mesh_clients",
-    "no_mode",
-    "not_both_selectors",
-    "one_of_a_kind",
-    "one_server",
-    "own_namespace",
-    "server_port",
-    "some_client",
-    "some_network",
-    "some_selector",
-    "target",
+    "check_authentication",
+    "check_client",
+    "check_exceptions",
+    "check_expression",
+    "check_identities_or_refs",
+    "check_identity_ref",
+    "check_mesh_clients",
+    "check_networks",
+    "check_no_mode",
+    "check_one_of_a_kind",
+    "check_own_namespace",
+    "check_selector",
+    "check_server",
+    "check_server_port",
+    "check_single_selector",
+    "check_target",
 ]
 
 
 # Any resource
 
 
-def no_mode(document: Node, to: Checking) -> None:
+def check_no_mode(document: Node, to: Checking) -> None:
     """Only what decides can be audited: not what others refer to."""
     annotations = document["metadata"].get("annotations")
     mode = annotations.get(MODE) if annotations is not None else None
@@ -65,7 +65,7 @@ def no_mode(document: Node, to: Checking) -> None:
 def _refuse_kind(code: Code, problem: str, ref: Node, kinds: Iterable[Kind], to: Checking) -> None:
     """A kind that is none of these: perhaps it has another group, or another spelling."""
     kind, group = ref["kind"], ref.get("group")
-    message = f"{problem}: {shown(canonical(ref))}"
+    message = f"{problem}: {kind_text(canonical_kind(ref))}"
     homes = sorted(home for home, name in kinds if name.lower() == kind.text.lower())
     if homes:
         way_out = "write group: " + enumerated([home or '""' for home in homes], "or")
@@ -79,9 +79,9 @@ def _refuse_kind(code: Code, problem: str, ref: Node, kinds: Iterable[Kind], to:
 # AuthorizationPolicy
 
 
-def target(ref: Node, to: Checking) -> None:
+def check_target(ref: Node, to: Checking) -> None:
     """Linkerd's four targets, and those of the proposal."""
-    wanted = canonical(ref)
+    wanted = canonical_kind(ref)
     kind = ref["kind"]
     if wanted == ("", "Service"):
         to.report(
@@ -95,31 +95,31 @@ def target(ref: Node, to: Checking) -> None:
     elif wanted not in TARGETS_TODAY:
         to.report(
             codes.TARGET_NOT_IN_LINKERD,
-            f"Linkerd refuses the target type {shown(wanted)} today",
+            f"Linkerd refuses the target type {kind_text(wanted)} today",
             kind,
             help="for Linkerd as it runs target a Server, an HTTPRoute, a GRPCRoute or the Namespace",
         )
 
 
-def own_namespace(document: Node, to: Checking) -> None:
+def check_own_namespace(document: Node, to: Checking) -> None:
     """A policy that targets a Namespace targets its own."""
     ref = document["spec"].get("targetRef")
     name = ref.get("name") if ref is not None else None
-    if ref is None or name is None or written_kind(ref) != ("", "Namespace"):
+    if ref is None or name is None or kind_if_readable(ref) != ("", "Namespace"):
         return
-    own = home(document, to.context.namespace)
+    own = namespace_of(document, to.context.namespace)
     if own is not None and isinstance(name.value, str) and name.value != own:
         message = f"cannot target another namespace: {name.value}"
         to.report(codes.OTHER_NAMESPACE, message, name, help=f"write name: {own}, or write the policy there")
 
 
-def authentication(ref: Node, to: Checking) -> None:
+def check_authentication(ref: Node, to: Checking) -> None:
     """What may be required."""
-    kind = canonical(ref)
+    kind = canonical_kind(ref)
     problem = "unsupported authentication kind(s)"
     if kind == ("", "Namespace"):
         way_out = "write a MeshTLSAuthentication with identityRefs: [{kind: Namespace, name: ..}], and refer to that"
-        to.report(codes.AUTHENTICATION_KIND, f"{problem}: {shown(kind)}", ref["kind"], help=way_out)
+        to.report(codes.AUTHENTICATION_KIND, f"{problem}: {kind_text(kind)}", ref["kind"], help=way_out)
     elif kind not in AUTHENTICATIONS:
         _refuse_kind(codes.AUTHENTICATION_KIND, problem, ref, AUTHENTICATIONS, to)
 
@@ -133,11 +133,11 @@ _ONE_OF_A_KIND = {
 }
 
 
-def one_of_a_kind(refs: Node, to: Checking) -> None:
+def check_one_of_a_kind(refs: Node, to: Checking) -> None:
     """Today's Linkerd takes one of each; the proposal requires all."""
     by_kind: dict[str, list[Node]] = {name: [] for name in _ONE_OF_A_KIND}
     for ref in refs:
-        kind = written_kind(ref)
+        kind = kind_if_readable(ref)
         if kind in AUTHENTICATIONS:
             by_kind[kind[1]].append(ref)
     for name, way_out in _ONE_OF_A_KIND.items():
@@ -154,7 +154,7 @@ def one_of_a_kind(refs: Node, to: Checking) -> None:
 # MeshTLSAuthentication
 
 
-def identities_or_refs(spec: Node, to: Checking) -> None:
+def check_identities_or_refs(spec: Node, to: Checking) -> None:
     """Exactly one of the two lists, and something in it."""
     fields = [name for name in ("identities", "identityRefs") if name in spec]
     if len(fields) == 1 and list(spec[fields[0]]):
@@ -170,9 +170,9 @@ def identities_or_refs(spec: Node, to: Checking) -> None:
     to.report(codes.IDENTITIES_OR_REFS, message, at, help=way_out)
 
 
-def identity_ref(ref: Node, to: Checking) -> None:
+def check_identity_ref(ref: Node, to: Checking) -> None:
     """A ServiceAccount, or a Namespace."""
-    kind = canonical(ref)
+    kind = canonical_kind(ref)
     if kind not in IDENTITIES:
         _refuse_kind(codes.IDENTITY_REF_KIND, "invalid identity target kind", ref, IDENTITIES, to)
     elif kind == ("", "Namespace") and "namespace" in ref:
@@ -187,14 +187,14 @@ def identity_ref(ref: Node, to: Checking) -> None:
 # Networks
 
 
-def some_network(networks: Node, to: Checking) -> None:
+def check_networks(networks: Node, to: Checking) -> None:
     """A NetworkAuthentication that names none."""
     if not list(networks):
         message = "at least one network must be specified"
         to.report(codes.NO_NETWORK, message, networks, help="for every address write {cidr: 0.0.0.0/0}, {cidr: '::/0'}")
 
 
-def exceptions(entry: Node, to: Checking) -> None:
+def check_exceptions(entry: Node, to: Checking) -> None:
     """An exception takes away some of its network: not all of it, and nothing else."""
     cidr_text = entry["cidr"].text
     cidr = network_of(entry["cidr"])
@@ -219,7 +219,7 @@ def _covers(outer: Network, inner: Network) -> bool:
 _WRITE_PORT = "write port: <the number or the name of a port>"
 
 
-def server_port(document: Node, to: Checking) -> None:
+def check_server_port(document: Node, to: Checking) -> None:
     """A number, or a name."""
     port = document["spec"].get("port")
     match port.value if port is not None else 1:
@@ -240,7 +240,7 @@ def server_port(document: Node, to: Checking) -> None:
                 to.report(codes.SERVER_PORT, f"no port has the name {quoted(name)}: {reason}", port, help=way_out)
 
 
-def some_selector(spec: Node, to: Checking) -> None:
+def check_selector(spec: Node, to: Checking) -> None:
     """A Server says whose port it is."""
     if "podSelector" not in spec and "externalWorkloadSelector" not in spec:
         to.report(
@@ -251,7 +251,7 @@ def some_selector(spec: Node, to: Checking) -> None:
         )
 
 
-def not_both_selectors(spec: Node, to: Checking) -> None:
+def check_single_selector(spec: Node, to: Checking) -> None:
     """Pods, or external workloads."""
     if "podSelector" in spec and "externalWorkloadSelector" in spec:
         later = max(
@@ -262,7 +262,7 @@ def not_both_selectors(spec: Node, to: Checking) -> None:
         to.report(codes.ONE_SELECTOR, message, later, help="write a Server for each")
 
 
-def legal_expression(node: Node, to: Checking) -> None:
+def check_expression(node: Node, to: Checking) -> None:
     """What Linkerd accepts in a selector, and what is then not what it looks like."""
     operator, values = node["operator"].text, node.get("values")
     lists = operator in (Operator.IN, Operator.NOT_IN)
@@ -280,7 +280,7 @@ def legal_expression(node: Node, to: Checking) -> None:
 # ServerAuthorization
 
 
-def one_server(server: Node, to: Checking) -> None:
+def check_server(server: Node, to: Checking) -> None:
     """By name, or by labels."""
     fields = [name for name in ("name", "selector") if name in server]
     if len(fields) != 1:
@@ -292,7 +292,7 @@ def one_server(server: Node, to: Checking) -> None:
 _NOBODY = "this authorizes no clients, and Linkerd ignores it"
 
 
-def some_client(client: Node, to: Checking) -> None:
+def check_client(client: Node, to: Checking) -> None:
     """Unauthenticated clients, or clients of the mesh."""
     unauthenticated = _is_true(client, "unauthenticated")
     if "meshTLS" in client and unauthenticated:
@@ -304,7 +304,7 @@ def some_client(client: Node, to: Checking) -> None:
         to.report(codes.NO_CLIENT, _NOBODY, client, help=way_out)
 
 
-def mesh_clients(mesh: Node, to: Checking) -> None:
+def check_mesh_clients(mesh: Node, to: Checking) -> None:
     """Everybody with TLS, or those who are named."""
     fields = [name for name in ("identities", "serviceAccounts") if list(mesh.get(name) or ())]
     anybody = _is_true(mesh, "unauthenticatedTLS")

@@ -13,7 +13,16 @@ from eastgate.manifests.shapes import Check, Text, quoted
 from eastgate.manifests.shapes.codes import BAD_NAME
 from eastgate.settings import Settings
 
-__all__ = ["dns_identity", "identity", "is_port", "milliseconds", "network", "network_of", "port_problem", "referred"]
+__all__ = [
+    "check_dns_identity",
+    "check_identity",
+    "check_network",
+    "is_port",
+    "milliseconds",
+    "name_beside_namespace",
+    "network_of",
+    "port_problem",
+]
 
 Network = IPv4Network | IPv6Network
 Checking = Check[Settings]
@@ -23,7 +32,7 @@ Problem = tuple[str, str]  # what is wrong, and what to write instead
 # Names
 
 
-def referred(name: Text[Settings]) -> Text[Settings]:
+def name_beside_namespace(name: Text[Settings]) -> Text[Settings]:
     """A name beside which there is a field for the namespace: the two are not written as one."""
 
     def rule(node: Node, to: Checking) -> None:
@@ -45,22 +54,22 @@ _SPIFFE = "spiffe://"
 _FORMS = "write a DNS name in lower case, `*.` and a DNS name, `*` for everybody"
 
 
-def identity(node: Node, to: Checking) -> None:
+def check_identity(node: Node, to: Checking) -> None:
     """A DNS name or a SPIFFE ID: the grammar of Linkerd's webhook, and its words."""
     spiffe = node.text.startswith(_SPIFFE)
     problem = _spiffe_problem(node.text.removeprefix(_SPIFFE)) if spiffe else _dns_problem(node.text, "identityRefs")
-    _invalid(node, problem, to)
+    _report_identity(node, problem, to)
 
 
-def dns_identity(node: Node, to: Checking) -> None:
+def check_dns_identity(node: Node, to: Checking) -> None:
     """A DNS name: the grammar of the CRD of a ServerAuthorization, which is older than SPIFFE IDs in Linkerd."""
     problem = _dns_problem(node.text, "serviceAccounts")
     if node.text.startswith(_SPIFFE):
         problem = "a ServerAuthorization has DNS names only", "name it in a MeshTLSAuthentication instead"
-    _invalid(node, problem, to)
+    _report_identity(node, problem, to)
 
 
-def _invalid(node: Node, problem: Problem | None, to: Checking) -> None:
+def _report_identity(node: Node, problem: Problem | None, to: Checking) -> None:
     if problem is not None:
         reason, way_out = problem
         to.report(codes.IDENTITY, f"id {quoted(node.text)} is invalid: {reason}", node, help=way_out)
@@ -113,7 +122,7 @@ def _spiffe_problem(text: str) -> Problem | None:
 _PREFIX = re.compile(r"/[0-9]{1,3}")
 
 
-def network(node: Node, to: Checking) -> None:
+def check_network(node: Node, to: Checking) -> None:
     """A CIDR or one address."""
     if network_of(node) is None:
         reason, way_out = _network_problem(node.text)
@@ -125,10 +134,10 @@ def network_of(node: Node) -> Network | None:
     slash = node.text.find("/")
     if "%" in node.text or (slash >= 0 and not _PREFIX.fullmatch(node.text[slash:])):
         return None  # a zone or a mask, which Python takes and Linkerd does not
-    return _parsed(node.text)
+    return _parse(node.text)
 
 
-def _parsed(text: str) -> Network | None:
+def _parse(text: str) -> Network | None:
     try:
         return ip_network(text, strict=False)
     except ValueError:
@@ -137,13 +146,13 @@ def _parsed(text: str) -> Network | None:
 
 def _network_problem(text: str) -> Problem:
     address, slash, prefix = text.strip().partition("/")
-    alone = _parsed(address)
+    alone = _parse(address)
     if text.strip() in ("*", "any", "all"):
         return "", "for every address write two networks, 0.0.0.0/0 and ::/0"
     if alone is None:
         way_out = "write a CIDR such as 10.0.0.0/8 or fd00::/8, or an address such as 10.0.0.1"
         return f": {quoted(address)} is not an IP address" if slash else "", way_out
-    masked = _parsed(f"{address}/{prefix}")
+    masked = _parse(f"{address}/{prefix}")
     if masked is not None and "%" not in text:
         return ": its prefix is a number of bits" if slash and not prefix.isdigit() else "", f"write {masked}"
     if "%" in text:
