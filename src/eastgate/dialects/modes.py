@@ -45,7 +45,7 @@ class LayerMode:
 
 
 def modes_of_layer(layer: Layer, closing: Iterable[PolicyRef]) -> list[LayerMode]:
-    """Tell the modes of a layer from its stages; `closing` are the policies that turn deny by default on."""
+    """Return the modes of a layer by its stages; `closing` are the policies that turn deny by default on."""
     refs = tuple(closing)
     cases = [_mode_of_chain(layer.at, case.chain, refs, case.when) for case in layer.cases]
     return [_mode_of_chain(layer.at, layer.otherwise, refs, ""), *cases]
@@ -67,7 +67,7 @@ def _mode_of_chain(at: Placement, chain: Chain, closing: tuple[PolicyRef, ...], 
 
 
 def refusing(chain: Chain) -> tuple[PolicyRef, ...]:
-    """Return the policies that deny something, or ask somebody who may."""
+    """Return the policies of a chain that deny something, or ask an authorizer that may."""
     refs: dict[PolicyRef, None] = {}
     for stage in chain.stages:
         match stage:
@@ -82,7 +82,7 @@ def refusing(chain: Chain) -> tuple[PolicyRef, ...]:
 
 
 def lets_all_in(chain: Chain) -> bool:
-    """Whether a chain of allow lists lets everybody in."""
+    """Return whether every allow list of a chain allows everybody."""
     return all(
         any(rule.when == ALWAYS for rule in stage.rules) for stage in chain.stages if isinstance(stage, AllowAny)
     )

@@ -39,7 +39,7 @@ _TARGETS = ("targetRefs", "targetRef", "podSelector", "externalWorkloadSelector"
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """What stands for the rules of a policy that nobody can read."""
+    """The origin of the rule that stands for a policy which cannot be read."""
 
     kind: ClassVar[RuleKind] = RuleKind.UNREADABLE
 
@@ -49,9 +49,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
-    """A policy with errors, or an object that exists with errors: all that is known is its name, and what it may be
-    about.
-    """
+    """A policy or an object with errors. Only its name is known, and what it may apply to."""
 
     ref: PolicyRef
     span: Span
@@ -64,7 +62,7 @@ class Policy:
 
     @property
     def origins(self) -> Iterator[Origin]:
-        """It has no rules that anybody knows."""
+        """Return no origins: its rules are unknown."""
         return iter(())
 
 
@@ -76,10 +74,10 @@ def reject(
     cluster_scoped: bool,
     is_policy: bool,
 ) -> Policy:
-    """Make of a document with errors what it comes to.
+    """Return the policy that closes what a document with errors may apply to.
 
     `kind` is None where no dialect reads that kind in that version as a policy; `cluster_scoped`: a kind of that name
-    has no namespace; `is_policy`: it is, or claims to be, a policy, and no object that exists.
+    has no namespace; `is_policy`: it is, or claims to be, a policy, and not another object.
     """
     namespace = None if cluster_scoped else document.home
     ref = PolicyRef(document.kind, namespace, document.name, document.group)
@@ -88,7 +86,7 @@ def reject(
 
 
 def stays_in_namespace(document: Document) -> bool:
-    """Whether an object says nothing of what is outside of its namespace: pods, what makes them and leads to them."""
+    """Return whether an object concerns its own namespace only: pods, their controllers, and what leads to them."""
     kind = "KnativeService" if (document.group, document.kind) == _KNATIVE else document.kind
     return (document.group, document.kind) in _INSIDE or CONTROLLER_KINDS.get(kind) == document.group
 
@@ -101,7 +99,7 @@ def _targets(
     cluster_scoped: bool,
     is_policy: bool,
 ) -> tuple[Target, ...]:
-    """What it is about, where that has no errors; otherwise its namespace, or all there is where even that has."""
+    """Return its targets where these have no errors; otherwise its namespace, or everything where that has errors."""
     namespace = document.home
     if [error.code for error in errors] == [DUPLICATE_OBJECT] and stays_in_namespace(document):
         return (Everything(namespace),)
@@ -132,7 +130,7 @@ def _targets(
 
 
 def _parents(document: Document, refs: object) -> Iterator[Target]:
-    """What a route with errors is attached to in other namespaces; all there is where that cannot be read."""
+    """Yield the parents of a route with errors in other namespaces; everything where they cannot be read."""
     for ref in refs if isinstance(refs, list) and refs else [None]:
         kind, name, namespace = (ref.get(key) for key in _PARENT) if isinstance(ref, dict) else (None, None, 0)
         if kind not in (None, "Gateway", "Server", "Service") or not isinstance(namespace, str | None):
@@ -146,14 +144,14 @@ def _parents(document: Document, refs: object) -> Iterator[Target]:
 
 
 def _may_have_other_namespace(document: Document, errors: Sequence[Diagnostic], kind: Kind[Any] | None) -> bool:
-    """Whether what says no namespace may have another, or none: its kind is unknown, or its metadata has errors."""
+    """Return whether an object without a namespace may not be in the default one: kind or metadata are unreliable."""
     return kind is None or any(
         error.span is not None and _is_within(document, error.span, "metadata") for error in errors
     )
 
 
 def _has_error_in(document: Document, errors: Sequence[Diagnostic], field: str) -> bool:
-    """Whether an error is in a field of the spec, or nobody knows where it is."""
+    """Return whether an error is in a field of the spec, or may be, since its position is unknown."""
     if any(error.span is None for error in errors):
         return True
     present = field in content_of(document)
@@ -163,7 +161,7 @@ def _has_error_in(document: Document, errors: Sequence[Diagnostic], field: str) 
 
 
 def _is_within(document: Document, span: Span, *path: str) -> bool:
-    """Whether a place is in a field. It begins with its key, on the line of its value or on the one before."""
+    """Return whether a span is in a field, which begins with its key: on the line of its value or the one before."""
     field = document.locate(*path)
     return field.line - 1 <= span.line <= field.end_line
 

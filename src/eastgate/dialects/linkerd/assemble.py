@@ -68,7 +68,7 @@ _WITH_IDENTITY = {
 
 
 def layers(attached: Sequence[Attachment[Resource]], scene: Scene) -> list[Layer]:
-    """The layer of a workload."""
+    """Return the inbound layer of a workload; none where Linkerd does not govern it."""
     stance = scene.stance
     if not isinstance(stance, Stance):
         return []
@@ -78,7 +78,7 @@ def layers(attached: Sequence[Attachment[Resource]], scene: Scene) -> list[Layer
 
 @dataclass(frozen=True, slots=True)
 class _Port:
-    """The ports that one Server owns, or one stretch of the default: everything about them that is decided alike."""
+    """Ports that are decided alike: those that one Server owns, or those of the default policy."""
 
     server: Server | None
     observed: tuple[Server, ...]  # Servers that would mean it, if they were not only audited
@@ -87,7 +87,7 @@ class _Port:
     probed: tuple[str, ...]  # paths
 
     def scope(self, kind: ScopeKind, route: InboundRoute | None = None) -> InboundScope:
-        """Return the scope of one part of what arrives at the ports."""
+        """Return the scope of one part of the requests to the ports."""
         owner = None if self.server is None else self.server.ref
         return InboundScope(owner, self.protocol, kind, None if route is None else route.ref)
 
@@ -106,7 +106,7 @@ class _Inbound:
         )
 
     def layer(self) -> Layer:
-        """One case for each port that is special, and the default for all others."""
+        """Assemble a case for each port that is special, and the default for all others."""
         ports: dict[_Port, list[int]] = {}
         for number in sorted(self._special_ports()):
             ports.setdefault(self._port(number), []).append(number)
@@ -201,7 +201,7 @@ class _Inbound:
         return Chain(tuple(stages), readings, port.scope(kind, route))
 
     def _rules(self, port: _Port) -> list[Rule]:
-        """What is authorized on a port whatever the route: by its Server, by the workload, or else by default."""
+        """Return the rules of a port for any route: those of its Server and of the workload, or else the default."""
         on_workload = list(self.authorizations.on_workload(audit=False))
         if port.server is not None:
             return [*self._server_rules(port.server, audit=False), *on_workload, *self._access_rules(port.server)]

@@ -40,7 +40,7 @@ class Authorizations:
         self._policies = [resource for resource in ordered if isinstance(resource, AuthorizationPolicy)]
 
     def on_server(self, server: Server, *, audit: bool) -> Iterator[Rule]:
-        """Of those that select this Server by name or labels, or target it, or target its namespace."""
+        """Yield the rules that select this Server by name or labels, or target it, or target its namespace."""
         for authorization in self._of_servers:
             chosen = (
                 authorization.server.matches(server.labels)
@@ -60,7 +60,7 @@ class Authorizations:
                 yield self._rule(policy)
 
     def on_route(self, route: InboundRoute | None, *, audit: bool) -> Iterator[Rule]:
-        """Of those that target this route."""
+        """Yield the rules that target this route."""
         wanted = (route.group, route.kind, route.name) if route is not None else None
         for policy in self._policies:
             target = policy.target
@@ -68,7 +68,7 @@ class Authorizations:
                 yield self._rule(policy)
 
     def on_workload(self, *, audit: bool) -> Iterator[Rule]:
-        """Of those that target the workload itself: they are attached to no other."""
+        """Yield the rules that target the workload itself: they are attached to no other."""
         for policy in self._policies:
             if policy.target.is_workload and policy.audit is audit:
                 yield self._rule(policy)
@@ -77,7 +77,7 @@ class Authorizations:
         return replace(rule, when=all_of([client, self._cluster]))
 
     def _rule(self, policy: AuthorizationPolicy) -> Rule:
-        """ALL requirements. One that names an authentication which does not exist is met by nobody."""
+        """Require ALL requirements. One that names an authentication which does not exist is met by nobody."""
         conditions: list[Predicate] = []
         parts: list[_Part] = []
         for requirement in policy.requirements:

@@ -20,7 +20,7 @@ ANY_NAME: Predicate = And((Is(MESH_NAME, Present()), _DNS))
 
 
 def with_identities(identities: Iterable[str]) -> Predicate:
-    """Clients with ANY of these identities: all of a name, `*` for any name, `*.suffix` for any below one."""
+    """Match clients with ANY of these identities: a whole name, `*` for any name, `*.suffix` for any below one."""
     distinct = list(dict.fromkeys(identities))
     exact = frozenset(identity for identity in distinct if identity != "*" and not identity.startswith("*."))
     parts: list[Predicate] = [Is(MESH_NAME, OneOf(exact))] if exact else []
@@ -33,19 +33,19 @@ def with_identities(identities: Iterable[str]) -> Predicate:
 
 
 def in_networks(networks: Networks) -> Predicate:
-    """Clients in ANY of these networks; where that is everywhere, it asks nothing."""
+    """Match clients in ANY of these networks; every client where the networks cover all addresses."""
     everywhere = {4, 6} <= {network.version for network in networks if network.prefixlen == 0}
     return ALWAYS if everywhere else Is(ADDRESS, InNetwork(networks))
 
 
 def in_network_except(network: Network, exceptions: Networks) -> Predicate:
-    """Clients in one network and in none of its exceptions; another network may still let those in."""
+    """Match clients in one network and in none of its exceptions; another network may still allow those."""
     inside = Is(ADDRESS, InNetwork((network,)))
     return And((inside, Not(Is(ADDRESS, InNetwork(exceptions))))) if exceptions else inside
 
 
 def default_client(policy: InboundPolicy, cluster_networks: Networks) -> Predicate | None:
-    """Whom a default policy lets in; None where that is nobody."""
+    """Match the clients that a default policy allows; None where it allows none."""
     cluster = in_networks(cluster_networks)
     match policy:
         case InboundPolicy.ALL_UNAUTHENTICATED | InboundPolicy.AUDIT:

@@ -26,7 +26,7 @@ _MODIFIERS = ("requestHeaderModifier", "responseHeaderModifier")
 
 
 def inspect(manifest: Manifest, declared: WorldObject, reporter: Reporter) -> None:
-    """Report what its webhook refuses, and what it takes and then ignores."""
+    """Report what Linkerd's webhook rejects in a route, and what it accepts and then ignores."""
     if not isinstance(declared, Route) or declared.kind not in _KINDS:
         return
     if not any(parent.group.lower() == GROUP for parent in declared.parents):

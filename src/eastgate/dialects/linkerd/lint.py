@@ -69,7 +69,7 @@ def _targets(resource: Resource) -> tuple[tuple[Target, ...], str]:
 
 
 def _blames(policy: Policy, _layer: Layer) -> bool:
-    """Tell whether it is a Server: all policies of a namespace are attached to each of its pods, and Servers close."""
+    """Return whether it is a Server: those close; all policies of a namespace are attached to each of its pods."""
     return policy.ref.kind == "Server"
 
 

@@ -26,7 +26,7 @@ _INJECT = "linkerd.io/inject"
 
 
 def check_probes(context: Context) -> Iterator[Finding]:
-    """Tell of probes that no authorization lets in, whatever address the kubelet calls from."""
+    """Report probes that no authorization allows, whatever address the kubelet calls from."""
     for group in context.workload_groups:
         layer = inbound_layer(group.layers)
         workload = context.workload(group.first)
@@ -57,7 +57,7 @@ def _probe_finding(probe: HttpProbe, group: Group, context: Context) -> Finding:
 
 
 def check_annotations(context: Context) -> Iterator[Finding]:
-    """Tell of default policies that are none."""
+    """Report annotations whose default policy does not exist."""
     holders: list[tuple[str, str | None, Span | None]] = [
         (f"Namespace/{namespace.name}", namespace.annotations.get(_DEFAULT_POLICY), namespace.span)
         for namespace in context.world.namespaces.values()
@@ -73,7 +73,7 @@ def check_annotations(context: Context) -> Iterator[Finding]:
 
 
 def check_proxies(context: Context) -> Iterator[Finding]:
-    """Tell of policies on pods that have no proxy, or whose proxy is bypassed on the port."""
+    """Report policies on pods that have no proxy, or whose proxy is bypassed on the port."""
     for group in context.workload_groups:
         for key in group.members:
             workload = context.workload(key)
@@ -86,7 +86,7 @@ def check_proxies(context: Context) -> Iterator[Finding]:
 
 
 def _policies(group: Group) -> list[Policy]:
-    """Return the Servers that select a workload, and the policies that target it as one."""
+    """Return the Servers that select a workload, and the policies that target the workload itself."""
     policies = [attachment.policy for attachment in group.attached if not attachment.policy.audit]
     direct = [policy for policy in policies if isinstance(policy, AuthorizationPolicy) and policy.target.is_workload]
     return [*servers_on(group), *direct]

@@ -17,7 +17,7 @@ _SERVES = {Protocol.GRPC: "GRPCRoute", Protocol.HTTP_1: "HTTPRoute", Protocol.HT
 
 
 def check_dropped_routes(context: Context) -> Iterator[Finding]:
-    """Tell of policies whose route exists, and is attached to no Server."""
+    """Report policies whose route exists, and is attached to no Server."""
     routes = _routes(context)
     servers: dict[str, list[Server]] = {}
     for server in context.policies:
@@ -68,7 +68,7 @@ def _inbound(route: Route) -> InboundRoute:
 
 
 def _why_unattached(route: InboundRoute, routes: list[InboundRoute], servers: list[Server]) -> str | None:
-    """Say what keeps a route from being attached to any Server; None where nothing does."""
+    """Describe what keeps a route from being attached to any Server; None where nothing does."""
     parents = [p for p in route.parents if (p.group.lower(), p.kind.lower()) == (GROUP, "server")]
     if not parents:
         return "none of its parents is a Server"

@@ -45,7 +45,10 @@ _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
 
 @dataclass(frozen=True, slots=True)
 class _Bypass:
-    """A way round a route: a request, where Linkerd's proxy takes it, and who is let in there only."""
+    """A request that bypasses a route by another spelling of its path.
+
+    `taken` is the chain that Linkerd's proxy chooses for it, `caller` a caller that only that chain allows.
+    """
 
     port: int
     method: str
@@ -60,14 +63,14 @@ class _Bypass:
 
 @dataclass(frozen=True, slots=True)
 class _Planes:
-    """The same policies as Linkerd's proxies decide them, and as ours do."""
+    """The policies of a group as Linkerd's own proxies decide them, and as ours do."""
 
     native: Decider
     ours: Decider
 
 
 def check_spellings(context: Context) -> Iterator[Finding]:
-    """Tell of each route with a request that it denies, and that is allowed where its path is spelt otherwise."""
+    """Report each route that denies a request which is allowed if its path is spelt otherwise."""
     reported: set[PolicyRef] = set()
     for group in context.workload_groups:
         inbound = inbound_layer(group.layers)
@@ -137,7 +140,7 @@ def _values_by_name(request: Request, kind: str) -> dict[str, str]:
 
 
 def _find_caller(context: Context, denying: Chain, allowing: Chain) -> Request | None:
-    """Find a caller whom one chain lets in and the other does not."""
+    """Find a caller that one chain allows and the other does not."""
     allowed = any_of([rule.when for rule in _rules(allowing)])
     return context.witness(allowed, [rule.when for rule in _rules(denying)])
 
@@ -147,7 +150,7 @@ def _rules(chain: Chain) -> Iterable[Rule]:
 
 
 def _request(case: Case, other: Case, fixed: Mapping[Attribute, Known], looked_at: Iterable[Attribute]) -> Request:
-    """Make a request with all that the two cases ask for, and nothing else that some case asks for."""
+    """Build a request with all values that the two cases ask for, and none that only other cases ask for."""
     values: dict[Attribute, Known] = {**dict.fromkeys(looked_at), METHOD: "GET"}
     if HOST in values:
         values[HOST] = _SOME_HOST
@@ -170,7 +173,7 @@ def _values(case: Case, attribute: Attribute) -> set[int]:
 
 
 def _spellings(case: Case, other: Case) -> Iterator[tuple[str, str]]:
-    """Return paths of one case, each with another spelling that may be one of the other."""
+    """Yield paths of one case, each with another spelling that may be one of the other."""
     for path in _paths(case):
         ways = [f"/{path}", f"/.{path}", f"/%{ord(path[1]):02X}{path[2:]}" if len(path) > 1 else "//"]
         for prefix in _prefixes(other):
@@ -180,7 +183,7 @@ def _spellings(case: Case, other: Case) -> Iterator[tuple[str, str]]:
 
 
 def _paths(case: Case) -> Iterator[str]:
-    """Return paths that a case of ours is for, as they are compared."""
+    """Yield paths of one of our cases, in their canonical form."""
     for atom in atoms(case.when):
         if isinstance(atom, Is) and atom.attribute == PATH:
             if isinstance(atom.matcher, OneOf):
@@ -228,7 +231,7 @@ def _span(route: PolicyRef, context: Context) -> Span | None:
 
 
 def _example(bypass: _Bypass, group: Group, context: Context, planes: _Planes) -> Example | None:
-    """Find a request that shows it; None where it is about more than a question of the command line can say."""
+    """Find a question that shows it; None where the command line cannot ask one."""
     address = bypass.caller.get(ADDRESS)
     path = f"{bypass.spelt}?{bypass.query}" if bypass.query else bypass.spelt
     for source in context.sources(group):

@@ -51,17 +51,20 @@ __all__ = [
 
 
 def ref_of(document: Document) -> PolicyRef:
-    """The name of what a document describes."""
+    """Return the reference of the object that a document describes."""
     return PolicyRef(document.kind, document.home, document.name, GROUP)
 
 
 def everywhere_in(namespace: str) -> tuple[Target, ...]:
-    """What concerns Servers or routes of a namespace: which workloads those are of is for `assemble` to see."""
+    """Return targets that select every workload of a namespace.
+
+    Policies on Servers and routes have them: which workloads these govern is for `assemble` to find out.
+    """
     return PodsMatching(namespace, Selector.of()), ExternalsMatching(namespace, Selector.of())
 
 
 def created(root: Node) -> str | None:
-    """When the API server took it in; None where it has not."""
+    """Return when the API server accepted an object; None where it has not."""
     timestamp = root["metadata"].get("creationTimestamp")
     return moment(timestamp.value) if timestamp is not None else None
 
@@ -72,7 +75,7 @@ def _labels(root: Node) -> dict[str, str]:
 
 
 def _selector(node: Node) -> Selector:
-    """A selector with an illegal expression, which Linkerd takes for one that matches nothing."""
+    """Read a selector. Linkerd takes one with an illegal expression for one that matches nothing."""
     selector = selector_of(node)
     if all(_is_legal(expression) for expression in node.get("matchExpressions") or ()):
         return selector
@@ -87,7 +90,6 @@ def _is_legal(expression: Node) -> bool:
 
 
 def server(document: Document, root: Node, _settings: Settings) -> Server:
-    """A Server."""
     spec, ref = root["spec"], ref_of(document)
     external = "externalWorkloadSelector" in spec
     selector = _selector(spec["externalWorkloadSelector" if external else "podSelector"])
@@ -110,7 +112,7 @@ def server(document: Document, root: Node, _settings: Settings) -> Server:
 
 
 def server_authorization(document: Document, root: Node, settings: Settings) -> ServerAuthorization:
-    """A ServerAuthorization. Without networks, be they left out or none, it means those of the cluster."""
+    """Read a ServerAuthorization. Without networks, or with an empty list of them, it means those of the cluster."""
     spec, ref = root["spec"], ref_of(document)
     chosen, client = spec["server"], spec["client"]
     name, networks = chosen.get("name"), client.get("networks")
@@ -152,7 +154,6 @@ def _account(account: Node, own_namespace: str, settings: Settings) -> str:
 
 
 def authorization_policy(document: Document, root: Node, settings: Settings) -> AuthorizationPolicy:
-    """An AuthorizationPolicy."""
     spec, ref = root["spec"], ref_of(document)
     namespace = ref.namespace or ""
     refs = spec["requiredAuthenticationRefs"]
@@ -197,7 +198,6 @@ def _requirement(ref: Node, own_namespace: str, settings: Settings) -> Requireme
 
 
 def mesh_tls_authentication(document: Document, root: Node, settings: Settings) -> MeshTLSAuthentication:
-    """A MeshTLSAuthentication."""
     spec, ref = root["spec"], ref_of(document)
     refs = spec.get("identityRefs")
     entries = spec["identities"] if refs is None else refs
@@ -211,14 +211,13 @@ def mesh_tls_authentication(document: Document, root: Node, settings: Settings) 
 
 
 def _identity(ref: Node, own_namespace: str, settings: Settings) -> str:
-    """The name of a service account, or of all accounts of a namespace."""
+    """Return the name of a service account, or the pattern for all accounts of a namespace."""
     if canonical_kind(ref) == ("", "Namespace"):
         return settings.mesh_name(ref["name"].text, "*")
     return _account(ref, own_namespace, settings)
 
 
 def network_authentication(document: Document, root: Node, _settings: Settings) -> NetworkAuthentication:
-    """A NetworkAuthentication."""
     networks = root["spec"]["networks"]
     return NetworkAuthentication(
         ref=ref_of(document), span=document.span, where=_networks(networks), where_span=networks.span
@@ -226,7 +225,7 @@ def network_authentication(document: Document, root: Node, _settings: Settings) 
 
 
 def _networks(networks: Node) -> Predicate:
-    """ANY of the entries; each has its own exceptions. Where two of them are everywhere, it asks nothing."""
+    """Match ANY of the entries, each with its own exceptions; everything where they cover all addresses."""
     entries = [
         (network, tuple(exception for node in entry.get("except") or () if (exception := network_of(node)) is not None))
         for entry in networks

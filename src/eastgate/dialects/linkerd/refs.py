@@ -44,7 +44,7 @@ _PROPER = {
 
 
 def canonical_kind(ref: Node) -> Kind:
-    """Group and kind of a reference, properly spelt where they are known."""
+    """Return group and kind of a reference, in their canonical spelling where that is known."""
     group = ref.get("group")
     group_text = group.text if group is not None else ""
     home = "" if group_text.lower() == "core" else group_text
@@ -52,20 +52,20 @@ def canonical_kind(ref: Node) -> Kind:
 
 
 def kind_if_readable(ref: Node) -> Kind | None:
-    """The same of a reference in which anything may be wrong; None where it has no group and kind to speak of."""
+    """Return `canonical_kind` of an unchecked reference; None where it has no readable group and kind."""
     group, kind = ref.get("group"), ref.get("kind")
     texts = [node.value for node in (group, kind) if node is not None]
     return canonical_kind(ref) if kind is not None and all(isinstance(text, str) for text in texts) else None
 
 
 def namespace_of(document: Node, default: str) -> str | None:
-    """The namespace of a document in which anything may be wrong; None where that is none."""
+    """Return the namespace of an unchecked document; None where it is not valid."""
     namespace = document["metadata"].get("namespace")
     value = namespace.value if namespace is not None else default
     return value if isinstance(value, str) and dns_label_problem(value) is None else None
 
 
 def kind_text(kind: Kind) -> str:
-    """The kind for a sentence, as Linkerd writes it."""
+    """Return the kind for a sentence, as Linkerd writes it."""
     group, name = kind
     return f"{name}.{group}" if group else name or '""'

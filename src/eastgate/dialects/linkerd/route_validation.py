@@ -43,7 +43,7 @@ FILTERS = {
 
 
 def check_parent(ref: Node, to: Checking) -> None:
-    """What a parent needs to be of use."""
+    """Report a parent that Linkerd rejects, or that makes it ignore the route."""
     kind = kind_if_readable(ref) or ("", "Gateway")
     if kind == (GROUP, "EgressNetwork") and "port" not in ref:
         message = "cannot target an EgressNetwork without specifying a port"
@@ -60,7 +60,7 @@ def check_parent(ref: Node, to: Checking) -> None:
 
 
 def check_own_namespace(document: Node, to: Checking) -> None:
-    """A Server is of the route's own namespace."""
+    """Report a Server that is in another namespace than the route."""
     own = namespace_of(document, to.context.namespace)
     for ref in document["spec"].get("parentRefs") or ():
         namespace = ref.get("namespace")
@@ -81,7 +81,7 @@ _HOSTNAME = re.compile(r"(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-
 
 
 def check_hostname(node: Node, to: Checking) -> None:
-    """A name, or `*.` and a name."""
+    """Report a text that is neither a hostname nor `*.` and a hostname."""
     text = node.text
     if _HOSTNAME.fullmatch(text):
         return
@@ -96,7 +96,7 @@ def check_hostname(node: Node, to: Checking) -> None:
 
 
 def check_path(match: Node, to: Checking) -> None:
-    """Absolute, and such as a request can have it; or a regular expression."""
+    """Report a path that is not absolute or that no request can have, or an invalid regular expression."""
     value, kind = match.get("value"), match.get("type")
     if value is not None and (control := control_character(value.text)) is not None:
         message = f"{quoted(value.text)} has a control character ({control})"
@@ -117,7 +117,7 @@ def _path_problem(text: str) -> tuple[str, str] | None:
 
 
 def check_pattern(match: Node, to: Checking) -> None:
-    """A value that is to be compared as an expression."""
+    """Report an invalid regular expression."""
     kind, value = match.get("type"), match.get("value")
     if kind is None or value is None or kind.text != "RegularExpression":
         return
@@ -135,12 +135,11 @@ _HEADER = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 
 
 def is_header_name(text: str) -> bool:
-    """Whether HTTP takes it for the name of a header."""
+    """Return whether HTTP accepts a text as the name of a header."""
     return _HEADER.fullmatch(text) is not None
 
 
 def check_header_name(node: Node, to: Checking) -> None:
-    """The name of a header, as HTTP has it."""
     if not is_header_name(node.text):
         near = node.text.strip().rstrip(":").strip()
         way_out = f"write {near}" if is_header_name(near) else "write a name such as x-team"
@@ -151,7 +150,7 @@ def check_header_name(node: Node, to: Checking) -> None:
 
 
 def check_filter(node: Node, to: Checking) -> None:
-    """A filter says what it does, in the field of its type."""
+    """Report a filter without the field of its type."""
     kind = node["type"]
     field = FILTERS[kind.text]
     if field not in node:
@@ -160,7 +159,7 @@ def check_filter(node: Node, to: Checking) -> None:
 
 
 def check_redirect_path(node: Node, to: Checking) -> None:
-    """A full path or a prefix, which is absolute."""
+    """Report a redirect without exactly one of full path and prefix, or to a path that is not absolute."""
     fields = [name for name in ("replaceFullPath", "replacePrefixMatch") if name in node]
     if len(fields) != 1:
         message = "a RequestRedirect filter must contain either replaceFullPath or replacePrefixMatch"
@@ -175,7 +174,7 @@ def check_redirect_path(node: Node, to: Checking) -> None:
 
 
 def check_timeouts(node: Node, to: Checking) -> None:
-    """Durations, of which the inner is not the longer."""
+    """Report invalid durations, and an inner timeout that is longer than the outer."""
     durations = {name: _duration(name, timeout, to) for name in _TIMEOUTS if (timeout := node.get(name)) is not None}
     outer, inner = durations.get("request"), durations.get("backendRequest")
     if outer is not None and inner is not None and inner > outer:
@@ -212,7 +211,7 @@ def _duration(name: str, node: Node, to: Checking) -> float | None:
 
 
 def at_most(limit: int, what: str) -> Callable[[Node, Checking], None]:
-    """The bounds of the CRD."""
+    """Return a check of the limit that the CRD sets on a list."""
 
     def rule(entries: Node, to: Checking) -> None:
         nodes = list(entries)

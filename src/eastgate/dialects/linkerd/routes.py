@@ -35,36 +35,35 @@ SUPPORTED_FILTERS = frozenset({"RequestHeaderModifier", "ResponseHeaderModifier"
 
 @dataclass(frozen=True, slots=True)
 class PathPredicates:
-    """How a proxy compares paths: those of the requests with those that are written."""
+    """Predicates about paths, which compare them as the proxies of a data plane do."""
 
     native: bool
 
     @classmethod
     def of(cls, data_plane: DataPlane) -> PathPredicates:
-        """As the proxies of a data plane do."""
         return cls(data_plane is DataPlane.NATIVE)
 
     @property
     def attribute(self) -> Attribute:
-        """What they look at."""
+        """Return the attribute of a request that is compared."""
         return SENT_PATH if self.native else PATH
 
     def comparable(self, path: str) -> str:
-        """A path of a manifest in the form in which they compare it."""
+        """Return a path of a manifest in the form that is compared."""
         return path if self.native else comparable_path(path)
 
     def equal(self, path: str) -> Predicate:
-        """Requests to this path."""
+        """Match requests to this path."""
         return Is(self.attribute, OneOf(frozenset({path})))
 
     def under(self, prefix: str) -> Predicate:
-        """Requests to paths that begin so."""
+        """Match requests to paths with this prefix."""
         return Is(self.attribute, Prefix(prefix))
 
     def pattern(self, attribute: Attribute, pattern: str) -> Predicate:
-        """Requests with a value that all of an expression matches.
+        """Match requests in which an expression matches the whole value of an attribute.
 
-        Linkerd's proxy takes the first match that it finds, and wants that one to be all of the value.
+        Linkerd's proxy takes the first match that it finds, and requires that one to be the whole value.
         """
         matches = spans_first_match if self.native else matches_pattern
 
@@ -77,14 +76,14 @@ class PathPredicates:
 
 @dataclass(frozen=True, slots=True)
 class RouteCase:
-    """One way into a route: the requests for which this holds, and for none of the doors before it."""
+    """The requests that take a route: those for which `when` holds, and that of no case before it."""
 
     when: Predicate
     route: InboundRoute
 
 
 def usable_routes(routes: Iterable[InboundRoute], server: str, kind: str) -> list[InboundRoute]:
-    """The routes of one kind that are attached to a Server, in Linkerd's order: the oldest first, then by name.
+    """Return the routes of one kind that are attached to a Server, in Linkerd's order: the oldest first, then by name.
 
     Those without a time come last. Where a GRPCRoute is attached, an HTTPRoute is not accepted.
     """
@@ -96,7 +95,10 @@ def usable_routes(routes: Iterable[InboundRoute], server: str, kind: str) -> lis
 
 
 def _is_attached(route: InboundRoute, server: str) -> bool:
-    """Linkerd drops all of a route that has one parent it cannot use, or a filter or a match that it does not know."""
+    """Return whether Linkerd attaches a route to a Server.
+
+    It drops a route with a parent that it cannot use, or with a filter or a match that it does not support.
+    """
     servers = [parent for parent in route.parents if (parent.group.lower(), parent.kind.lower()) == (GROUP, "server")]
     if any(parent.port or parent.section_name or parent.namespace != route.namespace for parent in servers):
         return False
@@ -108,7 +110,7 @@ def _is_attached(route: InboundRoute, server: str) -> bool:
 
 
 def route_cases(routes: Iterable[InboundRoute], paths: PathPredicates) -> list[RouteCase]:
-    """All ways into these routes, the best first."""
+    """Return the cases of these routes, the best match first."""
     ranked: list[tuple[Rank, RouteCase]] = []
     for position, route in enumerate(routes):
         for host_rank, host in _hosts(route.hostnames):
@@ -122,7 +124,7 @@ def route_cases(routes: Iterable[InboundRoute], paths: PathPredicates) -> list[R
 
 
 def _is_redundant(case: RouteCase, following: RouteCase | None) -> bool:
-    """Whether the door behind lets in all that this one does, to the same route."""
+    """Return whether the next case leads all requests of this one to the same route."""
     if following is None or following.route is not case.route:
         return False
     return set(conjuncts(following.when)) <= set(conjuncts(case.when))
@@ -152,7 +154,7 @@ def _http_matches(route: InboundRoute, paths: PathPredicates) -> Iterator[tuple[
 
 
 def _path_predicates(path: PathMatch, paths: PathPredicates) -> Iterator[tuple[int, Predicate]]:
-    """How much of a path is matched, and by which requests."""
+    """Yield predicates for the parts of a path match, each with the number of characters that it matches."""
     match path.type:
         case PathType.EXACT:
             yield _WHOLE_PATH, paths.equal(paths.comparable(path.value))
@@ -185,7 +187,10 @@ def _grpc_matches(route: InboundRoute, paths: PathPredicates) -> Iterator[tuple[
 
 
 def _rpc(match: GrpcMatch, paths: PathPredicates) -> Predicate:
-    """The proxy looks at the first two segments of the path, and wants both to be there."""
+    """Match a gRPC service and method.
+
+    The proxy looks at the first two segments of the path, and requires both to be present.
+    """
     match match.service, match.method:
         case str(service), str(method):
             path = f"/{service}/{method}"

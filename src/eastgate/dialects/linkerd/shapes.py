@@ -54,7 +54,7 @@ _EXPECTED = {
 
 
 def server(version: str) -> Shape:
-    """A Server, in a version that has all fields or not yet."""
+    """Return the shape of a Server in one version: older ones lack some fields."""
     fields: dict[str, Field[Settings]] = {
         "port": Field(Anything(), required=True, help="write port: <the number or the name of a port>"),
         "podSelector": Field(_selector, help="write podSelector: {matchLabels: {..}}"),

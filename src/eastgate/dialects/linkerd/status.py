@@ -22,7 +22,7 @@ __all__ = ["conditions"]
 
 
 def conditions(policy: Resource, policies: Sequence[Resource], _settings: Settings, world: World) -> list[Condition]:
-    """Whether what it is about is there, and whether the authentications that it names are."""
+    """Return whether the target of a resource exists, and whether the authentications that it refers to do."""
     missing = _missing(policy, policies, world)
     if missing is not None:
         reason = "NoMatchingParent" if isinstance(policy, HttpRoute) else "TargetNotFound"
@@ -34,7 +34,7 @@ def conditions(policy: Resource, policies: Sequence[Resource], _settings: Settin
 
 
 def _missing(policy: Resource, policies: Sequence[Resource], world: World) -> str | None:
-    """What a resource is about and does not exist; None where it does."""
+    """Describe the target of a resource that does not exist; None where it exists."""
     servers = [
         resource
         for resource in policies

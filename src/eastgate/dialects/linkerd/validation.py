@@ -50,7 +50,7 @@ __all__ = [
 
 
 def check_no_mode(document: Node, to: Checking) -> None:
-    """Only what decides can be audited: not what others refer to."""
+    """Report an audit mode on a resource that decides nothing by itself."""
     annotations = document["metadata"].get("annotations")
     mode = annotations.get(MODE) if annotations is not None else None
     if annotations is not None and mode is not None and mode.value == "audit":
@@ -63,7 +63,7 @@ def check_no_mode(document: Node, to: Checking) -> None:
 
 
 def _refuse_kind(code: Code, problem: str, ref: Node, kinds: Iterable[Kind], to: Checking) -> None:
-    """A kind that is none of these: perhaps it has another group, or another spelling."""
+    """Report a kind that is none of these; suggest another group, or another spelling."""
     kind, group = ref["kind"], ref.get("group")
     message = f"{problem}: {kind_text(canonical_kind(ref))}"
     homes = sorted(home for home, name in kinds if name.lower() == kind.text.lower())
@@ -80,7 +80,7 @@ def _refuse_kind(code: Code, problem: str, ref: Node, kinds: Iterable[Kind], to:
 
 
 def check_target(ref: Node, to: Checking) -> None:
-    """Linkerd's four targets, and those of the proposal."""
+    """Report a target that neither Linkerd nor the proposal has, and one that only the proposal has."""
     wanted = canonical_kind(ref)
     kind = ref["kind"]
     if wanted == ("", "Service"):
@@ -102,7 +102,7 @@ def check_target(ref: Node, to: Checking) -> None:
 
 
 def check_own_namespace(document: Node, to: Checking) -> None:
-    """A policy that targets a Namespace targets its own."""
+    """Report a policy that targets another Namespace than its own."""
     ref = document["spec"].get("targetRef")
     name = ref.get("name") if ref is not None else None
     if ref is None or name is None or kind_if_readable(ref) != ("", "Namespace"):
@@ -114,7 +114,7 @@ def check_own_namespace(document: Node, to: Checking) -> None:
 
 
 def check_authentication(ref: Node, to: Checking) -> None:
-    """What may be required."""
+    """Report a reference to something that cannot be required."""
     kind = canonical_kind(ref)
     problem = "unsupported authentication kind(s)"
     if kind == ("", "Namespace"):
@@ -134,7 +134,7 @@ _ONE_OF_A_KIND = {
 
 
 def check_one_of_a_kind(refs: Node, to: Checking) -> None:
-    """Today's Linkerd takes one of each; the proposal requires all."""
+    """Report several authentications of a kind: today's Linkerd takes one of each, the proposal requires all."""
     by_kind: dict[str, list[Node]] = {name: [] for name in _ONE_OF_A_KIND}
     for ref in refs:
         kind = kind_if_readable(ref)
@@ -155,7 +155,7 @@ def check_one_of_a_kind(refs: Node, to: Checking) -> None:
 
 
 def check_identities_or_refs(spec: Node, to: Checking) -> None:
-    """Exactly one of the two lists, and something in it."""
+    """Report that not exactly one of the two lists is given, or that it is empty."""
     fields = [name for name in ("identities", "identityRefs") if name in spec]
     if len(fields) == 1 and list(spec[fields[0]]):
         return
@@ -171,7 +171,7 @@ def check_identities_or_refs(spec: Node, to: Checking) -> None:
 
 
 def check_identity_ref(ref: Node, to: Checking) -> None:
-    """A ServiceAccount, or a Namespace."""
+    """Report a reference to neither a ServiceAccount nor a Namespace."""
     kind = canonical_kind(ref)
     if kind not in IDENTITIES:
         _refuse_kind(codes.IDENTITY_REF_KIND, "invalid identity target kind", ref, IDENTITIES, to)
@@ -188,14 +188,14 @@ def check_identity_ref(ref: Node, to: Checking) -> None:
 
 
 def check_networks(networks: Node, to: Checking) -> None:
-    """A NetworkAuthentication that names none."""
+    """Report an empty list of networks."""
     if not list(networks):
         message = "at least one network must be specified"
         to.report(codes.NO_NETWORK, message, networks, help="for every address write {cidr: 0.0.0.0/0}, {cidr: '::/0'}")
 
 
 def check_exceptions(entry: Node, to: Checking) -> None:
-    """An exception takes away some of its network: not all of it, and nothing else."""
+    """Report an exception that covers its whole network, or that is outside of it."""
     cidr_text = entry["cidr"].text
     cidr = network_of(entry["cidr"])
     for node in entry.get("except") or ():
@@ -220,7 +220,7 @@ _WRITE_PORT = "write port: <the number or the name of a port>"
 
 
 def check_server_port(document: Node, to: Checking) -> None:
-    """A number, or a name."""
+    """Report a port that is neither a number nor a name."""
     port = document["spec"].get("port")
     match port.value if port is not None else 1:
         case None:
@@ -241,7 +241,7 @@ def check_server_port(document: Node, to: Checking) -> None:
 
 
 def check_selector(spec: Node, to: Checking) -> None:
-    """A Server says whose port it is."""
+    """Report a Server without a selector."""
     if "podSelector" not in spec and "externalWorkloadSelector" not in spec:
         to.report(
             codes.ONE_SELECTOR,
@@ -252,7 +252,7 @@ def check_selector(spec: Node, to: Checking) -> None:
 
 
 def check_single_selector(spec: Node, to: Checking) -> None:
-    """Pods, or external workloads."""
+    """Report a Server that selects both pods and external workloads."""
     if "podSelector" in spec and "externalWorkloadSelector" in spec:
         later = max(
             (spec.key_span(name) for name in ("podSelector", "externalWorkloadSelector")),
@@ -263,7 +263,7 @@ def check_single_selector(spec: Node, to: Checking) -> None:
 
 
 def check_expression(node: Node, to: Checking) -> None:
-    """What Linkerd accepts in a selector, and what is then not what it looks like."""
+    """Report an expression that Linkerd accepts, and that matches something else than it seems to."""
     operator, values = node["operator"].text, node.get("values")
     lists = operator in (Operator.IN, Operator.NOT_IN)
     if lists and values is not None and not list(values):
@@ -281,7 +281,7 @@ def check_expression(node: Node, to: Checking) -> None:
 
 
 def check_server(server: Node, to: Checking) -> None:
-    """By name, or by labels."""
+    """Report that not exactly one of name and selector is given."""
     fields = [name for name in ("name", "selector") if name in server]
     if len(fields) != 1:
         at = server.key_span("selector") if fields else server.span
@@ -293,7 +293,7 @@ _NOBODY = "this authorizes no clients, and Linkerd ignores it"
 
 
 def check_client(client: Node, to: Checking) -> None:
-    """Unauthenticated clients, or clients of the mesh."""
+    """Report clients that are both unauthenticated and of the mesh, or neither."""
     unauthenticated = _is_true(client, "unauthenticated")
     if "meshTLS" in client and unauthenticated:
         message = "`unauthenticated` must be false if `mesh_tls` is specified"
@@ -305,7 +305,7 @@ def check_client(client: Node, to: Checking) -> None:
 
 
 def check_mesh_clients(mesh: Node, to: Checking) -> None:
-    """Everybody with TLS, or those who are named."""
+    """Report clients that are both anybody with TLS and listed ones, or neither."""
     fields = [name for name in ("identities", "serviceAccounts") if list(mesh.get(name) or ())]
     anybody = _is_true(mesh, "unauthenticatedTLS")
     if anybody and fields:

@@ -33,7 +33,7 @@ Problem = tuple[str, str]  # what is wrong, and what to write instead
 
 
 def name_beside_namespace(name: Text[Settings]) -> Text[Settings]:
-    """A name beside which there is a field for the namespace: the two are not written as one."""
+    """Return the shape of a name beside a field for the namespace, which reports both written as one."""
 
     def rule(node: Node, to: Checking) -> None:
         namespace, slash, rest = node.text.partition("/")
@@ -55,14 +55,17 @@ _FORMS = "write a DNS name in lower case, `*.` and a DNS name, `*` for everybody
 
 
 def check_identity(node: Node, to: Checking) -> None:
-    """A DNS name or a SPIFFE ID: the grammar of Linkerd's webhook, and its words."""
+    """Report a text that is neither a DNS name nor a SPIFFE ID: the grammar and the words of Linkerd's webhook."""
     spiffe = node.text.startswith(_SPIFFE)
     problem = _spiffe_problem(node.text.removeprefix(_SPIFFE)) if spiffe else _dns_problem(node.text, "identityRefs")
     _report_identity(node, problem, to)
 
 
 def check_dns_identity(node: Node, to: Checking) -> None:
-    """A DNS name: the grammar of the CRD of a ServerAuthorization, which is older than SPIFFE IDs in Linkerd."""
+    """Report a text that is no DNS name, by the grammar of the CRD.
+
+    ServerAuthorizations are older than SPIFFE IDs in Linkerd.
+    """
     problem = _dns_problem(node.text, "serviceAccounts")
     if node.text.startswith(_SPIFFE):
         problem = "a ServerAuthorization has DNS names only", "name it in a MeshTLSAuthentication instead"
@@ -76,7 +79,7 @@ def _report_identity(node: Node, problem: Problem | None, to: Checking) -> None:
 
 
 def _dns_problem(text: str, accounts: str) -> Problem | None:
-    """`accounts` is the field in which service accounts may be named instead."""
+    """Describe why a text is no DNS name; `accounts` is the field for service accounts instead."""
     if _DNS.fullmatch(text):
         return None
     for near in (text.lower(), text.strip().rstrip("."), f"*.{text.removeprefix('*').lstrip('.')}"):
@@ -123,14 +126,14 @@ _PREFIX = re.compile(r"/[0-9]{1,3}")
 
 
 def check_network(node: Node, to: Checking) -> None:
-    """A CIDR or one address."""
+    """Report a text that is neither a CIDR nor an address."""
     if network_of(node) is None:
         reason, way_out = _network_problem(node.text)
         to.report(codes.CIDR, f"{quoted(node.text)} is not a network{reason}", node, help=way_out)
 
 
 def network_of(node: Node) -> Network | None:
-    """The network that is written; bits behind its prefix do not count."""
+    """Return the network of a text; bits behind its prefix do not count. None where it is none."""
     slash = node.text.find("/")
     if "%" in node.text or (slash >= 0 and not _PREFIX.fullmatch(node.text[slash:])):
         return None  # a zone or a mask, which Python takes and Linkerd does not
@@ -167,12 +170,12 @@ _LONGEST_PORT_NAME = 15
 
 
 def is_port(text: str) -> bool:
-    """Whether a text is the number of a port, as in an annotation."""
+    """Return whether a text is the number of a port, as in an annotation."""
     return text.isascii() and text.isdigit() and len(text) <= 5 and 1 <= int(text) <= 65535
 
 
 def port_problem(name: str) -> Problem | None:
-    """Why no port of a pod can have this name, as Kubernetes names ports."""
+    """Describe why no port of a pod can have this name, as Kubernetes names ports."""
     if name.isascii() and name.isdigit():
         return "it is a number in quotes", f"write {name} without quotes"
     if re.fullmatch(r"[0-9]+ *[-:,] *[0-9]+", name):
@@ -194,7 +197,7 @@ _UNITS = {"h": 3_600_000.0, "m": 60_000.0, "s": 1000.0, "ms": 1.0, "ns": 0.00000
 
 
 def milliseconds(text: str) -> float | None:
-    """A duration such as 1m30s, which is not negative; None where it is none."""
+    """Return a duration such as 1m30s; None where it is none, or negative."""
     positive = text.removeprefix("+")
     if positive == "0":
         return 0.0

@@ -26,7 +26,7 @@ def _text(source: SourceText) -> Text:
 
 @lru_cache(maxsize=512)
 def root_of(document: Span) -> Node:
-    """Read a document with positions. `document` is the span of all of it."""
+    """Read a document with positions. `document` is the span of the whole document."""
     text = _text(document.source)
     start, end = text.extent(document)
     if document.source.text[start : start + 1] == "{":

@@ -21,9 +21,10 @@ def unexposed_ports(
     workloads: Workloads,
     also: Callable[[Workload], Collection[int | str]] = lambda _workload: (),
 ) -> Iterator[Finding]:
-    """Tell of each port, by number or name, that no workload of a policy declares.
+    """Report each port, by number or name, that no workload of a policy declares.
 
-    Every port comes with what finds its text. `also` gives what a workload exposes beside what it declares.
+    Every port comes with a function that finds its text. `also` returns the ports that a workload exposes beside those
+    that it declares.
     """
     keys = workloads.workloads_of.get(policy.ref, []) if ports else []
     selected = [workloads.workload(key) for key in keys]
@@ -49,7 +50,7 @@ def _who(selected: list[Workload]) -> str:
 
 
 def _service_port(port: int | str, selected: list[Workload], workloads: Workloads) -> tuple[str, int] | None:
-    """Find the Service whose port somebody has taken for that of its pods."""
+    """Find the Service that has this port, where its pods have another."""
     for workload in selected[:20]:
         for key in workloads.world.services_of(workload.key):
             service = workloads.world.services[key]

@@ -16,7 +16,7 @@ __all__ = ["missing_target", "target_span"]
 def missing_target(
     policy: Policy, span: Span | None, kind: str, namespace: str, name: str, declared: Iterable[str]
 ) -> Finding:
-    """Tell of a target that is not declared. `declared` are the keys of those that are."""
+    """Report a target that is not declared. `declared` are the keys of those that are."""
     message = f"{policy.ref} targets {kind} {namespace}/{name}, which no manifest declares"
     help_ = _suggestion(namespace, name, declared) or f"declare {kind} {namespace}/{name}, or name another"
     return Finding(codes.NO_SUCH_TARGET, message, span, help_, (str(policy.ref),))
