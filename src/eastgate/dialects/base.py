@@ -1,9 +1,8 @@
-"""What a dialect is: the kinds that it reads, how policies on a workload become layers, and how they are described.
+"""The interface of a dialect: its kinds, the assembly of policies to layers, and their descriptions.
 
-Every dialect is a package of the same files: `codes` (what can be wrong), `shapes` (the resource, field by field),
-`validation` and `values` (what must hold beyond types), `model` (the typed resource), `meaning` (document to model
-and IR), `assemble` (models on a workload to layers), `words` (how policies are described). Whoever has read one can
-write the next.
+Every dialect is a package of the same files: `codes` (of its diagnostics), `shapes` (the resource, field by field),
+`validation` and `values` (demands beyond types), `model` (the typed resource), `meaning` (document to model and IR),
+`assemble` (models on a workload to layers), `words` (descriptions of policies). Who has read one can write the next.
 """
 
 from __future__ import annotations

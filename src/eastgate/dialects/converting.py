@@ -1,4 +1,4 @@
-"""What a dialect may do in a conversion that it brings: write manifests, and say what gets lost."""
+"""The interface of a conversion that a dialect brings: it writes manifests, and reports what gets lost."""
 
 from __future__ import annotations
 

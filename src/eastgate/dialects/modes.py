@@ -1,4 +1,4 @@
-"""What becomes of a request that no rule mentions: the mode that a layer is in, and how it is told from its stages."""
+"""The mode of a layer, which decides requests that no rule mentions, and how it follows from the stages."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Policies that cannot be read: each closes what it targets. Objects with errors close what they may be about.
+"""Policies that cannot be read: each closes what it targets. Objects with errors close what they may apply to.
 
-What such a policy says is unknown, so that anything it could have denied is denied where it applies. A question about
-that is not answered at all; proxies close the port.
+The rules of such a policy are unknown, so that everything which it could have denied is denied where it applies. A
+question about that gets no decision; proxies close the port.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["DIALECT", "UNREADABLE", "Policy", "reject", "stays_in_namespace"]
 
 UNREADABLE = Placement(None, "unreadable")
 
-_TEXT_ERRORS = "EG10"  # codes of what is wrong with a text: what is left of it may be anything
+_TEXT_ERRORS = "EG10"  # codes of errors in the text itself: the rest of it is not reliable
 _HEAD = ("apiVersion", "kind", "metadata")
 _KNATIVE = ("serving.knative.dev", "Service")
 _INSIDE = frozenset({("", "Pod"), ("", "Service"), ("", "ServiceAccount"), ("discovery.k8s.io", "EndpointSlice")})

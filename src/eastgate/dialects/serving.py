@@ -1,4 +1,4 @@
-"""How an API server serves a kind that nobody else defines: what a CustomResourceDefinition has beside a shape."""
+"""The serving of a kind by an API server: what its CustomResourceDefinition has beside the shape."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ AGE = Column("Age", ".metadata.creationTimestamp", "date")
 ACTION = Column("Action", ".spec.action")
 LEVEL = Column("Level", ".spec.enforcementLevel", priority=1)
 TARGETS = Column("Targets", ".spec.targetRefs")
-# A column shows the first thing that its path leads to. So this one leads only to what is wrong, with whatever target.
+# A column shows the first value at its path, so that this path leads only to problems, of any target.
 _PROBLEM = Column("Problem", '.status.ancestors[*].conditions[?(@.status!="True")].reason')
 _CONTROLLER = Column("Controller", ".status.ancestors[*].controllerName", priority=1)
 ATTACHED = (_CONTROLLER, _PROBLEM, AGE)

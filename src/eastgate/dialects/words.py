@@ -1,6 +1,6 @@
-"""How a dialect describes its policies: what reports print, without knowing what kind of policy they print it of.
+"""The descriptions that a dialect gives of its policies, for reports that know no dialect.
 
-Predicates and label selectors stay data here. Whoever reports renders them, all dialects alike.
+Predicates and label selectors stay data here. Reports render them, alike for all dialects.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""From Linkerd's resources to the one layer of a workload: its selector is port, then Server, then best route.
+"""Assemble Linkerd's resources to the only layer of a workload: its selector is port, then Server, then best route.
 
-Each port has an owner: the oldest Server that means it, or nobody, and then the default policy. What may come in is the
-union of all authorizations that apply there, so that every chain is
+Each port has an owner: the oldest Server that selects it, or else the default policy. The requests that are allowed are
+the union of all authorizations that apply there, so that every chain is
 
     [Observe(audit), AllowAny]
 
-A route adds its own authorizations to those of its Server. Where a Server has routes, what matches none of them is not
-found (404), and what matches one but no authorization is forbidden (403).
+A route adds its own authorizations to those of its Server. Where a Server has routes, a request that matches none of
+them is not found (404), and one that matches a route but no authorization is forbidden (403).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class _Port:
     """Ports that are decided alike: those that one Server owns, or those of the default policy."""
 
     server: Server | None
-    observed: tuple[Server, ...]  # Servers that would mean it, if they were not only audited
+    observed: tuple[Server, ...]  # Servers that would own it, if they were not only audited
     protocol: Protocol
     identity_required: bool
     probed: tuple[str, ...]  # paths

@@ -1,4 +1,4 @@
-"""What authorizes clients: on a Server, on a route, on a workload. Each authorization is one rule."""
+"""Authorizations of clients on a Server, a route or a workload. Each is one rule."""
 
 from __future__ import annotations
 

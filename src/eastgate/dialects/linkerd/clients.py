@@ -1,4 +1,4 @@
-"""Who a client is, and where it calls from, as predicates."""
+"""Predicates about the identity and the address of a client."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ANY_NAME", "default_client", "in_network_except", "in_networks", "wi
 
 Network = IPv4Network | IPv6Network
 
-# The proxy tries suffixes, and so the lone `*`, on DNS names only: a client with a SPIFFE ID is found by all of it.
+# The proxy tries suffixes, and so the lone `*`, on DNS names only: a SPIFFE ID is compared as a whole.
 _DNS = Not(Is(MESH_NAME, Prefix("spiffe://")))
 ANY_NAME: Predicate = And((Is(MESH_NAME, Present()), _DNS))
 

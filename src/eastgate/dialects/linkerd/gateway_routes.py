@@ -1,6 +1,6 @@
-"""What Linkerd says of routes of Gateway API that have a parent of its group: they are no resources of its own.
+"""Checks of routes of Gateway API that have a parent of Linkerd's group: they are not resources of its own.
 
-All of it is about the route alone, so that nothing depends on whether its Server was read too.
+They look at the route alone, so that nothing depends on whether its Server was read too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def inspect(manifest: Manifest, declared: WorldObject, reporter: Reporter) -> No
         _report_dropped(declared, reporter)
 
 
-# What the webhook refuses
+# Checks of the webhook
 
 
 def _parent_problems(parent: Data) -> Iterator[Problem]:
@@ -106,7 +106,7 @@ _RULE = each(
 _ROUTE = record({"spec": record({"parentRefs": each({}, Demand(_parent_problems)), "rules": _RULE})})
 
 
-# What it takes and then ignores
+# Routes that are accepted and then ignored
 
 
 def _is_server(parent: ParentRef) -> bool:

@@ -10,7 +10,7 @@ from eastgate.dialects.linkerd.values import is_port
 __all__ = ["injected_ports", "injected_probes", "ports_named", "probes_with"]
 
 _ADMIN = "linkerd-admin"
-# The name of each port, the annotation that moves it, and where it is else.
+# The name of each port, the annotation that changes it, and its default.
 _PORTS = {
     "linkerd-proxy": ("config.linkerd.io/inbound-port", 4143),
     _ADMIN: ("config.linkerd.io/admin-port", 4191),

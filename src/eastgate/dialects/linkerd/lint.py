@@ -1,4 +1,4 @@
-"""What lint knows of Linkerd's resources; its checks of them are in the files `lint_*`."""
+"""The hooks of lint for Linkerd's resources; its checks of them are in the files `lint_*`."""
 
 from __future__ import annotations
 

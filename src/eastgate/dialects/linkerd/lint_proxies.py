@@ -1,4 +1,4 @@
-"""Linkerd: what its proxies make of it. Probes that they refuse, pods that have none, annotations that they ignore."""
+"""Linkerd: probes that a proxy denies, pods without a proxy, annotations that a proxy ignores."""
 
 from __future__ import annotations
 

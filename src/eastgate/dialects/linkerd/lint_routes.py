@@ -1,4 +1,4 @@
-"""Linkerd: policies on routes that no Server takes, and why it does not."""
+"""Linkerd: policies on routes that are attached to no Server, and why they are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linkerd: Servers in each other's way, policies that reach no Server, and references that lead nowhere."""
+"""Linkerd: Servers of the same port, policies that apply to no Server, and references to nothing that exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linkerd: routes that another spelling of their path goes round.
+"""Linkerd: routes that another spelling of their path bypasses.
 
 Linkerd's proxy compares a path as it is sent, and many applications normalise it: `//admin` and `/public/../admin` take
 another route than `/admin`, or none, and end at the same page. Ours normalise before they compare.
@@ -38,7 +38,7 @@ from eastgate.settings import DataPlane
 
 __all__ = ["check_spellings"]
 
-_GUESSES = ("", "x", "1", "/x", "/1")  # with what an expression may go on behind its letters
+_GUESSES = ("", "x", "1", "/x", "/1")  # how an expression may continue after its letters
 _SOME_HOST = "host.example"
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_~/")
 
@@ -97,7 +97,7 @@ def _route_of(chain: Chain) -> PolicyRef | None:
     return next((ref for ref in chain.chosen_by if ref.kind == "HTTPRoute"), None)
 
 
-# A request that is taken elsewhere
+# Requests that take another route
 
 
 def _find_bypass(case: Case, native: Layer, ours: Layer, context: Context) -> _Bypass | None:
@@ -115,7 +115,7 @@ def _find_bypass(case: Case, native: Layer, ours: Layer, context: Context) -> _B
             ):
                 host = request.get(HOST)
                 headers, query = (_values_by_name(request, kind) for kind in ("header", "query parameter"))
-                assert caller is not None  # noqa: S101 - otherwise nothing is spelt
+                assert caller is not None  # noqa: S101 - without a caller there are no spellings
                 return _Bypass(
                     port=port,
                     method=str(request.values[METHOD]),

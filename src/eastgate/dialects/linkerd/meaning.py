@@ -1,4 +1,4 @@
-"""From a checked document to its meaning."""
+"""Read checked documents into the model, with their rules in the IR."""
 
 from __future__ import annotations
 

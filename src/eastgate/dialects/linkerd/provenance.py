@@ -1,4 +1,4 @@
-"""Where Linkerd's rules and chains come from, beside its policies: as data, with words for people in `str`."""
+"""Origins of rules and scopes of chains that no policy states: as data, with words for people in `str`."""
 
 from __future__ import annotations
 

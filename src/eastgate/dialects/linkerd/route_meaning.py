@@ -1,4 +1,4 @@
-"""From a checked HTTPRoute to its meaning."""
+"""Read a checked HTTPRoute into the model."""
 
 from __future__ import annotations
 

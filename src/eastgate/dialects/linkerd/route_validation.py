@@ -1,4 +1,4 @@
-"""What Linkerd's admission webhook and its CRD demand of an HTTPRoute beyond the types of fields."""
+"""Checks of an HTTPRoute beyond the types of fields: those of Linkerd's admission webhook and of its CRD."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which route of a Server a request takes: Linkerd's order, which is not quite that of Gateway API.
+"""The order of the routes of a Server, by which requests take them. It is not quite that of Gateway API.
 
 Linkerd's own proxy compares a path as it is sent, ours in its canonical form (`PathPredicates`); the order is the same.
 
@@ -6,7 +6,7 @@ The proxy takes the best match: the longest host (exact before a suffix before n
 path, then the most headers, then the most query parameters, then a method; what is equal goes to the older route. How
 much of a path is matched depends on the request only for a regular expression, which must span all of it: so does an
 exact path, and a prefix where it is the whole path. Matches of that kind therefore come first, then the longest prefix
-of more, and the order is one that is known before any request.
+of more, and the order does not depend on the request.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a workload itself says about its inbound policy: its annotations, its ports and probes, and its routes."""
+"""The stance of a workload on its inbound policy: its annotations, its ports and probes, and its routes."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ class Stance:
     default: Default
     names: tuple[tuple[str, int], ...]  # of its ports
     probes: tuple[HttpProbe, ...]
-    proxy_probes: tuple[HttpProbe, ...]  # those of its proxy, which only a Server can be in the way of
+    proxy_probes: tuple[HttpProbe, ...]  # those of its proxy, which only a Server can deny
     opaque: frozenset[int]
     identity_required: frozenset[int]
     routes: tuple[InboundRoute, ...]
-    itself: Networks  # from where it calls itself
+    itself: Networks  # from which it calls itself
     cluster: Networks
 
     def numbers(self, port: int | str) -> frozenset[int]:

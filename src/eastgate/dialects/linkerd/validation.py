@@ -1,5 +1,6 @@
-"""What Linkerd's admission webhook, its CRDs and the proposal demand beyond the types of fields. Each function is one
-demand; they are hung on the shapes in `shapes.py`. What is about a route is in `route_validation.py`.
+"""Checks beyond the types of fields: those of Linkerd's admission webhook, of its CRDs and of the proposal.
+
+Each function is one check; `shapes.py` attaches them to the shapes. Those of routes are in `route_validation.py`.
 """
 
 from __future__ import annotations

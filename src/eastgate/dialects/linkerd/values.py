@@ -1,4 +1,4 @@
-"""What may be written as an identity, a network, a port, a duration."""
+"""Grammars of identities, networks, ports and durations."""
 
 from __future__ import annotations
 

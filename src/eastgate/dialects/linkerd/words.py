@@ -1,4 +1,4 @@
-"""How Linkerd's resources are described."""
+"""Descriptions of Linkerd's resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a check may ask: the policies, the world, and what can be decided. Lint provides it; dialects only use it."""
+"""The context of a check: policies, world, and decisions. Lint provides it; dialects only use it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A finding: a diagnostic that also knows what it is about, and a request that shows it."""
+"""A finding: a diagnostic with its subjects, and a request that shows it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What every dialect tells lint of its policies, so that the general checks hold for all of them.
+"""The hooks by which general checks understand the policies of every dialect.
 
-Nothing here has a default: a dialect that has nothing to tell says so.
+Nothing here has a default: a dialect states explicitly what it does not have.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Find where in a document something is written, when it is reported.
+"""Find the span of a value in a document, when it is reported.
 
 A model does not keep the position of each name in it: there are many, and hardly any is ever asked for. A document is
 read again when a finding underlines a word of it.

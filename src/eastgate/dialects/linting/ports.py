@@ -1,4 +1,4 @@
-"""Ports that policies are about, and that none of their workloads exposes."""
+"""Ports of policies that none of their workloads exposes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def unexposed_ports(
     keys = workloads.workloads_of.get(policy.ref, []) if ports else []
     selected = [workloads.workload(key) for key in keys]
     if not selected or any(not workload.ports for workload in selected):
-        return  # whoever declares no ports may listen on any
+        return  # a workload that declares no ports may listen on any
     declared = [port for workload in selected for port in (*workload.ports, *workload.init_ports)]
     numbers = {port.number for port in declared}
     names = {port.name for port in declared if port.name}

@@ -1,4 +1,4 @@
-"""Targets that no manifest declares: where they are written, and what may have been meant."""
+"""Targets that no manifest declares: their spans, and which ones may have been meant."""
 
 from __future__ import annotations
 
