@@ -42,17 +42,8 @@ class Authorizations:
     def on_server(self, server: Server, *, audit: bool) -> Iterator[Rule]:
         """Yield the rules that select this Server by name or labels, or target it, or target its namespace."""
         for authorization in self._of_servers:
-            chosen = (
-                authorization.server.matches(server.labels)
-                if isinstance(authorization.server, Selector)
-                else authorization.server == server.ref.name
-            )
-            if chosen and authorization.audit is audit:
-                yield (
-                    authorization.rule
-                    if authorization.client is None
-                    else self._in_cluster(authorization.client, authorization.rule)
-                )
+            if authorization.audit is audit and _selects(authorization, server):
+                yield self._server_rule(authorization)
         for policy in self._policies:
             target = policy.target
             names_it = (target.group, target.kind, target.name) == (GROUP, "Server", server.ref.name)
@@ -73,8 +64,10 @@ class Authorizations:
             if policy.target.is_workload and policy.audit is audit:
                 yield self._rule(policy)
 
-    def _in_cluster(self, client: Predicate, rule: Rule) -> Rule:
-        return replace(rule, when=all_of([client, self._cluster]))
+    def _server_rule(self, authorization: ServerAuthorization) -> Rule:
+        if authorization.client is None:
+            return authorization.rule
+        return replace(authorization.rule, when=all_of([authorization.client, self._cluster]))
 
     def _rule(self, policy: AuthorizationPolicy) -> Rule:
         """Require ALL requirements. One that names an authentication which does not exist is met by nobody."""
@@ -98,3 +91,9 @@ class Authorizations:
                 return where, (ADDRESS, span)
             case _:
                 return UnresolvedReference(requirement.when), (requirement.attribute, requirement.span)
+
+
+def _selects(authorization: ServerAuthorization, server: Server) -> bool:
+    if isinstance(authorization.server, Selector):
+        return authorization.server.matches(server.labels)
+    return authorization.server == server.ref.name

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eastgate.cluster import GATEWAY_GROUP, Route
 from eastgate.dialects.linkerd import lint_codes as codes
 from eastgate.dialects.linkerd.model import GROUP, AuthorizationPolicy, HttpRoute, InboundRoute, Protocol, Server
-from eastgate.dialects.linkerd.routes import usable_routes
+from eastgate.dialects.linkerd.routes import SUPPORTED_FILTERS, usable_routes
 from eastgate.dialects.linting import Context, Finding, locating
 
 __all__ = ["check_dropped_routes"]
 
-_FILTERS = ("RequestHeaderModifier", "ResponseHeaderModifier", "RequestRedirect")
 _SERVES = {Protocol.GRPC: "GRPCRoute", Protocol.HTTP_1: "HTTPRoute", Protocol.HTTP_2: "HTTPRoute"}
 
 
@@ -49,22 +47,8 @@ def _routes(context: Context) -> dict[str, list[InboundRoute]]:
             by_namespace.setdefault(policy.route.namespace, []).append(policy.route)
     for route in context.world.routes.values():
         if route.kind in ("HTTPRoute", "GRPCRoute"):
-            by_namespace.setdefault(route.namespace, []).append(_inbound(route))
+            by_namespace.setdefault(route.namespace, []).append(InboundRoute.of(route))
     return by_namespace
-
-
-def _inbound(route: Route) -> InboundRoute:
-    return InboundRoute(
-        GATEWAY_GROUP,
-        route.kind,
-        route.namespace,
-        route.name,
-        route.parents,
-        route.hostnames,
-        route.rules,
-        route.grpc_rules,
-        route.created,
-    )
 
 
 def _why_unattached(route: InboundRoute, routes: list[InboundRoute], servers: list[Server]) -> str | None:
@@ -93,7 +77,7 @@ def _reason(route: InboundRoute, servers: dict[str, Server]) -> str:
         if parent.namespace != route.namespace:
             return f"its Server is in another namespace, {parent.namespace}"
     lists = [*(rule.filters for rule in route.rules), *(rule.filters for rule in route.grpc_rules)]
-    filters = [name for names in lists for name in names if name not in _FILTERS]
+    filters = [name for names in lists for name in names if name not in SUPPORTED_FILTERS]
     if filters:
         return f"Linkerd does not know the filter {filters[0]} on a Server"
     if any(match.regex for rule in route.grpc_rules for match in rule.matches):

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 
-from eastgate.cluster import GrpcRule, ParentRef, RouteRule, Selector
+from eastgate.cluster import GATEWAY_GROUP, GrpcRule, ParentRef, Route, RouteRule, Selector
 from eastgate.cluster.targets import Target
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.linkerd.settings import InboundPolicy
@@ -171,6 +171,21 @@ class InboundRoute:
     rules: tuple[RouteRule, ...] = ()
     grpc_rules: tuple[GrpcRule, ...] = ()
     created: str | None = None
+
+    @classmethod
+    def of(cls, route: Route) -> InboundRoute:
+        """Convert a route of Gateway API."""
+        return cls(
+            GATEWAY_GROUP,
+            route.kind,
+            route.namespace,
+            route.name,
+            route.parents,
+            route.hostnames,
+            route.rules,
+            route.grpc_rules,
+            route.created,
+        )
 
     @property
     def ref(self) -> PolicyRef:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from eastgate.cluster import GATEWAY_GROUP, HttpProbe, Route, Workload
+from eastgate.cluster import HttpProbe, Route, Workload
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd.injected import injected_ports, injected_probes
@@ -125,17 +125,7 @@ def _routes(namespace: str, scene: Scene) -> Iterator[InboundRoute]:
     """Yield the routes of Gateway API that have a Server as a parent."""
     for route in scene.world.routes.values():
         if route.namespace == namespace and route.kind in _INBOUND_KINDS and _has_server(route):
-            yield InboundRoute(
-                GATEWAY_GROUP,
-                route.kind,
-                route.namespace,
-                route.name,
-                route.parents,
-                route.hostnames,
-                route.rules,
-                route.grpc_rules,
-                route.created,
-            )
+            yield InboundRoute.of(route)
 
 
 def _has_server(route: Route) -> bool:
