@@ -83,13 +83,13 @@ def matters(api_version: str, kind: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _matters(known: Registry, api_version: str, kind: str) -> bool:
+def _matters(registry: Registry, api_version: str, kind: str) -> bool:
     group, _, version = api_version.rpartition("/")
     if not api_version:
-        return uses_kind(kind) or any(kind == name for _, _, name in known.read) or is_unread_name(kind)
+        return uses_kind(kind) or any(kind == name for _, _, name in registry.read) or is_unread_name(kind)
     if not kind:
-        return group in known.groups
-    decides = _is_policy(known, group, version, kind) or _unread(known, group, version, kind) is not None
+        return group in registry.groups
+    decides = _is_policy(registry, group, version, kind) or _unread(registry, group, version, kind) is not None
     return decides or reads(api_version, kind) or uses(api_version, kind)
 
 
@@ -112,29 +112,33 @@ def unread(document: Document) -> UnreadKind | None:
 
 
 @lru_cache(maxsize=1024)
-def _is_policy(known: Registry, group: str, version: str, kind: str) -> bool:
-    if (group, kind) in known.bystanders or (group, version, kind) in known.objects or known.is_unread(group, kind):
+def _is_policy(registry: Registry, group: str, version: str, kind: str) -> bool:
+    if (
+        (group, kind) in registry.bystanders
+        or (group, version, kind) in registry.objects
+        or registry.is_unread(group, kind)
+    ):
         return False
-    use = known.name_uses.get(kind, NameUse.COMMON)
+    use = registry.name_uses.get(kind, NameUse.COMMON)
     ours = use is NameUse.OURS_ALONE or "." not in group or group == GATEWAY_GROUP
-    return group in known.groups or (use is not NameUse.COMMON and ours) or _meant(known, group, kind) is not None
+    return group in registry.groups or (use is not NameUse.COMMON and ours) or _meant(registry, group, kind) is not None
 
 
 @lru_cache(maxsize=1024)
-def _unread(known: Registry, group: str, version: str, kind: str) -> UnreadKind | None:
-    if known.is_unread(group, kind):
+def _unread(registry: Registry, group: str, version: str, kind: str) -> UnreadKind | None:
+    if registry.is_unread(group, kind):
         return unread_kind(group, kind)
-    if group in known.groups or _is_policy(known, group, version, kind) or group == GATEWAY_GROUP:
+    if group in registry.groups or _is_policy(registry, group, version, kind) or group == GATEWAY_GROUP:
         return None
     return resembling(group, kind)
 
 
 @lru_cache(maxsize=256)
-def _meant(known: Registry, group: str, kind: str) -> str | None:
+def _meant(registry: Registry, group: str, kind: str) -> str | None:
     """Guess the group that was meant by the author of a kind of ours in a group that does not exist."""
     if group == GATEWAY_GROUP:
         return None
-    return did_you_mean(group, {home for home, _, name in known.policies if name == kind})
+    return did_you_mean(group, {home for home, _, name in registry.policies if name == kind})
 
 
 def read_policy(document: Document, settings: Settings, reporter: Reporter) -> Policy | None:
@@ -149,12 +153,12 @@ def read_policy(document: Document, settings: Settings, reporter: Reporter) -> P
 
 def reject(document: Document, errors: Sequence[Diagnostic]) -> rejected.Policy:
     """Return the policy that closes what a document with errors targets, or may apply to."""
-    known = registered()
+    registry = registered()
     return rejected.reject(
         document,
         errors,
-        known.policies.get((document.group, document.version, document.kind)),
-        cluster_scoped=document.kind in known.cluster_scoped,
+        registry.policies.get((document.group, document.version, document.kind)),
+        cluster_scoped=document.kind in registry.cluster_scoped,
         is_policy=is_policy(document),
     )
 
@@ -174,10 +178,10 @@ def inspect(manifest: Manifest, declared: WorldObject, reporter: Reporter) -> No
             dialect.inspect(manifest, declared, reporter)
 
 
-def _refuse(known: Registry, document: Document, reporter: Reporter) -> None:
+def _refuse(registry: Registry, document: Document, reporter: Reporter) -> None:
     group, kind = document.group, document.kind
-    versions = sorted(v for g, v, k in known.read if (g, k) == (group, kind))
-    homes = sorted({f"{g}/{v}" for g, v, k in known.read if k == kind})
+    versions = sorted(v for g, v, k in registry.read if (g, k) == (group, kind))
+    homes = sorted({f"{g}/{v}" for g, v, k in registry.read if k == kind})
     if versions:
         reporter.report(
             codes.UNKNOWN_VERSION,
@@ -193,7 +197,7 @@ def _refuse(known: Registry, document: Document, reporter: Reporter) -> None:
             help="write apiVersion: " + " or ".join(homes),
         )
     else:
-        kinds = {k for g, _, k in known.policies if g == group}
+        kinds = {k for g, _, k in registry.policies if g == group}
         near = did_you_mean(kind, kinds)
         reporter.report(
             codes.UNKNOWN_KIND,

@@ -25,7 +25,7 @@ __all__ = ["LayerMode", "Mode", "lets_all_in", "modes_of_layer", "refusing"]
 
 
 class Mode(StrEnum):
-    """How strict a layer is."""
+    """The strictness of a layer."""
 
     OPEN = "open"
     GUARDED = "open-except"
@@ -67,7 +67,7 @@ def _mode_of_chain(at: Placement, chain: Chain, closing: tuple[PolicyRef, ...], 
 
 
 def refusing(chain: Chain) -> tuple[PolicyRef, ...]:
-    """Return the policies of a chain that deny something, or ask an authorizer that may."""
+    """Return the policies that deny something, or ask somebody who may."""
     refs: dict[PolicyRef, None] = {}
     for stage in chain.stages:
         match stage:
@@ -82,7 +82,7 @@ def refusing(chain: Chain) -> tuple[PolicyRef, ...]:
 
 
 def lets_all_in(chain: Chain) -> bool:
-    """Return whether every allow list of a chain allows everybody."""
+    """Whether a chain of allow lists lets everybody in."""
     return all(
         any(rule.when == ALWAYS for rule in stage.rules) for stage in chain.stages if isinstance(stage, AllowAny)
     )

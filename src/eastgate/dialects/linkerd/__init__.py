@@ -50,7 +50,7 @@ def _kinds(
     mean: Callable[[Document, Node, Settings], Resource],
     **more: Unpack[_Traits],
 ) -> Iterator[Kind[Resource]]:
-    """Return a kind in each of its versions, which have one shape or each their own."""
+    """Give a kind in some versions, which have one shape or each their own."""
     for version in versions:
         of_version = shape if isinstance(shape, Record) else shape(version)
         yield Kind(GROUP, version, kind, reader(of_version, lambda settings: settings, mean), _only(of_version), **more)

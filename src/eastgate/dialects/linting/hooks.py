@@ -87,7 +87,7 @@ class Fallback:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linting(Generic[P]):
-    """Everything that lint knows of a dialect.
+    """The knowledge of lint about a dialect.
 
     `statements` returns the content of a policy. `blames` returns whether a policy, perhaps of another dialect or
     unreadable, is named where a layer of this dialect allows nobody. `readings` are settings that choose one.
