@@ -68,77 +68,81 @@ def dialect_of(policy: Policy) -> Dialect[Any]:
 
 
 def reads(api_version: str, kind: str) -> bool:
-    """Whether a document of this kind is for a dialect to read, so that its lines must be kept."""
+    """Return whether a dialect reads documents of this kind, so that their lines must be kept."""
     group, _, version = api_version.rpartition("/")
     return (group, version, kind) in registered().read
 
 
 def matters(api_version: str, kind: str) -> bool:
-    """Whether a document of this type decides something: a policy, also of a kind that is not read, what claims to be
-    one, or what decides which things exist. Others stop no answer.
+    """Return whether a document of this type can change a decision.
 
-    Either may be empty, where it is not known.
+    It can if it is a policy, also of a kind that is not read, or claims to be one, or decides which objects exist.
+    Others stop no decision. Either argument may be empty, where it is not known.
     """
     return _matters(registered(), api_version, kind)
 
 
 @lru_cache(maxsize=4096)
-def _matters(known: Registry, api_version: str, kind: str) -> bool:
+def _matters(registry: Registry, api_version: str, kind: str) -> bool:
     group, _, version = api_version.rpartition("/")
     if not api_version:
-        return uses_kind(kind) or any(kind == name for _, _, name in known.read) or is_unread_name(kind)
+        return uses_kind(kind) or any(kind == name for _, _, name in registry.read) or is_unread_name(kind)
     if not kind:
-        return group in known.groups
-    decides = _is_policy(known, group, version, kind) or _unread(known, group, version, kind) is not None
+        return group in registry.groups
+    decides = _is_policy(registry, group, version, kind) or _unread(registry, group, version, kind) is not None
     return decides or reads(api_version, kind) or uses(api_version, kind)
 
 
 def is_policy(document: Document) -> bool:
-    """Whether a document is a policy, or claims to be one, or is in a group of policies and unknown."""
+    """Return whether a document is a policy, or claims to be one, or is unknown in a group of policies."""
     return _is_policy(registered(), document.group, document.version, document.kind)
 
 
 def is_route(document: Document) -> bool:
-    """Whether a document says which requests go where: with errors it closes where it is attached, as policies do."""
+    """Return whether a document is a route: with errors it closes its parents, as policies close their targets."""
     return document.group == GATEWAY_GROUP and document.kind.endswith("Route")
 
 
 def unread(document: Document) -> UnreadKind | None:
-    """The kind of a document that has a say in who may talk to whom and that no dialect reads; None where it is none.
+    """Return the kind of a document that has a say in authorization and that no dialect reads; None where it has none.
 
-    A kind that only looks so, in a group that nobody knows, is one too.
+    A kind that only looks so, in a group that nobody knows, is returned too.
     """
     return _unread(registered(), document.group, document.version, document.kind)
 
 
 @lru_cache(maxsize=1024)
-def _is_policy(known: Registry, group: str, version: str, kind: str) -> bool:
-    if (group, kind) in known.bystanders or (group, version, kind) in known.objects or known.is_unread(group, kind):
+def _is_policy(registry: Registry, group: str, version: str, kind: str) -> bool:
+    if (
+        (group, kind) in registry.bystanders
+        or (group, version, kind) in registry.objects
+        or registry.is_unread(group, kind)
+    ):
         return False
-    use = known.name_uses.get(kind, NameUse.COMMON)
+    use = registry.name_uses.get(kind, NameUse.COMMON)
     ours = use is NameUse.OURS_ALONE or "." not in group or group == GATEWAY_GROUP
-    return group in known.groups or (use is not NameUse.COMMON and ours) or _meant(known, group, kind) is not None
+    return group in registry.groups or (use is not NameUse.COMMON and ours) or _meant(registry, group, kind) is not None
 
 
 @lru_cache(maxsize=1024)
-def _unread(known: Registry, group: str, version: str, kind: str) -> UnreadKind | None:
-    if known.is_unread(group, kind):
+def _unread(registry: Registry, group: str, version: str, kind: str) -> UnreadKind | None:
+    if registry.is_unread(group, kind):
         return unread_kind(group, kind)
-    if group in known.groups or _is_policy(known, group, version, kind) or group == GATEWAY_GROUP:
+    if group in registry.groups or _is_policy(registry, group, version, kind) or group == GATEWAY_GROUP:
         return None
     return resembling(group, kind)
 
 
 @lru_cache(maxsize=256)
-def _meant(known: Registry, group: str, kind: str) -> str | None:
-    """Guess the group that somebody meant who wrote a kind of ours in a group that does not exist."""
+def _meant(registry: Registry, group: str, kind: str) -> str | None:
+    """Guess the group that was meant by the author of a kind of ours in a group that does not exist."""
     if group == GATEWAY_GROUP:
         return None
-    return did_you_mean(group, {home for home, _, name in known.policies if name == kind})
+    return did_you_mean(group, {home for home, _, name in registry.policies if name == kind})
 
 
 def read_policy(document: Document, settings: Settings, reporter: Reporter) -> Policy | None:
-    """The policy that a document describes; None, with the reason reported, where it describes none."""
+    """Return the policy that a document describes; None, with the reason reported, where it describes none."""
     kind = registered().policies.get((document.group, document.version, document.kind))
     if kind is not None and document.node is not None:
         policy: Policy | None = kind.read(document, document.node, settings, reporter)
@@ -148,19 +152,19 @@ def read_policy(document: Document, settings: Settings, reporter: Reporter) -> P
 
 
 def reject(document: Document, errors: Sequence[Diagnostic]) -> rejected.Policy:
-    """What a document with errors comes to: it closes what it targets, or may be about."""
-    known = registered()
-    return rejected.rejected(
+    """Return the policy that closes what a document with errors targets, or may apply to."""
+    registry = registered()
+    return rejected.reject(
         document,
         errors,
-        known.policies.get((document.group, document.version, document.kind)),
-        cluster_scoped=document.kind in known.cluster_scoped,
+        registry.policies.get((document.group, document.version, document.kind)),
+        cluster_scoped=document.kind in registry.cluster_scoped,
         is_policy=is_policy(document),
     )
 
 
 def read_object(document: Document, settings: Settings, reporter: Reporter) -> Backend | None:
-    """What a document of a dialect declares to exist; None where it is none of these, or has errors."""
+    """Return the object that a document of a dialect declares; None where it declares none, or has errors."""
     kind = registered().objects.get((document.group, document.version, document.kind))
     if kind is None or document.node is None:
         return None
@@ -174,56 +178,60 @@ def inspect(manifest: Manifest, declared: WorldObject, reporter: Reporter) -> No
             dialect.inspect(manifest, declared, reporter)
 
 
-def _refuse(known: Registry, document: Document, reporter: Reporter) -> None:
-    group, written = document.group, document.kind
-    versions = sorted(v for g, v, k in known.read if (g, k) == (group, written))
-    homes = sorted({f"{g}/{v}" for g, v, k in known.read if k == written})
+def _refuse(registry: Registry, document: Document, reporter: Reporter) -> None:
+    group, kind = document.group, document.kind
+    versions = sorted(v for g, v, k in registry.read if (g, k) == (group, kind))
+    homes = sorted({f"{g}/{v}" for g, v, k in registry.read if k == kind})
     if versions:
         reporter.report(
             codes.UNKNOWN_VERSION,
-            f"{written} has no version `{document.version}`",
+            f"{kind} has no version `{document.version}`",
             document.locate("apiVersion"),
             help="write " + " or ".join(f"{group}/{version}" for version in versions),
         )
     elif homes:
         reporter.report(
             codes.UNKNOWN_KIND,
-            f"there is no {written} in {f'the group {group}' if group else 'the core group'}",
+            f"there is no {kind} in {f'the group {group}' if group else 'the core group'}",
             document.locate("apiVersion"),
             help="write apiVersion: " + " or ".join(homes),
         )
     else:
-        kinds = {k for g, _, k in known.policies if g == group}
-        near = did_you_mean(written, kinds)
+        kinds = {k for g, _, k in registry.policies if g == group}
+        near = did_you_mean(kind, kinds)
         reporter.report(
             codes.UNKNOWN_KIND,
-            f"there is no kind {written} in the group {group}",
+            f"there is no kind {kind} in the group {group}",
             document.locate("kind"),
             help=f"did you mean {near}?" if near else f"the policies of this group are {', '.join(sorted(kinds))}",
         )
 
 
 def is_examined(policy: Policy) -> bool:
-    """Whether there is more to say of a policy beside everything else that was read."""
+    """Return whether a policy is examined beside everything else that was read."""
     return any(dialect.examine is not None and isinstance(policy, dialect.model) for dialect in DIALECTS)
 
 
 def examine(policies: Sequence[Policy], settings: Settings, world: World) -> Iterator[tuple[Policy | None, Diagnostic]]:
-    """What can be said of policies only beside everything else that was read."""
+    """Yield the diagnostics about policies that need everything else that was read."""
     for dialect in DIALECTS:
         yield from dialect.findings(policies, settings, world)
 
 
 def conditions(policy: Policy, policies: Sequence[Policy], settings: Settings, world: World) -> list[Condition]:
-    """The conditions that a policy would show in its status."""
-    return [one for dialect in registered().dialects for one in dialect.conditions(policy, policies, settings, world)]
+    """Return the conditions that a policy would show in its status."""
+    return [
+        condition
+        for dialect in registered().dialects
+        for condition in dialect.conditions(policy, policies, settings, world)
+    ]
 
 
 def stances(workload: Workload, attached: Sequence[Attachment[Policy]], settings: Settings, world: World) -> Stances:
-    """All that the layers of a workload depend on beside its policies, dialect by dialect."""
+    """Return all that the layers of a workload depend on beside its policies, dialect by dialect."""
     scene = Scene(settings, world)
-    told = ((dialect.name, dialect.stance_of(workload, attached, scene)) for dialect in registered().dialects)
-    return tuple((name, stance) for name, stance in told if stance is not None)
+    of_dialects = ((dialect.name, dialect.stance_of(workload, attached, scene)) for dialect in registered().dialects)
+    return tuple((name, stance) for name, stance in of_dialects if stance is not None)
 
 
 def assemble(
@@ -233,10 +241,10 @@ def assemble(
     stances: Stances = (),
     keys: KeySource | None = None,
 ) -> list[Layer]:
-    """The layers of a point of enforcement that these policies target, dialect by dialect."""
-    told = dict(stances)
+    """Return the layers of a point of enforcement that these policies target, dialect by dialect."""
+    by_dialect = dict(stances)
     return [
         layer
         for dialect in registered().dialects
-        for layer in dialect.assemble(attached, Scene(settings, world, told.get(dialect.name), keys))
+        for layer in dialect.assemble(attached, Scene(settings, world, by_dialect.get(dialect.name), keys))
     ]

@@ -1,9 +1,8 @@
-"""What a dialect is: the kinds that it reads, how policies on a workload become layers, and how they are described.
+"""The interface of a dialect: its kinds, the assembly of policies to layers, and their descriptions.
 
-Every dialect is a package of the same files: `codes` (what can be wrong), `shapes` (the resource, field by field),
-`validation` and `values` (what must hold beyond types), `model` (the typed resource), `meaning` (document to model
-and IR), `assemble` (models on a workload to layers), `words` (how policies are described). Whoever has read one can
-write the next.
+Every dialect is a package of the same files: `codes` (of its diagnostics), `shapes` (the resource, field by field),
+`validation` and `values` (demands beyond types), `model` (the typed resource), `meaning` (document to model and IR),
+`assemble` (models on a workload to layers), `words` (descriptions of policies). Who has read one can write the next.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ __all__ = ["Condition", "Dialect", "Kind", "NameUse", "Policy", "Scene", "reader
 
 
 class Policy(Protocol):
-    """What a policy of any dialect has, so that it can be attached, listed and named. It is a frozen dataclass.
+    """A policy of any dialect, with what is needed to attach, list and name it. It is a frozen dataclass.
 
     `targets` are the points that it is attached to, `references` the policies that it needs to be understood,
-    `origins` the places of its rules. One in `audit` mode is observed and decides nothing.
+    `origins` those of its rules. One in `audit` mode is observed and decides nothing.
     """
 
     __dataclass_fields__: ClassVar[dict[str, dataclasses.Field[Any]]]
@@ -66,7 +65,10 @@ Read = Callable[[Document, Node, Settings, Reporter], T | None]
 
 
 class NameUse(Enum):
-    """Who else has a kind of this name, and so whether one with a misspelt group must be meant for this dialect."""
+    """Use of the name of a kind by other APIs.
+
+    It decides whether a kind of this name with a misspelt group must be meant for this dialect.
+    """
 
     OURS_ALONE = auto()
     OTHER_GROUPS = auto()  # every group of others has a dot
@@ -75,12 +77,12 @@ class NameUse(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[T]):
-    """One kind in one version. `read` reports what is wrong and gives None, or gives what the document describes.
+    """One kind in one version. `read` returns what a document describes, or reports what is wrong and returns None.
 
     `shapes` are the forms that a file may have; `short` is the short name for `get`; `served` is for kinds that nobody
     else defines. A kind may be `cluster_scoped`; apply only where another policy refers to it (`by_reference`); or be a
-    route whose parents are of the kind `parent`. `locate` finds the targets of a document with errors elsewhere, where
-    these are not given by `targetRefs`; without it, or where it gives None, they are looked for there.
+    route whose parents are of the kind `parent`. `locate` returns the targets of a document that has errors elsewhere,
+    where its kind does not have `targetRefs`; without it, or where it returns None, they are read from there.
     """
 
     group: str
@@ -98,14 +100,14 @@ class Kind(Generic[T]):
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Return its group, version and kind."""
         return self.group, self.version, self.kind
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What layers depend on beside the policies. `stance` is what the dialect itself said of the workload, and `keys`
-    are those of token issuers.
+    """The inputs of assembly other than policies.
+
+    `stance` is what the dialect's own `stance` returned for the workload; `keys` are those of token issuers.
     """
 
     settings: Settings
@@ -124,25 +126,26 @@ class Condition:
     message: str
 
     def to_json(self) -> Mapping[str, str]:
-        """As plain data."""
+        """Return it as plain data."""
         return {"type": self.type, "status": self.status, "reason": self.reason, "message": self.message}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dialect(Generic[P]):
-    """One policy API: all that Eastgate knows of it.
+    """A policy API, with everything that Eastgate knows of it.
 
-    - `kinds` are its policies, `objects` what it declares to exist, `bystanders` kinds of its groups that exist and
-      are not for us to read.
-    - `layers` is given the policies of this dialect on one point of enforcement. Where the workload itself has a say,
-      in its annotations perhaps, `stance` tells all of it that matters, or None; workloads with the same policies and
-      the same stance decide alike. `closes` tells policies that deny by being there, without a rule of their own.
-    - `words` describe its policies, `codes` gives the modules with the codes of what can be wrong with them, `lint`
-      what lint needs to know (nothing else imports it), `settings` are those that nobody else reads. `conversions`
-      are the forms that its policies can be written in, by the names that `convert --to` has; those that know two
-      dialects are in `eastgate.convert`.
-    - `examine` says what can be said only beside everything else that was read: an error about a policy rejects it.
-      `inspect` says what is wrong with an object of another API that refers to this one. `status` are the conditions
+    - `kinds` are its policies, `objects` the other objects that it declares, `bystanders` the kinds of its groups that
+      are known and not read.
+    - `layers` assembles the policies of this dialect at one point of enforcement. Where layers depend on the workload
+      itself, on its annotations for example, `stance` returns all properties that matter, or None: workloads with the
+      same policies and the same stance decide alike. `closes` returns whether a policy denies by its presence, without
+      a rule of its own.
+    - `words` describe its policies, `codes` returns the modules with its codes of diagnostics, `lint` what lint needs
+      to know (nothing else imports it), `settings` are those that no other dialect reads. `conversions` are the forms
+      that its policies can be converted to, by the names that `convert --to` takes; those that know two dialects are
+      in `eastgate.convert`.
+    - `examine` yields diagnostics that need everything that was read: an error about a policy rejects it. `inspect`
+      reports what is wrong with an object of another API that refers to this one. `status` returns the conditions
       that a policy would show.
     """
 
@@ -166,13 +169,13 @@ class Dialect(Generic[P]):
     def findings(
         self, policies: Sequence[object], settings: Settings, world: World
     ) -> Iterable[tuple[P | None, Diagnostic]]:
-        """What `examine` says of those policies that are of this dialect."""
+        """Yield the diagnostics of `examine` about the policies of this dialect."""
         return self.examine(self._of(policies), settings, world) if self.examine is not None else ()
 
     def conditions(
         self, policy: object, policies: Sequence[object], settings: Settings, world: World
     ) -> Sequence[Condition]:
-        """What a policy would show, if it is of this dialect."""
+        """Return the conditions that a policy would show; none where it is of another dialect."""
         if self.status is None or not isinstance(policy, self.model):
             return ()
         return self.status(policy, self._of(policies), settings, world)
@@ -181,16 +184,20 @@ class Dialect(Generic[P]):
         return [policy for policy in policies if isinstance(policy, self.model)]
 
     def stance_of(self, workload: Workload, attached: Sequence[Attachment[object]], scene: Scene) -> Hashable:
-        """All that the layers of a workload depend on beside its policies; None where that is nothing."""
+        """Return all that the layers of a workload depend on beside its policies; None where that is nothing."""
         return self.stance(workload, self._ours(attached), scene) if self.stance is not None else None
 
     def assemble(self, attached: Sequence[Attachment[object]], scene: Scene) -> list[Layer]:
-        """The layers that this dialect makes at a point; none where it has nothing to say there."""
+        """Return the layers of this dialect at a point; none where it has no policies and no stance there."""
         ours = self._ours(attached)
         return self.layers(ours, scene) if ours or scene.stance is not None else []
 
     def _ours(self, attached: Sequence[Attachment[object]]) -> list[Attachment[P]]:
-        return [Attachment(policy, one.service) for one in attached if isinstance(policy := one.policy, self.model)]
+        return [
+            Attachment(policy, attachment.service)
+            for attachment in attached
+            if isinstance(policy := attachment.policy, self.model)
+        ]
 
 
 def reader(
@@ -198,22 +205,22 @@ def reader(
     context: Callable[[Settings], C],
     meaning: Callable[[Document, Node, Settings], T],
 ) -> Read[T]:
-    """Check a document against its shape; where nothing is wrong, give its meaning."""
+    """Return a function that checks a document against its shape and, if it has no errors, reads its meaning."""
 
     def read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> T | None:
-        found = Reporter()
+        collected = Reporter()
         kind = root.get("kind")
         check(
             shape if isinstance(shape, Record) else shape(root),
             root,
-            Check(found, context(settings)),
+            Check(collected, context(settings)),
             kind.span if kind is not None else None,
         )
-        reporter.found.extend(sorted(found, key=_place))
-        return None if found.errors else meaning(document, root, settings)
+        reporter.found.extend(sorted(collected, key=_position))
+        return None if collected.errors else meaning(document, root, settings)
 
     return read
 
 
-def _place(finding: Diagnostic) -> tuple[int, int]:
+def _position(finding: Diagnostic) -> tuple[int, int]:
     return (finding.span.line, finding.span.column) if finding.span else (0, 0)

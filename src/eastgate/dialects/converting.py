@@ -1,4 +1,4 @@
-"""What a dialect may do in a conversion that it brings: write manifests, and say what gets lost."""
+"""The interface of a conversion that a dialect brings: it writes manifests, and reports what gets lost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ConversionJob(Protocol):
 
     @property
     def settings(self) -> Settings:
-        """The settings that the policies were read with."""
+        """Return the settings that the policies were read with."""
         ...
 
     def write(self, document: Document, manifest: dict[str, Plain]) -> None:
@@ -32,7 +32,7 @@ class ConversionJob(Protocol):
         ...
 
     def lose(self, code: Code, message: str, span: Span | None) -> None:
-        """Say that what is converted is narrower."""
+        """Report that what is converted is narrower."""
         ...
 
 

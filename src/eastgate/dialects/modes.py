@@ -1,4 +1,4 @@
-"""What becomes of a request that no rule mentions: the mode that a layer is in, and how it is told from its stages."""
+"""The mode of a layer, which decides requests that no rule mentions, and how it follows from the stages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["LayerMode", "Mode", "lets_all_in", "modes_of_layer", "refusing"]
 
 
 class Mode(StrEnum):
-    """How strict a layer is."""
+    """The strictness of a layer."""
 
     OPEN = "open"
     GUARDED = "open-except"
@@ -45,7 +45,7 @@ class LayerMode:
 
 
 def modes_of_layer(layer: Layer, closing: Iterable[PolicyRef]) -> list[LayerMode]:
-    """Tell the modes of a layer from its stages; `closing` are the policies that turn deny by default on."""
+    """Return the modes of a layer by its stages; `closing` are the policies that turn deny by default on."""
     refs = tuple(closing)
     cases = [_mode_of_chain(layer.at, case.chain, refs, case.when) for case in layer.cases]
     return [_mode_of_chain(layer.at, layer.otherwise, refs, ""), *cases]

@@ -1,4 +1,4 @@
-"""What follows from the dialects that are registered: every kind by name, and who claims which names."""
+"""The registered dialects, with their kinds by name, and who else uses which names."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Key = tuple[str, str, str]
 
 
 class Registry:
-    """Some dialects, and their kinds by group, version and kind: `policies`, `objects`, and all that is `read`."""
+    """Dialects, and their kinds by group, version and kind: `policies`, `objects`, and all that is `read`."""
 
     def __init__(self, dialects: Sequence[Dialect[Any]]) -> None:
         self.dialects = tuple(dialects)
-        self.policies: dict[Key, Kind[Any]] = {kind.key: kind for one in dialects for kind in one.kinds}
-        self.objects: dict[Key, Kind[Backend]] = {kind.key: kind for one in dialects for kind in one.objects}
+        self.policies: dict[Key, Kind[Any]] = {kind.key: kind for dialect in dialects for kind in dialect.kinds}
+        self.objects: dict[Key, Kind[Backend]] = {kind.key: kind for dialect in dialects for kind in dialect.objects}
         self.read = {**self.policies, **self.objects}
         self.groups = frozenset(group for group, _, _ in self.read)
-        self.bystanders = frozenset(name for one in dialects for name in one.bystanders)
+        self.bystanders = frozenset(name for dialect in dialects for name in dialect.bystanders)
         self.cluster_scoped = frozenset(kind.kind for kind in self.read.values() if kind.cluster_scoped)
         self.name_uses = {  # a name that others have too is not ours alone, whoever else claims it
             kind.kind: use
@@ -37,7 +37,7 @@ class Registry:
     @cached_property
     def kinds(self) -> tuple[Kind[Any], ...]:
         """Return every kind that is read, dialect by dialect."""
-        return tuple(kind for one in self.dialects for kind in (*one.kinds, *one.objects))
+        return tuple(kind for dialect in self.dialects for kind in (*dialect.kinds, *dialect.objects))
 
     @cached_property
     def policy_kinds(self) -> frozenset[str]:
@@ -45,7 +45,7 @@ class Registry:
         return frozenset(kind for _, _, kind in self.policies)
 
     def is_unread(self, group: str, kind: str) -> bool:
-        """Whether a kind is known and not read. What a dialect reads is not, whatever the catalogue says."""
+        """Return whether a kind is known and not read. The catalogue does not count for what a dialect reads."""
         return unread_kind(group, kind) is not None and (group, kind) not in self._read_names
 
     @cached_property
@@ -55,7 +55,7 @@ class Registry:
     def of_model(self, model: type) -> Dialect[Any]:
         """Return the dialect that policies of a type belong to."""
         if model not in self._by_model:
-            owners = [one for one in self.dialects if issubclass(model, one.model)]
+            owners = [dialect for dialect in self.dialects if issubclass(model, dialect.model)]
             if not owners:
                 raise TypeError(f"no dialect that is registered has policies of the type {model.__qualname__}")
             self._by_model[model] = owners[0]

@@ -1,7 +1,7 @@
-"""Policies that cannot be read: each closes what it targets. Objects with errors close what they may be about.
+"""Policies that cannot be read: each closes what it targets. Objects with errors close what they may apply to.
 
-What such a policy says is unknown, so that anything it could have denied is denied where it applies. A question about
-that is not answered at all; proxies close the port.
+The rules of such a policy are unknown, so that everything which it could have denied is denied where it applies. A
+question about that gets no decision; proxies close the port.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from eastgate.unread.locating import content_of, located
 if TYPE_CHECKING:
     from eastgate.dialects.linting import Linting
 
-__all__ = ["DIALECT", "UNREADABLE", "Policy", "rejected", "stays_in_namespace"]
+__all__ = ["DIALECT", "UNREADABLE", "Policy", "reject", "stays_in_namespace"]
 
 UNREADABLE = Placement(None, "unreadable")
 
-_READER = "EG10"  # codes of what is wrong with a text: what is left of it may be anything
+_TEXT_ERRORS = "EG10"  # codes of errors in the text itself: the rest of it is not reliable
 _HEAD = ("apiVersion", "kind", "metadata")
 _KNATIVE = ("serving.knative.dev", "Service")
 _INSIDE = frozenset({("", "Pod"), ("", "Service"), ("", "ServiceAccount"), ("discovery.k8s.io", "EndpointSlice")})
@@ -39,7 +39,7 @@ _TARGETS = ("targetRefs", "targetRef", "podSelector", "externalWorkloadSelector"
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """What stands for the rules of a policy that nobody can read."""
+    """The origin of the rule that stands for a policy which cannot be read."""
 
     kind: ClassVar[RuleKind] = RuleKind.UNREADABLE
 
@@ -49,9 +49,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
-    """A policy with errors, or an object that exists with errors: all that is known is its name, and what it may be
-    about.
-    """
+    """A policy or an object with errors. Only its name is known, and what it may apply to."""
 
     ref: PolicyRef
     span: Span
@@ -64,11 +62,11 @@ class Policy:
 
     @property
     def origins(self) -> Iterator[Origin]:
-        """It has no rules that anybody knows."""
+        """Return no origins: its rules are unknown."""
         return iter(())
 
 
-def rejected(
+def reject(
     document: Document,
     errors: Sequence[Diagnostic],
     kind: Kind[Any] | None,
@@ -76,10 +74,10 @@ def rejected(
     cluster_scoped: bool,
     is_policy: bool,
 ) -> Policy:
-    """Make of a document with errors what it comes to.
+    """Return the policy that closes what a document with errors may apply to.
 
     `kind` is None where no dialect reads that kind in that version as a policy; `cluster_scoped`: a kind of that name
-    has no namespace; `is_policy`: it is, or claims to be, a policy, and no object that exists.
+    has no namespace; `is_policy`: it is, or claims to be, a policy, and not another object.
     """
     namespace = None if cluster_scoped else document.home
     ref = PolicyRef(document.kind, namespace, document.name, document.group)
@@ -88,7 +86,7 @@ def rejected(
 
 
 def stays_in_namespace(document: Document) -> bool:
-    """Whether an object says nothing of what is outside of its namespace: pods, what makes them and leads to them."""
+    """Return whether an object concerns its own namespace only: pods, their controllers, and what leads to them."""
     kind = "KnativeService" if (document.group, document.kind) == _KNATIVE else document.kind
     return (document.group, document.kind) in _INSIDE or CONTROLLER_KINDS.get(kind) == document.group
 
@@ -101,24 +99,29 @@ def _targets(
     cluster_scoped: bool,
     is_policy: bool,
 ) -> tuple[Target, ...]:
-    """What it is about, where that has no errors; otherwise its namespace, or all there is where even that has."""
+    """Return its targets where these have no errors; otherwise its namespace, or everything where that has errors."""
     namespace = document.home
-    if [one.code for one in errors] == [DUPLICATE_OBJECT] and stays_in_namespace(document):
+    if [error.code for error in errors] == [DUPLICATE_OBJECT] and stays_in_namespace(document):
         return (Everything(namespace),)
-    unsound = [one for one in errors if one.code.id.startswith(_READER)]
-    if any(one.span is None or one.span.underlined in _HEAD or _in(document, one.span, "metadata") for one in unsound):
+    unsound = [error for error in errors if error.code.id.startswith(_TEXT_ERRORS)]
+    if any(
+        error.span is None or error.span.underlined in _HEAD or _is_within(document, error.span, "metadata")
+        for error in unsound
+    ):
         return (Everything(None),)
     if cluster_scoped:
-        sound = kind is not None and not unsound and not _wrong(document, errors, "subject")
+        sound = kind is not None and not unsound and not _has_error_in(document, errors, "subject")
         return located(document, cluster_scoped=True) if sound else (Everything(None),)
-    if dns_label_problem(namespace) is not None or (document.namespace is None and _unplaced(document, errors, kind)):
+    if dns_label_problem(namespace) is not None or (
+        document.namespace is None and _may_have_other_namespace(document, errors, kind)
+    ):
         return (Everything(None),)
     content = content_of(document)
     if "parentRefs" in content:  # a route: without it others take its requests, at each of its parents
         return (Everything(namespace), *_parents(document, [] if unsound else content["parentRefs"]))
     if not is_policy and not stays_in_namespace(document):
         return (Everything(None),)
-    if kind is None or unsound or any(_wrong(document, errors, field) for field in _TARGETS):
+    if kind is None or unsound or any(_has_error_in(document, errors, field) for field in _TARGETS):
         return (Everything(namespace),)
     if kind.by_reference:
         return ()
@@ -126,9 +129,9 @@ def _targets(
     return targets if targets is not None else located(document, cluster_scoped=False)
 
 
-def _parents(document: Document, written: object) -> Iterator[Target]:
-    """What a route with errors is attached to in other namespaces; all there is where that cannot be read."""
-    for ref in written if isinstance(written, list) and written else [None]:
+def _parents(document: Document, refs: object) -> Iterator[Target]:
+    """Yield the parents of a route with errors in other namespaces; everything where they cannot be read."""
+    for ref in refs if isinstance(refs, list) and refs else [None]:
         kind, name, namespace = (ref.get(key) for key in _PARENT) if isinstance(ref, dict) else (None, None, 0)
         if kind not in (None, "Gateway", "Server", "Service") or not isinstance(namespace, str | None):
             yield Everything(None)
@@ -140,27 +143,31 @@ def _parents(document: Document, written: object) -> Iterator[Target]:
             yield Everything(namespace)
 
 
-def _unplaced(document: Document, errors: Sequence[Diagnostic], kind: Kind[Any] | None) -> bool:
-    """Whether what says no namespace may have another, or none: its kind is unknown, or its metadata has errors."""
-    return kind is None or any(one.span is not None and _in(document, one.span, "metadata") for one in errors)
+def _may_have_other_namespace(document: Document, errors: Sequence[Diagnostic], kind: Kind[Any] | None) -> bool:
+    """Return whether an object without a namespace may not be in the default one: kind or metadata are unreliable."""
+    return kind is None or any(
+        error.span is not None and _is_within(document, error.span, "metadata") for error in errors
+    )
 
 
-def _wrong(document: Document, errors: Sequence[Diagnostic], field: str) -> bool:
-    """Whether an error is in a field of the spec, or nobody knows where it is."""
-    if any(one.span is None for one in errors):
+def _has_error_in(document: Document, errors: Sequence[Diagnostic], field: str) -> bool:
+    """Return whether an error is in a field of the spec, or may be, since its position is unknown."""
+    if any(error.span is None for error in errors):
         return True
-    there = field in content_of(document)
-    return there and any(one.span is not None and _in(document, one.span, "spec", field) for one in errors)
+    present = field in content_of(document)
+    return present and any(
+        error.span is not None and _is_within(document, error.span, "spec", field) for error in errors
+    )
 
 
-def _in(document: Document, span: Span, *path: str) -> bool:
-    """Whether a place is in a field. It begins with its key, on the line of its value or on the one before."""
+def _is_within(document: Document, span: Span, *path: str) -> bool:
+    """Return whether a span is in a field, which begins with its key: on the line of its value or the one before."""
     field = document.locate(*path)
     return field.line - 1 <= span.line <= field.end_line
 
 
 def _layers(attached: Sequence[Attachment[Policy]], _scene: Scene) -> list[Layer]:
-    policies = {one.policy.ref: one.policy for one in attached}
+    policies = {attachment.policy.ref: attachment.policy for attachment in attached}
     rules = tuple(
         Rule(And(()), Origin(policy.ref, 0, policy.span, derived=Unreadable())) for policy in policies.values()
     )
@@ -173,7 +180,9 @@ def _conditions(policy: Policy, _policies: Sequence[Policy], _settings: Settings
 
 
 def _rules(policy: Policy) -> list[DescribedRule]:
-    return [DescribedRule("CLOSE", (f"it cannot be read: {one.message}",), None, one.span) for one in policy.errors]
+    return [
+        DescribedRule("CLOSE", (f"it cannot be read: {error.message}",), None, error.span) for error in policy.errors
+    ]
 
 
 def _why_idle(_policy: Policy, problem: str | None, selects: bool) -> str:

@@ -1,4 +1,4 @@
-"""What lint knows of policies that cannot be read: nothing but that they are there."""
+"""The hooks of lint for policies that cannot be read: only that they exist is known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How an API server serves a kind that nobody else defines: what a CustomResourceDefinition has beside a shape."""
+"""The serving of a kind by an API server: what its CustomResourceDefinition has beside the shape."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Column:
 
 
 class Status(Enum):
-    """What a status holds: conditions for each thing that the policy applies to (GEP-713), or conditions alone."""
+    """The content of a status: conditions for each target of the policy (GEP-713), or conditions alone."""
 
     ANCESTORS = auto()
     CONDITIONS = auto()
@@ -30,7 +30,7 @@ class Status(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """What all versions of a served kind have in common.
+    """The properties that all versions of a served kind have in common.
 
     `attachment` is how the policy attaches to its targets (GEP-713), for tools that look for such policies. In a kind
     that takes a null for a field left out, `widening_nulls` are the fields in which it does not.
@@ -44,7 +44,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """How one version is served. One that is `superseded` is served only where something converts it.
+    """The serving of one version. One that is `superseded` is served only where something converts it.
 
     `shape` is needed where files may have other forms than an API server stores.
     """
@@ -62,7 +62,7 @@ AGE = Column("Age", ".metadata.creationTimestamp", "date")
 ACTION = Column("Action", ".spec.action")
 LEVEL = Column("Level", ".spec.enforcementLevel", priority=1)
 TARGETS = Column("Targets", ".spec.targetRefs")
-# A column shows the first thing that its path leads to. So this one leads only to what is wrong, with whatever target.
+# A column shows the first value at its path, so that this path leads only to problems, of any target.
 _PROBLEM = Column("Problem", '.status.ancestors[*].conditions[?(@.status!="True")].reason')
 _CONTROLLER = Column("Controller", ".status.ancestors[*].controllerName", priority=1)
 ATTACHED = (_CONTROLLER, _PROBLEM, AGE)

@@ -1,6 +1,6 @@
-"""How a dialect describes its policies: what reports print, without knowing what kind of policy they print it of.
+"""The descriptions that a dialect gives of its policies, for reports that know no dialect.
 
-Predicates and label selectors stay data here. Whoever reports renders them, all dialects alike.
+Predicates and label selectors stay data here. Reports render them, alike for all dialects.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class DescribedTarget:
 
 @dataclass(frozen=True, slots=True)
 class DescribedRule:
-    """A rule: what it does where all that it `asks` holds, and where it is written."""
+    """A rule: what it does where all conditions that it `asks` hold, and where it is written."""
 
     does: str
     asks: tuple[str | Predicate, ...]
@@ -56,7 +56,7 @@ class DescribedRule:
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """The place of a policy in an order of evaluation that its dialect has."""
+    """The position of a policy in the order of evaluation of its dialect."""
 
     name: str
     priority: int
@@ -78,7 +78,7 @@ class _Enforceable(Protocol):
 
 
 def _modes(layer: Layer, policies: Sequence[_Enforceable], _stance: Hashable) -> list[LayerMode]:
-    """Tell modes from the stages alone. Every policy that is enforced turns deny by default on."""
+    """Return modes by the stages alone. Every policy that is enforced turns deny by default on."""
     return modes_of_layer(layer, [policy.ref for policy in policies if not policy.audit])
 
 
@@ -88,20 +88,20 @@ def _names_nothing(_policy: object) -> tuple[PolicyRef, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Words(Generic[P]):
-    """How the policies of one dialect are described.
+    """The descriptions of the policies of one dialect.
 
     `action` is what a policy does with the requests that it matches (`NO_ACTION` where it does nothing by itself),
-    `level` where it is enforced, `rules` are its rules in the order written. `why_idle` says why a policy that is valid
+    `level` where it is enforced, `rules` are its rules in the order written. `why_idle` describes why a valid policy
     changes nothing; it is given the problem that its status shows, if any, and whether its targets select anything
     that exists.
 
-    `targets` are what the author wrote as targets, where that is not `policy.targets`; `is_indirect` tells policies
-    that are attached more widely than they apply; `names` are objects that a policy is about by name without being
-    attached to them. `count_rules` is needed only where `rules` lists more than rules.
+    `targets` are those that the author wrote, where they are not `policy.targets`; `is_indirect` returns whether a
+    policy is attached to more than it applies to; `names` are objects that a policy names without being attached to
+    them. `count_rules` is needed only where `rules` lists more than rules.
 
-    `modes` tells what a layer of this dialect does with requests that no rule mentions; it is given the policies on
+    `modes` returns what a layer of this dialect does with requests that no rule mentions; it is given the policies on
     the workload, and its stance. `levels` are those that are shown even where no policy makes a layer of them.
-    `mesh_name` is what the dialect calls a workload, where that is not its identity.
+    `mesh_name` is the dialect's name of a workload, where that is not its identity.
     """
 
     action: Callable[[P], str]

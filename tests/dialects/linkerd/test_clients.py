@@ -33,12 +33,12 @@ NAMES: list[tuple[list[str], list[str], list[str | None]]] = [
 def test_names_are_exact_or_have_a_suffix_and_suffixes_are_for_dns_names_only(
     written: list[str], allowed: list[str], others: list[str | None]
 ) -> None:
-    predicate = clients.named(written)
+    predicate = clients.with_identities(written)
     assert [name for name in (*allowed, *others) if holds(predicate, call({MESH_NAME: name}))] == allowed
 
 
 def test_nobody_is_named_by_no_identity_and_everywhere_asks_nothing() -> None:
-    assert clients.named([]) == NEVER
+    assert clients.with_identities([]) == NEVER
     assert clients.in_networks((ip_network("0.0.0.0/0"), ip_network("::/0"))) == ALWAYS
     assert clients.in_networks((ip_network("0.0.0.0/0"),)) != ALWAYS
 
@@ -60,8 +60,8 @@ def test_a_client_is_in_a_network_and_in_none_of_its_exceptions(
     network, exceptions = ip_network("10.0.0.0/8"), (ip_network("10.9.0.0/16"),)
     request = call({ADDRESS: address})
     assert holds(clients.in_networks((network,)), request) is inside
-    assert holds(clients.outside(network, ()), request) is inside
-    assert holds(clients.outside(network, exceptions), request) is outside
+    assert holds(clients.in_network_except(network, ()), request) is inside
+    assert holds(clients.in_network_except(network, exceptions), request) is outside
 
 
 INSIDE, OUTSIDE = "10.1.2.3", "8.8.8.8"

@@ -1,4 +1,4 @@
-"""Which route a request takes: the order of doors, and that it is the proxy's choice of the best match."""
+"""Which route a request takes: the order of cases, and that it is the proxy's choice of the best match."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from eastgate.cluster import (
     ValueMatch,
 )
 from eastgate.dialects.linkerd.model import GROUP, InboundRoute
-from eastgate.dialects.linkerd.routes import Paths, doors, usable_routes
+from eastgate.dialects.linkerd.routes import PathPredicates, route_cases, usable_routes
 from eastgate.engine.reference import holds
 from eastgate.ir import Known, Request
 from eastgate.ir.attributes import HOST, METHOD, PATH, SENT_PATH, Attribute, header, query
@@ -60,7 +60,9 @@ def request(path: str = "/a", method: str = "GET", host: str | None = "x.example
 def taken(routes: list[InboundRoute], asked: Request) -> str | None:
     """The route that Linkerd's proxy takes, and so does ours where the path is spelt as paths are compared."""
     native, ours = (
-        next((door.route.name for door in doors(routes, Paths.at(plane)) if holds(door.when, asked)), None)
+        next(
+            (case.route.name for case in route_cases(routes, PathPredicates.of(plane)) if holds(case.when, asked)), None
+        )
         for plane in DataPlane
     )
     assert native == ours

@@ -35,7 +35,7 @@ _ALPHA_TO_BETA_3 = ("v1alpha1", "v1beta1", "v1beta2", "v1beta3")
 
 
 class _Traits(TypedDict, total=False):
-    """What only some kinds have."""
+    """Arguments of `Kind` that only some kinds have."""
 
     name_use: NameUse
     by_reference: bool
@@ -61,7 +61,7 @@ def _only(shape: Record[Settings]) -> Callable[[], tuple[Record[Settings], ...]]
 
 
 def _pods_of_server(document: Document) -> tuple[Target, ...] | None:
-    """Find the pods of a Server with errors elsewhere; None where it selects none."""
+    """Return the pods of a Server that has errors elsewhere; None where it selects none."""
     content = content_of(document)
     if "podSelector" not in content:
         return None

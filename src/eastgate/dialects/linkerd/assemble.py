@@ -1,12 +1,12 @@
-"""From Linkerd's resources to the one layer of a workload: its selector is port, then Server, then best route.
+"""Assemble Linkerd's resources to the only layer of a workload: its selector is port, then Server, then best route.
 
-Each port has an owner: the oldest Server that means it, or nobody, and then the default policy. What may come in is the
-union of all authorizations that apply there, so that every chain is
+Each port has an owner: the oldest Server that selects it, or else the default policy. The requests that are allowed are
+the union of all authorizations that apply there, so that every chain is
 
     [Observe(audit), AllowAny]
 
-A route adds its own authorizations to those of its Server. Where a Server has routes, what matches none of them is not
-found (404), and what matches one but no authorization is forbidden (403).
+A route adds its own authorizations to those of its Server. Where a Server has routes, a request that matches none of
+them is not found (404), and one that matches a route but no authorization is forbidden (403).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from eastgate.dialects.linkerd.provenance import (
     ProbeRoute,
     StageName,
 )
-from eastgate.dialects.linkerd.routes import Paths, doors, usable_routes
+from eastgate.dialects.linkerd.routes import PathPredicates, route_cases, usable_routes
 from eastgate.dialects.linkerd.settings import InboundPolicy, LinkerdSettings
 from eastgate.dialects.linkerd.stance import Stance
 from eastgate.ir import (
@@ -68,26 +68,26 @@ _WITH_IDENTITY = {
 
 
 def layers(attached: Sequence[Attachment[Resource]], scene: Scene) -> list[Layer]:
-    """The layer of a workload."""
+    """Return the inbound layer of a workload; none where Linkerd does not govern it."""
     stance = scene.stance
     if not isinstance(stance, Stance):
         return []
-    inbound = _Inbound([one.policy for one in attached], stance, scene.settings)
+    inbound = _Inbound([attachment.policy for attachment in attached], stance, scene.settings)
     return [inbound.layer()]
 
 
 @dataclass(frozen=True, slots=True)
 class _Port:
-    """The ports that one Server owns, or one stretch of the default: everything about them that is decided alike."""
+    """Ports that are decided alike: those that one Server owns, or those of the default policy."""
 
     server: Server | None
-    observed: tuple[Server, ...]  # Servers that would mean it, if they were not only audited
+    observed: tuple[Server, ...]  # Servers that would own it, if they were not only audited
     protocol: Protocol
     identity_required: bool
     probed: tuple[str, ...]  # paths
 
     def scope(self, kind: ScopeKind, route: InboundRoute | None = None) -> InboundScope:
-        """Return the scope of one part of what arrives at the ports."""
+        """Return the scope of one part of the requests to the ports."""
         owner = None if self.server is None else self.server.ref
         return InboundScope(owner, self.protocol, kind, None if route is None else route.ref)
 
@@ -96,17 +96,17 @@ class _Inbound:
     def __init__(self, resources: list[Resource], stance: Stance, settings: Settings) -> None:
         self.stance = stance
         self.settings = settings
-        self.paths = Paths.at(settings.data_plane)
+        self.paths = PathPredicates.of(settings.data_plane)
         self.authorizations = Authorizations(resources, stance.cluster)
-        self.routes = (*stance.routes, *(one.route for one in resources if isinstance(one, HttpRoute)))
+        self.routes = (*stance.routes, *(resource.route for resource in resources if isinstance(resource, HttpRoute)))
         # The oldest first; one that the API server has not dated yet is older than all.
         self.servers = sorted(
-            (one for one in resources if isinstance(one, Server)),
+            (resource for resource in resources if isinstance(resource, Server)),
             key=lambda server: (server.created is not None, server.created or "", server.ref.name),
         )
 
     def layer(self) -> Layer:
-        """One case for each port that is special, and the default for all others."""
+        """Assemble a case for each port that is special, and the default for all others."""
         ports: dict[_Port, list[int]] = {}
         for number in sorted(self._special_ports()):
             ports.setdefault(self._port(number), []).append(number)
@@ -122,21 +122,21 @@ class _Inbound:
 
     def _special_ports(self) -> set[int]:
         stance = self.stance
-        found = {probe.port for probe in stance.probes} | stance.opaque | stance.identity_required
-        return found.union(*(stance.numbers(server.port) for server in self.servers))
+        ports = {probe.port for probe in stance.probes} | stance.opaque | stance.identity_required
+        return ports.union(*(stance.numbers(server.port) for server in self.servers))
 
     def _port(self, number: int) -> _Port:
         stance = self.stance
-        meaning = [server for server in self.servers if number in stance.numbers(server.port)]
-        owner = next((server for server in meaning if not server.audit), None)
+        matching = [server for server in self.servers if number in stance.numbers(server.port)]
+        owner = next((server for server in matching if not server.audit), None)
         opaque = Protocol.OPAQUE if number in stance.opaque else Protocol.UNKNOWN
         probes = stance.probes if owner is None else (*stance.probes, *stance.proxy_probes)
         return _Port(
             server=owner,
-            observed=tuple(server for server in meaning if server.audit),
+            observed=tuple(server for server in matching if server.audit),
             protocol=owner.protocol if owner else opaque,
             identity_required=owner is None and number in stance.identity_required,
-            probed=tuple(sorted({self.paths.written(probe.path) for probe in probes if probe.port == number})),
+            probed=tuple(sorted({self.paths.comparable(probe.path) for probe in probes if probe.port == number})),
         )
 
     # Cases: the last of them is for all other requests to the port
@@ -146,24 +146,24 @@ class _Inbound:
             case Protocol.OPAQUE | Protocol.TLS:
                 yield Case(ALWAYS, self._chain(port, Refusal.CLOSED))
             case Protocol.GRPC:
-                yield from self._routed(port, "GRPCRoute")
+                yield from self._routed_cases(port, "GRPCRoute")
             case Protocol.HTTP_1 | Protocol.HTTP_2:
-                yield from self._routed(port, "HTTPRoute")
+                yield from self._routed_cases(port, "HTTPRoute")
             case Protocol.UNKNOWN:
-                if not self._is_open(port) or self._routes(port, "HTTPRoute"):
+                if not self._allows_all(port) or self._routes(port, "HTTPRoute"):
                     yield Case(_NOT_HTTP, self._chain(port, Refusal.CLOSED))
-                yield from self._routed(port, "HTTPRoute")
+                yield from self._routed_cases(port, "HTTPRoute")
 
-    def _routed(self, port: _Port, kind: str) -> Iterator[Case]:
+    def _routed_cases(self, port: _Port, kind: str) -> Iterator[Case]:
         routes = self._routes(port, kind)
         if routes:
             chains = {route: self._chain(port, Refusal.FORBIDDEN, route=route) for route in routes}
-            for door in doors(routes, self.paths):
-                yield Case(door.when, chains[door.route])
-            nothing = AllowAny(Unroutable.NO_INBOUND_ROUTE, (), Refusal.NOT_FOUND)
-            yield Case(ALWAYS, Chain((nothing,), self._readings, port.scope(ScopeKind.UNROUTED)))
+            for case in route_cases(routes, self.paths):
+                yield Case(case.when, chains[case.route])
+            no_route = AllowAny(Unroutable.NO_INBOUND_ROUTE, (), Refusal.NOT_FOUND)
+            yield Case(ALWAYS, Chain((no_route,), self._readings, port.scope(ScopeKind.UNROUTED)))
             return
-        if kind == "HTTPRoute" and port.probed and self._probe_networks and not self._is_open(port):
+        if kind == "HTTPRoute" and port.probed and self._probe_networks and not self._allows_all(port):
             asks = (Is(METHOD, OneOf(frozenset({"GET"}))), Is(self.paths.attribute, OneOf(frozenset(port.probed))))
             yield Case(And(asks), self._chain(port, Refusal.FORBIDDEN, probe=True), synthetic=True)
         yield Case(ALWAYS, self._chain(port, Refusal.FORBIDDEN))
@@ -175,7 +175,7 @@ class _Inbound:
     def _routes(self, port: _Port, kind: str) -> list[InboundRoute]:
         return usable_routes(self.routes, port.server.ref.name, kind) if port.server is not None else []
 
-    def _is_open(self, port: _Port) -> bool:
+    def _allows_all(self, port: _Port) -> bool:
         return any(rule.when == ALWAYS for rule in self._rules(port))
 
     # Rules
@@ -183,7 +183,7 @@ class _Inbound:
     def _chain(self, port: _Port, refusal: Refusal, *, route: InboundRoute | None = None, probe: bool = False) -> Chain:
         rules = [*self.authorizations.on_route(route, audit=False), *self._rules(port)]
         if probe:
-            rules.append(self._probe())
+            rules.append(self._probe_rule())
         if self.stance.itself and not any(rule.when == ALWAYS for rule in rules):
             rules.append(Rule(clients.in_networks(self.stance.itself), _LOCALHOST))
         observed = [
@@ -192,7 +192,7 @@ class _Inbound:
             *self.authorizations.on_workload(audit=True),
         ]
         for server in port.observed:
-            observed += [*self._server_rules(server, audit=False), *self._access(server)]
+            observed += [*self._server_rules(server, audit=False), *self._access_rules(server)]
         stages: list[Stage] = [AllowAny(StageName.AUTHORIZED, tuple(rules), refusal)]
         if observed:
             stages.insert(0, Observe(StageName.AUDIT, tuple(observed), ("allow",) * len(observed)))
@@ -201,22 +201,22 @@ class _Inbound:
         return Chain(tuple(stages), readings, port.scope(kind, route))
 
     def _rules(self, port: _Port) -> list[Rule]:
-        """What is authorized on a port whatever the route: by its Server, by the workload, or else by default."""
+        """Return the rules of a port for any route: those of its Server and of the workload, or else the default."""
         on_workload = list(self.authorizations.on_workload(audit=False))
         if port.server is not None:
-            return [*self._server_rules(port.server, audit=False), *on_workload, *self._access(port.server)]
-        return on_workload or self._default(port)
+            return [*self._server_rules(port.server, audit=False), *on_workload, *self._access_rules(port.server)]
+        return on_workload or self._default_rules(port)
 
     def _server_rules(self, server: Server | None, *, audit: bool) -> Iterator[Rule]:
         if server is not None:
             yield from self.authorizations.on_server(server, audit=audit)
 
-    def _access(self, server: Server) -> Iterator[Rule]:
+    def _access_rules(self, server: Server) -> Iterator[Rule]:
         client = clients.default_client(server.access, self.stance.cluster)
         if client is not None:
             yield Rule(client, Origin(server.ref, 0, server.access_span, derived=AccessPolicy(server.access)))
 
-    def _default(self, port: _Port) -> list[Rule]:
+    def _default_rules(self, port: _Port) -> list[Rule]:
         default = self.stance.default
         policy = _WITH_IDENTITY.get(default.policy, default.policy) if port.identity_required else default.policy
         client = clients.default_client(policy, self.stance.cluster)
@@ -227,7 +227,7 @@ class _Inbound:
     def _probe_networks(self) -> Networks:
         return self.settings.section(LinkerdSettings).linkerd_probe_networks
 
-    def _probe(self) -> Rule:
+    def _probe_rule(self) -> Rule:
         when = clients.in_networks(self._probe_networks)
         return Rule(when, Origin(None, 0, derived=ProbeRoute()))
 

@@ -1,4 +1,4 @@
-"""What authorizes clients: on a Server, on a route, on a workload. Each authorization is one rule."""
+"""Authorizations of clients on a Server, a route or a workload. Each is one rule."""
 
 from __future__ import annotations
 
@@ -34,19 +34,16 @@ class Authorizations:
 
     def __init__(self, resources: Iterable[Resource], cluster_networks: Networks) -> None:
         self._cluster = in_networks(cluster_networks)
-        ordered = sorted(resources, key=lambda one: one.ref)
-        self._authentications = {one.ref: one for one in ordered}
-        self._of_servers = [one for one in ordered if isinstance(one, ServerAuthorization)]
-        self._policies = [one for one in ordered if isinstance(one, AuthorizationPolicy)]
+        ordered = sorted(resources, key=lambda resource: resource.ref)
+        self._authentications = {resource.ref: resource for resource in ordered}
+        self._of_servers = [resource for resource in ordered if isinstance(resource, ServerAuthorization)]
+        self._policies = [resource for resource in ordered if isinstance(resource, AuthorizationPolicy)]
 
     def on_server(self, server: Server, *, audit: bool) -> Iterator[Rule]:
-        """Of those that select this Server by name or labels, or target it, or target its namespace."""
-        for one in self._of_servers:
-            chosen = (
-                one.server.matches(server.labels) if isinstance(one.server, Selector) else one.server == server.ref.name
-            )
-            if chosen and one.audit is audit:
-                yield one.rule if one.client is None else self._in_cluster(one.client, one.rule)
+        """Yield the rules that select this Server by name or labels, or target it, or target its namespace."""
+        for authorization in self._of_servers:
+            if authorization.audit is audit and _selects(authorization, server):
+                yield self._server_rule(authorization)
         for policy in self._policies:
             target = policy.target
             names_it = (target.group, target.kind, target.name) == (GROUP, "Server", server.ref.name)
@@ -54,7 +51,7 @@ class Authorizations:
                 yield self._rule(policy)
 
     def on_route(self, route: InboundRoute | None, *, audit: bool) -> Iterator[Rule]:
-        """Of those that target this route."""
+        """Yield the rules that target this route."""
         wanted = (route.group, route.kind, route.name) if route is not None else None
         for policy in self._policies:
             target = policy.target
@@ -62,27 +59,29 @@ class Authorizations:
                 yield self._rule(policy)
 
     def on_workload(self, *, audit: bool) -> Iterator[Rule]:
-        """Of those that target the workload itself: they are attached to no other."""
+        """Yield the rules that target the workload itself: they are attached to no other."""
         for policy in self._policies:
             if policy.target.is_workload and policy.audit is audit:
                 yield self._rule(policy)
 
-    def _in_cluster(self, client: Predicate, rule: Rule) -> Rule:
-        return replace(rule, when=all_of([client, self._cluster]))
+    def _server_rule(self, authorization: ServerAuthorization) -> Rule:
+        if authorization.client is None:
+            return authorization.rule
+        return replace(authorization.rule, when=all_of([authorization.client, self._cluster]))
 
     def _rule(self, policy: AuthorizationPolicy) -> Rule:
-        """ALL requirements. One that names an authentication which does not exist is met by nobody."""
+        """Require ALL requirements. One that names an authentication which does not exist is met by nobody."""
         conditions: list[Predicate] = []
         parts: list[_Part] = []
         for requirement in policy.requirements:
-            condition, part = self._resolved(requirement)
+            condition, part = self._resolve(requirement)
             if isinstance(condition, UnresolvedReference):
                 return Rule(NEVER, replace(policy.origin, derived=condition, parts=(part,)))
             conditions.append(condition)
             parts.append(part)
         return Rule(all_of(conditions), replace(policy.origin, parts=tuple(parts)))
 
-    def _resolved(self, requirement: Requirement) -> tuple[Predicate | UnresolvedReference, _Part]:
+    def _resolve(self, requirement: Requirement) -> tuple[Predicate | UnresolvedReference, _Part]:
         if not isinstance(requirement.when, PolicyRef):
             return requirement.when, (requirement.attribute, requirement.span)
         match self._authentications.get(requirement.when):
@@ -92,3 +91,9 @@ class Authorizations:
                 return where, (ADDRESS, span)
             case _:
                 return UnresolvedReference(requirement.when), (requirement.attribute, requirement.span)
+
+
+def _selects(authorization: ServerAuthorization, server: Server) -> bool:
+    if isinstance(authorization.server, Selector):
+        return authorization.server.matches(server.labels)
+    return authorization.server == server.ref.name

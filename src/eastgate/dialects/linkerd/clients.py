@@ -1,4 +1,4 @@
-"""Who a client is, and where it calls from, as predicates."""
+"""Predicates about the identity and the address of a client."""
 
 from __future__ import annotations
 
@@ -10,42 +10,42 @@ from eastgate.ir import ALWAYS, And, InNetwork, Is, Not, OneOf, Predicate, Prefi
 from eastgate.ir.attributes import ADDRESS, MESH_NAME
 from eastgate.settings import Networks
 
-__all__ = ["ANY_NAME", "default_client", "in_networks", "named", "outside"]
+__all__ = ["ANY_NAME", "default_client", "in_network_except", "in_networks", "with_identities"]
 
 Network = IPv4Network | IPv6Network
 
-# The proxy tries suffixes, and so the lone `*`, on DNS names only: a client with a SPIFFE ID is found by all of it.
+# The proxy tries suffixes, and so the lone `*`, on DNS names only: a SPIFFE ID is compared as a whole.
 _DNS = Not(Is(MESH_NAME, Prefix("spiffe://")))
 ANY_NAME: Predicate = And((Is(MESH_NAME, Present()), _DNS))
 
 
-def named(identities: Iterable[str]) -> Predicate:
-    """Clients with ANY of these identities: all of a name, `*` for any name, `*.suffix` for any below one."""
-    written = list(dict.fromkeys(identities))
-    exact = frozenset(one for one in written if one != "*" and not one.startswith("*."))
+def with_identities(identities: Iterable[str]) -> Predicate:
+    """Match clients with ANY of these identities: a whole name, `*` for any name, `*.suffix` for any below one."""
+    distinct = list(dict.fromkeys(identities))
+    exact = frozenset(identity for identity in distinct if identity != "*" and not identity.startswith("*."))
     parts: list[Predicate] = [Is(MESH_NAME, OneOf(exact))] if exact else []
-    for one in written:
-        if one == "*":
+    for identity in distinct:
+        if identity == "*":
             parts.append(ANY_NAME)
-        elif one.startswith("*."):
-            parts.append(And((Is(MESH_NAME, Suffix(one[1:])), _DNS)))
+        elif identity.startswith("*."):
+            parts.append(And((Is(MESH_NAME, Suffix(identity[1:])), _DNS)))
     return any_of(parts)
 
 
 def in_networks(networks: Networks) -> Predicate:
-    """Clients in ANY of these networks; where that is everywhere, it asks nothing."""
+    """Match clients in ANY of these networks; every client where the networks cover all addresses."""
     everywhere = {4, 6} <= {network.version for network in networks if network.prefixlen == 0}
     return ALWAYS if everywhere else Is(ADDRESS, InNetwork(networks))
 
 
-def outside(network: Network, exceptions: Networks) -> Predicate:
-    """Clients in one network and in none of its exceptions; another network may still let those in."""
+def in_network_except(network: Network, exceptions: Networks) -> Predicate:
+    """Match clients in one network and in none of its exceptions; another network may still allow those."""
     inside = Is(ADDRESS, InNetwork((network,)))
     return And((inside, Not(Is(ADDRESS, InNetwork(exceptions))))) if exceptions else inside
 
 
 def default_client(policy: InboundPolicy, cluster_networks: Networks) -> Predicate | None:
-    """Whom a default policy lets in; None where that is nobody."""
+    """Match the clients that a default policy allows; None where it allows none."""
     cluster = in_networks(cluster_networks)
     match policy:
         case InboundPolicy.ALL_UNAUTHENTICATED | InboundPolicy.AUDIT:

@@ -1,6 +1,6 @@
-"""What Linkerd says of routes of Gateway API that have a parent of its group: they are no resources of its own.
+"""Checks of routes of Gateway API that have a parent of Linkerd's group: they are not resources of its own.
 
-All of it is about the route alone, so that nothing depends on whether its Server was read too.
+They look at the route alone, so that nothing depends on whether its Server was read too.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _MODIFIERS = ("requestHeaderModifier", "responseHeaderModifier")
 
 
 def inspect(manifest: Manifest, declared: WorldObject, reporter: Reporter) -> None:
-    """Report what its webhook refuses, and what it takes and then ignores."""
+    """Report what Linkerd's webhook rejects in a route, and what it accepts and then ignores."""
     if not isinstance(declared, Route) or declared.kind not in _KINDS:
         return
     if not any(parent.group.lower() == GROUP for parent in declared.parents):
         return
     Examination(manifest, reporter).examine(_ROUTE, manifest.data)
     if any(_is_server(parent) for parent in declared.parents):
-        _dropped(declared, reporter)
+        _report_dropped(declared, reporter)
 
 
-# What the webhook refuses
+# Checks of the webhook
 
 
 def _parent_problems(parent: Data) -> Iterator[Problem]:
@@ -78,8 +78,8 @@ def _redirect_problems(redirect: Data) -> Iterator[Problem]:
         message = "a RequestRedirect filter must contain either replaceFullPath or replacePrefixMatch"
         yield Problem(codes.ROUTE_REDIRECT, message, "write one of the two", ("path",))
     elif (value := text(path, field)) is not None and not value.startswith("/"):
-        said = "RequestRedirect filters may only contain absolute paths (starting with '/')"
-        message = f"{said}; {quoted(value)} is not an absolute path"
+        requirement = "RequestRedirect filters may only contain absolute paths (starting with '/')"
+        message = f"{requirement}; {quoted(value)} is not an absolute path"
         yield Problem(codes.ROUTE_REDIRECT, message, f"write /{value}", ("path", field))
 
 
@@ -106,31 +106,31 @@ _RULE = each(
 _ROUTE = record({"spec": record({"parentRefs": each({}, Demand(_parent_problems)), "rules": _RULE})})
 
 
-# What it takes and then ignores
+# Routes that are accepted and then ignored
 
 
 def _is_server(parent: ParentRef) -> bool:
     return (parent.group.lower(), parent.kind.lower()) == (GROUP, "server")
 
 
-def _dropped(route: Route, reporter: Reporter) -> None:
+def _report_dropped(route: Route, reporter: Reporter) -> None:
     for reason, way_out in _reasons(route):
         message = f"Linkerd ignores {route.kind} {route.namespace}/{route.name}: {reason}"
         reporter.report(codes.DROPPED_ROUTE, message, route.span, help=way_out)
 
 
 def _reasons(route: Route) -> Iterator[tuple[str, str]]:
-    written = {one for rule in route.rules for one in rule.filters}
-    written |= {one for rule in route.grpc_rules for one in rule.filters}
-    if unsupported := sorted(written - SUPPORTED_FILTERS):
+    filters = {filter_type for rule in route.rules for filter_type in rule.filters}
+    filters |= {filter_type for rule in route.grpc_rules for filter_type in rule.filters}
+    if unsupported := sorted(filters - SUPPORTED_FILTERS):
         yield f"it has {enumerated(unsupported, 'and')}", "remove the filter from a route of a Server"
     for parent in route.parents:
-        said = _unusable(route, parent) if _is_server(parent) else None
-        if said is not None:
-            yield f"its Server parent {said}", "write its name, and nothing else"
+        problem = _why_unusable(route, parent) if _is_server(parent) else None
+        if problem is not None:
+            yield f"its Server parent {problem}", "write its name, and nothing else"
 
 
-def _unusable(route: Route, parent: ParentRef) -> str | None:
+def _why_unusable(route: Route, parent: ParentRef) -> str | None:
     if parent.namespace != route.namespace:
         return "is in another namespace"
     if parent.port is not None:

@@ -10,7 +10,7 @@ from eastgate.dialects.linkerd.values import is_port
 __all__ = ["injected_ports", "injected_probes", "ports_named", "probes_with"]
 
 _ADMIN = "linkerd-admin"
-# The name of each port, the annotation that moves it, and where it is else.
+# The name of each port, the annotation that changes it, and its default.
 _PORTS = {
     "linkerd-proxy": ("config.linkerd.io/inbound-port", 4143),
     _ADMIN: ("config.linkerd.io/admin-port", 4191),
@@ -19,9 +19,9 @@ _PROBES = ("/live", "/ready")
 
 
 def injected_ports(workload: Workload, world: World) -> Mapping[str, int]:
-    """The ports that the injector adds, by name.
+    """Return the ports that the injector adds, by name.
 
-    None outside of the cluster. A pod that declares the name was read from a cluster with the container in it.
+    There are none outside of the cluster. A pod that declares the name was read from a cluster, with the container.
     """
     if not workload.is_pod:
         return {}
@@ -34,17 +34,17 @@ def injected_ports(workload: Workload, world: World) -> Mapping[str, int]:
 
 
 def injected_probes(workload: Workload, world: World) -> tuple[HttpProbe, ...]:
-    """The probes of the container that the injector adds."""
+    """Return the probes of the container that the injector adds."""
     admin = injected_ports(workload, world).get(_ADMIN)
     return tuple(HttpProbe(admin, path) for path in _PROBES) if admin is not None else ()
 
 
 def probes_with(workload: Workload, owned: Container[int], world: World) -> tuple[HttpProbe, ...]:
-    """The probes of a workload, and those of its proxy on ports that a Server owns."""
+    """Return the probes of a workload, and those of its proxy on ports that a Server owns."""
     return (*workload.probes, *(probe for probe in injected_probes(workload, world) if probe.port in owned))
 
 
 def ports_named(workload: Workload, name: str, world: World) -> frozenset[int]:
-    """The numbers of all TCP ports of that name, with those that the injector adds."""
+    """Return the numbers of all TCP ports of that name, with those that the injector adds."""
     injected = injected_ports(workload, world).get(name)
     return workload.ports_named(name) if injected is None else frozenset({injected})

@@ -1,4 +1,4 @@
-"""What lint knows of Linkerd's resources; its checks of them are in the files `lint_*`."""
+"""The hooks of lint for Linkerd's resources; its checks of them are in the files `lint_*`."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _targets(resource: Resource) -> tuple[tuple[Target, ...], str]:
 
 
 def _blames(policy: Policy, _layer: Layer) -> bool:
-    """Tell whether it is a Server: all policies of a namespace are attached to each of its pods, and Servers close."""
+    """Return whether it is a Server: those close; all policies of a namespace are attached to each of its pods."""
     return policy.ref.kind == "Server"
 
 

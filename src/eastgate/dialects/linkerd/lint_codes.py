@@ -1,4 +1,4 @@
-"""Codes of what lint says of Linkerd's resources."""
+"""Codes of findings about Linkerd's resources."""
 
 from eastgate.diagnostics import Code, Severity
 

@@ -1,4 +1,4 @@
-"""Linkerd: what its proxies make of it. Probes that they refuse, pods that have none, annotations that they ignore."""
+"""Linkerd: probes that a proxy denies, pods without a proxy, annotations that a proxy ignores."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _INJECT = "linkerd.io/inject"
 
 
 def check_probes(context: Context) -> Iterator[Finding]:
-    """Tell of probes that no authorization lets in, whatever address the kubelet calls from."""
+    """Report probes that no authorization allows, whatever address the kubelet calls from."""
     for group in context.workload_groups:
         layer = inbound_layer(group.layers)
         workload = context.workload(group.first)
@@ -37,13 +37,13 @@ def check_probes(context: Context) -> Iterator[Finding]:
             values: dict[Attribute, Known] = {IDENTITY: None, MESH_NAME: None, PORT: probe.port, METHOD: "GET"}
             values |= {PATH: comparable_path(probe.path), SENT_PATH: probe.path}
             if not context.can_allow(layer, Request(values)):
-                yield _denied(probe, group, context)
+                yield _probe_finding(probe, group, context)
 
 
-def _denied(probe: HttpProbe, group: Group, context: Context) -> Finding:
+def _probe_finding(probe: HttpProbe, group: Group, context: Context) -> Finding:
     workload = context.workload(group.first)
     servers = servers_on(group)
-    owner = next((one for one in servers if probe.port in ports_of(one, workload, context.world)), None)
+    owner = next((server for server in servers if probe.port in ports_of(server, workload, context.world)), None)
     by = f" by {owner.ref}" if owner is not None else ""
     message = f"the probe GET {probe.path} on port {probe.port} of {group.text} is denied{by}"
     if not probe.rooted:
@@ -57,7 +57,7 @@ def _denied(probe: HttpProbe, group: Group, context: Context) -> Finding:
 
 
 def check_annotations(context: Context) -> Iterator[Finding]:
-    """Tell of default policies that are none."""
+    """Report annotations whose default policy does not exist."""
     holders: list[tuple[str, str | None, Span | None]] = [
         (f"Namespace/{namespace.name}", namespace.annotations.get(_DEFAULT_POLICY), namespace.span)
         for namespace in context.world.namespaces.values()
@@ -73,22 +73,22 @@ def check_annotations(context: Context) -> Iterator[Finding]:
 
 
 def check_proxies(context: Context) -> Iterator[Finding]:
-    """Tell of policies on pods that have no proxy, or whose proxy is bypassed on the port."""
+    """Report policies on pods that have no proxy, or whose proxy is bypassed on the port."""
     for group in context.workload_groups:
         for key in group.members:
             workload = context.workload(key)
             if _annotation(workload, _INJECT, context) == "disabled":
                 policies = _policies(group)
                 if policies:
-                    yield _unenforced(workload, policies, context)
+                    yield _no_proxy_finding(workload, policies, context)
             elif _SKIP in workload.annotations or _SKIP in context.world.namespace(workload.namespace).annotations:
-                yield from _skipped(workload, group, context)
+                yield from _bypass_findings(workload, group, context)
 
 
 def _policies(group: Group) -> list[Policy]:
-    """Return the Servers that select a workload, and the policies that target it as one."""
+    """Return the Servers that select a workload, and the policies that target the workload itself."""
     policies = [attachment.policy for attachment in group.attached if not attachment.policy.audit]
-    direct = [one for one in policies if isinstance(one, AuthorizationPolicy) and one.target.is_workload]
+    direct = [policy for policy in policies if isinstance(policy, AuthorizationPolicy) and policy.target.is_workload]
     return [*servers_on(group), *direct]
 
 
@@ -96,20 +96,20 @@ def _annotation(workload: Workload, name: str, context: Context) -> str | None:
     return workload.annotations.get(name, context.world.namespace(workload.namespace).annotations.get(name))
 
 
-def _holder(workload: Workload, name: str, context: Context) -> Span | None:
+def _annotation_span(workload: Workload, name: str, context: Context) -> Span | None:
     holder = workload if name in workload.annotations else context.world.namespace(workload.namespace)
     return locating.annotation(holder.span, name)
 
 
-def _unenforced(workload: Workload, policies: list[Policy], context: Context) -> Finding:
+def _no_proxy_finding(workload: Workload, policies: list[Policy], context: Context) -> Finding:
     names = enumerated([str(policy.ref) for policy in policies])
     message = f"{names} cannot be enforced on {workload.key}: it is not in the mesh"
     help_ = "remove linkerd.io/inject: disabled, or do not select it"
     subjects = (workload.key, *(str(policy.ref) for policy in policies))
-    return Finding(codes.NOT_ENFORCED, message, _holder(workload, _INJECT, context), help_, subjects)
+    return Finding(codes.NOT_ENFORCED, message, _annotation_span(workload, _INJECT, context), help_, subjects)
 
 
-def _skipped(workload: Workload, group: Group, context: Context) -> Iterator[Finding]:
+def _bypass_findings(workload: Workload, group: Group, context: Context) -> Iterator[Finding]:
     ranges = _ranges(_annotation(workload, _SKIP, context) or "")
     for server in servers_on(group):
         owned = ports_of(server, workload, context.world)
@@ -118,7 +118,7 @@ def _skipped(workload: Workload, group: Group, context: Context) -> Iterator[Fin
             listed = ", ".join(str(port) for port in ports)
             message = f"{server.ref} is not enforced on port {listed} of {workload.key}: the proxy is bypassed there"
             help_ = f"take {listed} out of {_SKIP}"
-            span = _holder(workload, _SKIP, context)
+            span = _annotation_span(workload, _SKIP, context)
             yield Finding(codes.NOT_ENFORCED, message, span, help_, (workload.key, str(server.ref)))
 
 

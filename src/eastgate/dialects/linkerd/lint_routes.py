@@ -1,23 +1,21 @@
-"""Linkerd: policies on routes that no Server takes, and why it does not."""
+"""Linkerd: policies on routes that are attached to no Server, and why they are not."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eastgate.cluster import GATEWAY_GROUP, Route
 from eastgate.dialects.linkerd import lint_codes as codes
 from eastgate.dialects.linkerd.model import GROUP, AuthorizationPolicy, HttpRoute, InboundRoute, Protocol, Server
-from eastgate.dialects.linkerd.routes import usable_routes
+from eastgate.dialects.linkerd.routes import SUPPORTED_FILTERS, usable_routes
 from eastgate.dialects.linting import Context, Finding, locating
 
 __all__ = ["check_dropped_routes"]
 
-_FILTERS = ("RequestHeaderModifier", "ResponseHeaderModifier", "RequestRedirect")
 _SERVES = {Protocol.GRPC: "GRPCRoute", Protocol.HTTP_1: "HTTPRoute", Protocol.HTTP_2: "HTTPRoute"}
 
 
 def check_dropped_routes(context: Context) -> Iterator[Finding]:
-    """Tell of policies whose route exists, and is attached to no Server."""
+    """Report policies whose route exists, and is attached to no Server."""
     routes = _routes(context)
     servers: dict[str, list[Server]] = {}
     for server in context.policies:
@@ -27,11 +25,13 @@ def check_dropped_routes(context: Context) -> Iterator[Finding]:
         if not isinstance(policy, AuthorizationPolicy):
             continue
         namespace, target = policy.ref.namespace or "", policy.target
-        here = routes.get(namespace, [])
-        route = next((r for r in here if (r.group, r.kind, r.name) == (target.group, target.kind, target.name)), None)
+        namespace_routes = routes.get(namespace, [])
+        route = next(
+            (r for r in namespace_routes if (r.group, r.kind, r.name) == (target.group, target.kind, target.name)), None
+        )
         if route is None:
             continue
-        why = _why_not(route, here, servers.get(namespace, []))
+        why = _why_unattached(route, namespace_routes, servers.get(namespace, []))
         if why is not None:
             message = f"{policy.ref} has no effect: {route} is not attached, since {why}"
             span = locating.at(policy.span, "spec", "targetRef", "name")
@@ -47,26 +47,12 @@ def _routes(context: Context) -> dict[str, list[InboundRoute]]:
             by_namespace.setdefault(policy.route.namespace, []).append(policy.route)
     for route in context.world.routes.values():
         if route.kind in ("HTTPRoute", "GRPCRoute"):
-            by_namespace.setdefault(route.namespace, []).append(_inbound(route))
+            by_namespace.setdefault(route.namespace, []).append(InboundRoute.of(route))
     return by_namespace
 
 
-def _inbound(route: Route) -> InboundRoute:
-    return InboundRoute(
-        GATEWAY_GROUP,
-        route.kind,
-        route.namespace,
-        route.name,
-        route.parents,
-        route.hostnames,
-        route.rules,
-        route.grpc_rules,
-        route.created,
-    )
-
-
-def _why_not(route: InboundRoute, routes: list[InboundRoute], servers: list[Server]) -> str | None:
-    """Say what keeps a route from being attached to any Server; None where nothing does."""
+def _why_unattached(route: InboundRoute, routes: list[InboundRoute], servers: list[Server]) -> str | None:
+    """Describe what keeps a route from being attached to any Server; None where nothing does."""
     parents = [p for p in route.parents if (p.group.lower(), p.kind.lower()) == (GROUP, "server")]
     if not parents:
         return "none of its parents is a Server"
@@ -91,15 +77,15 @@ def _reason(route: InboundRoute, servers: dict[str, Server]) -> str:
         if parent.namespace != route.namespace:
             return f"its Server is in another namespace, {parent.namespace}"
     lists = [*(rule.filters for rule in route.rules), *(rule.filters for rule in route.grpc_rules)]
-    filters = [name for names in lists for name in names if name not in _FILTERS]
+    filters = [name for names in lists for name in names if name not in SUPPORTED_FILTERS]
     if filters:
         return f"Linkerd does not know the filter {filters[0]} on a Server"
     if any(match.regex for rule in route.grpc_rules for match in rule.matches):
         return "Linkerd does not know a RegularExpression for a gRPC method"
-    known = [parent.name for parent in route.parents if parent.name in servers]
-    if not known:
+    declared = [parent.name for parent in route.parents if parent.name in servers]
+    if not declared:
         return f"there is no Server {route.parents[0].name}"
-    server = servers[known[0]]
+    server = servers[declared[0]]
     if not _serves(server, route):
         return f"Server {server.ref.name} speaks {server.protocol}, which takes no {route.kind}"
     return f"Server {server.ref.name} has a GRPCRoute, beside which no HTTPRoute is accepted"

@@ -1,4 +1,4 @@
-"""Linkerd: Servers in each other's way, policies that reach no Server, and references that lead nowhere."""
+"""Linkerd: Servers of the same port, policies that apply to no Server, and references to nothing that exists."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def servers_on(group: Group) -> list[Server]:
 
 
 def inbound_layer(layers: Iterable[Layer]) -> Layer | None:
-    """Choose Linkerd's layer of a workload; None where it has none."""
+    """Return Linkerd's layer of a workload; None where it has none."""
     return next((layer for layer in layers if layer.at == INBOUND), None)
 
 
 def ports_of(server: Server, workload: Workload, world: World) -> frozenset[int]:
-    """Return the ports of a workload that a Server means."""
+    """Return the ports of a workload that a Server selects."""
     if isinstance(server.port, int):
         return frozenset({server.port})
     return ports_named(workload, server.port, world)
@@ -58,7 +58,7 @@ def _authorization_policies(context: Context) -> Iterator[AuthorizationPolicy]:
 
 
 def check_overlapping_servers(context: Context) -> Iterator[Finding]:
-    """Tell of two Servers that mean one port of one workload."""
+    """Report two Servers that select one port of one workload."""
     overlaps: dict[tuple[Server, Server, int], list[str]] = {}
     for group in context.workload_groups:
         owners: dict[int, Server] = {}
@@ -76,7 +76,7 @@ def check_overlapping_servers(context: Context) -> Iterator[Finding]:
 
 
 def check_server_ports(context: Context) -> Iterator[Finding]:
-    """Tell of Servers whose port none of their workloads exposes, by itself or by its proxy."""
+    """Report Servers whose port none of their workloads exposes, by itself or by its proxy."""
 
     def injected(workload: Workload) -> set[int | str]:
         return {part for port in injected_ports(workload, context.world).items() for part in port}
@@ -91,7 +91,7 @@ def check_server_ports(context: Context) -> Iterator[Finding]:
 
 
 def check_policy_targets(context: Context) -> Iterator[Finding]:
-    """Tell of Servers and routes that an AuthorizationPolicy targets, and that no manifest declares."""
+    """Report Servers and routes that an AuthorizationPolicy targets, and that no manifest declares."""
     for policy in _authorization_policies(context):
         target, namespace = policy.target, policy.ref.namespace or ""
         if target.is_workload or target.kind == "Namespace":
@@ -104,7 +104,7 @@ def check_policy_targets(context: Context) -> Iterator[Finding]:
 
 
 def check_namespace_policies(context: Context) -> Iterator[Finding]:
-    """Tell of policies on a namespace in which no Server owns any port."""
+    """Report policies on a namespace in which no Server owns any port."""
     with_servers = {server.ref.namespace for group in context.workload_groups for server in servers_on(group)}
     for policy in _authorization_policies(context):
         if policy.target.kind == "Namespace" and policy.ref.namespace not in with_servers:
@@ -115,21 +115,21 @@ def check_namespace_policies(context: Context) -> Iterator[Finding]:
 
 
 def check_server_authorizations(context: Context) -> Iterator[Finding]:
-    """Tell of ServerAuthorizations that choose no Server."""
+    """Report ServerAuthorizations that select no Server."""
     servers = [policy for policy in context.policies if isinstance(policy, Server)]
     for policy in context.policies:
         if not isinstance(policy, ServerAuthorization):
             continue
-        here = [server for server in servers if server.ref.namespace == policy.ref.namespace]
+        namespace_servers = [server for server in servers if server.ref.namespace == policy.ref.namespace]
         if isinstance(policy.server, str):
-            names = {server.ref.name for server in here}
+            names = {server.ref.name for server in namespace_servers}
             if policy.server not in names:
                 close = near(policy.server, names)
                 message = f"{policy.ref} is for Server {policy.server}, which no manifest declares"
                 help_ = f"did you mean {close}?" if close else "declare the Server, or name another"
                 span = locating.at(policy.span, "spec", "server", "name")
                 yield Finding(NO_SUCH_TARGET, message, span, help_, (str(policy.ref),))
-        elif not any(policy.server.matches(server.labels) for server in here):
+        elif not any(policy.server.matches(server.labels) for server in namespace_servers):
             message = f"{policy.ref} selects no Server: none in {policy.ref.namespace} has the labels {policy.server}"
             span = locating.at(policy.span, "spec", "server", "selector")
             yield Finding(codes.NO_SERVER, message, span, "label the Server so, or name it", (str(policy.ref),))
@@ -139,7 +139,7 @@ def check_server_authorizations(context: Context) -> Iterator[Finding]:
 
 
 def check_references(context: Context) -> Iterator[Finding]:
-    """Tell of authentications that a policy requires and no manifest declares."""
+    """Report authentications that a policy requires and no manifest declares."""
     for policy in _authorization_policies(context):
         for requirement in policy.requirements:
             wanted = requirement.when
@@ -156,7 +156,7 @@ def check_references(context: Context) -> Iterator[Finding]:
 
 
 def check_combined_authentications(context: Context) -> Iterator[Finding]:
-    """Tell of policies with several authentications that nobody can provide together."""
+    """Report policies with several authentications that nobody can provide together."""
     checked: set[PolicyRef] = set()
     for group in context.workload_groups:
         stages = [stage for layer in group.layers for chain in layer.chains for stage in chain.stages]

@@ -1,4 +1,4 @@
-"""Linkerd: routes that another spelling of their path goes round.
+"""Linkerd: routes that another spelling of their path bypasses.
 
 Linkerd's proxy compares a path as it is sent, and many applications normalise it: `//admin` and `/public/../admin` take
 another route than `/admin`, or none, and end at the same page. Ours normalise before they compare.
@@ -38,14 +38,17 @@ from eastgate.settings import DataPlane
 
 __all__ = ["check_spellings"]
 
-_GUESSES = ("", "x", "1", "/x", "/1")  # with what an expression may go on behind its letters
+_GUESSES = ("", "x", "1", "/x", "/1")  # how an expression may continue after its letters
 _SOME_HOST = "host.example"
 _LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_~/")
 
 
 @dataclass(frozen=True, slots=True)
-class _Round:
-    """A way round a route: a request, where Linkerd's proxy takes it, and who is let in there only."""
+class _Bypass:
+    """A request that bypasses a route by another spelling of its path.
+
+    `taken` is the chain that Linkerd's proxy chooses for it, `caller` a caller that only that chain allows.
+    """
 
     port: int
     method: str
@@ -60,29 +63,29 @@ class _Round:
 
 @dataclass(frozen=True, slots=True)
 class _Planes:
-    """The same policies as Linkerd's proxies decide them, and as ours do."""
+    """The policies of a group as Linkerd's own proxies decide them, and as ours do."""
 
     native: Decider
     ours: Decider
 
 
 def check_spellings(context: Context) -> Iterator[Finding]:
-    """Tell of each route with a request that it denies, and that is allowed where its path is spelt otherwise."""
+    """Report each route that denies a request which is allowed if its path is spelt otherwise."""
     reported: set[PolicyRef] = set()
     for group in context.workload_groups:
         inbound = inbound_layer(group.layers)
-        if inbound is None or not any(_route(case.chain) for case in inbound.cases):
+        if inbound is None or not any(_route_of(case.chain) for case in inbound.cases):
             continue
         planes = _planes(group, context)
         native, ours = inbound_layer(planes.native.layers), inbound_layer(planes.ours.layers)
         if native is None or ours is None:
             continue
         for case in ours.cases:
-            route = _route(case.chain)
-            way = _way_round(case, native, ours, context) if route is not None and route not in reported else None
-            if route is not None and way is not None:
+            route = _route_of(case.chain)
+            bypass = _find_bypass(case, native, ours, context) if route is not None and route not in reported else None
+            if route is not None and bypass is not None:
                 reported.add(route)
-                yield _finding(route, way, group, context, planes)
+                yield _finding(route, bypass, group, context, planes)
 
 
 def _planes(group: Group, context: Context) -> _Planes:
@@ -90,20 +93,20 @@ def _planes(group: Group, context: Context) -> _Planes:
     return _Planes(context.under(group, native), context.under(group, context.settings.enforced()))
 
 
-def _route(chain: Chain) -> PolicyRef | None:
+def _route_of(chain: Chain) -> PolicyRef | None:
     return next((ref for ref in chain.chosen_by if ref.kind == "HTTPRoute"), None)
 
 
-# A request that is taken elsewhere
+# Requests that take another route
 
 
-def _way_round(case: Case, native: Layer, ours: Layer, context: Context) -> _Round | None:
-    gains = cache(partial(_gain, context, case.chain))
+def _find_bypass(case: Case, native: Layer, ours: Layer, context: Context) -> _Bypass | None:
+    find_caller = cache(partial(_find_caller, context, case.chain))
     ports = sorted(_values(case, PORT))
     for port, other in ((port, other) for port in ports[:1] for other in native.cases):
-        if _route(other.chain) == _route(case.chain) or port not in _values(other, PORT):
+        if _route_of(other.chain) == _route_of(case.chain) or port not in _values(other, PORT):
             continue
-        caller = gains(other.chain)
+        caller = find_caller(other.chain)
         for path, spelt in _spellings(case, other) if caller is not None else ():
             request = _request(case, other, {PORT: port, PATH: path, SENT_PATH: spelt}, native.selects_by)
             if (
@@ -111,9 +114,9 @@ def _way_round(case: Case, native: Layer, ours: Layer, context: Context) -> _Rou
                 and context.chains_for(native, request)[0] is other.chain
             ):
                 host = request.get(HOST)
-                headers, query = (_by_name(request, kind) for kind in ("header", "query parameter"))
-                assert caller is not None  # noqa: S101 - otherwise nothing is spelt
-                return _Round(
+                headers, query = (_values_by_name(request, kind) for kind in ("header", "query parameter"))
+                assert caller is not None  # noqa: S101 - without a caller there are no spellings
+                return _Bypass(
                     port=port,
                     method=str(request.values[METHOD]),
                     host=host if isinstance(host, str) else None,
@@ -127,7 +130,7 @@ def _way_round(case: Case, native: Layer, ours: Layer, context: Context) -> _Rou
     return None
 
 
-def _by_name(request: Request, kind: str) -> dict[str, str]:
+def _values_by_name(request: Request, kind: str) -> dict[str, str]:
     """Return the headers or the query parameters of a request."""
     return {
         attribute.key: value
@@ -136,8 +139,8 @@ def _by_name(request: Request, kind: str) -> dict[str, str]:
     }
 
 
-def _gain(context: Context, denying: Chain, allowing: Chain) -> Request | None:
-    """Find a caller whom one chain lets in and the other does not."""
+def _find_caller(context: Context, denying: Chain, allowing: Chain) -> Request | None:
+    """Find a caller that one chain allows and the other does not."""
     allowed = any_of([rule.when for rule in _rules(allowing)])
     return context.witness(allowed, [rule.when for rule in _rules(denying)])
 
@@ -146,8 +149,8 @@ def _rules(chain: Chain) -> Iterable[Rule]:
     return (rule for stage in chain.stages if isinstance(stage, AllowAny) for rule in stage.rules)
 
 
-def _request(case: Case, other: Case, known: Mapping[Attribute, Known], looked_at: Iterable[Attribute]) -> Request:
-    """Make a request with all that the two cases ask for, and nothing else that some case asks for."""
+def _request(case: Case, other: Case, fixed: Mapping[Attribute, Known], looked_at: Iterable[Attribute]) -> Request:
+    """Build a request with all values that the two cases ask for, and none that only other cases ask for."""
     values: dict[Attribute, Known] = {**dict.fromkeys(looked_at), METHOD: "GET"}
     if HOST in values:
         values[HOST] = _SOME_HOST
@@ -157,7 +160,7 @@ def _request(case: Case, other: Case, known: Mapping[Attribute, Known], looked_a
     headers = [attribute for attribute in values if attribute.is_header]
     if headers and not any(values[name] for name in headers):
         values[header("accept")] = "*/*"  # a question with a header has no others
-    return Request({**values, **known})
+    return Request({**values, **fixed})
 
 
 def _values(case: Case, attribute: Attribute) -> set[int]:
@@ -170,17 +173,17 @@ def _values(case: Case, attribute: Attribute) -> set[int]:
 
 
 def _spellings(case: Case, other: Case) -> Iterator[tuple[str, str]]:
-    """Return paths of one case, each with another spelling that may be one of the other."""
+    """Yield paths of one case, each with another spelling that may be one of the other."""
     for path in _paths(case):
         ways = [f"/{path}", f"/.{path}", f"/%{ord(path[1]):02X}{path[2:]}" if len(path) > 1 else "//"]
         for prefix in _prefixes(other):
             up = "/.." * (prefix.strip("/").count("/") + 1)
             ways.append(f"{prefix.rstrip('/')}{up}{path}")
-        yield from ((path, way) for way in ways if comparable_path(way) == path)
+        yield from ((path, bypass) for bypass in ways if comparable_path(bypass) == path)
 
 
 def _paths(case: Case) -> Iterator[str]:
-    """Return paths that a case of ours is for, as they are compared."""
+    """Yield paths of one of our cases, in their canonical form."""
     for atom in atoms(case.when):
         if isinstance(atom, Is) and atom.attribute == PATH:
             if isinstance(atom.matcher, OneOf):
@@ -188,10 +191,10 @@ def _paths(case: Case) -> Iterator[str]:
             elif isinstance(atom.matcher, Prefix):
                 yield f"{atom.matcher.text}x"
         elif isinstance(atom, Computed) and atom.pattern is not None and atom.pattern[0] == PATH:
-            yield from _guessed(atom, atom.pattern[1])
+            yield from _guess_paths(atom, atom.pattern[1])
 
 
-def _guessed(atom: Computed, pattern: str) -> Iterator[str]:
+def _guess_paths(atom: Computed, pattern: str) -> Iterator[str]:
     end = next((index for index, letter in enumerate(pattern) if letter not in _LETTERS), len(pattern))
     for stem in dict.fromkeys((pattern[:end], pattern[: max(end - 1, 0)])):
         yield from (f"{stem}{more}" for more in _GUESSES if atom.holds({PATH: f"{stem}{more}"}))
@@ -206,16 +209,16 @@ def _prefixes(case: Case) -> Iterator[str]:
 # In words
 
 
-def _finding(route: PolicyRef, way: _Round, group: Group, context: Context, planes: _Planes) -> Finding:
-    taken = _route(way.taken)
+def _finding(route: PolicyRef, bypass: _Bypass, group: Group, context: Context, planes: _Planes) -> Finding:
+    taken = _route_of(bypass.taken)
     where = f"takes {taken}" if taken is not None else "takes none of the routes"
     message = (
-        f"{route} can be gone round where Linkerd's own proxies decide: {way.method} {way.spelt} {where} there, "
-        f"and is allowed to callers whom this one denies {way.path}"
+        f"{route} can be gone round where Linkerd's own proxies decide: {bypass.method} {bypass.spelt} {where} there, "
+        f"and is allowed to callers whom this one denies {bypass.path}"
     )
     wider = taken if taken is not None else "the other routes"
     help_ = f"name the paths of {wider} one by one (type: Exact), or give what is behind {route} a port of its own"
-    example = _example(way, group, context, planes)
+    example = _example(bypass, group, context, planes)
     shown = context.command(example) if example is not None else None
     subjects = (str(route), *((str(taken),) if taken is not None else ()), *group.subjects)
     return Finding(codes.ROUTE_RESPELT, message, _span(route, context), help_, subjects, shown)
@@ -227,12 +230,14 @@ def _span(route: PolicyRef, context: Context) -> Span | None:
     return locating.name_of(policy.span if policy is not None else declared.span if declared is not None else None)
 
 
-def _example(way: _Round, group: Group, context: Context, planes: _Planes) -> Example | None:
-    """Find a request that shows it; None where it is about more than a question of the command line can say."""
-    address = way.caller.get(ADDRESS)
-    path = f"{way.spelt}?{way.query}" if way.query else way.spelt
+def _example(bypass: _Bypass, group: Group, context: Context, planes: _Planes) -> Example | None:
+    """Find a question that shows it; None where the command line cannot ask one."""
+    address = bypass.caller.get(ADDRESS)
+    path = f"{bypass.spelt}?{bypass.query}" if bypass.query else bypass.spelt
     for source in context.sources(group):
-        plain = Example(source, group.destination, way.port, way.method, path, way.host, way.headers or None)
+        plain = Example(
+            source, group.destination, bypass.port, bypass.method, path, bypass.host, bypass.headers or None
+        )
         for example in (plain, replace(plain, source_ip=address)) if isinstance(address, str) else (plain,):
             requests = context.requests(example)
             if all(map(planes.native.allows, requests)) and not all(map(planes.ours.allows, requests)):

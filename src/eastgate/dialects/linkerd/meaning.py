@@ -1,4 +1,4 @@
-"""From a checked document to its meaning."""
+"""Read checked documents into the model, with their rules in the IR."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from eastgate.dialects.linkerd.model import (
     ServerAuthorization,
     TargetRef,
 )
-from eastgate.dialects.linkerd.refs import canonical
+from eastgate.dialects.linkerd.refs import canonical_kind
 from eastgate.dialects.linkerd.settings import InboundPolicy, cluster_networks
 from eastgate.dialects.linkerd.values import network_of
 from eastgate.ir import ALWAYS, NEVER, Is, Origin, PolicyRef, Predicate, Present, Rule, all_of, any_of
@@ -51,19 +51,22 @@ __all__ = [
 
 
 def ref_of(document: Document) -> PolicyRef:
-    """The name of what a document describes."""
+    """Return the reference of the object that a document describes."""
     return PolicyRef(document.kind, document.home, document.name, GROUP)
 
 
 def everywhere_in(namespace: str) -> tuple[Target, ...]:
-    """What concerns Servers or routes of a namespace: which workloads those are of is for `assemble` to see."""
+    """Return targets that select every workload of a namespace.
+
+    Policies on Servers and routes have them: which workloads these govern is for `assemble` to find out.
+    """
     return PodsMatching(namespace, Selector.of()), ExternalsMatching(namespace, Selector.of())
 
 
 def created(root: Node) -> str | None:
-    """When the API server took it in; None where it has not."""
-    written = root["metadata"].get("creationTimestamp")
-    return moment(written.value) if written is not None else None
+    """Return when the API server accepted an object; None where it has not."""
+    timestamp = root["metadata"].get("creationTimestamp")
+    return moment(timestamp.value) if timestamp is not None else None
 
 
 def _labels(root: Node) -> dict[str, str]:
@@ -72,9 +75,9 @@ def _labels(root: Node) -> dict[str, str]:
 
 
 def _selector(node: Node) -> Selector:
-    """A selector with an illegal expression, which Linkerd takes for one that matches nothing."""
+    """Read a selector. Linkerd takes one with an illegal expression for one that matches nothing."""
     selector = selector_of(node)
-    if all(_is_legal(one) for one in node.get("matchExpressions") or ()):
+    if all(_is_legal(expression) for expression in node.get("matchExpressions") or ()):
         return selector
     return Selector.of({}, [LabelRequirement("nothing", Operator.IN, frozenset())])
 
@@ -87,7 +90,6 @@ def _is_legal(expression: Node) -> bool:
 
 
 def server(document: Document, root: Node, _settings: Settings) -> Server:
-    """A Server."""
     spec, ref = root["spec"], ref_of(document)
     external = "externalWorkloadSelector" in spec
     selector = _selector(spec["externalWorkloadSelector" if external else "podSelector"])
@@ -110,7 +112,7 @@ def server(document: Document, root: Node, _settings: Settings) -> Server:
 
 
 def server_authorization(document: Document, root: Node, settings: Settings) -> ServerAuthorization:
-    """A ServerAuthorization. Without networks, be they left out or none, it means those of the cluster."""
+    """Read a ServerAuthorization. Without networks, or with an empty list of them, it means those of the cluster."""
     spec, ref = root["spec"], ref_of(document)
     chosen, client = spec["server"], spec["client"]
     name, networks = chosen.get("name"), client.get("networks")
@@ -140,7 +142,7 @@ def _client(client: Node, namespace: str, settings: Settings) -> Predicate:
     if anybody is not None and anybody.value is True:
         return Is(MESH_NAME, Present())
     accounts = [_account(account, namespace, settings) for account in mesh.get("serviceAccounts") or ()]
-    return clients.named([*(one.text for one in mesh.get("identities") or ()), *accounts])
+    return clients.with_identities([*(identity.text for identity in mesh.get("identities") or ()), *accounts])
 
 
 def _account(account: Node, own_namespace: str, settings: Settings) -> str:
@@ -152,22 +154,21 @@ def _account(account: Node, own_namespace: str, settings: Settings) -> str:
 
 
 def authorization_policy(document: Document, root: Node, settings: Settings) -> AuthorizationPolicy:
-    """An AuthorizationPolicy."""
     spec, ref = root["spec"], ref_of(document)
     namespace = ref.namespace or ""
-    written = spec["requiredAuthenticationRefs"]
-    requirements = tuple(_requirement(one, namespace, settings) for one in written)
-    group, kind = canonical(spec["targetRef"])
+    refs = spec["requiredAuthenticationRefs"]
+    requirements = tuple(_requirement(node, namespace, settings) for node in refs)
+    group, kind = canonical_kind(spec["targetRef"])
     target = TargetRef(group, kind, spec["targetRef"]["name"].text)
     return AuthorizationPolicy(
         ref=ref,
         span=document.span,
         targets=_targets(target, namespace),
-        references=tuple(one.when for one in requirements if isinstance(one.when, PolicyRef)),
+        references=tuple(requirement.when for requirement in requirements if isinstance(requirement.when, PolicyRef)),
         audit=is_audit(root),
         target=target,
         requirements=requirements,
-        refs_span=written.span,
+        refs_span=refs.span,
     )
 
 
@@ -184,11 +185,11 @@ def _targets(target: TargetRef, namespace: str) -> tuple[Target, ...]:
 
 
 def _requirement(ref: Node, own_namespace: str, settings: Settings) -> Requirement:
-    _, kind = canonical(ref)
+    _, kind = canonical_kind(ref)
     namespace = where.text if (where := ref.get("namespace")) is not None else own_namespace
     if kind == "ServiceAccount":
         name = settings.mesh_name(namespace, ref["name"].text)
-        return Requirement(ref.span, MESH_NAME, clients.named([name]))
+        return Requirement(ref.span, MESH_NAME, clients.with_identities([name]))
     attribute: Attribute = MESH_NAME if kind == "MeshTLSAuthentication" else ADDRESS
     return Requirement(ref.span, attribute, PolicyRef(kind, namespace, ref["name"].text, GROUP))
 
@@ -197,26 +198,26 @@ def _requirement(ref: Node, own_namespace: str, settings: Settings) -> Requireme
 
 
 def mesh_tls_authentication(document: Document, root: Node, settings: Settings) -> MeshTLSAuthentication:
-    """A MeshTLSAuthentication."""
     spec, ref = root["spec"], ref_of(document)
     refs = spec.get("identityRefs")
-    written = spec["identities"] if refs is None else refs
+    entries = spec["identities"] if refs is None else refs
     if refs is None:
-        identities = [one.text for one in written]
+        identities = [entry.text for entry in entries]
     else:
-        identities = [_identity(one, ref.namespace or "", settings) for one in refs]
-    return MeshTLSAuthentication(ref=ref, span=document.span, who=clients.named(identities), who_span=written.span)
+        identities = [_identity(entry, ref.namespace or "", settings) for entry in refs]
+    return MeshTLSAuthentication(
+        ref=ref, span=document.span, who=clients.with_identities(identities), who_span=entries.span
+    )
 
 
 def _identity(ref: Node, own_namespace: str, settings: Settings) -> str:
-    """The name of a service account, or of all accounts of a namespace."""
-    if canonical(ref) == ("", "Namespace"):
+    """Return the name of a service account, or the pattern for all accounts of a namespace."""
+    if canonical_kind(ref) == ("", "Namespace"):
         return settings.mesh_name(ref["name"].text, "*")
     return _account(ref, own_namespace, settings)
 
 
 def network_authentication(document: Document, root: Node, _settings: Settings) -> NetworkAuthentication:
-    """A NetworkAuthentication."""
     networks = root["spec"]["networks"]
     return NetworkAuthentication(
         ref=ref_of(document), span=document.span, where=_networks(networks), where_span=networks.span
@@ -224,9 +225,9 @@ def network_authentication(document: Document, root: Node, _settings: Settings) 
 
 
 def _networks(networks: Node) -> Predicate:
-    """ANY of the entries; each has its own exceptions. Where two of them are everywhere, it asks nothing."""
+    """Match ANY of the entries, each with its own exceptions; everything where they cover all addresses."""
     entries = [
-        (network, tuple(found for one in entry.get("except") or () if (found := network_of(one)) is not None))
+        (network, tuple(exception for node in entry.get("except") or () if (exception := network_of(node)) is not None))
         for entry in networks
         if (network := network_of(entry["cidr"])) is not None
     ]
@@ -234,4 +235,4 @@ def _networks(networks: Node) -> Predicate:
     if clients.in_networks(plain) == ALWAYS:
         return ALWAYS
     parts = [clients.in_networks(plain)] if plain else []
-    return any_of(parts + [clients.outside(network, excepted) for network, excepted in entries if excepted])
+    return any_of(parts + [clients.in_network_except(network, excepted) for network, excepted in entries if excepted])

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 
-from eastgate.cluster import GrpcRule, ParentRef, RouteRule, Selector
+from eastgate.cluster import GATEWAY_GROUP, GrpcRule, ParentRef, Route, RouteRule, Selector
 from eastgate.cluster.targets import Target
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.linkerd.settings import InboundPolicy
@@ -45,7 +45,7 @@ WORKLOAD_KINDS = (
 
 
 class Protocol(enum.StrEnum):
-    """What a Server says is spoken on its port."""
+    """The protocol of a port, as its Server declares it."""
 
     UNKNOWN = "unknown"  # the proxy finds out whether it is HTTP
     HTTP_1 = "HTTP/1"
@@ -57,7 +57,7 @@ class Protocol(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Resource:
-    """What all of them have. Two are the same only if they are the same object: a changed one is another."""
+    """The fields that all resources have. Each object equals only itself: one that has changed is another."""
 
     ref: PolicyRef
     span: Span
@@ -67,13 +67,13 @@ class Resource:
 
     @property
     def origins(self) -> Iterator[Origin]:
-        """Where its rules are written; most have none of their own."""
+        """Return the origins of its rules; most resources have no rules of their own."""
         return iter(())
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Server(Resource):
-    """A port of some pods, from which on only what is authorized gets in."""
+    """A port of the pods that it selects: there, only what is authorized is allowed."""
 
     port: int | str
     protocol: Protocol
@@ -86,7 +86,7 @@ class Server(Resource):
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What an authorization asks of the client: in its own words, or in those of an authentication that it names."""
+    """A condition on the client: a predicate, or a reference to the authentication that has it."""
 
     span: Span
     attribute: Attribute
@@ -95,10 +95,10 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ServerAuthorization(Resource):
-    """Who may use some Servers: the one of that name, or those with these labels.
+    """An authorization of clients on the Server of that name, or on those with these labels.
 
-    One that names no networks means those of the cluster: its rule has those of the settings, and `client` is who may
-    call from the networks that the cluster turns out to have.
+    Without networks it means those of the cluster: its rule has those of the settings, and `client` is the condition
+    for callers from the networks that are found in the cluster.
     """
 
     server: str | Selector
@@ -107,13 +107,12 @@ class ServerAuthorization(Resource):
 
     @property
     def origins(self) -> Iterator[Origin]:
-        """Where its one rule is written."""
         return iter((self.rule.origin,))
 
 
 @dataclass(frozen=True, slots=True)
 class TargetRef:
-    """What an AuthorizationPolicy is about, with group and kind as they are properly spelt."""
+    """The target of an AuthorizationPolicy, with the canonical spelling of group and kind."""
 
     group: str
     kind: str
@@ -121,13 +120,13 @@ class TargetRef:
 
     @property
     def is_workload(self) -> bool:
-        """Whether it is about workloads themselves, and so about all of their ports."""
+        """Return whether it targets workloads themselves, and so all of their ports."""
         return (self.group, self.kind) in WORKLOAD_KINDS
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class AuthorizationPolicy(Resource):
-    """Who may use its target: whoever meets ALL requirements; without any, everybody."""
+    """An authorization of clients that meet ALL requirements; of everybody if there are none."""
 
     target: TargetRef
     requirements: tuple[Requirement, ...]
@@ -135,18 +134,17 @@ class AuthorizationPolicy(Resource):
 
     @property
     def origin(self) -> Origin:
-        """Where its one rule is written."""
+        """Return the origin of its only rule."""
         return Origin(self.ref, 0, self.refs_span)
 
     @property
     def origins(self) -> Iterator[Origin]:
-        """Where its one rule is written."""
         return iter((self.origin,))
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MeshTLSAuthentication(Resource):
-    """Clients by the names in their certificates: ANY of them."""
+    """Clients by their identities: with ANY of them."""
 
     who: Predicate
     who_span: Span
@@ -174,9 +172,24 @@ class InboundRoute:
     grpc_rules: tuple[GrpcRule, ...] = ()
     created: str | None = None
 
+    @classmethod
+    def of(cls, route: Route) -> InboundRoute:
+        """Convert a route of Gateway API."""
+        return cls(
+            GATEWAY_GROUP,
+            route.kind,
+            route.namespace,
+            route.name,
+            route.parents,
+            route.hostnames,
+            route.rules,
+            route.grpc_rules,
+            route.created,
+        )
+
     @property
     def ref(self) -> PolicyRef:
-        """Its name, with its group: Linkerd and Gateway API both have HTTPRoutes."""
+        """Return its reference with its group: Linkerd and Gateway API both have HTTPRoutes."""
         return PolicyRef(self.kind, self.namespace, self.name, self.group)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Where Linkerd's rules and chains come from, beside its policies: as data, with words for people in `str`."""
+"""Origins of rules and scopes of chains that no policy states: as data, with words for people in `str`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INBOUND = Placement(Site.WORKLOAD, "inbound")
 
 
 class StageName(enum.StrEnum):
-    """The stages of a port; what no route takes has `Unroutable.NO_INBOUND_ROUTE`."""
+    """The stages of a port; that no route matches is `Unroutable.NO_INBOUND_ROUTE`."""
 
     AUDIT = "audit"
     AUTHORIZED = "authorized"
@@ -35,7 +35,7 @@ class StageName(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Localhost:
-    """A proxy lets in what its own workload sends."""
+    """The origin of a rule for what a workload sends to itself, which its proxy always allows."""
 
     kind: ClassVar[RuleKind] = RuleKind.ITSELF
 
@@ -45,7 +45,7 @@ class Localhost:
 
 @dataclass(frozen=True, slots=True)
 class ProbeRoute:
-    """The route that Linkerd makes for the kubelet's probes."""
+    """The origin of a rule of the route that Linkerd adds for the kubelet's probes."""
 
     kind: ClassVar[RuleKind] = RuleKind.PROBE
 
@@ -55,7 +55,7 @@ class ProbeRoute:
 
 @dataclass(frozen=True, slots=True)
 class AccessPolicy:
-    """What a Server lets in by itself."""
+    """The origin of a rule of the `accessPolicy` of a Server."""
 
     access: InboundPolicy
     kind: ClassVar[RuleKind] = RuleKind.FALLBACK
@@ -66,7 +66,7 @@ class AccessPolicy:
 
 @dataclass(frozen=True, slots=True)
 class DefaultPolicy:
-    """What a port lets in that nothing else governs; `source` is who chose it, in words."""
+    """The origin of a rule for ports that nothing else governs; `source` is the setting or annotation, in words."""
 
     policy: InboundPolicy
     source: str
@@ -78,7 +78,7 @@ class DefaultPolicy:
 
 @dataclass(frozen=True, slots=True)
 class UnresolvedReference:
-    """An authorization that refers to an authentication which does not exist."""
+    """The origin of a rule that refers to an authentication which does not exist."""
 
     ref: PolicyRef
     kind: ClassVar[RuleKind] = RuleKind.UNRESOLVED
@@ -89,7 +89,7 @@ class UnresolvedReference:
 
 @dataclass(frozen=True, slots=True)
 class DataPlaneReading:
-    """How paths are compared."""
+    """The reading of the setting that chooses how paths are compared."""
 
     data_plane: DataPlane
     setting: ClassVar[str] = "dataPlane"
@@ -101,7 +101,7 @@ class DataPlaneReading:
 
 @dataclass(frozen=True, slots=True)
 class InboundScope:
-    """Which Server owns a port, what is spoken there, and which part of that a chain is for."""
+    """The scope of a chain: the Server that owns the port, its protocol, and the part of its requests."""
 
     server: PolicyRef | None
     protocol: Protocol
@@ -110,12 +110,12 @@ class InboundScope:
 
     @property
     def refs(self) -> tuple[PolicyRef, ...]:
-        """The Server, and its route."""
+        """Return the Server and the route, where there are any."""
         return tuple(ref for ref in (self.server, self.route) if ref is not None)
 
     @property
     def port(self) -> InboundScope:
-        """The port alone, whatever the part."""
+        """Return the scope of the whole port."""
         return InboundScope(self.server, self.protocol)
 
     def __str__(self) -> str:

@@ -14,10 +14,10 @@ __all__ = [
     "TARGETS",
     "TARGETS_TODAY",
     "Kind",
-    "canonical",
-    "home",
-    "shown",
-    "written_kind",
+    "canonical_kind",
+    "kind_if_readable",
+    "kind_text",
+    "namespace_of",
 ]
 
 Kind: TypeAlias = tuple[str, str]  # group and kind, as they are properly spelt
@@ -43,29 +43,29 @@ _PROPER = {
 }
 
 
-def canonical(ref: Node) -> Kind:
-    """Group and kind of a reference, properly spelt where they are known."""
+def canonical_kind(ref: Node) -> Kind:
+    """Return group and kind of a reference, in their canonical spelling where that is known."""
     group = ref.get("group")
-    written = group.text if group is not None else ""
-    home = "" if written.lower() == "core" else written
+    group_text = group.text if group is not None else ""
+    home = "" if group_text.lower() == "core" else group_text
     return _PROPER.get((home.lower(), ref["kind"].text.lower()), (home, ref["kind"].text))
 
 
-def written_kind(ref: Node) -> Kind | None:
-    """The same of a reference in which anything may be wrong; None where it has no group and kind to speak of."""
+def kind_if_readable(ref: Node) -> Kind | None:
+    """Return `canonical_kind` of an unchecked reference; None where it has no readable group and kind."""
     group, kind = ref.get("group"), ref.get("kind")
     texts = [node.value for node in (group, kind) if node is not None]
-    return canonical(ref) if kind is not None and all(isinstance(text, str) for text in texts) else None
+    return canonical_kind(ref) if kind is not None and all(isinstance(text, str) for text in texts) else None
 
 
-def home(document: Node, default: str) -> str | None:
-    """The namespace of a document in which anything may be wrong; None where that is none."""
+def namespace_of(document: Node, default: str) -> str | None:
+    """Return the namespace of an unchecked document; None where it is not valid."""
     namespace = document["metadata"].get("namespace")
-    written = namespace.value if namespace is not None else default
-    return written if isinstance(written, str) and dns_label_problem(written) is None else None
+    value = namespace.value if namespace is not None else default
+    return value if isinstance(value, str) and dns_label_problem(value) is None else None
 
 
-def shown(kind: Kind) -> str:
-    """The kind for a sentence, as Linkerd writes it."""
+def kind_text(kind: Kind) -> str:
+    """Return the kind for a sentence, as Linkerd writes it."""
     group, name = kind
     return f"{name}.{group}" if group else name or '""'

@@ -1,4 +1,4 @@
-"""From a checked HTTPRoute to its meaning."""
+"""Read a checked HTTPRoute into the model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["http_route"]
 
 
 def http_route(document: Document, root: Node, _settings: Settings) -> HttpRoute:
-    """Return Linkerd's own HTTPRoute, whose parts are read as those of Gateway API's."""
+    """Read Linkerd's own HTTPRoute; its parts are read as those of Gateway API's."""
     spec, ref = mapping({"spec": root["spec"].plain()}, "spec"), ref_of(document)
     namespace = ref.namespace or ""
     return HttpRoute(
@@ -37,8 +37,9 @@ def http_route(document: Document, root: Node, _settings: Settings) -> HttpRoute
 
 
 def _rule(rule: Data) -> RouteRule:
-    """Return a rule. Of several headers of one name, all count to Linkerd."""
+    """Read a rule. To Linkerd, all headers of one name count."""
     matches = tuple(read_match(match, tuple) for match in entries(rule, "matches"))
     return RouteRule(
-        matches=matches or (RouteMatch(),), filters=tuple(text(one, "type") or "" for one in entries(rule, "filters"))
+        matches=matches or (RouteMatch(),),
+        filters=tuple(text(entry, "type") or "" for entry in entries(rule, "filters")),
     )

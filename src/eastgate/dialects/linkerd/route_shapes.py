@@ -17,7 +17,7 @@ Shape = Record[Settings]
 
 _port = Whole(1, 65535, what="a port")
 _name: Text[Settings] = dns_subdomain("a name")
-_header_name: Text[Settings] = Text("the name of a header", route_validation.header_name)
+_header_name: Text[Settings] = Text("the name of a header", route_validation.check_header_name)
 
 
 # Matches
@@ -31,14 +31,14 @@ def _value_match(what: str, name: Text[Settings]) -> Shape:
             "type": Field(Choice(("Exact", "RegularExpression"))),
             "value": Field(Text("a value"), required=True, help="write value: .."),
         },
-        rules=(route_validation.pattern,),
+        rules=(route_validation.check_pattern,),
     )
 
 
 _path: Shape = Record(
     "path",
     {"type": Field(Choice(("Exact", "PathPrefix", "RegularExpression"))), "value": Field(Text("a path"))},
-    rules=(route_validation.path,),
+    rules=(route_validation.check_path,),
     misspelt={"prefix": "value", "exact": "value", "pathPrefix": "value"},
     advice=dict.fromkeys(("prefix", "exact", "pathPrefix"), "write type: PathPrefix or Exact, and value: /.."),
 )
@@ -74,7 +74,7 @@ _redirect_path: Shape = Record(
         "replaceFullPath": Field(Text("a path")),
         "replacePrefixMatch": Field(Text("a path")),
     },
-    rules=(route_validation.redirect_path,),
+    rules=(route_validation.check_redirect_path,),
 )
 _redirect: Shape = Record(
     "requestRedirect",
@@ -106,7 +106,7 @@ _filter: Shape = Record(
         ),
         "requestRedirect": Field(_redirect),
     },
-    rules=(route_validation.filter_body,),
+    rules=(route_validation.check_filter,),
 )
 
 
@@ -127,7 +127,7 @@ _backend: Shape = Record(
 _timeouts: Shape = Record(
     "timeouts",
     {"request": Field(Anything()), "backendRequest": Field(Anything())},
-    rules=(route_validation.timeouts,),
+    rules=(route_validation.check_timeouts,),
 )
 _rule: Shape = Record(
     "a rule",
@@ -150,7 +150,7 @@ _parent: Shape = Record(
         "sectionName": Field(Text("a name")),
         "port": Field(_port),
     },
-    rules=(route_validation.parent,),
+    rules=(route_validation.check_parent,),
 )
 HTTP_ROUTE: Shape = replace(
     resource(
@@ -161,7 +161,7 @@ HTTP_ROUTE: Shape = replace(
                 "parentRefs": Field(ListOf(_parent, "a list of parent references")),
                 "hostnames": Field(
                     ListOf(
-                        Text("a hostname", route_validation.hostname),
+                        Text("a hostname", route_validation.check_hostname),
                         "a list of hostnames",
                         route_validation.at_most(16, "hostnames"),
                     )
@@ -177,5 +177,5 @@ HTTP_ROUTE: Shape = replace(
             advice={"requiredAuthenticationRefs": "write an AuthorizationPolicy whose targetRef is this route"},
         ),
     ),
-    rules=(route_validation.own_namespace, validation.no_mode),
+    rules=(route_validation.check_own_namespace, validation.check_no_mode),
 )

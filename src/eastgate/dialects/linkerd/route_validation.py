@@ -1,4 +1,4 @@
-"""What Linkerd's admission webhook and its CRD demand of an HTTPRoute beyond the types of fields."""
+"""Checks of an HTTPRoute beyond the types of fields: those of Linkerd's admission webhook and of its CRD."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from eastgate.cluster.names import dns_label_problem
 from eastgate.cluster.patterns import pattern_problem
 from eastgate.dialects.linkerd import codes
 from eastgate.dialects.linkerd.model import GROUP
-from eastgate.dialects.linkerd.refs import home, written_kind
+from eastgate.dialects.linkerd.refs import kind_if_readable, namespace_of
 from eastgate.dialects.linkerd.values import Checking, milliseconds
 from eastgate.ir.paths import control_character, path_problem
 from eastgate.manifests.node import Node
@@ -19,16 +19,16 @@ from eastgate.manifests.shapes.codes import MISSING_FIELD, NULL_VALUE, WRONG_TYP
 __all__ = [
     "FILTERS",
     "at_most",
-    "filter_body",
-    "header_name",
-    "hostname",
+    "check_filter",
+    "check_header_name",
+    "check_hostname",
+    "check_own_namespace",
+    "check_parent",
+    "check_path",
+    "check_pattern",
+    "check_redirect_path",
+    "check_timeouts",
     "is_header_name",
-    "own_namespace",
-    "parent",
-    "path",
-    "pattern",
-    "redirect_path",
-    "timeouts",
 ]
 
 # The types of filters, and the field in which each is described.
@@ -42,9 +42,9 @@ FILTERS = {
 # Parents
 
 
-def parent(ref: Node, to: Checking) -> None:
-    """What a parent needs to be of use."""
-    kind = written_kind(ref) or ("", "Gateway")
+def check_parent(ref: Node, to: Checking) -> None:
+    """Report a parent that Linkerd rejects, or that makes it ignore the route."""
+    kind = kind_if_readable(ref) or ("", "Gateway")
     if kind == (GROUP, "EgressNetwork") and "port" not in ref:
         message = "cannot target an EgressNetwork without specifying a port"
         to.report(codes.ROUTE_PARENT, message, ref["kind"], help="write port: <number>")
@@ -59,27 +59,29 @@ def parent(ref: Node, to: Checking) -> None:
                 to.report(codes.DROPPED_ROUTE, message, ref.key_span(field), help="remove it: a Server is one port")
 
 
-def own_namespace(document: Node, to: Checking) -> None:
-    """A Server is of the route's own namespace."""
-    own = home(document, to.context.namespace)
+def check_own_namespace(document: Node, to: Checking) -> None:
+    """Report a Server that is in another namespace than the route."""
+    own = namespace_of(document, to.context.namespace)
     for ref in document["spec"].get("parentRefs") or ():
-        written = ref.get("namespace")
-        if own is None or written is None or not isinstance(written.value, str) or not _is_server(ref):
+        namespace = ref.get("namespace")
+        if own is None or namespace is None or not isinstance(namespace.value, str) or not _is_server(ref):
             continue
-        if written.value != own and dns_label_problem(written.value) is None:
-            message = f"Linkerd ignores a route whose Server is in another namespace: {written.value}"
-            to.report(codes.DROPPED_ROUTE, message, written, help=f"remove it: the Server must be in {own}, as this is")
+        if namespace.value != own and dns_label_problem(namespace.value) is None:
+            message = f"Linkerd ignores a route whose Server is in another namespace: {namespace.value}"
+            to.report(
+                codes.DROPPED_ROUTE, message, namespace, help=f"remove it: the Server must be in {own}, as this is"
+            )
 
 
 def _is_server(ref: Node) -> bool:
-    return written_kind(ref) == (GROUP, "Server")
+    return kind_if_readable(ref) == (GROUP, "Server")
 
 
 _HOSTNAME = re.compile(r"(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
-def hostname(node: Node, to: Checking) -> None:
-    """A name, or `*.` and a name."""
+def check_hostname(node: Node, to: Checking) -> None:
+    """Report a text that is neither a hostname nor `*.` and a hostname."""
     text = node.text
     if _HOSTNAME.fullmatch(text):
         return
@@ -93,29 +95,29 @@ def hostname(node: Node, to: Checking) -> None:
 # Matches
 
 
-def path(match: Node, to: Checking) -> None:
-    """Absolute, and such as a request can have it; or a regular expression."""
+def check_path(match: Node, to: Checking) -> None:
+    """Report a path that is not absolute or that no request can have, or an invalid regular expression."""
     value, kind = match.get("value"), match.get("type")
     if value is not None and (control := control_character(value.text)) is not None:
         message = f"{quoted(value.text)} has a control character ({control})"
         to.report(codes.ROUTE_PATH, message, value, help="remove it")
     elif kind is not None and kind.text == "RegularExpression":
-        pattern(match, to)
+        check_pattern(match, to)
     elif value is not None and (problem := _path_problem(value.text)) is not None:
-        said, way_out = problem
-        to.report(codes.ROUTE_PATH, said, value, help=way_out)
+        message, way_out = problem
+        to.report(codes.ROUTE_PATH, message, value, help=way_out)
 
 
 def _path_problem(text: str) -> tuple[str, str] | None:
     if not text.startswith("/"):
-        said = "HttpPathMatch paths must be absolute (begin with `/`)"
-        return f"{said}; {quoted(text)} is not an absolute path", f"write /{text}"
+        requirement = "HttpPathMatch paths must be absolute (begin with `/`)"
+        return f"{requirement}; {quoted(text)} is not an absolute path", f"write /{text}"
     problem = path_problem(text, letters=True)
     return (f"{quoted(text)} is not a path: {problem[0]}", problem[1]) if problem is not None else None
 
 
-def pattern(match: Node, to: Checking) -> None:
-    """A value that is to be compared as an expression."""
+def check_pattern(match: Node, to: Checking) -> None:
+    """Report an invalid regular expression."""
     kind, value = match.get("type"), match.get("value")
     if kind is None or value is None or kind.text != "RegularExpression":
         return
@@ -133,12 +135,11 @@ _HEADER = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 
 
 def is_header_name(text: str) -> bool:
-    """Whether HTTP takes it for the name of a header."""
+    """Return whether HTTP accepts a text as the name of a header."""
     return _HEADER.fullmatch(text) is not None
 
 
-def header_name(node: Node, to: Checking) -> None:
-    """The name of a header, as HTTP has it."""
+def check_header_name(node: Node, to: Checking) -> None:
     if not is_header_name(node.text):
         near = node.text.strip().rstrip(":").strip()
         way_out = f"write {near}" if is_header_name(near) else "write a name such as x-team"
@@ -148,8 +149,8 @@ def header_name(node: Node, to: Checking) -> None:
 # Filters and timeouts
 
 
-def filter_body(node: Node, to: Checking) -> None:
-    """A filter says what it does, in the field of its type."""
+def check_filter(node: Node, to: Checking) -> None:
+    """Report a filter without the field of its type."""
     kind = node["type"]
     field = FILTERS[kind.text]
     if field not in node:
@@ -157,28 +158,28 @@ def filter_body(node: Node, to: Checking) -> None:
         to.report(MISSING_FIELD, message, kind, help=f"write {field}: {{..}}")
 
 
-def redirect_path(node: Node, to: Checking) -> None:
-    """A full path or a prefix, which is absolute."""
-    written = [name for name in ("replaceFullPath", "replacePrefixMatch") if name in node]
-    if len(written) != 1:
+def check_redirect_path(node: Node, to: Checking) -> None:
+    """Report a redirect without exactly one of full path and prefix, or to a path that is not absolute."""
+    fields = [name for name in ("replaceFullPath", "replacePrefixMatch") if name in node]
+    if len(fields) != 1:
         message = "a RequestRedirect filter must contain either replaceFullPath or replacePrefixMatch"
-        at = node.key_span(written[1]) if written else node.span
+        at = node.key_span(fields[1]) if fields else node.span
         to.report(codes.ROUTE_REDIRECT, message, at, help="write one of the two")
         return
-    value = node[written[0]]
+    value = node[fields[0]]
     if not value.text.startswith("/"):
-        said = "RequestRedirect filters may only contain absolute paths (starting with '/')"
-        message = f"{said}; {quoted(value.text)} is not an absolute path"
+        requirement = "RequestRedirect filters may only contain absolute paths (starting with '/')"
+        message = f"{requirement}; {quoted(value.text)} is not an absolute path"
         to.report(codes.ROUTE_REDIRECT, message, value, help=f"write /{value.text}")
 
 
-def timeouts(node: Node, to: Checking) -> None:
-    """Durations, of which the inner is not the longer."""
-    found = {name: _duration(name, written, to) for name in _TIMEOUTS if (written := node.get(name)) is not None}
-    outer, inner = found.get("request"), found.get("backendRequest")
+def check_timeouts(node: Node, to: Checking) -> None:
+    """Report invalid durations, and an inner timeout that is longer than the outer."""
+    durations = {name: _duration(name, timeout, to) for name in _TIMEOUTS if (timeout := node.get(name)) is not None}
+    outer, inner = durations.get("request"), durations.get("backendRequest")
     if outer is not None and inner is not None and inner > outer:
-        said = "backendRequest timeout ({}) must not be greater than request timeout ({})"
-        message = said.format(node["backendRequest"].text, node["request"].text)
+        template = "backendRequest timeout ({}) must not be greater than request timeout ({})"
+        message = template.format(node["backendRequest"].text, node["request"].text)
         way_out = f"write {node['request'].text} or less, or a longer request timeout"
         to.report(codes.ROUTE_TIMEOUT, message, node["backendRequest"], help=way_out)
 
@@ -210,13 +211,13 @@ def _duration(name: str, node: Node, to: Checking) -> float | None:
 
 
 def at_most(limit: int, what: str) -> Callable[[Node, Checking], None]:
-    """The bounds of the CRD."""
+    """Return a check of the limit that the CRD sets on a list."""
 
     def rule(entries: Node, to: Checking) -> None:
-        written = list(entries)
-        if len(written) > limit:
-            message = f"{len(written)} {what}, and at most {limit} are allowed"
+        nodes = list(entries)
+        if len(nodes) > limit:
+            message = f"{len(nodes)} {what}, and at most {limit} are allowed"
             way_out = "write another rule for the rest" if what == "matches" else "write another route for the rest"
-            to.report(codes.ROUTE_TOO_MANY, message, written[limit], help=way_out)
+            to.report(codes.ROUTE_TOO_MANY, message, nodes[limit], help=way_out)
 
     return rule

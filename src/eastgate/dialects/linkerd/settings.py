@@ -11,7 +11,7 @@ __all__ = ["InboundPolicy", "LinkerdSettings", "cluster_networks"]
 
 
 class InboundPolicy(StrEnum):
-    """Linkerd's default policies: what it lets in on a port that nothing else governs."""
+    """Linkerd's default policies, for ports that nothing else governs."""
 
     ALL_UNAUTHENTICATED = "all-unauthenticated"
     ALL_AUTHENTICATED = "all-authenticated"
@@ -27,7 +27,7 @@ _EVERYWHERE = networks("0.0.0.0/0", "::/0")
 
 @dataclass(frozen=True, slots=True)
 class LinkerdSettings(Section):
-    """How Linkerd was installed."""
+    """The settings of an installation of Linkerd."""
 
     linkerd_default_policy: InboundPolicy = InboundPolicy.ALL_UNAUTHENTICATED
     linkerd_cluster_networks: Networks = _PRIVATE

@@ -22,7 +22,7 @@ __all__ = [
 
 Shape = Record[Settings]
 
-_selector: Shape = label_selector(validation.legal_expression)
+_selector: Shape = label_selector(validation.check_expression)
 _name: Text[Settings] = dns_subdomain("a name")
 _group: Text[Settings] = Text("a group")
 _kind: Text[Settings] = Text("a kind")
@@ -30,10 +30,10 @@ _kind: Text[Settings] = Text("a kind")
 _network: Shape = Record(
     "a network",
     {
-        "cidr": Field(Text("a network", values.network), required=True, help="write cidr: 10.0.0.0/8"),
-        "except": Field(ListOf(Text("a network", values.network), "a list of networks")),
+        "cidr": Field(Text("a network", values.check_network), required=True, help="write cidr: 10.0.0.0/8"),
+        "except": Field(ListOf(Text("a network", values.check_network), "a list of networks")),
     },
-    rules=(validation.exceptions,),
+    rules=(validation.check_exceptions,),
     otherwise="write {cidr: .., except: [..]}",
 )
 
@@ -54,7 +54,7 @@ _EXPECTED = {
 
 
 def server(version: str) -> Shape:
-    """A Server, in a version that has all fields or not yet."""
+    """Return the shape of a Server in one version: older ones lack some fields."""
     fields: dict[str, Field[Settings]] = {
         "port": Field(Anything(), required=True, help="write port: <the number or the name of a port>"),
         "podSelector": Field(_selector, help="write podSelector: {matchLabels: {..}}"),
@@ -67,15 +67,15 @@ def server(version: str) -> Shape:
         for name, since in _SINCE.items()
         if version < since
     }
-    one_selector = () if "externalWorkloadSelector" in foreign else (validation.not_both_selectors,)
+    one_selector = () if "externalWorkloadSelector" in foreign else (validation.check_single_selector,)
     spec: Shape = Record(
         "spec",
         {name: of for name, of in fields.items() if name not in foreign},
-        rules=(validation.some_selector, *one_selector),
+        rules=(validation.check_selector, *one_selector),
         misspelt={"selector": "podSelector", "protocol": "proxyProtocol", "ports": "port"},
         foreign=foreign,
     )
-    return replace(resource("Server", spec), rules=(validation.server_port,))
+    return replace(resource("Server", spec), rules=(validation.check_server_port,))
 
 
 # ServerAuthorization
@@ -83,7 +83,9 @@ def server(version: str) -> Shape:
 _account: Shape = Record(
     "a service account",
     {
-        "name": Field(values.referred(dns_label("a name")), required=True, help="write name: <the service account>"),
+        "name": Field(
+            values.name_beside_namespace(dns_label("a name")), required=True, help="write name: <the service account>"
+        ),
         "namespace": Field(dns_label("a namespace")),
     },
     otherwise="write {name: .., namespace: ..}",
@@ -92,10 +94,10 @@ _mesh: Shape = Record(
     "meshTLS",
     {
         "unauthenticatedTLS": Field(Flag()),
-        "identities": Field(ListOf(Text("an identity", values.dns_identity), "a list of identities")),
+        "identities": Field(ListOf(Text("an identity", values.check_dns_identity), "a list of identities")),
         "serviceAccounts": Field(ListOf(_account, "a list of service accounts")),
     },
-    rules=(validation.mesh_clients,),
+    rules=(validation.check_mesh_clients,),
     misspelt={"unauthenticated": "unauthenticatedTLS", "serviceAccount": "serviceAccounts", "identity": "identities"},
 )
 _client: Shape = Record(
@@ -105,12 +107,12 @@ _client: Shape = Record(
         "unauthenticated": Field(Flag()),
         "meshTLS": Field(_mesh),
     },
-    rules=(validation.some_client,),
+    rules=(validation.check_client,),
     misspelt=dict.fromkeys(("meshTls", "mtls", *_mesh.fields), "meshTLS"),
     advice={name: f"indent it: `{name}` belongs in `meshTLS`" for name in _mesh.fields},
 )
 _server: Shape = Record(
-    "server", {"name": Field(dns_label("a name")), "selector": Field(_selector)}, rules=(validation.one_server,)
+    "server", {"name": Field(dns_label("a name")), "selector": Field(_selector)}, rules=(validation.check_server,)
 )
 SERVER_AUTHORIZATION: Shape = resource(
     "ServerAuthorization",
@@ -133,7 +135,7 @@ _target: Shape = Record(
         "kind": Field(_kind, required=True, help="write kind: Server"),
         "name": Field(_name, required=True, help="write name: <the target's name>"),
     },
-    rules=(validation.target,),
+    rules=(validation.check_target,),
     misspelt={"selector": "name", "matchLabels": "name"},
     advice=dict.fromkeys(
         ("selector", "matchLabels"), "write name: ..; a policy targets one resource, not by its labels"
@@ -149,10 +151,12 @@ _authentication: Shape = Record(
     {
         "group": Field(_group),
         "kind": Field(_kind, required=True, help="write kind: MeshTLSAuthentication"),
-        "name": Field(values.referred(_name), required=True, help="write name: <the authentication's name>"),
+        "name": Field(
+            values.name_beside_namespace(_name), required=True, help="write name: <the authentication's name>"
+        ),
         "namespace": Field(dns_label("a namespace")),
     },
-    rules=(validation.authentication,),
+    rules=(validation.check_authentication,),
     otherwise="write {group: .., kind: .., name: .., namespace: ..}",
 )
 AUTHORIZATION_POLICY: Shape = replace(
@@ -163,7 +167,7 @@ AUTHORIZATION_POLICY: Shape = replace(
             {
                 "targetRef": Field(_target, required=True, help="write targetRef: {group: .., kind: .., name: ..}"),
                 "requiredAuthenticationRefs": Field(
-                    ListOf(_authentication, "a list of authentication references", validation.one_of_a_kind),
+                    ListOf(_authentication, "a list of authentication references", validation.check_one_of_a_kind),
                     required=True,
                     help="write requiredAuthenticationRefs: [..]; the empty list lets everybody in",
                 ),
@@ -175,7 +179,7 @@ AUTHORIZATION_POLICY: Shape = replace(
             },
         ),
     ),
-    rules=(validation.own_namespace,),
+    rules=(validation.check_own_namespace,),
 )
 
 
@@ -187,13 +191,13 @@ _identity_ref: Shape = Record(
         "group": Field(_group),
         "kind": Field(_kind, required=True, help="write kind: ServiceAccount"),
         "name": Field(
-            values.referred(_name),
+            values.name_beside_namespace(_name),
             required=True,
             help="write name: <the name>; for every account write kind: Namespace",
         ),
         "namespace": Field(dns_label("a namespace")),
     },
-    rules=(validation.identity_ref,),
+    rules=(validation.check_identity_ref,),
     otherwise="write {kind: .., name: .., namespace: ..}",
 )
 MESH_TLS_AUTHENTICATION: Shape = replace(
@@ -202,14 +206,14 @@ MESH_TLS_AUTHENTICATION: Shape = replace(
         Record(
             "spec",
             {
-                "identities": Field(ListOf(Text("an identity", values.identity), "a list of identities")),
+                "identities": Field(ListOf(Text("an identity", values.check_identity), "a list of identities")),
                 "identityRefs": Field(ListOf(_identity_ref, "a list of identity references")),
             },
-            rules=(validation.identities_or_refs,),
+            rules=(validation.check_identities_or_refs,),
             misspelt={"identity": "identities", "identityRef": "identityRefs", "serviceAccounts": "identityRefs"},
         ),
     ),
-    rules=(validation.no_mode,),
+    rules=(validation.check_no_mode,),
 )
 NETWORK_AUTHENTICATION: Shape = replace(
     resource(
@@ -218,7 +222,7 @@ NETWORK_AUTHENTICATION: Shape = replace(
             "spec",
             {
                 "networks": Field(
-                    ListOf(_network, "a list of networks", validation.some_network),
+                    ListOf(_network, "a list of networks", validation.check_networks),
                     required=True,
                     help="write networks: [{cidr: ..}]",
                 )
@@ -226,5 +230,5 @@ NETWORK_AUTHENTICATION: Shape = replace(
             misspelt={"network": "networks", "cidrs": "networks"},
         ),
     ),
-    rules=(validation.no_mode,),
+    rules=(validation.check_no_mode,),
 )

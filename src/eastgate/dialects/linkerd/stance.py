@@ -1,10 +1,10 @@
-"""What a workload itself says about its inbound policy: its annotations, its ports and probes, and its routes."""
+"""The stance of a workload on its inbound policy: its annotations, its ports and probes, and its routes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from eastgate.cluster import GATEWAY_GROUP, HttpProbe, Route, Workload
+from eastgate.cluster import HttpProbe, Route, Workload
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.base import Scene
 from eastgate.dialects.linkerd.injected import injected_ports, injected_probes
@@ -25,7 +25,7 @@ _INBOUND_KINDS = ("HTTPRoute", "GRPCRoute")
 
 @dataclass(frozen=True, slots=True)
 class Default:
-    """The policy of a port that nothing else governs, and who chose it."""
+    """The policy of a port that nothing else governs, and where it comes from."""
 
     policy: InboundPolicy
     source: str
@@ -34,25 +34,28 @@ class Default:
 
 @dataclass(frozen=True, slots=True)
 class Stance:
-    """All of a workload that its layers depend on."""
+    """The properties of a workload, other than its policies, that its layers depend on.
+
+    Workloads with the same policies and the same stance have the same layers.
+    """
 
     default: Default
     names: tuple[tuple[str, int], ...]  # of its ports
     probes: tuple[HttpProbe, ...]
-    proxy_probes: tuple[HttpProbe, ...]  # those of its proxy, which only a Server can be in the way of
+    proxy_probes: tuple[HttpProbe, ...]  # those of its proxy, which only a Server can deny
     opaque: frozenset[int]
     identity_required: frozenset[int]
     routes: tuple[InboundRoute, ...]
-    itself: Networks  # from where it calls itself
+    itself: Networks  # from which it calls itself
     cluster: Networks
 
     def numbers(self, port: int | str) -> frozenset[int]:
-        """The ports that a Server means: a number, declared or not, or all that bear a name."""
+        """Return the ports that a Server selects: a number, declared or not, or all ports of a name."""
         return frozenset({port}) if isinstance(port, int) else frozenset(n for name, n in self.names if name == port)
 
 
 def stance_of(workload: Workload, attached: Sequence[Attachment[Resource]], scene: Scene) -> Stance | None:
-    """The stance of a workload; None where Linkerd has no say: nobody mentions it, and its default lets all in."""
+    """Return the stance of a workload; None where nothing restricts it: no policy, and a default that allows all."""
     default, identity_required = _default(workload, scene), _ports(workload, _IDENTITY_PORTS, scene)
     if not attached and not identity_required and default.policy is InboundPolicy.ALL_UNAUTHENTICATED:
         return None
@@ -77,11 +80,11 @@ def _names(workload: Workload, scene: Scene) -> Iterator[tuple[str, int]]:
 
 
 def _default(workload: Workload, scene: Scene) -> Default:
-    """The annotation, else the setting. One that is no policy is ignored as Linkerd does: then the setting counts."""
-    written = _annotation(workload, _DEFAULT_POLICY, scene)
-    if written is not None and written.text in set(InboundPolicy):
-        source = f"annotation {_DEFAULT_POLICY} of {written.holder}"
-        return Default(InboundPolicy(written.text), source, written.span)
+    """Return the policy of the annotation, or else of the setting. As in Linkerd, an invalid annotation is ignored."""
+    annotation = _annotation(workload, _DEFAULT_POLICY, scene)
+    if annotation is not None and annotation.text in set(InboundPolicy):
+        source = f"annotation {_DEFAULT_POLICY} of {annotation.holder}"
+        return Default(InboundPolicy(annotation.text), source, annotation.span)
     return Default(scene.settings.section(LinkerdSettings).linkerd_default_policy, "setting linkerdDefaultPolicy")
 
 
@@ -93,7 +96,7 @@ class _Annotation:
 
 
 def _annotation(workload: Workload, name: str, scene: Scene) -> _Annotation | None:
-    """The pod's own, else that of its namespace, from which the injector copies it into pods that have none."""
+    """Return the annotation of the pod, or else of its namespace, which the injector copies into its pods."""
     namespace = scene.world.namespace(workload.namespace)
     if name in workload.annotations:
         return _Annotation(workload.annotations[name], "the pod", workload.span)
@@ -102,34 +105,27 @@ def _annotation(workload: Workload, name: str, scene: Scene) -> _Annotation | No
     return None
 
 
-def _ports(workload: Workload, annotation: str, scene: Scene) -> frozenset[int]:
-    """Numbers, ranges such as 8000-8010, and names of ports, separated by commas; what is none of these is skipped."""
-    found: set[int] = set()
-    written = _annotation(workload, annotation, scene)
-    for part in (one.strip() for one in written.text.split(",")) if written is not None else ():
+def _ports(workload: Workload, name: str, scene: Scene) -> frozenset[int]:
+    """Return the ports of an annotation: numbers, ranges such as 8000-8010, and names, separated by commas.
+
+    Anything else in it is skipped.
+    """
+    ports: set[int] = set()
+    annotation = _annotation(workload, name, scene)
+    for part in (item.strip() for item in annotation.text.split(",")) if annotation is not None else ():
         first, dash, last = part.partition("-")
         if is_port(first) and (is_port(last) if dash else not last):
-            found.update(range(int(first), int(last or first) + 1))
+            ports.update(range(int(first), int(last or first) + 1))
         else:
-            found |= workload.ports_named(part)
-    return frozenset(found)
+            ports |= workload.ports_named(part)
+    return frozenset(ports)
 
 
 def _routes(namespace: str, scene: Scene) -> Iterator[InboundRoute]:
-    """The routes of Gateway API with a Server as a parent."""
+    """Yield the routes of Gateway API that have a Server as a parent."""
     for route in scene.world.routes.values():
         if route.namespace == namespace and route.kind in _INBOUND_KINDS and _has_server(route):
-            yield InboundRoute(
-                GATEWAY_GROUP,
-                route.kind,
-                route.namespace,
-                route.name,
-                route.parents,
-                route.hostnames,
-                route.rules,
-                route.grpc_rules,
-                route.created,
-            )
+            yield InboundRoute.of(route)
 
 
 def _has_server(route: Route) -> bool:

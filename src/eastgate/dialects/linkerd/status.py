@@ -22,38 +22,46 @@ __all__ = ["conditions"]
 
 
 def conditions(policy: Resource, policies: Sequence[Resource], _settings: Settings, world: World) -> list[Condition]:
-    """Whether what it is about is there, and whether the authentications that it names are."""
+    """Return whether the target of a resource exists, and whether the authentications that it refers to do."""
     missing = _missing(policy, policies, world)
     if missing is not None:
         reason = "NoMatchingParent" if isinstance(policy, HttpRoute) else "TargetNotFound"
-        found = Condition("Accepted", "False", reason, missing)
+        accepted = Condition("Accepted", "False", reason, missing)
     else:
-        said = "it is in audit mode: it is reported and decides nothing" if policy.audit else "it is in order"
-        found = Condition("Accepted", "True", "Accepted", said)
-    return [found, *_references(policy, policies)]
+        message = "it is in audit mode: it is reported and decides nothing" if policy.audit else "it is in order"
+        accepted = Condition("Accepted", "True", "Accepted", message)
+    return [accepted, *_references(policy, policies)]
 
 
 def _missing(policy: Resource, policies: Sequence[Resource], world: World) -> str | None:
-    """What a resource is about and does not exist; None where it does."""
-    servers = [one for one in policies if isinstance(one, Server) and one.ref.namespace == policy.ref.namespace]
+    """Describe the target of a resource that does not exist; None where it exists."""
+    servers = [
+        resource
+        for resource in policies
+        if isinstance(resource, Server) and resource.ref.namespace == policy.ref.namespace
+    ]
     match policy:
         case Server(targets=targets):
             return None if any(world.select(target) for target in targets) else "no workload matches its selector"
         case ServerAuthorization(server=str(name)):
-            return None if _named(servers, name) else f"no manifest declares Server {policy.ref.namespace}/{name}"
+            return None if _has_server(servers, name) else f"no manifest declares Server {policy.ref.namespace}/{name}"
         case ServerAuthorization(server=selector) if not isinstance(selector, str):
-            return None if any(selector.matches(one.labels) for one in servers) else f"no Server has labels {selector}"
+            return (
+                None
+                if any(selector.matches(server.labels) for server in servers)
+                else f"no Server has labels {selector}"
+            )
         case HttpRoute(route=route):
-            known = any(_named(servers, parent.name) for parent in route.parents)
-            return None if known else "no manifest declares a Server that it is attached to"
+            exists = any(_has_server(servers, parent.name) for parent in route.parents)
+            return None if exists else "no manifest declares a Server that it is attached to"
         case AuthorizationPolicy():
             return _missing_target(policy, policies, servers, world)
         case _:
             return None
 
 
-def _named(servers: Sequence[Server], name: str) -> bool:
-    return any(one.ref.name == name for one in servers)
+def _has_server(servers: Sequence[Server], name: str) -> bool:
+    return any(server.ref.name == name for server in servers)
 
 
 def _missing_target(
@@ -61,13 +69,13 @@ def _missing_target(
 ) -> str | None:
     target, namespace = policy.target, policy.ref.namespace
     if target.is_workload:
-        exists = any(world.select(one) for one in policy.targets)
+        exists = any(world.select(point) for point in policy.targets)
     elif (target.group, target.kind) == (GROUP, "Server"):
-        exists = _named(servers, target.name)
+        exists = _has_server(servers, target.name)
     elif target.kind == "Namespace":
         exists = True
     elif target.group == GROUP:
-        exists = PolicyRef(target.kind, namespace, target.name, GROUP) in {one.ref for one in policies}
+        exists = PolicyRef(target.kind, namespace, target.name, GROUP) in {resource.ref for resource in policies}
     else:
         exists = f"{target.kind}/{namespace}/{target.name}" in world.routes
     return None if exists else f"no manifest declares {target.kind} {namespace}/{target.name}"
@@ -76,9 +84,9 @@ def _missing_target(
 def _references(policy: Resource, policies: Sequence[Resource]) -> Iterator[Condition]:
     if not isinstance(policy, AuthorizationPolicy):
         return
-    wanted = [one.when for one in policy.requirements if _refers(one)]
-    known = {one.ref for one in policies}
-    missing = [str(ref) for ref in wanted if ref not in known]
+    wanted = [requirement.when for requirement in policy.requirements if _refers(requirement)]
+    existing = {resource.ref for resource in policies}
+    missing = [str(ref) for ref in wanted if ref not in existing]
     if missing:
         message = f"it refers to {', '.join(missing)}, which does not exist: it lets nobody in"
         yield Condition("ResolvedRefs", "False", "RefNotFound", message)

@@ -1,5 +1,6 @@
-"""What Linkerd's admission webhook, its CRDs and the proposal demand beyond the types of fields. Each function is one
-demand; they are hung on the shapes in `shapes.py`. What is about a route is in `route_validation.py`.
+"""Checks beyond the types of fields: those of Linkerd's admission webhook, of its CRDs and of the proposal.
+
+Each function is one check; `shapes.py` attaches them to the shapes. Those of routes are in `route_validation.py`.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from eastgate.dialects.linkerd.refs import (
     TARGETS,
     TARGETS_TODAY,
     Kind,
-    canonical,
-    home,
-    shown,
-    written_kind,
+    canonical_kind,
+    kind_if_readable,
+    kind_text,
+    namespace_of,
 )
 from eastgate.dialects.linkerd.values import Checking, Network, network_of, port_problem
 from eastgate.manifests.node import Node
@@ -27,30 +28,30 @@ from eastgate.manifests.shapes import enumerated, quoted
 from eastgate.manifests.shapes.codes import NULL_VALUE
 
 __all__ = [
-    "authentication",
-    "exceptions",
-    "identities_or_refs",
-    "identity_ref",
-    "legal_expression",
-    "mesh_clients",
-    "no_mode",
-    "not_both_selectors",
-    "one_of_a_kind",
-    "one_server",
-    "own_namespace",
-    "server_port",
-    "some_client",
-    "some_network",
-    "some_selector",
-    "target",
+    "check_authentication",
+    "check_client",
+    "check_exceptions",
+    "check_expression",
+    "check_identities_or_refs",
+    "check_identity_ref",
+    "check_mesh_clients",
+    "check_networks",
+    "check_no_mode",
+    "check_one_of_a_kind",
+    "check_own_namespace",
+    "check_selector",
+    "check_server",
+    "check_server_port",
+    "check_single_selector",
+    "check_target",
 ]
 
 
 # Any resource
 
 
-def no_mode(document: Node, to: Checking) -> None:
-    """Only what decides can be audited: not what others refer to."""
+def check_no_mode(document: Node, to: Checking) -> None:
+    """Report an audit mode on a resource that decides nothing by itself."""
     annotations = document["metadata"].get("annotations")
     mode = annotations.get(MODE) if annotations is not None else None
     if annotations is not None and mode is not None and mode.value == "audit":
@@ -62,10 +63,10 @@ def no_mode(document: Node, to: Checking) -> None:
         )
 
 
-def _refuse_kind(code: Code, said: str, ref: Node, kinds: Iterable[Kind], to: Checking) -> None:
-    """A kind that is none of these: perhaps it has another group, or another spelling."""
+def _refuse_kind(code: Code, problem: str, ref: Node, kinds: Iterable[Kind], to: Checking) -> None:
+    """Report a kind that is none of these; suggest another group, or another spelling."""
     kind, group = ref["kind"], ref.get("group")
-    message = f"{said}: {shown(canonical(ref))}"
+    message = f"{problem}: {kind_text(canonical_kind(ref))}"
     homes = sorted(home for home, name in kinds if name.lower() == kind.text.lower())
     if homes:
         way_out = "write group: " + enumerated([home or '""' for home in homes], "or")
@@ -79,9 +80,9 @@ def _refuse_kind(code: Code, said: str, ref: Node, kinds: Iterable[Kind], to: Ch
 # AuthorizationPolicy
 
 
-def target(ref: Node, to: Checking) -> None:
-    """Linkerd's four targets, and those of the proposal."""
-    wanted = canonical(ref)
+def check_target(ref: Node, to: Checking) -> None:
+    """Report a target that neither Linkerd nor the proposal has, and one that only the proposal has."""
+    wanted = canonical_kind(ref)
     kind = ref["kind"]
     if wanted == ("", "Service"):
         to.report(
@@ -95,33 +96,33 @@ def target(ref: Node, to: Checking) -> None:
     elif wanted not in TARGETS_TODAY:
         to.report(
             codes.TARGET_NOT_IN_LINKERD,
-            f"Linkerd refuses the target type {shown(wanted)} today",
+            f"Linkerd refuses the target type {kind_text(wanted)} today",
             kind,
             help="for Linkerd as it runs target a Server, an HTTPRoute, a GRPCRoute or the Namespace",
         )
 
 
-def own_namespace(document: Node, to: Checking) -> None:
-    """A policy that targets a Namespace targets its own."""
+def check_own_namespace(document: Node, to: Checking) -> None:
+    """Report a policy that targets another Namespace than its own."""
     ref = document["spec"].get("targetRef")
     name = ref.get("name") if ref is not None else None
-    if ref is None or name is None or written_kind(ref) != ("", "Namespace"):
+    if ref is None or name is None or kind_if_readable(ref) != ("", "Namespace"):
         return
-    own = home(document, to.context.namespace)
+    own = namespace_of(document, to.context.namespace)
     if own is not None and isinstance(name.value, str) and name.value != own:
         message = f"cannot target another namespace: {name.value}"
         to.report(codes.OTHER_NAMESPACE, message, name, help=f"write name: {own}, or write the policy there")
 
 
-def authentication(ref: Node, to: Checking) -> None:
-    """What may be required."""
-    kind = canonical(ref)
-    said = "unsupported authentication kind(s)"
+def check_authentication(ref: Node, to: Checking) -> None:
+    """Report a reference to something that cannot be required."""
+    kind = canonical_kind(ref)
+    problem = "unsupported authentication kind(s)"
     if kind == ("", "Namespace"):
         way_out = "write a MeshTLSAuthentication with identityRefs: [{kind: Namespace, name: ..}], and refer to that"
-        to.report(codes.AUTHENTICATION_KIND, f"{said}: {shown(kind)}", ref["kind"], help=way_out)
+        to.report(codes.AUTHENTICATION_KIND, f"{problem}: {kind_text(kind)}", ref["kind"], help=way_out)
     elif kind not in AUTHENTICATIONS:
-        _refuse_kind(codes.AUTHENTICATION_KIND, said, ref, AUTHENTICATIONS, to)
+        _refuse_kind(codes.AUTHENTICATION_KIND, problem, ref, AUTHENTICATIONS, to)
 
 
 _IN_ONE_MESH = "a client must be ALL of them here; for ANY of several, name them in one MeshTLSAuthentication"
@@ -133,18 +134,18 @@ _ONE_OF_A_KIND = {
 }
 
 
-def one_of_a_kind(refs: Node, to: Checking) -> None:
-    """Today's Linkerd takes one of each; the proposal requires all."""
-    found: dict[str, list[Node]] = {name: [] for name in _ONE_OF_A_KIND}
+def check_one_of_a_kind(refs: Node, to: Checking) -> None:
+    """Report several authentications of a kind: today's Linkerd takes one of each, the proposal requires all."""
+    by_kind: dict[str, list[Node]] = {name: [] for name in _ONE_OF_A_KIND}
     for ref in refs:
-        kind = written_kind(ref)
+        kind = kind_if_readable(ref)
         if kind in AUTHENTICATIONS:
-            found[kind[1]].append(ref)
+            by_kind[kind[1]].append(ref)
     for name, way_out in _ONE_OF_A_KIND.items():
-        if len(found[name]) > 1:
+        if len(by_kind[name]) > 1:
             message = f"today's Linkerd refuses this: only a single {name} may be set"
-            to.report(codes.SEVERAL_OF_A_KIND, message, found[name][1], help=way_out)
-    names = [*found["MeshTLSAuthentication"][:1], *found["ServiceAccount"][:1]]
+            to.report(codes.SEVERAL_OF_A_KIND, message, by_kind[name][1], help=way_out)
+    names = [*by_kind["MeshTLSAuthentication"][:1], *by_kind["ServiceAccount"][:1]]
     if len(names) > 1:
         message = "today's Linkerd refuses this: a MeshTLSAuthentication and ServiceAccount may not be set together"
         later = max(names, key=lambda ref: (ref.line, ref.column))
@@ -154,25 +155,25 @@ def one_of_a_kind(refs: Node, to: Checking) -> None:
 # MeshTLSAuthentication
 
 
-def identities_or_refs(spec: Node, to: Checking) -> None:
-    """Exactly one of the two lists, and something in it."""
-    written = [name for name in ("identities", "identityRefs") if name in spec]
-    if len(written) == 1 and list(spec[written[0]]):
+def check_identities_or_refs(spec: Node, to: Checking) -> None:
+    """Report that not exactly one of the two lists is given, or that it is empty."""
+    fields = [name for name in ("identities", "identityRefs") if name in spec]
+    if len(fields) == 1 and list(spec[fields[0]]):
         return
     message = "exactly one of identities and identityRefs must be specified"
-    if len(written) > 1:
-        at, way_out = spec.key_span(written[1]), "write it in a second MeshTLSAuthentication"
-    elif written:
-        message = f"`{written[0]}` is empty, which Linkerd refuses"
-        at, way_out = spec[written[0]].span, "name at least one client; for nobody leave the whole policy out"
+    if len(fields) > 1:
+        at, way_out = spec.key_span(fields[1]), "write it in a second MeshTLSAuthentication"
+    elif fields:
+        message = f"`{fields[0]}` is empty, which Linkerd refuses"
+        at, way_out = spec[fields[0]].span, "name at least one client; for nobody leave the whole policy out"
     else:
         at, way_out = spec.span, "write identities: [..], or identityRefs: [{kind: ServiceAccount, name: ..}]"
     to.report(codes.IDENTITIES_OR_REFS, message, at, help=way_out)
 
 
-def identity_ref(ref: Node, to: Checking) -> None:
-    """A ServiceAccount, or a Namespace."""
-    kind = canonical(ref)
+def check_identity_ref(ref: Node, to: Checking) -> None:
+    """Report a reference to neither a ServiceAccount nor a Namespace."""
+    kind = canonical_kind(ref)
     if kind not in IDENTITIES:
         _refuse_kind(codes.IDENTITY_REF_KIND, "invalid identity target kind", ref, IDENTITIES, to)
     elif kind == ("", "Namespace") and "namespace" in ref:
@@ -187,26 +188,26 @@ def identity_ref(ref: Node, to: Checking) -> None:
 # Networks
 
 
-def some_network(networks: Node, to: Checking) -> None:
-    """A NetworkAuthentication that names none."""
+def check_networks(networks: Node, to: Checking) -> None:
+    """Report an empty list of networks."""
     if not list(networks):
         message = "at least one network must be specified"
         to.report(codes.NO_NETWORK, message, networks, help="for every address write {cidr: 0.0.0.0/0}, {cidr: '::/0'}")
 
 
-def exceptions(entry: Node, to: Checking) -> None:
-    """An exception takes away some of its network: not all of it, and nothing else."""
-    written = entry["cidr"].text
+def check_exceptions(entry: Node, to: Checking) -> None:
+    """Report an exception that covers its whole network, or that is outside of it."""
+    cidr_text = entry["cidr"].text
     cidr = network_of(entry["cidr"])
     for node in entry.get("except") or ():
         exception = network_of(node) if isinstance(node.value, str) else None
         if cidr is None or exception is None:
             continue
         if _covers(exception, cidr):
-            message = f"cidr '{written}' is completely negated by exception '{node.text}'"
+            message = f"cidr '{cidr_text}' is completely negated by exception '{node.text}'"
             to.report(codes.NEGATED, message, node, help="remove the network, or write a smaller exception")
         elif not _covers(cidr, exception):
-            message = f"cidr '{written}' does not include exception '{node.text}'"
+            message = f"cidr '{cidr_text}' does not include exception '{node.text}'"
             to.report(codes.EXCEPTION_OUTSIDE, message, node, help="remove it, or write it in the network that has it")
 
 
@@ -219,27 +220,29 @@ def _covers(outer: Network, inner: Network) -> bool:
 _WRITE_PORT = "write port: <the number or the name of a port>"
 
 
-def server_port(document: Node, to: Checking) -> None:
-    """A number, or a name."""
+def check_server_port(document: Node, to: Checking) -> None:
+    """Report a port that is neither a number nor a name."""
     port = document["spec"].get("port")
     match port.value if port is not None else 1:
         case None:
             to.report(NULL_VALUE, "`port` has no value", port or document, help=_WRITE_PORT)
         case bool() | float() | dict() | list() as value if port is not None:
             way_out = "write a Server for each port" if isinstance(value, list) else _WRITE_PORT
-            said = f"{value} is not a port" if isinstance(value, float) else f"a Server has one port, not {port.kind}"
-            to.report(codes.SERVER_PORT, said, port, help=way_out)
+            message = (
+                f"{value} is not a port" if isinstance(value, float) else f"a Server has one port, not {port.kind}"
+            )
+            to.report(codes.SERVER_PORT, message, port, help=way_out)
         case int(number) if port is not None and not 1 <= number <= 65535:
             to.report(codes.SERVER_PORT, f"{number} is not between 1 and 65535", port, help=_WRITE_PORT)
         case str(name) if port is not None:
             problem = port_problem(name)
             if problem is not None:
-                said, way_out = problem
-                to.report(codes.SERVER_PORT, f"no port has the name {quoted(name)}: {said}", port, help=way_out)
+                reason, way_out = problem
+                to.report(codes.SERVER_PORT, f"no port has the name {quoted(name)}: {reason}", port, help=way_out)
 
 
-def some_selector(spec: Node, to: Checking) -> None:
-    """A Server says whose port it is."""
+def check_selector(spec: Node, to: Checking) -> None:
+    """Report a Server without a selector."""
     if "podSelector" not in spec and "externalWorkloadSelector" not in spec:
         to.report(
             codes.ONE_SELECTOR,
@@ -249,8 +252,8 @@ def some_selector(spec: Node, to: Checking) -> None:
         )
 
 
-def not_both_selectors(spec: Node, to: Checking) -> None:
-    """Pods, or external workloads."""
+def check_single_selector(spec: Node, to: Checking) -> None:
+    """Report a Server that selects both pods and external workloads."""
     if "podSelector" in spec and "externalWorkloadSelector" in spec:
         later = max(
             (spec.key_span(name) for name in ("podSelector", "externalWorkloadSelector")),
@@ -260,8 +263,8 @@ def not_both_selectors(spec: Node, to: Checking) -> None:
         to.report(codes.ONE_SELECTOR, message, later, help="write a Server for each")
 
 
-def legal_expression(node: Node, to: Checking) -> None:
-    """What Linkerd accepts in a selector, and what is then not what it looks like."""
+def check_expression(node: Node, to: Checking) -> None:
+    """Report an expression that Linkerd accepts, and that matches something else than it seems to."""
     operator, values = node["operator"].text, node.get("values")
     lists = operator in (Operator.IN, Operator.NOT_IN)
     if lists and values is not None and not list(values):
@@ -270,19 +273,19 @@ def legal_expression(node: Node, to: Checking) -> None:
             codes.ILLEGAL_EXPRESSION, f"`{operator}` of no values {everything}", values, help="write values: [..]"
         )
     elif lists != (values is not None):
-        said = f"`{operator}` {'without' if lists else 'with'} values matches nothing in Linkerd"
+        message = f"`{operator}` {'without' if lists else 'with'} values matches nothing in Linkerd"
         at, way_out = (node["operator"].span, "write values: [..]") if lists else (node.key_span("values"), "remove it")
-        to.report(codes.ILLEGAL_EXPRESSION, said, at, help=way_out)
+        to.report(codes.ILLEGAL_EXPRESSION, message, at, help=way_out)
 
 
 # ServerAuthorization
 
 
-def one_server(server: Node, to: Checking) -> None:
-    """By name, or by labels."""
-    written = [name for name in ("name", "selector") if name in server]
-    if len(written) != 1:
-        at = server.key_span("selector") if written else server.span
+def check_server(server: Node, to: Checking) -> None:
+    """Report that not exactly one of name and selector is given."""
+    fields = [name for name in ("name", "selector") if name in server]
+    if len(fields) != 1:
+        at = server.key_span("selector") if fields else server.span
         message = "exactly one of name and selector must be specified"
         to.report(codes.ONE_SERVER, message, at, help="write name: <Server>, or selector: {matchLabels: {..}}")
 
@@ -290,8 +293,8 @@ def one_server(server: Node, to: Checking) -> None:
 _NOBODY = "this authorizes no clients, and Linkerd ignores it"
 
 
-def some_client(client: Node, to: Checking) -> None:
-    """Unauthenticated clients, or clients of the mesh."""
+def check_client(client: Node, to: Checking) -> None:
+    """Report clients that are both unauthenticated and of the mesh, or neither."""
     unauthenticated = _is_true(client, "unauthenticated")
     if "meshTLS" in client and unauthenticated:
         message = "`unauthenticated` must be false if `mesh_tls` is specified"
@@ -302,18 +305,18 @@ def some_client(client: Node, to: Checking) -> None:
         to.report(codes.NO_CLIENT, _NOBODY, client, help=way_out)
 
 
-def mesh_clients(mesh: Node, to: Checking) -> None:
-    """Everybody with TLS, or those who are named."""
-    named = [name for name in ("identities", "serviceAccounts") if list(mesh.get(name) or ())]
+def check_mesh_clients(mesh: Node, to: Checking) -> None:
+    """Report clients that are both anybody with TLS and listed ones, or neither."""
+    fields = [name for name in ("identities", "serviceAccounts") if list(mesh.get(name) or ())]
     anybody = _is_true(mesh, "unauthenticatedTLS")
-    if anybody and named:
+    if anybody and fields:
         message = "`unauthenticatedTLS` must be false if any `identities` or `service_accounts` is specified"
-        way_out = f"remove it, or remove `{named[0]}`"
+        way_out = f"remove it, or remove `{fields[0]}`"
         to.report(codes.UNAUTHENTICATED_TLS, message, mesh["unauthenticatedTLS"], help=way_out)
-    elif not anybody and not named:
+    elif not anybody and not fields:
         to.report(codes.NO_CLIENT, _NOBODY, mesh, help='for every client of the mesh write identities: ["*"]')
 
 
 def _is_true(node: Node, field: str) -> bool:
-    found = node.get(field)
-    return found is not None and found.value is True
+    value = node.get(field)
+    return value is not None and value.value is True

@@ -1,4 +1,4 @@
-"""What may be written as an identity, a network, a port, a duration."""
+"""Grammars of identities, networks, ports and durations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,16 @@ from eastgate.manifests.shapes import Check, Text, quoted
 from eastgate.manifests.shapes.codes import BAD_NAME
 from eastgate.settings import Settings
 
-__all__ = ["dns_identity", "identity", "is_port", "milliseconds", "network", "network_of", "port_problem", "referred"]
+__all__ = [
+    "check_dns_identity",
+    "check_identity",
+    "check_network",
+    "is_port",
+    "milliseconds",
+    "name_beside_namespace",
+    "network_of",
+    "port_problem",
+]
 
 Network = IPv4Network | IPv6Network
 Checking = Check[Settings]
@@ -23,8 +32,8 @@ Problem = tuple[str, str]  # what is wrong, and what to write instead
 # Names
 
 
-def referred(name: Text[Settings]) -> Text[Settings]:
-    """A name beside which there is a field for the namespace: the two are not written as one."""
+def name_beside_namespace(name: Text[Settings]) -> Text[Settings]:
+    """Return the shape of a name beside a field for the namespace, which reports both written as one."""
 
     def rule(node: Node, to: Checking) -> None:
         namespace, slash, rest = node.text.partition("/")
@@ -45,29 +54,32 @@ _SPIFFE = "spiffe://"
 _FORMS = "write a DNS name in lower case, `*.` and a DNS name, `*` for everybody"
 
 
-def identity(node: Node, to: Checking) -> None:
-    """A DNS name or a SPIFFE ID: the grammar of Linkerd's webhook, and its words."""
+def check_identity(node: Node, to: Checking) -> None:
+    """Report a text that is neither a DNS name nor a SPIFFE ID: the grammar and the words of Linkerd's webhook."""
     spiffe = node.text.startswith(_SPIFFE)
     problem = _spiffe_problem(node.text.removeprefix(_SPIFFE)) if spiffe else _dns_problem(node.text, "identityRefs")
-    _invalid(node, problem, to)
+    _report_identity(node, problem, to)
 
 
-def dns_identity(node: Node, to: Checking) -> None:
-    """A DNS name: the grammar of the CRD of a ServerAuthorization, which is older than SPIFFE IDs in Linkerd."""
+def check_dns_identity(node: Node, to: Checking) -> None:
+    """Report a text that is no DNS name, by the grammar of the CRD.
+
+    ServerAuthorizations are older than SPIFFE IDs in Linkerd.
+    """
     problem = _dns_problem(node.text, "serviceAccounts")
     if node.text.startswith(_SPIFFE):
         problem = "a ServerAuthorization has DNS names only", "name it in a MeshTLSAuthentication instead"
-    _invalid(node, problem, to)
+    _report_identity(node, problem, to)
 
 
-def _invalid(node: Node, problem: Problem | None, to: Checking) -> None:
+def _report_identity(node: Node, problem: Problem | None, to: Checking) -> None:
     if problem is not None:
-        said, way_out = problem
-        to.report(codes.IDENTITY, f"id {quoted(node.text)} is invalid: {said}", node, help=way_out)
+        reason, way_out = problem
+        to.report(codes.IDENTITY, f"id {quoted(node.text)} is invalid: {reason}", node, help=way_out)
 
 
 def _dns_problem(text: str, accounts: str) -> Problem | None:
-    """`accounts` is the field in which service accounts may be named instead."""
+    """Describe why a text is no DNS name; `accounts` is the field for service accounts instead."""
     if _DNS.fullmatch(text):
         return None
     for near in (text.lower(), text.strip().rstrip("."), f"*.{text.removeprefix('*').lstrip('.')}"):
@@ -113,22 +125,22 @@ def _spiffe_problem(text: str) -> Problem | None:
 _PREFIX = re.compile(r"/[0-9]{1,3}")
 
 
-def network(node: Node, to: Checking) -> None:
-    """A CIDR or one address."""
+def check_network(node: Node, to: Checking) -> None:
+    """Report a text that is neither a CIDR nor an address."""
     if network_of(node) is None:
-        said, way_out = _network_problem(node.text)
-        to.report(codes.CIDR, f"{quoted(node.text)} is not a network{said}", node, help=way_out)
+        reason, way_out = _network_problem(node.text)
+        to.report(codes.CIDR, f"{quoted(node.text)} is not a network{reason}", node, help=way_out)
 
 
 def network_of(node: Node) -> Network | None:
-    """The network that is written; bits behind its prefix do not count."""
+    """Return the network of a text; bits behind its prefix do not count. None where it is none."""
     slash = node.text.find("/")
     if "%" in node.text or (slash >= 0 and not _PREFIX.fullmatch(node.text[slash:])):
         return None  # a zone or a mask, which Python takes and Linkerd does not
-    return _parsed(node.text)
+    return _parse(node.text)
 
 
-def _parsed(text: str) -> Network | None:
+def _parse(text: str) -> Network | None:
     try:
         return ip_network(text, strict=False)
     except ValueError:
@@ -137,13 +149,13 @@ def _parsed(text: str) -> Network | None:
 
 def _network_problem(text: str) -> Problem:
     address, slash, prefix = text.strip().partition("/")
-    alone = _parsed(address)
+    alone = _parse(address)
     if text.strip() in ("*", "any", "all"):
         return "", "for every address write two networks, 0.0.0.0/0 and ::/0"
     if alone is None:
         way_out = "write a CIDR such as 10.0.0.0/8 or fd00::/8, or an address such as 10.0.0.1"
         return f": {quoted(address)} is not an IP address" if slash else "", way_out
-    masked = _parsed(f"{address}/{prefix}")
+    masked = _parse(f"{address}/{prefix}")
     if masked is not None and "%" not in text:
         return ": its prefix is a number of bits" if slash and not prefix.isdigit() else "", f"write {masked}"
     if "%" in text:
@@ -158,12 +170,12 @@ _LONGEST_PORT_NAME = 15
 
 
 def is_port(text: str) -> bool:
-    """Whether a text is the number of a port, as in an annotation."""
+    """Return whether a text is the number of a port, as in an annotation."""
     return text.isascii() and text.isdigit() and len(text) <= 5 and 1 <= int(text) <= 65535
 
 
 def port_problem(name: str) -> Problem | None:
-    """Why no port of a pod can have this name, as Kubernetes names ports."""
+    """Describe why no port of a pod can have this name, as Kubernetes names ports."""
     if name.isascii() and name.isdigit():
         return "it is a number in quotes", f"write {name} without quotes"
     if re.fullmatch(r"[0-9]+ *[-:,] *[0-9]+", name):
@@ -185,7 +197,7 @@ _UNITS = {"h": 3_600_000.0, "m": 60_000.0, "s": 1000.0, "ms": 1.0, "ns": 0.00000
 
 
 def milliseconds(text: str) -> float | None:
-    """A duration such as 1m30s, which is not negative; None where it is none."""
+    """Return a duration such as 1m30s; None where it is none, or negative."""
     positive = text.removeprefix("+")
     if positive == "0":
         return 0.0

@@ -1,4 +1,4 @@
-"""How Linkerd's resources are described."""
+"""Descriptions of Linkerd's resources."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ def _rules(resource: Resource) -> Iterator[DescribedRule]:
             asks = f"port {port}, protocol {protocol}: what nothing authorizes is decided by accessPolicy {access}"
             yield DescribedRule("OWN", (asks,), None, resource.access_span)
         case AuthorizationPolicy(requirements=requirements, origin=origin):
-            required = [str(one.when) if isinstance(one.when, PolicyRef) else one.when for one in requirements]
+            required = [
+                str(requirement.when) if isinstance(requirement.when, PolicyRef) else requirement.when
+                for requirement in requirements
+            ]
             yield DescribedRule("ALLOW", tuple(required or ["anyone"]), origin, origin.span)
         case ServerAuthorization(rule=rule):
             yield describe_rule("ALLOW", rule)
@@ -51,7 +54,7 @@ def _rules(resource: Resource) -> Iterator[DescribedRule]:
 
 
 def _targets(resource: Resource) -> list[DescribedTarget] | None:
-    """Give the targets that an author writes: Servers and routes, which are points of no workload."""
+    """Return the targets that an author writes: Servers and routes, which are points of no workload."""
     match resource:
         case AuthorizationPolicy(target=target, targets=targets):
             return [DescribedTarget(target.kind, target.name, targets[0] if targets else None)]
@@ -64,7 +67,7 @@ def _targets(resource: Resource) -> list[DescribedTarget] | None:
 
 
 def _is_indirect(resource: Resource) -> bool:
-    """Tell what is about a Server or a route: it is attached to every pod of the namespace, and applies to few."""
+    """Return whether it targets a Server or a route: attached to all pods of the namespace, it applies to few."""
     return not isinstance(resource, Server) and len(resource.targets) > 1
 
 
@@ -93,7 +96,7 @@ def _why_idle(resource: Resource, problem: str | None, selects: bool) -> str:
 
 
 def _mesh_name(workload: Workload, settings: Settings) -> str | None:
-    """Return what Linkerd calls a workload: its account, or the name in the certificate of what is no pod."""
+    """Return Linkerd's name of a workload: that of its account, or for what is no pod that in its certificate."""
     if not workload.is_pod:
         return workload.mesh_name
     return settings.mesh_name(workload.namespace, workload.service_account)

@@ -1,4 +1,4 @@
-"""What dialects and lint have in common: findings, what every dialect tells of its policies, and what checks may ask.
+"""The interface of lint and dialects: findings, the hooks that every dialect brings, and the context of checks.
 
 A dialect's own checks need nothing else of lint.
 """

@@ -1,4 +1,4 @@
-"""Codes of what is understood and still not what its author meant, for policies of any dialect.
+"""Codes of findings about policies of any dialect: valid, and probably not what the author meant.
 
 The codes of one dialect are in its `lint_codes`.
 """

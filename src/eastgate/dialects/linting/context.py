@@ -1,4 +1,4 @@
-"""What a check may ask: the policies, the world, and what can be decided. Lint provides it; dialects only use it."""
+"""The context of a check: policies, world, and decisions. Lint provides it; dialects only use it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Check", "Context", "Decider", "Group", "Workloads", "enumerated", "s
 class Group:
     """Points that decide alike: workloads of one class, or one Gateway, route or Backend.
 
-    `members` are workloads by their keys, or otherwise the `point` in words. `destination` is the first of them as
+    `members` are the keys of workloads, or otherwise the `point` in words. `destination` is the first of them as
     questions name it.
     """
 
@@ -32,22 +32,21 @@ class Group:
 
     @property
     def is_workload(self) -> bool:
-        """Whether the points are workloads."""
         return self.point is None
 
     @property
     def subjects(self) -> tuple[str, ...]:
-        """All members, as findings name them."""
+        """Return all members, as findings name them."""
         return self.members if self.point is None else (subject_of(self.point),)
 
     @property
     def first(self) -> str:
-        """The member that stands for all of them."""
+        """Return the member that stands for all of them."""
         return self.members[0]
 
     @property
     def text(self) -> str:
-        """All members, in a few words."""
+        """Return all members, in a few words."""
         return enumerated(self.members)
 
 
@@ -60,16 +59,16 @@ class Decider:
 
 
 class Workloads(Protocol):
-    """What exists, and what policies are attached to."""
+    """The world, and the workloads that policies are attached to."""
 
     @property
     def world(self) -> World:
-        """What exists."""
+        """Return the world that was read."""
         ...
 
     @property
     def workloads_of(self) -> Mapping[PolicyRef, list[str]]:
-        """The keys of the workloads that a policy is attached to."""
+        """Return the keys of the workloads that each policy is attached to."""
         ...
 
     def workload(self, key: str) -> Workload:
@@ -78,31 +77,31 @@ class Workloads(Protocol):
 
 
 class Context(Workloads, Protocol):
-    """Everything that was read, and the questions that can be asked about it."""
+    """The interface of lint to its checks: what was read, and questions about it."""
 
     @property
     def settings(self) -> Settings:
-        """How policies are read."""
+        """Return the settings that policies are read with."""
         ...
 
     @property
     def policies(self) -> Sequence[Policy]:
-        """Every policy of every dialect, in the order of their names."""
+        """Return every policy of every dialect, in the order of their names."""
         ...
 
     @property
     def by_ref(self) -> Mapping[PolicyRef, Policy]:
-        """Every policy by its name."""
+        """Return every policy by its reference."""
         ...
 
     @property
     def names(self) -> Mapping[tuple[str, str, str], set[str]]:
-        """The names of policies and routes by group, kind and namespace."""
+        """Return the names of policies and routes by group, kind and namespace."""
         ...
 
     @property
     def workload_groups(self) -> Iterable[Group]:
-        """The classes of workloads that some layer guards."""
+        """Return the classes of workloads that some layer guards."""
         ...
 
     def policy_of(self, rule: Rule) -> Policy | None:
@@ -110,7 +109,7 @@ class Context(Workloads, Protocol):
         ...
 
     def is_possible(self, predicate: Predicate) -> bool:
-        """Tell whether any request meets a predicate; True where that is too hard to find out."""
+        """Return whether any request meets a predicate; True where that is too hard to find out."""
         ...
 
     def witness(self, wanted: Predicate, avoided: Sequence[Predicate]) -> Request | None:
@@ -118,11 +117,11 @@ class Context(Workloads, Protocol):
         ...
 
     def chains_for(self, layer: Layer, request: Request) -> list[Chain]:
-        """Return the chains that a layer may choose for a request of which only a part is known."""
+        """Return the chains that a layer may choose for a partial request."""
         ...
 
     def can_allow(self, layer: Layer, request: Request) -> bool:
-        """Tell whether a layer may allow a request of which only a part is known."""
+        """Return whether a layer may allow a partial request."""
         ...
 
     def under(self, group: Group, settings: Settings) -> Decider:

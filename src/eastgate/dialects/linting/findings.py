@@ -1,4 +1,4 @@
-"""A finding: a diagnostic that also knows what it is about, and a request that shows it."""
+"""A finding: a diagnostic with its subjects, and a request that shows it."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class Finding:
 
     @classmethod
     def of(cls, diagnostic: Diagnostic, subjects: tuple[str, ...] = ()) -> Finding:
-        """Turn what was reported while reading into a finding."""
+        """Convert a diagnostic of reading into a finding."""
         return cls(diagnostic.code, diagnostic.message, diagnostic.span, diagnostic.help, subjects)
 
     @property
     def severity(self) -> Severity:
-        """How bad it is."""
+        """Return the severity of its code."""
         return self.code.severity
 
     @property
     def sort_key(self) -> tuple[str, int, int, str, str]:
-        """What findings are sorted by: file, line and column, then the code and the message."""
+        """Return the key that findings are sorted by: file, line and column, then the code and the message."""
         span = self.span
         where = (span.file, span.line, span.column) if span is not None else ("", 0, 0)
         return (*where, self.code.id, self.message)

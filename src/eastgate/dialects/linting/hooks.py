@@ -1,6 +1,6 @@
-"""What every dialect tells lint of its policies, so that the general checks hold for all of them.
+"""The hooks by which general checks understand the policies of every dialect.
 
-Nothing here has a default: a dialect that has nothing to tell says so.
+Nothing here has a default: a dialect states explicitly what it does not have.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ P = TypeVar("P", bound=Policy)
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """A condition that may name callers, and the text in which they are named."""
+    """A condition that may name callers, and the span of the text that names them."""
 
     when: Predicate
     span: Span | None
@@ -34,7 +34,7 @@ class Naming:
 
 @dataclass(frozen=True, slots=True)
 class EmptyList:
-    """What a rule comes to that has an empty list somewhere within, and can match all the same."""
+    """The finding about a rule that contains an empty list, and can match all the same."""
 
     code: Code
     outcome: str
@@ -43,12 +43,12 @@ class EmptyList:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statements:
-    """What one policy states.
+    """The content of one policy, as the general checks need it.
 
     `rules` are those that mean the same wherever they apply. `naming` are the conditions that may name callers.
-    `targets` are those that must lead to something, written in the field `target_field` of the spec; where the dialect
-    itself tells of targets that lead nowhere, there are none. `allows`: its rules allow, and do not deny or ask.
-    `empty_list`: see there; None where such a rule is like any other.
+    `targets` are those that must lead to something, written in the field `target_field` of the spec; none where the
+    dialect has a check of its own for that. `allows`: its rules allow, and do not deny or ask. `empty_list` is None
+    where a rule with an empty list is like any other.
     """
 
     rules: tuple[Rule, ...]
@@ -63,8 +63,8 @@ class Statements:
 class Reading(Generic[P]):
     """A setting that chooses one of two readings of a specification.
 
-    `other` gives the settings of the other reading. It matters where `shapes` says so of the layers and policies of a
-    point; `concerns` are the policies to speak of there.
+    `other` returns the settings of the other reading. `shapes` returns whether the setting matters to the layers and
+    policies of a point; `concerns`, whether a policy is to be named there.
     """
 
     setting: str
@@ -76,8 +76,8 @@ class Reading(Generic[P]):
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """How to tell that what an object lets in by itself makes a policy superfluous. Both are given the names of the
-    fallbacks and of the policy.
+    """The finding about a policy that is superfluous, since an object allows its callers anyway. `message` is given the
+    names of the fallbacks and of the policy.
     """
 
     code: Code
@@ -87,12 +87,12 @@ class Fallback:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linting(Generic[P]):
-    """All that lint knows of a dialect.
+    """The knowledge of lint about a dialect.
 
-    `statements` gives what a policy states. `blames` tells whether a policy, be it of another dialect or unreadable, is
-    named where a layer of this dialect lets nobody in. `readings` are the settings that choose one. `fallback` is for
-    dialects whose objects let somebody in by themselves. `checks` are those that only this dialect has, `codes` the
-    modules with their codes.
+    `statements` returns the content of a policy. `blames` returns whether a policy, perhaps of another dialect or
+    unreadable, is named where a layer of this dialect allows nobody. `readings` are settings that choose one.
+    `fallback` is for dialects whose objects allow callers by themselves. `checks` are those that only this dialect
+    has, `codes` the modules with their codes.
     """
 
     statements: Callable[[P], Statements]
@@ -104,7 +104,7 @@ class Linting(Generic[P]):
 
 
 def is_shaped(layers: Iterable[Layer], setting: str) -> bool:
-    """Tell whether a setting chose the reading of some chain."""
+    """Return whether a setting chose the reading of any chain."""
     return any(reading.setting == setting for layer in layers for chain in layer.chains for reading in chain.readings)
 
 

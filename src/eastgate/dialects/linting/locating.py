@@ -1,4 +1,4 @@
-"""Find where in a document something is written, when it is reported.
+"""Find the span of a value in a document, when it is reported.
 
 A model does not keep the position of each name in it: there are many, and hardly any is ever asked for. A document is
 read again when a finding underlines a word of it.
@@ -26,7 +26,7 @@ def _text(source: SourceText) -> Text:
 
 @lru_cache(maxsize=512)
 def root_of(document: Span) -> Node:
-    """Read a document with positions. `document` is the span of all of it."""
+    """Read a document with positions. `document` is the span of the whole document."""
     text = _text(document.source)
     start, end = text.extent(document)
     if document.source.text[start : start + 1] == "{":

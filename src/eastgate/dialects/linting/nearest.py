@@ -27,7 +27,7 @@ def _is_alike(name: str, word: str) -> bool:
 
 
 def misspelt(word: str, names: Collection[str]) -> str | None:
-    """Return the name of which a word is a misspelling, in a letter or two; `web-2` is none of `web-1`."""
+    """Return the name that a word misspells by a letter or two; `web-2` does not misspell `web-1`."""
     close = near(word, names)
     if close is None or min(len(word), len(close)) < 4 or _letters(word) == _letters(close):
         return None

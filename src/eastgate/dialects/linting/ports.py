@@ -1,4 +1,4 @@
-"""Ports that policies are about, and that none of their workloads exposes."""
+"""Ports of policies that none of their workloads exposes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ def unexposed_ports(
     workloads: Workloads,
     also: Callable[[Workload], Collection[int | str]] = lambda _workload: (),
 ) -> Iterator[Finding]:
-    """Tell of each port, by number or name, that no workload of a policy declares.
+    """Report each port, by number or name, that no workload of a policy declares.
 
-    Every port comes with what finds its text. `also` gives what a workload exposes beside what it declares.
+    Every port comes with a function that finds its text. `also` returns the ports that a workload exposes beside those
+    that it declares.
     """
     keys = workloads.workloads_of.get(policy.ref, []) if ports else []
     selected = [workloads.workload(key) for key in keys]
     if not selected or any(not workload.ports for workload in selected):
-        return  # whoever declares no ports may listen on any
+        return  # a workload that declares no ports may listen on any
     declared = [port for workload in selected for port in (*workload.ports, *workload.init_ports)]
     numbers = {port.number for port in declared}
     names = {port.name for port in declared if port.name}
@@ -36,8 +37,8 @@ def unexposed_ports(
     for port, find_span in ports:
         if port not in exposed:
             message = f"{policy.ref} is about port {port}, which {_who(selected)} not expose"
-            known = {str(number) for number in numbers}
-            help_ = f"write one of {some(known | (names if isinstance(port, str) else set()))}"
+            suggestions = {str(number) for number in numbers}
+            help_ = f"write one of {some(suggestions | (names if isinstance(port, str) else set()))}"
             mapped = _service_port(port, selected, workloads)
             if mapped is not None:
                 help_ = f"{port} is the port of Service {mapped[0]}; write that of its pods, {mapped[1]}"
@@ -49,7 +50,7 @@ def _who(selected: list[Workload]) -> str:
 
 
 def _service_port(port: int | str, selected: list[Workload], workloads: Workloads) -> tuple[str, int] | None:
-    """Find the Service whose port somebody has taken for that of its pods."""
+    """Find the Service that has this port, where its pods have another."""
     for workload in selected[:20]:
         for key in workloads.world.services_of(workload.key):
             service = workloads.world.services[key]

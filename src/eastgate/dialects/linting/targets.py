@@ -1,4 +1,4 @@
-"""Targets that no manifest declares: where they are written, and what may have been meant."""
+"""Targets that no manifest declares: their spans, and which ones may have been meant."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["missing_target", "target_span"]
 def missing_target(
     policy: Policy, span: Span | None, kind: str, namespace: str, name: str, declared: Iterable[str]
 ) -> Finding:
-    """Tell of a target that is not declared. `declared` are the keys of those that are."""
+    """Report a target that is not declared. `declared` are the keys of those that are."""
     message = f"{policy.ref} targets {kind} {namespace}/{name}, which no manifest declares"
     help_ = _suggestion(namespace, name, declared) or f"declare {kind} {namespace}/{name}, or name another"
     return Finding(codes.NO_SUCH_TARGET, message, span, help_, (str(policy.ref),))
@@ -33,8 +33,8 @@ def target_span(policy: Policy, field: str, number: int, name: str = "") -> Span
 
 def _suggestion(namespace: str, name: str, declared: Iterable[str]) -> str | None:
     keys = list(declared)
-    here = [key.partition("/")[2] for key in keys if key.startswith(f"{namespace}/")]
-    close = near(name, here)
+    names = [key.partition("/")[2] for key in keys if key.startswith(f"{namespace}/")]
+    close = near(name, names)
     if close:
         return f"did you mean {close}?"
     elsewhere = next((key for key in keys if key.endswith(f"/{name}")), None)
