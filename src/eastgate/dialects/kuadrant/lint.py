@@ -12,7 +12,7 @@ from eastgate.diagnostics.spans import Span
 from eastgate.dialects.kuadrant import lint_codes as codes
 from eastgate.dialects.kuadrant.assemble import in_force
 from eastgate.dialects.kuadrant.authorino.guards import erring_guards, sets_apart
-from eastgate.dialects.kuadrant.authorino.model import Pattern, Predicate
+from eastgate.dialects.kuadrant.authorino.model import CelPredicate, Pattern
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
 from eastgate.dialects.kuadrant.model import Policy
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
@@ -46,7 +46,7 @@ def _check_erring_conditions(context: Context) -> Iterator[Finding]:
                 yield _erring(policy, condition, why, compat=compat)
 
 
-def _erring(policy: Policy, condition: Pattern | Predicate, why: str, *, compat: bool) -> Finding:
+def _erring(policy: Policy, condition: Pattern | CelPredicate, why: str, *, compat: bool) -> Finding:
     now, then = ("skips", "denies") if compat else ("denies", "skips")
     other = str(not compat).lower()
     message = f"{why}: that {now} what it guards, and {then} it with authorinoCompat: {other}"

@@ -1,6 +1,6 @@
 """What the proposal demands of an AuthPolicy beyond the types of its fields. Each function is one demand.
 
-What can be said only beside the target is in `examine`.
+What needs the target is in `status.py`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from eastgate.dialects.kuadrant.authorino.document import Document
+from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
 from eastgate.dialects.kuadrant.authorino.findings import Finding, Found
 from eastgate.dialects.kuadrant.authorino.model import Cache, Scheme
 from eastgate.dialects.kuadrant.authorino.values import resolve
@@ -62,7 +62,7 @@ def cached(
     cache: AnswerCache | None,
     settings: Cache | None,
     owner: tuple[Scheme, object],
-    document: Document,
+    document: AuthorizationJson,
     ask: Callable[[], Finding],
     good_for: Callable[[Found], float | None] = lambda _: None,
 ) -> Finding:

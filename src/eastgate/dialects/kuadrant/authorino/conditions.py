@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from eastgate.dialects.kuadrant.authorino.document import Document
+from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
 from eastgate.dialects.kuadrant.authorino.gjson import Selection, TooMuch, select
-from eastgate.dialects.kuadrant.authorino.model import All, AnyOf, Condition, Operator, Pattern, Predicate
+from eastgate.dialects.kuadrant.authorino.model import All, AnyOf, CelPredicate, Condition, Operator, Pattern
 from eastgate.dialects.kuadrant.authorino.outcomes import (
     ANYTHING,
     EITHER,
@@ -49,7 +49,7 @@ class Looked:
         return next((seen.reason for seen in reversed(self.seen) if seen.reason), "")
 
 
-def look(condition: Condition, document: Document) -> Looked:
+def look(condition: Condition, document: AuthorizationJson) -> Looked:
     """Evaluate a condition, from left to right and no further than needed."""
     seen: list[Seen] = []
     unknown: list[str] = []
@@ -67,7 +67,7 @@ class _PartOutcome:
     unknown: str = ""
 
 
-def _outcomes(condition: Condition, document: Document, seen: list[Seen], unknown: list[str]) -> Outcomes:
+def _outcomes(condition: Condition, document: AuthorizationJson, seen: list[Seen], unknown: list[str]) -> Outcomes:
     match condition:
         case All(parts):
             return all_hold(_outcomes(part, document, seen, unknown) for part in parts)
@@ -76,7 +76,7 @@ def _outcomes(condition: Condition, document: Document, seen: list[Seen], unknow
         case Pattern():
             part_outcome = _pattern(condition, document)
             text = f"{condition.selector} {condition.operator} {condition.value}"
-        case Predicate(text):
+        case CelPredicate(text):
             part_outcome = _predicate(condition, document)
     seen.append(
         Seen(
@@ -95,7 +95,7 @@ def _outcomes(condition: Condition, document: Document, seen: list[Seen], unknow
 # Patterns
 
 
-def _pattern(pattern: Pattern, document: Document) -> _PartOutcome:
+def _pattern(pattern: Pattern, document: AuthorizationJson) -> _PartOutcome:
     if pattern.operator is Operator.MATCHES and (problem := regex_problem(pattern.value)):
         return _PartOutcome(ERRS, f"{pattern.value!r} is not a regular expression: {problem}.")
     path = lead(pattern.selector)
@@ -134,7 +134,7 @@ def _shown(selection: Selection) -> str | None:
     return selection.text[:_SHOWN] if selection.exists else None
 
 
-def _masked(selector: str, document: Document) -> str | None:
+def _masked(selector: str, document: AuthorizationJson) -> str | None:
     try:
         return _shown(select(document.masked, selector))
     except TooMuch:
@@ -170,7 +170,7 @@ def _bytes(text: str) -> bytes:
 # Predicates
 
 
-def _predicate(predicate: Predicate, document: Document) -> _PartOutcome:
+def _predicate(predicate: CelPredicate, document: AuthorizationJson) -> _PartOutcome:
     expression = compile_document_cel(predicate.text)
     if isinstance(expression, CelProblem):
         return _PartOutcome(ERRS, f"The expression cannot be understood: {expression.message}.")

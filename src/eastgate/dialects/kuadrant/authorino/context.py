@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from eastgate.dialects.kuadrant.authorino.document import Document
+from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
 from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.authorino.secrecy import Secrets
@@ -21,7 +21,7 @@ class Evaluation:
     scheme: Scheme
     request: RequestFacts
     services: Services
-    document: Document
+    document: AuthorizationJson
     secrets: Secrets
     patience: Budget = field(default_factory=Budget)
     """The steps that all Rego of the scheme may take together."""

@@ -19,9 +19,9 @@ from typing import TypeVar
 
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.kuadrant.authorino.authorization import agreed
+from eastgate.dialects.kuadrant.authorino.authorization_json import authorization_json_of
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.credentials import all_credentials
-from eastgate.dialects.kuadrant.authorino.document import document_of
 from eastgate.dialects.kuadrant.authorino.explaining import explained_steps, shown_document
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown, Refused
@@ -43,7 +43,7 @@ def evaluate(scheme: Scheme, request: RequestFacts, services: Services) -> Judge
     places = tuple(dict.fromkeys(identity.credentials for identity in scheme.identities))
     secrets = Secrets()
     secrets.claimed(*all_credentials(places, request))
-    document = document_of(request, places)
+    document = authorization_json_of(request, places)
     return _Run(Evaluation(scheme, request, services, document, secrets)).judgement()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from eastgate.dialects.kuadrant.authorino.document import Document
+from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
 from eastgate.dialects.kuadrant.authorino.secrecy import Secrets
 from eastgate.ir import RulingStep, Seen
 
@@ -29,7 +29,7 @@ def _explained(seen: Seen, secrets: Secrets) -> Seen:
     )
 
 
-def shown_document(document: Document, secrets: Secrets) -> dict[str, object]:
+def shown_document(document: AuthorizationJson, secrets: Secrets) -> dict[str, object]:
     """Return the document without secrets, and without what is unknown."""
     shown = secrets.explained(document.masked)
     if not isinstance(shown, dict):

@@ -27,7 +27,8 @@ __all__ = [
     "ApiKeys",
     "Authorization",
     "Cache",
-    "Celled",
+    "CelExpression",
+    "CelPredicate",
     "Condition",
     "Credentials",
     "Denial",
@@ -43,7 +44,6 @@ __all__ = [
     "PatternRules",
     "Plain",
     "PlainResponse",
-    "Predicate",
     "Property",
     "Rego",
     "Response",
@@ -75,13 +75,13 @@ class Selected:
 
 
 @dataclass(frozen=True, slots=True)
-class Celled:
+class CelExpression:
     """A CEL expression."""
 
     text: str
 
 
-Value: TypeAlias = Literal | Selected | Celled
+Value: TypeAlias = Literal | Selected | CelExpression
 
 
 # Conditions
@@ -108,7 +108,7 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Predicate:
+class CelPredicate:
     """A CEL expression that must be true."""
 
     text: str
@@ -130,7 +130,7 @@ class AnyOf:
     apart: tuple[Span, ...] = field(default=(), compare=False)
 
 
-Condition: TypeAlias = Pattern | Predicate | All | AnyOf
+Condition: TypeAlias = Pattern | CelPredicate | All | AnyOf
 
 
 # Identity
@@ -305,7 +305,7 @@ class SubjectAccess:
     resource: Mapping[str, Value] | None = field(default=None, hash=False)
 
 
-Rule: TypeAlias = PatternRules | Rego | SubjectAccess
+AuthorizationRule: TypeAlias = PatternRules | Rego | SubjectAccess
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +313,7 @@ class Authorization:
     """One thing that must be so."""
 
     name: str
-    rule: Rule
+    rule: AuthorizationRule
     priority: int = 0
     when: Condition | None = None
     cache: Cache | None = None

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.checking import Checking, needs, record
 from eastgate.dialects.kuadrant.schemes.conditions import RULES
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.expressions import rego_module
 from eastgate.dialects.kuadrant.schemes.styles import Style
+from eastgate.dialects.kuadrant.schemes.validation import Checking, needs, record
 from eastgate.dialects.kuadrant.schemes.values import TIMEOUT, value
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Choice, Field, Flag, ListOf, Record, Text, quoted

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.kuadrant.authorino.model import Operator
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.checking import Checking, some
 from eastgate.dialects.kuadrant.schemes.expressions import cel_condition, regular_expression
+from eastgate.dialects.kuadrant.schemes.validation import Checking, some
 from eastgate.dialects.kuadrant.schemes.values import PATH
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Choice, Field, ListOf, MapOf, Record, Text, quoted

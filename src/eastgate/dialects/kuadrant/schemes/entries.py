@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.checking import Checking, Demand, exactly_one, named, record, unique_names
 from eastgate.dialects.kuadrant.schemes.conditions import WHEN
 from eastgate.dialects.kuadrant.schemes.styles import Style
+from eastgate.dialects.kuadrant.schemes.validation import Checking, Demand, exactly_one, named, record, unique_names
 from eastgate.dialects.kuadrant.schemes.values import KEPT_SECONDS, value
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Field, Flag, ListOf, MapOf, Record, Text, Whole, constraint

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.checking import Checking, Demand
+from eastgate.dialects.kuadrant.schemes.validation import Checking, Demand
 from eastgate.languages.cel import CelProblem
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import quoted

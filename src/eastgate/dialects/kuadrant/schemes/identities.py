@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from eastgate.cluster.labels import Selector
 from eastgate.cluster.resources import dns_subdomain, label_selector, selector_of
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.checking import Checking, exactly_one, needs, record, some
 from eastgate.dialects.kuadrant.schemes.credentials import credentials
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.styles import Style
+from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, needs, record, some
 from eastgate.dialects.kuadrant.schemes.values import LONGEST_KEPT, SELECTED, TIMEOUT, URL, named_values
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Cel, Field, Flag, ListOf, Record, Text, Whole, constraint, quoted

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from eastgate.cluster.resources import dns_subdomain
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.checking import Checking, needs, record
 from eastgate.dialects.kuadrant.schemes.credentials import credentials
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.styles import Style
+from eastgate.dialects.kuadrant.schemes.validation import Checking, needs, record
 from eastgate.dialects.kuadrant.schemes.values import TEMPLATE_URL, TIMEOUT, named_values, value
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Choice, Field, Record, Text, quoted

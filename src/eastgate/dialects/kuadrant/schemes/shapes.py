@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.authorizations import authorizations
-from eastgate.dialects.kuadrant.schemes.checking import NOT_EVALUATED, Checking, record, some
 from eastgate.dialects.kuadrant.schemes.conditions import NAMED_PATTERNS, WHEN, no_dangling_references
 from eastgate.dialects.kuadrant.schemes.identities import identities
 from eastgate.dialects.kuadrant.schemes.metadata import metadata
 from eastgate.dialects.kuadrant.schemes.responses import denials, new_response, old_responses
 from eastgate.dialects.kuadrant.schemes.styles import Style, in_one_style
 from eastgate.dialects.kuadrant.schemes.unsupported import report_unsupported
+from eastgate.dialects.kuadrant.schemes.validation import NOT_EVALUATED, Checking, record, some
 from eastgate.dialects.kuadrant.validation import host
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Anything, Cel, Field, ListOf, Record, Text, check, constraint

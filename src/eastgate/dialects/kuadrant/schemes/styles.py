@@ -11,7 +11,7 @@ import enum
 from collections.abc import Iterator
 
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.checking import Checking
+from eastgate.dialects.kuadrant.schemes.validation import Checking
 from eastgate.manifests.node import Node
 
 __all__ = ["Style", "entries", "in_one_style"]

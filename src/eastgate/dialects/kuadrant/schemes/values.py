@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from eastgate.dialects.kuadrant.authorino.fetching import url_problem
 from eastgate.dialects.kuadrant.authorino.gjson import is_template, path_problem
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.checking import Checking, exactly_one, named, record, unique_names
 from eastgate.dialects.kuadrant.schemes.expressions import cel_value
 from eastgate.dialects.kuadrant.schemes.styles import Style
+from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, named, record, unique_names
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Anything, Field, Flag, ListOf, MapOf, Record, Text, Whole, constraint, quoted
 from eastgate.settings import Settings

@@ -19,7 +19,7 @@ from eastgate.dialects.kuadrant.authorino.paths import NAMES, Path
 from eastgate.dialects.kuadrant.authorino.secrecy import MASK
 from eastgate.ir.attributes import UNKNOWN
 
-__all__ = ["Document", "InOrder", "document_of"]
+__all__ = ["AuthorizationJson", "InOrder", "authorization_json_of"]
 
 Object: TypeAlias = dict[str, object]
 
@@ -44,7 +44,7 @@ class InOrder(dict[str, object]):
     """An object whose members Authorino writes in the order of a type of Go; those of all others are sorted."""
 
 
-class Document:
+class AuthorizationJson:
     """One document in the making."""
 
     __slots__ = ("hidden", "masked", "plain", "unknown")
@@ -55,9 +55,9 @@ class Document:
         self.unknown = unknown
         self.hidden = hidden
 
-    def copied(self) -> Document:
+    def copied(self) -> AuthorizationJson:
         """Return a copy that learns on its own."""
-        return Document(dict(self.plain), dict(self.masked), dict(self.unknown), dict(self.hidden))
+        return AuthorizationJson(dict(self.plain), dict(self.masked), dict(self.unknown), dict(self.hidden))
 
     def learn(self, part: str, name: str | None, value: object, masked: object) -> None:
         """Put the finding of a step under `auth`: the identity as it is, the others by the name of the step."""
@@ -109,7 +109,7 @@ def _differences(value: object, masked: object, path: Path) -> Iterator[Path]:
         yield from _differences(item, masked[key], (*path, key))
 
 
-def document_of(request: RequestFacts, credentials: tuple[Credentials, ...]) -> Document:
+def authorization_json_of(request: RequestFacts, credentials: tuple[Credentials, ...]) -> AuthorizationJson:
     """Return the document before the first step. `credentials` are where this scheme looks for credentials."""
     unknown: dict[Path, str] = {}
     plain = _document(request, request.headers, request.path, unknown)
@@ -129,7 +129,7 @@ def document_of(request: RequestFacts, credentials: tuple[Credentials, ...]) -> 
     if isinstance(request.certificate, str):
         hidden[("context", "source", "certificate")] = "the client certificate"
         _object(_object(masked["context"])["source"])["certificate"] = MASK
-    return Document(plain, masked, unknown, hidden)
+    return AuthorizationJson(plain, masked, unknown, hidden)
 
 
 def _document(request: RequestFacts, headers: object, path: object, unknown: dict[Path, str]) -> Object:

@@ -9,6 +9,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Anonymous,
     ApiKeys,
     Authorization,
+    AuthorizationRule,
     Cache,
     Condition,
     Denial,
@@ -25,7 +26,6 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Property,
     Rego,
     Response,
-    Rule,
     Scheme,
     SecretRef,
     SubjectAccess,
@@ -35,7 +35,7 @@ from eastgate.dialects.kuadrant.hosts import ANY
 from eastgate.dialects.kuadrant.schemes.authorizations import ATTRIBUTES
 from eastgate.dialects.kuadrant.schemes.credentials import read_credentials
 from eastgate.dialects.kuadrant.schemes.identities import secrets_of
-from eastgate.dialects.kuadrant.schemes.reading_values import (
+from eastgate.dialects.kuadrant.schemes.meaning_values import (
     Patterns,
     all_of,
     named_patterns,
@@ -191,7 +191,7 @@ def _authorizations(section: Node | None, patterns: Patterns) -> Iterator[Author
         yield Authorization(name, _rule(entry, patterns), _priority(entry), when, _cache(entry), entry.span)
 
 
-def _rule(entry: Node, patterns: Patterns) -> Rule:
+def _rule(entry: Node, patterns: Patterns) -> AuthorizationRule:
     matching = _first(entry, "json", "patternMatching")
     if matching is not None:
         condition: Condition | None = all_of(_first(matching, "rules", "patterns"), patterns)

@@ -8,12 +8,12 @@ from typing import TypeAlias
 from eastgate.dialects.kuadrant.authorino.model import (
     All,
     AnyOf,
-    Celled,
+    CelExpression,
+    CelPredicate,
     Condition,
     Literal,
     Operator,
     Pattern,
-    Predicate,
     Property,
     Selected,
     Value,
@@ -41,7 +41,7 @@ def value_of(node: Node) -> Value:
     if selected is not None:
         return Selected(selected.text)
     if "expression" in node:
-        return Celled(node["expression"].text)
+        return CelExpression(node["expression"].text)
     return Literal(node["value"].plain())
 
 
@@ -86,7 +86,7 @@ def _condition(node: Node, patterns: Patterns) -> Condition:
     if "patternRef" in node:
         return patterns[node["patternRef"].text]
     if "predicate" in node:
-        return Predicate(node["predicate"].text, node["predicate"].span)
+        return CelPredicate(node["predicate"].text, node["predicate"].span)
     if "all" in node:
         return All(tuple(_condition(one, patterns) for one in node["all"]))
     if "any" in node:
