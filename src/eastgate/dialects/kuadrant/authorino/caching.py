@@ -14,7 +14,7 @@ from eastgate.dialects.kuadrant.authorino.model import Cache, Scheme
 from eastgate.dialects.kuadrant.authorino.values import resolve
 from eastgate.records import dataclass
 
-__all__ = ["AnswerCache", "cached"]
+__all__ = ["AnswerCache", "ask_cached"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class AnswerCache:
         return len(self._held)
 
 
-def cached(
+def ask_cached(
     cache: AnswerCache | None,
     settings: Cache | None,
     owner: tuple[Scheme, object],

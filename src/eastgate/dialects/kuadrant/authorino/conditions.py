@@ -27,7 +27,7 @@ from eastgate.records import dataclass
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Looked", "look", "regex_problem"]
+__all__ = ["ConditionResult", "evaluate_condition", "regex_problem"]
 
 _SHOWN = 200  # characters of what a pattern saw
 
@@ -35,7 +35,7 @@ _VERDICTS = {HOLDS: StepVerdict.ACCEPTED, FAILS: StepVerdict.REFUSED, ERRS: Step
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class ConditionResult:
     """The outcomes of a condition, and what was looked at on the way."""
 
     outcomes: Outcomes
@@ -49,12 +49,12 @@ class Looked:
         return next((seen.reason for seen in reversed(self.seen) if seen.reason), "")
 
 
-def look(condition: Condition, document: AuthorizationJson) -> Looked:
+def evaluate_condition(condition: Condition, document: AuthorizationJson) -> ConditionResult:
     """Evaluate a condition, from left to right and no further than needed."""
     seen: list[Seen] = []
     unknown: list[str] = []
     outcomes = _outcomes(condition, document, seen, unknown)
-    return Looked(outcomes, tuple(seen), next(iter(unknown), ""))
+    return ConditionResult(outcomes, tuple(seen), next(iter(unknown), ""))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from eastgate.dialects.kuadrant.authorino.model import Credentials, Where
 from eastgate.dialects.kuadrant.authorino.secrecy import MASK
 from eastgate.ir.attributes import UNKNOWN
 
-__all__ = ["all_credentials", "credential", "described", "masked_headers", "masked_path"]
+__all__ = ["all_credentials", "credential", "describe_location", "masked_headers", "masked_path"]
 
 _SECRET_HEADERS: Final = ("authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-auth-token")
 _SECRET_PARAMETERS: Final = ("access_token", "api_key", "apikey")
@@ -40,10 +40,10 @@ def credential(credentials: Credentials, request: RequestFacts) -> str | Refused
             return NotKnown("the headers")
         candidates = _in_headers(request.headers, credentials)
     first = next(iter(candidates), "")
-    return first or Refused(f"There is no credential in {described(credentials)}.")
+    return first or Refused(f"There is no credential in {describe_location(credentials)}.")
 
 
-def described(credentials: Credentials) -> str:
+def describe_location(credentials: Credentials) -> str:
     """Return the place, for a sentence."""
     match credentials.where:
         case Where.AUTHORIZATION_HEADER:

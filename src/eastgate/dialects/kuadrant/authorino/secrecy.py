@@ -32,26 +32,26 @@ class Secrets:
         self._claimed: set[str] = set()
         self._proven: set[str] = set()
 
-    def claimed(self, *texts: str) -> None:
-        """Note texts that the caller sent as credentials, valid or not."""
+    def add_claimed(self, *texts: str) -> None:
+        """Add texts that the caller sent as credentials, valid or not."""
         for text in texts:
             self._claimed.update(_spellings(text))
 
-    def proven(self, *texts: str) -> None:
-        """Note texts that are secrets for sure: nobody outside chooses them."""
+    def add_proven(self, *texts: str) -> None:
+        """Add texts that are secrets for sure: nobody outside chooses them."""
         for text in texts:
             self._proven.update(_spellings(text))
 
-    def explained(self, value: object) -> object:
-        """Return the value for an explanation."""
+    def mask_explanation(self, value: object) -> object:
+        """Return a value for an explanation, without secrets."""
         return _masked(value, _longest_first(self._claimed | self._proven))
 
-    def said(self, text: str) -> str:
-        """Return a text for an explanation."""
+    def mask_text(self, text: str) -> str:
+        """Return a text for an explanation, without secrets."""
         return _masked_text(text, _longest_first(self._claimed | self._proven))
 
-    def answered(self, value: object) -> object:
-        """Return the value for an answer."""
+    def mask_answer(self, value: object) -> object:
+        """Return a value for an answer, without proven secrets."""
         return _masked(value, _longest_first(self._proven)) if self._proven else value
 
 

@@ -1,4 +1,4 @@
-"""`authorization`: what must be so."""
+"""The section `authorization`: the checks that must ALL agree."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _review(style: Style) -> Field[Settings]:
 
 
 def authorizations(style: Style) -> Field[Settings]:
-    """All that must be so."""
+    """Return the shape of the section."""
     if style is Style.OLD:
         methods = {"json": _patterns(style), "opa": _opa(style), "kubernetes": _review(style)}
         renamed = {

@@ -1,4 +1,4 @@
-"""What Authorino can do and Eastgate does not evaluate. It is never ignored: each is an error that says what to do."""
+"""Features of Authorino that Eastgate does not evaluate. They are never ignored: each is an error with advice."""
 
 from __future__ import annotations
 
