@@ -115,7 +115,7 @@ INLINE_FIELDS = ("methods", "paths", "headers", "hosts", "ports", "mcp")
 
 
 def _type_and_members(node: Node, to: Checking) -> None:
-    """v1alpha1: require an expression and nothing else for CEL, and no expression for Inline."""
+    """Require, in v1alpha1, an expression and nothing else for CEL, and no expression for Inline."""
     kind = node["type"]
     if kind.text == "Inline":
         if "cel" in node:

@@ -37,7 +37,7 @@ def _problem(name: str) -> tuple[str, str] | None:
 
 
 def param(node: Node, to: Checking) -> None:
-    """v1alpha1: require a name of at most 20 characters."""
+    """Require, in v1alpha1, a name of at most 20 characters."""
     if len(node.text) > _LONGEST_PARAM and _problem(node.text) is None:
         message = f"{quoted(node.text)} has {len(node.text)} characters, and the API server refuses more than 20"
         to.report(codes.PARAM_LENGTH, message, node, help=_PARAM_HELP)

@@ -301,7 +301,7 @@ def _mixed(asking: Node, way: str, other: Node, to: Checking) -> None:
 
 
 def action_and_external_auth(spec: Node, to: Checking) -> None:
-    """v1alpha1: require the field externalAuth with the action ExternalAuth, and with no other."""
+    """Require, in v1alpha1, the field externalAuth with the action ExternalAuth, and with no other."""
     action = spec["action"]
     if action.text == "ExternalAuth" and "externalAuth" not in spec:
         message = "externalAuth must be specified when action is set to 'ExternalAuth'"
@@ -314,7 +314,7 @@ def action_and_external_auth(spec: Node, to: Checking) -> None:
 
 
 def some_effect(spec: Node, to: Checking) -> None:
-    """v1alpha1: reject an empty list of rules, which matches no request, except in an Allow policy."""
+    """Reject, in v1alpha1, an empty list of rules, which matches no request, except in an Allow policy."""
     action, rules = spec["action"], spec.get("rules")
     if rules is not None and not list(rules) and action.text in _EFFECTS:
         message = f"a policy with an empty list of rules {_EFFECTS[action.text]} nothing"

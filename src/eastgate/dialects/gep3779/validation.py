@@ -141,7 +141,7 @@ NO_TARGET_HELP = "for every pod of the policy's namespace write targetRefs: [{ki
     minItems=1,
 )
 def pod_stands_alone(refs: Node, to: Checking) -> None:
-    """X kind: reject other targets beside Pods."""
+    """Reject, in the X kind, other targets beside Pods."""
     some_target(refs, to)
     targets = list(refs)
     pods = [ref for ref in targets if (kind := ref.get("kind")) is not None and kind.value == "Pod"]
@@ -277,7 +277,7 @@ _LISTS = ("identities", "serviceAccounts", "namespaces")
     ),
 )
 def one_list(source: Node, to: Checking) -> None:
-    """v1alpha1: require exactly one of the three lists, and something in it."""
+    """Require, in v1alpha1, exactly one of the three lists, and something in it."""
     lists = [name for name in _LISTS if name in source]
     if len(lists) == 1 and list(source[lists[0]]):
         return
@@ -297,7 +297,7 @@ def one_list(source: Node, to: Checking) -> None:
 
 
 def not_empty(field: str) -> Constraint:
-    """v1alpha1: reject an empty list, which in the next version means the opposite."""
+    """Reject, in v1alpha1, an empty list, which in the next version means the opposite."""
 
     @constraint(minItems=1)
     def rule(node: Node, to: Checking) -> None:
@@ -320,7 +320,7 @@ def not_empty(field: str) -> Constraint:
     ),
 )
 def source_union(source: Node, to: Checking) -> None:
-    """X kind: require the member of a source that its type names, and no other."""
+    """Require, in the X kind, the member of a source that its type names, and no other."""
     wanted, other = ("spiffe", "serviceAccount") if source["type"].text == "SPIFFE" else ("serviceAccount", "spiffe")
     kind = source["type"].text
     if other in source:

@@ -148,7 +148,7 @@ ACCOUNT_NAME_HELP = 'write name: <its name>, or name: "*" for every service acco
 
 @constraint(minLength=1, maxLength=253, pattern=whole(rf"{DNS_SUBDOMAIN}|\*"))
 def account_name(node: Node, to: Checking) -> None:
-    """X kind: require the name of a service account, or `*` for all of the namespace."""
+    """Require, in the X kind, the name of a service account, or `*` for all of the namespace."""
     problem = None if node.text == "*" else dns_subdomain_problem(node.text)
     if problem is not None:
         to.report(

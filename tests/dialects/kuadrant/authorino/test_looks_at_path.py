@@ -133,8 +133,8 @@ CONSTANTS = {
 
 def test_every_kind_of_part_and_every_field_is_tried() -> None:
     kinds = [kind for kind in vars(model).values() if isinstance(kind, type) and kind.__module__ == model.__name__]
-    parts = {kind for kind in kinds if is_dataclass(kind)}
-    assert parts == {type(part) for part in PARTS}
+    parts: list[Any] = [kind for kind in kinds if is_dataclass(kind)]
+    assert set(parts) == {type(part) for part in PARTS}
     assert all(issubclass(kind, Part) for kind in parts)
     every_field = {f"{kind.__name__}.{field.name}" for kind in parts for field in fields(kind)}
     assert every_field == LOOKING.keys() | CONSTANTS

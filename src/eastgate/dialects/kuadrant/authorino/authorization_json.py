@@ -1,8 +1,8 @@
-"""The authorization JSON: the request, and what the steps have found out so far.
+"""The authorization JSON: the request, and the findings of the steps so far.
 
 It is kept twice. `plain` is what expressions compare; `masked` has `***` where a credential is, and everything that
-leaves the evaluator is made from it. `unknown` are the places that nobody knows, each with its name for a person;
-`hidden` are the places where the two differ.
+leaves the evaluator is made from it. `unknown` are the unknown paths, each with its name for a person;
+`hidden` are the paths where the two differ.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class InOrder(dict[str, object]):
 
 
 class AuthorizationJson:
-    """One document in the making."""
+    """The authorization JSON of one request, which grows with each step."""
 
     __slots__ = ("hidden", "masked", "plain", "unknown")
 
@@ -74,7 +74,7 @@ class AuthorizationJson:
         self.hidden.update((path_hidden, f"auth.{part}") for path_hidden in _differences(value, masked, path))
 
     def forget(self, part: str, name: str | None, why: str) -> None:
-        """Note that nobody knows what this step found, or whether it found anything."""
+        """Note that the finding of a step is unknown."""
         path: Path = ("auth", part) if name is None else ("auth", part, name)
         self.unknown[path] = why
 
@@ -110,7 +110,7 @@ def _differences(value: object, masked: object, path: Path) -> Iterator[Path]:
 
 
 def authorization_json_of(request: RequestFacts, credentials: tuple[Credentials, ...]) -> AuthorizationJson:
-    """Return the document before the first step. `credentials` are where this scheme looks for credentials."""
+    """Return the document before the first step. `credentials` are the locations that this scheme looks at."""
     unknown: dict[Path, str] = {}
     plain = _document(request, request.headers, request.path, unknown)
     headers = masked_headers(request.headers, credentials) if request.headers is not UNKNOWN else UNKNOWN
@@ -164,7 +164,7 @@ def _document(request: RequestFacts, headers: object, path: object, unknown: dic
     context: Object = {"source": envoy_source, "destination": {}, "request": {"time": time, "http": http}}
     asked = {name: members[name] for name in _REQUEST_MEMBERS if name in members}
     document: Object = {"context": context, "metadata": {}, "request": asked, "source": source, "destination": {}}
-    _elsewhere(request, document, context, unknown)
+    _add_destination_and_metadata(request, document, context, unknown)
     document["auth"] = {}
     return document
 
@@ -172,11 +172,11 @@ def _document(request: RequestFacts, headers: object, path: object, unknown: dic
 def _headers(request: RequestFacts, headers: object, path: object, unknown: dict[Path, str]) -> Object:
     """Return the headers as a proxy hands them on: with what HTTP/1 has in its first line, and the host among them."""
     sent: Object = {}
-    places = (("request", "headers"), (*_HTTP, "headers"))
+    paths = (("request", "headers"), (*_HTTP, "headers"))
     if isinstance(headers, Mapping):
         sent.update((name, value) for name, value in headers.items() if name != "host")
     else:
-        unknown.update(((*path_of, NAMES), "the headers") for path_of in places)
+        unknown.update(((*path_of, NAMES), "the headers") for path_of in paths)
     for name, value, called in (
         (":authority", request.host, "the host"),
         (":method", request.method, "the method"),
@@ -184,7 +184,7 @@ def _headers(request: RequestFacts, headers: object, path: object, unknown: dict
         (":scheme", request.scheme, "the scheme"),
     ):
         if value is UNKNOWN:
-            unknown.update(((*path_of, name), called) for path_of in places)
+            unknown.update(((*path_of, name), called) for path_of in paths)
         else:
             sent[name] = value
     return {name: sent[name] for name in sorted(sent)}
@@ -256,7 +256,9 @@ def _peer(request: RequestFacts, unknown: dict[Path, str]) -> tuple[Object, Obje
     return source, envoy
 
 
-def _elsewhere(request: RequestFacts, document: Object, context: Object, unknown: dict[Path, str]) -> None:
+def _add_destination_and_metadata(
+    request: RequestFacts, document: Object, context: Object, unknown: dict[Path, str]
+) -> None:
     if request.destination is UNKNOWN:
         unknown[("destination",)] = unknown[("context", "destination")] = "the destination"
     else:

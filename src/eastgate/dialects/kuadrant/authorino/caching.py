@@ -66,9 +66,9 @@ def ask_cached(
     ask: Callable[[], Finding],
     good_for: Callable[[Found], float | None] = lambda _: None,
 ) -> Finding:
-    """Return the answer, asked for only if there is none to use again. `good_for` may shorten the time of an answer.
+    """Return the cached answer, or ask for it and cache it. `good_for` may shorten the time of an answer.
 
-    A key that is null or cannot be had means that nothing is used again. `owner` is what the answer belongs to: the
+    A key that is null, or cannot be resolved, means that nothing is cached. `owner` is what the answer belongs to: the
     evaluator is known by its place in memory, which the scheme keeps for as long as the key is held.
     """
     if cache is None or settings is None:

@@ -36,16 +36,16 @@ _VERDICTS = {HOLDS: StepVerdict.ACCEPTED, FAILS: StepVerdict.REFUSED, ERRS: Step
 
 @dataclass(frozen=True, slots=True)
 class ConditionResult:
-    """The outcomes of a condition, and what was looked at on the way."""
+    """The possible outcomes of a condition, and the values that its parts saw."""
 
     outcomes: Outcomes
     seen: tuple[Seen, ...]
     unknown: str = ""
-    """The first thing that it depends on and that nobody knows."""
+    """The first unknown that it depends on."""
 
     @property
     def reason(self) -> str:
-        """Return the reason of the last part that was looked at, which is the one that decided."""
+        """Return the reason of the last part that was evaluated, which is the one that decided."""
         return next((seen.reason for seen in reversed(self.seen) if seen.reason), "")
 
 
@@ -59,7 +59,7 @@ def evaluate_condition(condition: Condition, document: AuthorizationJson) -> Con
 
 @dataclass(frozen=True, slots=True)
 class _PartOutcome:
-    """One pattern or predicate: how it comes out, what its selector found (masked), and what there is to say."""
+    """The possible outcomes of a pattern or predicate, the value of its selector (masked), and the reason."""
 
     outcomes: Outcomes
     reason: str = ""

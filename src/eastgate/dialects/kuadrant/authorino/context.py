@@ -16,7 +16,7 @@ __all__ = ["Evaluation"]
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """One request on its way through one scheme."""
+    """The evaluation of one scheme on one request."""
 
     scheme: Scheme
     request: RequestFacts

@@ -1,14 +1,14 @@
-"""A scheme, evaluated on a request.
+"""Evaluates a scheme on a request.
 
     when            does the scheme concern this request at all?
     identity        ANY one recognizes the caller, in the order of their priorities
-    metadata        each is asked; one that fails is as if it were not there
+    metadata        each is asked; one that fails is left out
     authorization   ALL agree, in the order of their priorities; the first that does not decides
     response        each is made; one that fails is left out
 
-What is unknown is carried along as far as it does not matter. The answer is allow only if it would be for everything
-that the unknown could turn out to be: an unknown condition makes what it guards a maybe, a maybe that agrees is as
-good as one that is skipped, and what a maybe has found is itself unknown.
+The answer is allow only if it would be for every value of what is unknown. Where the condition of a step is unknown,
+the step may take place or be skipped: an identity like that recognizes nobody, an authorization must agree anyway,
+and what such a step finds is unknown to the steps after it.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ __all__ = ["evaluate"]
 
 def evaluate(scheme: Scheme, request: RequestFacts, services: Services) -> Judgement:
     """Evaluate a scheme on a request. Never raises for anything in the request, and never allows by an error."""
-    places = tuple(dict.fromkeys(identity.credentials for identity in scheme.identities))
+    locations = tuple(dict.fromkeys(identity.credentials for identity in scheme.identities))
     secrets = Secrets()
-    secrets.add_claimed(*all_credentials(places, request))
-    document = authorization_json_of(request, places)
+    secrets.add_claimed(*all_credentials(locations, request))
+    document = authorization_json_of(request, locations)
     return _Run(Evaluation(scheme, request, services, document, secrets)).judgement()
 
 
@@ -190,8 +190,8 @@ class _Run:
             finding, looked_at = authorize(authorization, self._evaluation)
             self._record_step(StepKind.AUTHORIZATION, authorization, finding, (*seen, *looked_at))
             if not isinstance(finding, Found):
-                refused = isinstance(finding, Refused) and finding.reason.startswith("not authorized: ")
-                raise _Denied(403, finding.reason if refused else UNAUTHORIZED)
+                for_client = isinstance(finding, Refused) and finding.for_client
+                raise _Denied(403, finding.reason if for_client else UNAUTHORIZED)
             self._learn("authorization", authorization.name, finding, gate)
 
     # Response: each

@@ -20,14 +20,14 @@ class Gate(enum.Enum):
     OPEN = enum.auto()
     CLOSED = enum.auto()
     MAYBE = enum.auto()
-    """Open or closed: nobody knows."""
+    """Open or closed: unknown."""
     ERROR = enum.auto()
     UNSURE = enum.auto()
-    """Open, closed or an error: nobody knows."""
+    """Open, closed or an error: unknown."""
 
 
 class Guarded(Protocol):
-    """The attributes that steps of all kinds have in common."""
+    """The attributes that steps of all kinds share."""
 
     @property
     def name(self) -> str:
@@ -43,11 +43,11 @@ class Guarded(Protocol):
 
     @property
     def span(self) -> Span | None:
-        """Return where it is written."""
+        """Return its span in the manifest."""
 
 
 def gate_of(when: Condition | None, evaluation: Evaluation) -> tuple[Gate, ConditionResult | None]:
-    """Return whether what is guarded takes place, and what was looked at to tell."""
+    """Return whether the guarded step takes place, and the result of its condition."""
     if when is None:
         return Gate.OPEN, None
     result = evaluate_condition(when, evaluation.document)

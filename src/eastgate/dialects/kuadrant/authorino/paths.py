@@ -17,7 +17,7 @@ __all__ = ["NAMES", "Path", "is_plain", "lead", "prune", "rego_mentions", "templ
 Path: TypeAlias = tuple[str, ...]
 
 NAMES: Final = "*"
-"""In a place: every name that does not begin with a colon, as those of the first line of HTTP/1 do among headers."""
+"""In a path: every name that does not begin with a colon, as those of the first line of HTTP/1 do among headers."""
 
 _NAME = re.compile(r"([\w:/-]+)(?:[.|]|$)", re.ASCII)
 _INPUT = re.compile(r"(?<![\w.])input((?:\.[A-Za-z_]\w*|\[\"[^\"\\]*\"\])*)", re.ASCII)

@@ -1,4 +1,4 @@
-"""Builds what the service behind and a denied client get. Both are made without secrets."""
+"""Builds the headers and metadata for the service behind, and the response to a denied client, without secrets."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def is_header_value(text: str) -> bool:
 
 
 def challenges(identities: Iterable[Identity]) -> list[tuple[str, str]]:
-    """Return what a client that nobody recognizes may try: one challenge per identity."""
+    """Return the challenges for a client that is not recognized: one per identity."""
     return [("WWW-Authenticate", f'{_scheme(each)} realm="{_quoted(each.name)}"') for each in identities]
 
 
@@ -89,7 +89,7 @@ def customize_denial(
 
 
 def _text(value: Value, evaluation: Evaluation) -> str:
-    """Return the value, or nothing where it cannot be had: a denial stays one."""
+    """Return the value, or nothing where it cannot be resolved: a denial stays one."""
     finding = resolve(value, evaluation.document)
     return stringified(evaluation.secrets.mask_answer(finding.masked)) if isinstance(finding, Found) else ""
 

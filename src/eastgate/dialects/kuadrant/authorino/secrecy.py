@@ -1,9 +1,9 @@
-"""Keeping secrets out of what is said about an evaluation.
+"""Keeps secrets out of answers and explanations.
 
 There are two kinds, and they are treated differently on purpose:
 
-- What a request carries where credentials are, is masked by its *place*: in the twin of the document that all
-  answers and explanations are made from. Masking it wherever its text occurs would let a caller blank out a header
+- What a request carries at the location of a credential is masked by its *location*: in the twin of the document that
+  all answers and explanations are made from. Masking it wherever its text occurs would let a caller blank out a header
   that the service behind relies on, by sending that header's value as a credential.
 - What an operator keeps in a Secret, and a credential that was found good, is masked by its *text*, everywhere.
 
@@ -38,7 +38,7 @@ class Secrets:
             self._claimed.update(_spellings(text))
 
     def add_proven(self, *texts: str) -> None:
-        """Add texts that are secrets for sure: nobody outside chooses them."""
+        """Add texts that are secrets for sure: no caller chooses them."""
         for text in texts:
             self._proven.update(_spellings(text))
 

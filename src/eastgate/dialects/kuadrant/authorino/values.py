@@ -59,7 +59,7 @@ def _twin(document: AuthorizationJson, evaluate: _Evaluate) -> object:
 
 
 def properties(listed: Iterable[Property], document: AuthorizationJson) -> Found | NotKnown | Broken:
-    """Return an object of several values, all of which must be there to be had."""
+    """Return an object of several values, all of which must resolve."""
     plain: dict[str, object] = {}
     masked: dict[str, object] = {}
     for each in listed:
