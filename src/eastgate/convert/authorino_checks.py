@@ -10,7 +10,6 @@ from eastgate.convert.istio_rules import lose_paths
 from eastgate.convert.model import Job, Manifest
 from eastgate.diagnostics import Code
 from eastgate.diagnostics.spans import Span
-from eastgate.dialects.kuadrant.authorino.authorizer import looks_at_paths
 from eastgate.dialects.kuadrant.authorino.guards import erring_guards
 from eastgate.dialects.kuadrant.authorino.model import Identity, Jwt, Rego, Scheme
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
@@ -70,7 +69,7 @@ def _patterns(identity: Identity) -> list[Plain]:
 
 def lose_what_differs(scheme: Scheme, job: Job) -> None:
     """Report where an AuthConfig is narrower than the scheme, and where it relies on the paths of the mesh."""
-    if looks_at_paths(scheme) and scheme.span is not None:
+    if scheme.looks_at_path and scheme.span is not None:
         lose_paths(job, scheme.span)
     for identity in sorted(scheme.identities, key=lambda each: each.priority)[:-1]:
         if _patterns(identity):

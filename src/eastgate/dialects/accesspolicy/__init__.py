@@ -36,7 +36,7 @@ def _layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]
 
 
 def _closes(policy: Policy) -> bool:
-    """Tell an ALLOW policy that lists nobody: it turns deny by default on."""
+    """Return whether it is an ALLOW policy that lists nobody, which turns deny by default on."""
     return not policy.allows and policy.action is Action.ALLOW and not policy.audit
 
 

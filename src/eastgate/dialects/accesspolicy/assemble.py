@@ -37,8 +37,8 @@ Granted = Callable[[Authorizer], bool]
 
 
 def layers(attached: Sequence[Attachment[Policy]], settings: Settings, granted: Granted) -> list[Layer]:
-    """The layer of a Gateway or a Backend that these policies target."""
-    policies = sorted({one.policy for one in attached}, key=lambda policy: policy.ref)
+    """Return the layer of a Gateway or a Backend that these policies target."""
+    policies = sorted({attachment.policy for attachment in attached}, key=lambda policy: policy.ref)
     if not policies:
         return []
     at_gateway = any(isinstance(target, GatewayNamed) for target in policies[0].targets)
@@ -67,7 +67,7 @@ def _observe(audited: list[Policy]) -> list[Stage]:
 
 
 def _ask(policies: list[Policy], granted: Granted) -> list[Stage]:
-    """An authorizer that cannot be reached denies what it would have been asked about."""
+    """Ask the authorizers. One that may not be named denies what it would have been asked about."""
     asks = [(rule, authorizer) for policy in policies for rule, authorizer in policy.asks]
     broken = tuple(rule for rule, authorizer in asks if not granted(authorizer))
     sound = tuple(Ask(rule, str(authorizer)) for rule, authorizer in asks if granted(authorizer))

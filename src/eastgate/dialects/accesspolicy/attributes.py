@@ -1,4 +1,4 @@
-"""What AccessPolicy rules look at beside the source: MCP methods and tools, HTTP attributes, expressions."""
+"""Predicates of AccessPolicy rules beside the source: MCP methods and tools, HTTP attributes, expressions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NO_HEADER = header("")
 
 
 def nothing() -> Predicate:
-    """An explicitly empty list."""
+    """Match no request, as an explicitly empty list does."""
     return NEVER
 
 
@@ -62,22 +62,22 @@ _BASE_TODAY = (*_BASE, Is(MCP_METHOD, Prefix("completion/")), Is(MCP_METHOD, Pre
 
 
 def base_protocol() -> Predicate:
-    """What a caller who may call some tool needs beside: the proposal's form lets it pass by itself."""
+    """Match the messages that a caller of any tool needs beside: the proposal's form allows them by itself."""
     return Or(_BASE)
 
 
 def or_base_protocol(predicate: Predicate) -> Predicate:
-    """The tools that a rule allows, and what calling them needs."""
+    """Match the tools that a rule allows, and the base protocol, which calling them needs."""
     return Or((predicate, *_BASE))
 
 
 def calls(tools: list[str], *, gateway_in: str | None) -> Predicate:
-    """A call of ANY of the tools."""
+    """Match calls of ANY of the tools."""
     return And((_is_method("tools/call"), _names(tools, gateway_in=gateway_in)))
 
 
 def _names(names: list[str], *, gateway_in: str | None) -> Predicate:
-    """ANY of the names. At a Gateway a plain name is a tool of any backend, `backend/tool` of one beside the policy."""
+    """Match ANY of the names. At a Gateway a name is of any backend, and `backend/tool` of one beside the policy."""
     qualified = [name for name in names if gateway_in is not None and "/" in name]
     plain = frozenset(name for name in names if name not in qualified)
     parts: list[Predicate] = [Is(MCP_TOOL, OneOf(plain))] if plain else []
@@ -89,14 +89,16 @@ def _names(names: list[str], *, gateway_in: str | None) -> Predicate:
 
 
 def mcp(node: Node, *, gateway_in: str | None) -> Predicate:
-    """v1alpha1: ANY of the methods and, if it says so, of the base protocol. If it names neither, any request, as if
-    there were no `mcp`; an explicitly empty list is no method."""
+    """Match, for v1alpha1, ANY of the methods and, if chosen, the base protocol.
+
+    If neither is there, it matches any request, as if there were no `mcp`; an explicitly empty list is no method.
+    """
     methods = node.get("methods")
     option = node.get("mcpBaseProtocolMethodsOption")
     base = _BASE_TODAY if option is not None and option.text == "MATCH_BASE_PROTOCOL_METHODS" else ()
     if methods is None:
         return Or(base) if base else ALWAYS
-    return Or((*(_mcp_method(one, gateway_in=gateway_in) for one in methods), *base))
+    return Or((*(_mcp_method(method, gateway_in=gateway_in) for method in methods), *base))
 
 
 def _mcp_method(node: Node, *, gateway_in: str | None) -> Predicate:
@@ -112,18 +114,18 @@ def _mcp_method(node: Node, *, gateway_in: str | None) -> Predicate:
 
 
 def methods(node: Node) -> tuple[Attribute, Predicate]:
-    """ANY of the methods."""
-    return METHOD, Is(METHOD, OneOf(frozenset(one.text for one in node)))
+    """Match ANY of the methods."""
+    return METHOD, Is(METHOD, OneOf(frozenset(method.text for method in node)))
 
 
 def ports(node: Node) -> tuple[Attribute, Predicate]:
-    """ANY of the ports."""
-    return PORT, Is(PORT, OneOf(frozenset(one.number for one in node)))
+    """Match ANY of the ports."""
+    return PORT, Is(PORT, OneOf(frozenset(port.number for port in node)))
 
 
 def hosts(node: Node) -> tuple[Attribute, Predicate]:
-    """ANY of the hosts; `*.` stands for one or more labels."""
-    names = [comparable_host(one.text) for one in node]
+    """Match ANY of the hosts; `*.` stands for one or more labels."""
+    names = [comparable_host(host.text) for host in node]
     exact = frozenset(name for name in names if not name.startswith("*."))
     parts: list[Predicate] = [Is(HOST, OneOf(exact))] if exact else []
     parts += [Is(HOST, Suffix(name[1:])) for name in names if name.startswith("*.")]
@@ -131,8 +133,8 @@ def hosts(node: Node) -> tuple[Attribute, Predicate]:
 
 
 def paths(node: Node) -> tuple[Attribute, Predicate]:
-    """ANY of the path matches."""
-    return PATH, Or(tuple(_path(one) for one in node))
+    """Match ANY of the path matches."""
+    return PATH, Or(tuple(_path(path) for path in node))
 
 
 def _path(node: Node) -> Predicate:
@@ -149,7 +151,7 @@ def _path(node: Node) -> Predicate:
 
 
 def header_match(node: Node) -> tuple[Attribute, Predicate]:
-    """One header, which must match."""
+    """Match a header by its value."""
     attribute, kind = header(node["name"].text), node.get("type")
     if kind is not None and kind.text == "RegularExpression":
         return attribute, _matches(attribute, node["value"].text)
@@ -157,7 +159,7 @@ def header_match(node: Node) -> tuple[Attribute, Predicate]:
 
 
 def _matches(attribute: Attribute, pattern: str) -> Predicate:
-    """A regular expression, over the whole value, in linear time. It is known to be one, so it never errs."""
+    """Match the whole value with a regular expression, in linear time. Validation has compiled it: it never errs."""
 
     def test(values: Mapping[Attribute, Known]) -> bool:
         value = values[attribute]
@@ -170,12 +172,12 @@ def _matches(attribute: Attribute, pattern: str) -> Predicate:
 
 
 def expression(text: str, *, on_error: bool) -> Predicate:
-    """A CEL expression on a tool call. One that errs allows nothing, and is a reason to deny or to ask."""
+    """Match tool calls with a CEL expression. `on_error` is what it counts as where it errs."""
     from eastgate.languages.cel import Expression
 
-    found = compiled(text)
-    assert isinstance(found, Expression)  # noqa: S101 - validation has compiled it
-    lowered = found.lowered_or_error if on_error else found.lowered
+    condition = compiled(text)
+    assert isinstance(condition, Expression)  # noqa: S101 - validation has compiled it
+    lowered = condition.lowered_or_error if on_error else condition.lowered
     if lowered is None:
-        lowered = Computed(text, found.attributes, found.evaluate, on_error=on_error)
+        lowered = Computed(text, condition.attributes, condition.evaluate, on_error=on_error)
     return And((_is_method("tools/call"), lowered))

@@ -21,7 +21,7 @@ _PSEUDO_HEADERS = {":authority": AUTHORITY, ":method": METHOD, ":path": TARGET, 
 
 
 def _header(name: str) -> Attribute:
-    """A header as Envoy has it: what HTTP/1 has in its first line is among them, and so is the host."""
+    """Return the attribute of a header as Envoy has it, with the first line of HTTP/1 and the host among them."""
     return _PSEUDO_HEADERS.get(name.lower()) or header(name)
 
 
@@ -55,12 +55,12 @@ def compiled(text: str) -> Expression | CelProblem:
 
 
 def cel_expression(node: Node, to: Checking) -> None:
-    """Report an expression that nobody could evaluate."""
+    """Report an expression that cannot be evaluated."""
     from eastgate.languages.cel import CelProblem
 
-    found = compiled(node.text)
-    if isinstance(found, CelProblem):
-        to.report(codes.CEL_EXPRESSION, found.message, _within(node, found), help=found.help or _EXAMPLE)
+    problem = compiled(node.text)
+    if isinstance(problem, CelProblem):
+        to.report(codes.CEL_EXPRESSION, problem.message, _within(node, problem), help=problem.help or _EXAMPLE)
 
 
 CEL: Record[Subject] = Record(
@@ -77,53 +77,54 @@ CEL: Record[Subject] = Record(
 )
 
 
-# Where in the file
+# Spans in the file
 
 
 def _within(node: Node, problem: CelProblem) -> Span:
-    """The part of the expression that is wrong, where it can be found in the file; otherwise all of it."""
-    places = _places(node)
-    if places is None:
+    """Return the span of the wrong part of the expression; all of it where that part is not found in the file."""
+    positions = _positions(node)
+    if positions is None:
         return node.span
-    start = min(problem.start, len(places) - 1)
-    line, column = places[start]
-    same_line = [place for place in places[start : max(problem.end, start + 1)] if place[0] == line]
+    start = min(problem.start, len(positions) - 1)
+    line, column = positions[start]
+    same_line = [position for position in positions[start : max(problem.end, start + 1)] if position[0] == line]
     return Span(node.source, line, column, line, same_line[-1][1] + 1)
 
 
-def _places(node: Node) -> list[tuple[int, int]] | None:
-    """Line and column of each character of a text, however it is quoted, folded or indented.
+def _positions(node: Node) -> list[tuple[int, int]] | None:
+    """Return line and column of each character of a text, however it is quoted, folded or indented.
 
-    Characters are found one after the other, passing over what is not part of the text: white space, the backslash
-    and the doubled quote that escape a sign. White space is where the character before it is.
+    Characters are searched one after the other, passing over what is not part of the text: white space, the backslash
+    and the doubled quote that escape a sign. White space has the position of the character before it.
     """
-    written = _written(node)
-    places: list[tuple[int, int]] = []
-    position = 0
+    characters = _characters(node)
+    positions: list[tuple[int, int]] = []
+    index = 0
     for character in node.text:
         if character.isspace():
-            places.append(places[-1] if places else (node.line, node.column))
+            positions.append(positions[-1] if positions else (node.line, node.column))
             continue
-        while position < len(written) and written[position][0] != character:
-            if not (written[position][0].isspace() or written[position][0] in "\\'"):
+        while index < len(characters) and characters[index][0] != character:
+            if not (characters[index][0].isspace() or characters[index][0] in "\\'"):
                 return None
-            position += 1
-        if position == len(written):
+            index += 1
+        if index == len(characters):
             return None
-        places.append(written[position][1:])
-        position += 1
-    return places if position else None
+        positions.append(characters[index][1:])
+        index += 1
+    return positions if index else None
 
 
-def _written(node: Node) -> list[tuple[str, int, int]]:
-    """Each character of the file that the text was read from, with its line and column; without what opens it."""
+def _characters(node: Node) -> list[tuple[str, int, int]]:
+    """Return the characters of the file that the text was read from, with line and column, without what opens it."""
     lines = range(node.line, node.end_line + 1)
-    found = [
+    characters = [
         (character, line, column)
         for line in lines
         for column, character in enumerate(node.source.line(line) + " ", start=1)
         if (line > node.line or column >= node.column) and (line < node.end_line or column < node.end_column)
     ]
-    if found and found[0][0] in "|>":
-        return [place for place in found if place[1] > node.line]
-    return found[1:] if found and found[0][0] in "'\"" and not node.text.startswith(found[0][0]) else found
+    first = characters[0][0] if characters else ""
+    if first and first in "|>":
+        return [(character, line, column) for character, line, column in characters if line > node.line]
+    return characters[1:] if first and first in "'\"" and not node.text.startswith(first) else characters

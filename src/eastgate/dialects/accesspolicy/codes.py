@@ -1,4 +1,4 @@
-"""Codes of what an AccessPolicy or a Backend can get wrong."""
+"""Codes of the errors in an AccessPolicy or a Backend."""
 
 from eastgate.diagnostics import Code, Severity
 

@@ -1,4 +1,4 @@
-"""What lint knows of AccessPolicies: their rules and targets, and the reading of `unlistedCaller`."""
+"""AccessPolicies for lint: their rules and targets, and the reading of `unlistedCaller`."""
 
 from __future__ import annotations
 

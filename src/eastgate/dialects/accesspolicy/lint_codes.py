@@ -1,4 +1,4 @@
-"""Codes of what lint says of AccessPolicies."""
+"""Codes of lint's findings about AccessPolicies."""
 
 from eastgate.diagnostics import Code, Severity
 

@@ -28,7 +28,7 @@ Part = tuple[Attribute, Node, Predicate]
 
 @dataclass(frozen=True, slots=True)
 class _Context:
-    """What every rule of one document needs to know."""
+    """The context of the rules of one document."""
 
     ref: PolicyRef
     span: Span
@@ -43,7 +43,7 @@ class _Context:
 
     @property
     def gateway_in(self) -> str | None:
-        """The namespace of the Gateways that are targeted; None where Backends are."""
+        """Return the namespace of the Gateways that are targeted; None where Backends are."""
         return self.namespace if isinstance(self.targets[0], GatewayNamed) else None
 
     @property
@@ -52,24 +52,24 @@ class _Context:
 
     @property
     def on_error(self) -> bool:
-        """What a condition that errs counts as: no reason to allow, no way round a denial or an authorizer."""
+        """Return whether an erring condition counts as true: it must not allow, nor avoid a denial or an authorizer."""
         return self.action is not Action.ALLOW
 
 
 def _context(document: Document, root: Node, settings: Settings) -> _Context:
     namespace = document.home
     targets: tuple[Target, ...] = tuple(
-        BackendNamed(namespace, one["name"].text)
-        if one["kind"].text in BACKEND_KINDS
-        else GatewayNamed(namespace, one["name"].text)
-        for one in root["spec"]["targetRefs"]
+        BackendNamed(namespace, target["name"].text)
+        if target["kind"].text in BACKEND_KINDS
+        else GatewayNamed(namespace, target["name"].text)
+        for target in root["spec"]["targetRefs"]
     )
     ref = PolicyRef(document.kind, namespace, document.name, document.group)
     return _Context(ref, document.span, targets, settings, _action(root["spec"]), is_audit(root))
 
 
 def _action(spec: Node) -> Action:
-    """The policy's own, or in the proposal's form that of its rules: they all ask, or none does."""
+    """Return the policy's own action, or in the proposal's form that of its rules: they all ask, or none does."""
     action = spec.get("action")
     if action is not None and action.text != "Allow":
         return Action.DENY if action.text == "Deny" else Action.ASK
@@ -78,26 +78,26 @@ def _action(spec: Node) -> Action:
 
 
 def v0alpha0(document: Document, root: Node, settings: Settings) -> Policy:
-    """The proposal's form: a rule's match is its source, its tools say what it allows or denies."""
+    """Read the proposal's form: a rule matches by its source, and its tools say what it allows or denies."""
     context = _context(document, root, settings)
-    written = list(root["spec"]["rules"])
-    lowered = tuple(_rule(context, index, rule, list(_old_parts(rule, context))) for index, rule in enumerate(written))
-    callers = tuple(_source(rule["source"], context)[2] for rule in written)
-    authorizers = [inside(rule, "authorization", "externalAuth") for rule in written]
+    nodes = list(root["spec"]["rules"])
+    lowered = tuple(_rule(context, index, rule, list(_old_parts(rule, context))) for index, rule in enumerate(nodes))
+    callers = tuple(_source(rule["source"], context)[2] for rule in nodes)
+    authorizers = [inside(rule, "authorization", "externalAuth") for rule in nodes]
     return _policy(context, lowered, callers, authorizers)
 
 
 def v1alpha1(document: Document, root: Node, settings: Settings) -> Policy:
-    """Today's form: the action is the policy's; what is left out matches everything, an empty list nothing."""
+    """Read today's form: the action is the policy's; a missing list matches everything, an empty list nothing."""
     context = _context(document, root, settings)
     spec = root["spec"]
-    written = spec.get("rules")
-    if written is None:
+    nodes = spec.get("rules")
+    if nodes is None:
         lowered: tuple[Rule, ...] = (Rule(ALWAYS, Origin(context.ref, 0, spec["action"].span)),)
         callers: tuple[Predicate, ...] = (ALWAYS,)
     else:
-        lowered = tuple(_rule(context, index, rule, list(_parts(rule, context))) for index, rule in enumerate(written))
-        callers = tuple(_source(one, context)[2] if (one := rule.get("source")) else ALWAYS for rule in written)
+        lowered = tuple(_rule(context, index, rule, list(_parts(rule, context))) for index, rule in enumerate(nodes))
+        callers = tuple(_source(source, context)[2] if (source := rule.get("source")) else ALWAYS for rule in nodes)
     return _policy(context, lowered, callers, [spec.get("externalAuth")] * len(lowered))
 
 
@@ -108,7 +108,7 @@ def _policy(
     match context.action:
         case Action.ASK:
             pairs = zip(rules, authorizers, strict=True)
-            return make(asks=tuple((rule, _authorizer(one, context)) for rule, one in pairs if one is not None))
+            return make(asks=tuple((rule, _authorizer(node, context)) for rule, node in pairs if node is not None))
         case Action.DENY:
             return make(denies=rules)
         case Action.ALLOW:
@@ -125,8 +125,8 @@ def _source(node: Node, context: _Context) -> Part:
         identity = node["spiffe"].text
     else:
         account = node["serviceAccount"]
-        where = account.get("namespace")
-        namespace = where.text if where is not None else context.namespace
+        own = account.get("namespace")
+        namespace = own.text if own is not None else context.namespace
         identity = service_account_id(context.settings.trust_domain, namespace, account["name"].text)
     return IDENTITY, node, Is(IDENTITY, OneOf(frozenset({identity})))
 
@@ -175,9 +175,9 @@ def _parts(rule: Node, context: _Context) -> Iterable[Part]:
             attribute, predicate = lower(node)
             yield attribute, node, predicate
     headers = authorization.get("headers")
-    for one in headers or ():
-        attribute, predicate = attributes.header_match(one)
-        yield attribute, one, predicate
+    for header in headers or ():
+        attribute, predicate = attributes.header_match(header)
+        yield attribute, header, predicate
     if headers is not None and not list(headers):
         yield attributes.NO_HEADER, headers, attributes.nothing()
     mcp = authorization.get("mcp")
@@ -188,17 +188,17 @@ def _parts(rule: Node, context: _Context) -> Iterable[Part]:
 
 def _authorizer(node: Node, context: _Context) -> Authorizer:
     backend_ref = node["backendRef"]
-    where = backend_ref.get("namespace")
+    namespace = backend_ref.get("namespace")
     return Authorizer(
         backend_ref["name"].text,
-        where.text if where is not None else context.namespace,
+        namespace.text if namespace is not None else context.namespace,
         backend_ref["port"].number,
         (context.ref.group, context.ref.kind, context.namespace),
     )
 
 
 def backend(document: Document, root: Node, settings: Settings) -> Backend:  # noqa: ARG001 - as all meanings
-    """A Backend is no policy; it is something that exists."""
+    """Read a Backend, which is an object of the world and no policy."""
     mcp = root["spec"]["mcp"]
     service, host, path = mcp.get("serviceName"), mcp.get("hostname"), mcp.get("path")
     return Backend(

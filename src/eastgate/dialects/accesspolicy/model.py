@@ -15,7 +15,7 @@ __all__ = ["Action", "Authorizer", "Policy"]
 
 
 class Action(StrEnum):
-    """What the rules of a policy do with the requests that they match."""
+    """The effect of a policy on the requests that its rules match."""
 
     ASK = "ASK"
     DENY = "DENY"
@@ -37,10 +37,9 @@ class Authorizer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
-    """One policy: rules that ask, or rules that deny, or rules that allow.
+    """A policy: rules that ask, or rules that deny, or rules that allow.
 
-    `action` says which, even where there are no rules. `callers` are the sources of the allowing rules: whom this
-    policy names.
+    `action` says which, even where there are no rules. `callers` are the sources of the allowing rules.
     """
 
     ref: PolicyRef
@@ -57,10 +56,10 @@ class Policy:
 
     @property
     def origins(self) -> Iterator[Origin]:
-        """Where its rules are written."""
+        """Return the origins of its rules."""
         return (rule.origin for rule in self.rules)
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """Every rule, in the order written."""
+        """Return all rules, in the order of the manifest."""
         return (*(rule for rule, _ in self.asks), *self.denies, *self.allows)

@@ -1,4 +1,4 @@
-"""Where the layers of AccessPolicy stand, and which readings of it shape them: as data, with words in `str`."""
+"""The placements of AccessPolicy's layers, and the reading of it that shapes them: as data, with words in `str`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class StageName(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UnlistedCallerReading:
-    """What becomes of callers whom no allowing policy lists."""
+    """The reading of `unlistedCaller` that shaped a layer."""
 
     choice: UnlistedCaller
     setting: ClassVar[str] = "unlistedCaller"

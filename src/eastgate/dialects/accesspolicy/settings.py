@@ -11,7 +11,7 @@ __all__ = ["AccessSettings", "UnlistedCaller"]
 
 
 class UnlistedCaller(StrEnum):
-    """What becomes of a caller whom no InlineTools rule of a level names."""
+    """The verdict on a caller whom no InlineTools rule of a level names."""
 
     DENY = "deny"
     PROCEED = "proceed"
@@ -19,6 +19,6 @@ class UnlistedCaller(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AccessSettings(Section):
-    """How AccessPolicy is read where it can be read in two ways."""
+    """The choice where AccessPolicy can be read in two ways."""
 
     unlisted_caller: UnlistedCaller = UnlistedCaller.DENY

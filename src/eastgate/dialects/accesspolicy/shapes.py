@@ -6,8 +6,8 @@ from eastgate.cluster.resources import dns_label, dns_subdomain, resource
 from eastgate.diagnostics import Code
 from eastgate.dialects.accesspolicy import codes, tools, validation, values
 from eastgate.dialects.accesspolicy.cel import CEL
-from eastgate.dialects.accesspolicy.external_auth import EXTERNAL_AUTH, PORT
-from eastgate.dialects.accesspolicy.inline import AUTHORIZATION, INLINE_FIELDS
+from eastgate.dialects.accesspolicy.shapes_external_auth import EXTERNAL_AUTH, PORT
+from eastgate.dialects.accesspolicy.shapes_inline import AUTHORIZATION, INLINE_FIELDS
 from eastgate.dialects.accesspolicy.validation import (
     NETWORKING_GROUP,
     PROTOTYPE_GROUP,

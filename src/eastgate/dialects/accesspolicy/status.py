@@ -14,15 +14,15 @@ __all__ = ["conditions"]
 
 
 def conditions(policy: Policy, _policies: Sequence[Policy], _settings: Settings, world: World) -> list[Condition]:
-    """Whether its targets are there, and whether it may name its authorizers."""
+    """Return whether its targets exist, and whether it may name its authorizers."""
     missing = [str(target) for target in policy.targets if not _exists(target, world)]
     if len(missing) == len(policy.targets):
-        found = Condition("Accepted", "False", "TargetNotFound", f"no manifest declares {', '.join(missing)}")
+        accepted = Condition("Accepted", "False", "TargetNotFound", f"no manifest declares {', '.join(missing)}")
     else:
-        said = "it is in audit mode: it is reported and decides nothing" if policy.audit else "it is in force"
+        message = "it is in audit mode: it is reported and decides nothing" if policy.audit else "it is in force"
         also = f"; no manifest declares {', '.join(missing)}" if missing else ""
-        found = Condition("Accepted", "True", "Accepted", said + also)
-    return [found, *_references(policy, world)]
+        accepted = Condition("Accepted", "True", "Accepted", message + also)
+    return [accepted, *_references(policy, world)]
 
 
 def _exists(target: Target, world: World) -> bool:
@@ -36,11 +36,13 @@ def _exists(target: Target, world: World) -> bool:
 
 
 def _references(policy: Policy, world: World) -> Iterator[Condition]:
-    authorizers = list(dict.fromkeys(one for _, one in policy.asks))
+    authorizers = list(dict.fromkeys(authorizer for _, authorizer in policy.asks))
     if not authorizers:
         return
     refused = [
-        str(one) for one in authorizers if not world.granted(*one.referrer, "", "Service", one.namespace, one.service)
+        str(authorizer)
+        for authorizer in authorizers
+        if not world.granted(*authorizer.referrer, "", "Service", authorizer.namespace, authorizer.service)
     ]
     if refused:
         message = f"no ReferenceGrant lets it name {', '.join(refused)}: what they would be asked about is denied"

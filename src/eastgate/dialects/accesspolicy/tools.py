@@ -21,7 +21,7 @@ _UNSEEN = r"\x7f-\xa0\xad"  # nobody sees these, and nobody means them
 
 @constraint(pattern=rf"^[^\x00-\x20{_UNSEEN}*]([^\x00-\x1f{_UNSEEN}*]*[^\x00-\x20{_UNSEEN}*])?$")
 def tool(node: Node, to: Checking) -> None:
-    """A name; MCP asks for no more than that it is one."""
+    """Require the name of a tool; MCP asks for no more than that it is one."""
     problem = _problem(node.text)
     if problem is not None:
         message, way_out = problem
@@ -37,7 +37,7 @@ def _problem(name: str) -> tuple[str, str] | None:
 
 
 def param(node: Node, to: Checking) -> None:
-    """v1alpha1: a name of at most 20 characters."""
+    """Require, in v1alpha1, a name of at most 20 characters."""
     if len(node.text) > _LONGEST_PARAM and _problem(node.text) is None:
         message = f"{quoted(node.text)} has {len(node.text)} characters, and the API server refuses more than 20"
         to.report(codes.PARAM_LENGTH, message, node, help=_PARAM_HELP)
@@ -65,11 +65,11 @@ _NAMED_TOOLS = "!has(rule.authorization) || !has(rule.authorization.tools) || ru
     )
 )
 def fit_the_target(spec: Node, to: Checking) -> None:
-    """On a Gateway `backend/tool` is one backend's tool; on a Backend that is just an unlikely name."""
+    """Check names with a slash: `backend/tool` on a Gateway; on a Backend it would be an unlikely name."""
     targets = list(spec["targetRefs"])
     at_gateway = any(kind is not None and kind.value == "Gateway" for kind in (ref.get("kind") for ref in targets))
     names = {name.value for ref in targets if (name := ref.get("name")) is not None and isinstance(name.value, str)}
-    for node in _named(spec):
+    for node in _tool_names(spec):
         if not isinstance(node.value, str) or "/" not in node.value or _problem(node.value) is not None:
             continue
         backend, _, own_name = node.value.partition("/")
@@ -81,8 +81,8 @@ def fit_the_target(spec: Node, to: Checking) -> None:
             to.report(codes.QUALIFIED_ON_BACKEND, message, node, help=f"write {own_name or 'the name of the tool'}")
 
 
-def _named(spec: Node) -> Iterator[Node]:
-    """Whatever names a tool or a prompt, in either form of the API. Resources have URIs, not names."""
+def _tool_names(spec: Node) -> Iterator[Node]:
+    """Yield the names of tools and prompts, in either form of the API. Resources have URIs, not names."""
     for rule in spec.get("rules") or ():
         yield from inside(rule, "authorization", "tools") or ()
         for method in inside(rule, "authorization", "mcp", "methods") or ():

@@ -1,4 +1,4 @@
-"""What the proposal and the API demand of an AccessPolicy beyond the types of its fields: each function is one demand.
+"""Demands of the proposal and the API on an AccessPolicy beyond the types of its fields: each function checks one.
 
 Rules of a record see only fields of the right types. Rules of a list, and of the whole spec, must look more carefully:
 what is inside the entries may be wrong, and is then reported already.
@@ -25,7 +25,7 @@ GATEWAY_GROUP = "gateway.networking.k8s.io"
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What the checks need to know beside the document itself."""
+    """The context of the checks, beside the document itself."""
 
     settings: Settings
 
@@ -35,14 +35,14 @@ Demand = Callable[[Node, Checking], None]
 
 
 def inside(node: Node | None, *keys: str) -> Node | None:
-    """What stands at a path of keys, or None where the path ends early."""
+    """Return the node at a path of keys, or None where the path ends early."""
     for key in keys:
         node = node.get(key) if node is not None else None
     return node
 
 
 def _word(node: Node) -> str | None:
-    """The value of a node that may be no string."""
+    """Return the value of a node if it is a string."""
     return node.value if isinstance(node.value, str) else None
 
 
@@ -50,7 +50,7 @@ def _word(node: Node) -> str | None:
 
 
 def at_most(limit: int, way_out: str) -> Constraint:
-    """A list of at most so many entries."""
+    """Limit the number of entries of a list."""
 
     @constraint(maxItems=limit)
     def rule(node: Node, to: Checking) -> None:
@@ -64,7 +64,7 @@ def at_most(limit: int, way_out: str) -> Constraint:
 
 @constraint(list_type="set")
 def no_duplicates(node: Node, to: Checking) -> None:
-    """A set: no entry twice."""
+    """Reject an entry that is there twice."""
     seen: set[object] = set()
     for item in node:
         if item.value in seen:
@@ -74,7 +74,7 @@ def no_duplicates(node: Node, to: Checking) -> None:
 
 @constraint(list_type="map", list_keys=["name"])
 def unique_rule_names(rules: Node, to: Checking) -> None:
-    """Rules are told apart by their names."""
+    """Reject two rules of one name."""
     for name in _repeated(rules):
         message = f"there are two rules named {quoted(name.text)}"
         to.report(codes.RULE_NAMES, message, name, help="AccessRule names must be unique: write another name")
@@ -82,21 +82,21 @@ def unique_rule_names(rules: Node, to: Checking) -> None:
 
 @constraint(list_type="map", list_keys=["name"])
 def unique_method_names(methods: Node, to: Checking) -> None:
-    """MCP methods: the list is a map by name."""
+    """Reject two MCP methods of one name: the list is a map by name."""
     for name in _repeated(methods):
         message = f"there are two entries for {quoted(name.text)}"
         to.report(codes.DUPLICATE, message, name, help="write all params into one of them")
 
 
 def unique_header_names(headers: Node, to: Checking) -> None:
-    """Of two matches for one header Gateway API takes the first, this API all of them: neither is safe to guess."""
+    """Reject two matches for one header: Gateway API takes the first, this API all of them, and neither is safe."""
     for name in _repeated(headers, fold=True):
         message = f"there are two matches for the header {quoted(name.text)}"
         to.report(codes.DUPLICATE, message, name, help="write one match; a RegularExpression can say more")
 
 
 def _repeated(entries: Node, *, fold: bool = False) -> list[Node]:
-    """The names that an entry before has."""
+    """Return the names that an earlier entry has."""
     names = [name for entry in entries if (name := entry.get("name")) is not None and _word(name)]
     words = [name.text.lower() if fold else name.text for name in names]
     return [name for position, name in enumerate(names) if words[position] in words[:position]]
@@ -107,7 +107,7 @@ def _repeated(entries: Node, *, fold: bool = False) -> list[Node]:
 
 @constraint(minItems=1)
 def some_target(refs: Node, to: Checking) -> None:
-    """An empty list targets nothing."""
+    """Reject an empty list, which targets nothing."""
     if not list(refs):
         to.report(codes.NO_TARGET, "a policy needs a target", refs, help=NO_TARGET_HELP)
 
@@ -122,7 +122,7 @@ NO_TARGET_HELP = "write targetRefs: [{group: gateway.networking.k8s.io, kind: Ga
     )
 )
 def one_kind(refs: Node, to: Checking) -> None:
-    """All targets are Gateways, or all are Backends."""
+    """Require that all targets are Gateways, or that all are Backends."""
     kinds = [kind for ref in refs if (kind := ref.get("kind")) is not None and _word(kind) in _TARGETS]
     for kind in kinds[1:]:
         if (kind.text == "Gateway") != (kinds[0].text == "Gateway"):
@@ -132,7 +132,7 @@ def one_kind(refs: Node, to: Checking) -> None:
 
 
 def target_of_v0alpha0(group: str) -> Constraint:
-    """The proposal's form, in either group, says which targets there are."""
+    """Check a target of the proposal's form, which, in either group, lists the kinds."""
     message = f"TargetRef must have group {group} and kind XBackend, or group {GATEWAY_GROUP} and kind Gateway"
     backends = f"self.kind in {list(BACKEND_KINDS)} && self.group in {[PROTOTYPE_GROUP, NETWORKING_GROUP]}"
     gateway = f"self.kind == 'Gateway' && self.group == '{GATEWAY_GROUP}'"
@@ -140,13 +140,13 @@ def target_of_v0alpha0(group: str) -> Constraint:
 
 
 def target_of_v1alpha1(ref: Node, to: Checking) -> None:
-    """Today's form leaves kinds beside Gateway to the implementation; ours knows Backends."""
+    """Check a target of today's form, which leaves kinds beside Gateway to the implementation; ours knows Backends."""
     message = f"a policy on {quoted(ref['kind'].text)} of the group {quoted(ref['group'].text)} would not be enforced"
     _target(NETWORKING_GROUP, message)(ref, to)
 
 
 def _target(backends: str, message: str) -> Demand:
-    """A Gateway, or a Backend; `backends` is the group to name for those that are in none of theirs."""
+    """Require a Gateway or a Backend; `backends` is the group to suggest for a Backend in another group."""
 
     def rule(ref: Node, to: Checking) -> None:
         kind, group = ref["kind"], ref["group"]
@@ -181,7 +181,7 @@ def _instead(kind: str) -> str:
 
 @constraint(minItems=1)
 def some_rule(rules: Node, to: Checking) -> None:
-    """The proposal's form: at least one."""
+    """Require, in the proposal's form, at least one rule."""
     if not list(rules):
         to.report(codes.NO_RULES, "a policy needs a rule", rules, help=NO_RULES_HELP)
 
@@ -197,7 +197,7 @@ NO_RULES_HELP = "write rules: [{name: .., source: {..}, authorization: {..}}]"
     ),
 )
 def source(node: Node, to: Checking) -> None:
-    """The type of a source and its member go together."""
+    """Require the member of a source that its type names, and no other."""
     kind = node["type"]
     wanted, other = ("spiffe", "serviceAccount") if kind.text == "SPIFFE" else ("serviceAccount", "spiffe")
     example = "spiffe://<trust domain>/<path>" if kind.text == "SPIFFE" else "{name: ..}"
@@ -219,7 +219,7 @@ _MISSING = {
 
 
 def authorization(types: tuple[str, ...]) -> Constraint:
-    """The proposal's form: the type and its member go together. `types` are those that there are."""
+    """Require, in the proposal's form, the member that the type names, and no other. `types` are the known ones."""
     return constraint(
         *(
             Cel(
@@ -263,7 +263,7 @@ _ASKS = "has(rule.authorization) && rule.authorization.type == 'ExternalAuth'"
     ),
 )
 def one_way_to_authorize(spec: Node, to: Checking) -> None:
-    """The proposal's form: a policy asks one authorizer, or lists tools; one that denies does not ask."""
+    """Require, in the proposal's form, that a policy asks one authorizer, or lists tools; to deny it must not ask."""
     ways = [way for rule in spec["rules"] if (way := _way(rule)) is not None]
     asking = [node for way, node in ways if way == "ExternalAuth"]
     others = [(way, node) for way, node in ways if way != "ExternalAuth"]
@@ -280,7 +280,7 @@ def one_way_to_authorize(spec: Node, to: Checking) -> None:
 
 
 def _way(rule: Node) -> tuple[str, Node] | None:
-    """How a rule authorizes, and where it says so; None where that is wrong, and reported."""
+    """Return the type of authorization of a rule, and its node; None where it is wrong, which is reported."""
     kind = inside(rule, "authorization", "type")
     if kind is not None and _word(kind) in _MEMBERS:
         return kind.text, kind
@@ -290,7 +290,7 @@ def _way(rule: Node) -> tuple[str, Node] | None:
 
 
 def _mixed(asking: Node, way: str, other: Node, to: Checking) -> None:
-    """The later of the two is where a reader learns of it."""
+    """Report two types of authorization in one policy, at the later of the two."""
     first, later = sorted((asking, other), key=lambda node: (node.line, node.column))
     words = f"{way} and ExternalAuth" if way in _MEMBERS else "ExternalAuth and a rule without `authorization`"
     message = f"{words} cannot stand in one policy (see line {first.line})"
@@ -301,7 +301,7 @@ def _mixed(asking: Node, way: str, other: Node, to: Checking) -> None:
 
 
 def action_and_external_auth(spec: Node, to: Checking) -> None:
-    """v1alpha1: the action ExternalAuth and the field externalAuth go together."""
+    """Require, in v1alpha1, the field externalAuth with the action ExternalAuth, and with no other."""
     action = spec["action"]
     if action.text == "ExternalAuth" and "externalAuth" not in spec:
         message = "externalAuth must be specified when action is set to 'ExternalAuth'"
@@ -314,7 +314,7 @@ def action_and_external_auth(spec: Node, to: Checking) -> None:
 
 
 def some_effect(spec: Node, to: Checking) -> None:
-    """v1alpha1: an empty list of rules is about no request; only an Allow policy means something by that."""
+    """Reject, in v1alpha1, an empty list of rules, which matches no request, except in an Allow policy."""
     action, rules = spec["action"], spec.get("rules")
     if rules is not None and not list(rules) and action.text in _EFFECTS:
         message = f"a policy with an empty list of rules {_EFFECTS[action.text]} nothing"
@@ -334,7 +334,7 @@ _EFFECTS = {"Deny": "denies", "ExternalAuth": "asks about"}
     )
 )
 def one_destination(mcp: Node, to: Checking) -> None:
-    """A Backend is a Service or a host."""
+    """Require that a Backend is a Service or a host."""
     if ("serviceName" in mcp) == ("hostname" in mcp):
         both = "hostname" in mcp
         message = "exactly one of the fields in [serviceName hostname] must be set"

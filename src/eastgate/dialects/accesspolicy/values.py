@@ -1,6 +1,6 @@
-"""Single values of an AccessPolicy or a Backend: names, identities, hosts, paths, headers.
+"""Checks of single values of an AccessPolicy or a Backend: names, identities, hosts, paths, headers.
 
-What is rejected here could never match, or would match something else than its author meant.
+A value that is rejected could never match, or would match something else than its author meant.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _LONGEST_HEADER_NAME, _LONGEST_HEADER_VALUE = 256, 4096
 
 @constraint(minLength=1, maxLength=_LONGEST_RULE_NAME, pattern=whole(DNS_SUBDOMAIN))
 def rule_name(node: Node, to: Checking) -> None:
-    """A DNS name of 1 to 63 characters."""
+    """Require a DNS name of 1 to 63 characters."""
     too_long = len(node.text) > _LONGEST_RULE_NAME
     problem = f"it is longer than {_LONGEST_RULE_NAME} characters" if too_long else dns_subdomain_problem(node.text)
     if problem is not None:
@@ -54,7 +54,7 @@ def rule_name(node: Node, to: Checking) -> None:
 
 @constraint(maxLength=2048, pattern=whole(SPIFFE_ID))
 def spiffe_id(node: Node, to: Checking) -> None:
-    """A full SPIFFE ID: a trust domain alone identifies nobody."""
+    """Require a full SPIFFE ID: a trust domain alone identifies nobody."""
     problem = spiffe_problem(node.text)
     if problem is not None:
         message = f"{quoted(node.text)} is not a SPIFFE ID: {problem}"
@@ -62,7 +62,7 @@ def spiffe_id(node: Node, to: Checking) -> None:
 
 
 def _spiffe_way_out(text: str, trust_domain: str) -> str:
-    """Istio leaves the scheme out; others write a service account."""
+    """Suggest the identity for one without scheme, as Istio writes it, or for a service account."""
     if spiffe_problem(f"spiffe://{text}") is None and "/ns/" in text:
         return f"write spiffe://{text}"
     account = _account(text)
@@ -74,7 +74,7 @@ def _spiffe_way_out(text: str, trust_domain: str) -> str:
 
 @constraint(minLength=1, maxLength=253, pattern=whole(DNS_SUBDOMAIN))
 def account_name(node: Node, to: Checking) -> None:
-    """One account: there is no `*` here."""
+    """Require the name of one account: there is no `*` here."""
     problem = dns_subdomain_problem(node.text)
     if problem is None:
         return
@@ -92,18 +92,18 @@ def account_name(node: Node, to: Checking) -> None:
 
 
 def _account(text: str) -> tuple[str, str] | None:
-    """Namespace and name, in the ways in which people write both as one."""
-    found = re.fullmatch(r"(?:system:serviceaccount:)?([^:/]+)[:/]([^:/]+)", text)
-    if found is None or dns_label_problem(found[1]) is not None or dns_subdomain_problem(found[2]) is not None:
+    """Return namespace and name of an account that is written as one text."""
+    parts = re.fullmatch(r"(?:system:serviceaccount:)?([^:/]+)[:/]([^:/]+)", text)
+    if parts is None or dns_label_problem(parts[1]) is not None or dns_subdomain_problem(parts[2]) is not None:
         return None
-    return found[1], found[2]
+    return parts[1], parts[2]
 
 
 # Paths
 
 
 def path_match(node: Node, to: Checking) -> None:
-    """A path match: exact and prefix values in the form in which paths are compared."""
+    """Check a path match: exact and prefix values in the form in which paths are compared."""
     value, kind = node.get("value"), node.get("type")
     way = kind.text if kind is not None else "PathPrefix"
     if value is None or (not value.text and way != "PathPrefix"):
@@ -141,7 +141,7 @@ _PREFIX = re.compile(r"(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})+")
 
 @constraint(maxLength=_LONGEST_PATH, pattern=whole(_PREFIX.pattern))
 def prefix(node: Node, to: Checking) -> None:
-    """What an HTTP authorizer finds before the path of each request."""
+    """Check the prefix that an HTTP authorizer gets before the path of each request."""
     if len(node.text) > _LONGEST_PATH or not _PREFIX.fullmatch(node.text):
         message = f"{quoted(node.text)} cannot stand before a path"
         to.report(codes.AUTHORIZER, message, node, help="write a path such as /check, or leave it out")
@@ -149,7 +149,7 @@ def prefix(node: Node, to: Checking) -> None:
 
 @constraint(maxLength=_LONGEST_PATH, pattern=whole(_PREFIX.pattern), anyOf=[{"pattern": "^/"}])
 def backend_path(node: Node, to: Checking) -> None:
-    """Where a Backend speaks MCP."""
+    """Check the path at which a Backend speaks MCP."""
     if not node.text.startswith("/") or not _PREFIX.fullmatch(node.text) or len(node.text) > _LONGEST_PATH:
         message = f"{quoted(node.text)} is not the path of a Backend"
         to.report(codes.DESTINATION, message, node, help="write a path such as /mcp, which is the default")
@@ -162,14 +162,14 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 @constraint(maxLength=_LONGEST_HEADER_NAME, pattern=whole(_TOKEN.pattern))
 def header_name(node: Node, to: Checking) -> None:
-    """An HTTP token."""
+    """Require an HTTP token."""
     if len(node.text) > _LONGEST_HEADER_NAME or not _TOKEN.fullmatch(node.text):
         message = f"{quoted(node.text)} is not the name of a header"
         to.report(codes.HTTP_VALUE, message, node, help="write a name such as x-team")
 
 
 def header(node: Node, to: Checking) -> None:
-    """A value to compare a header with."""
+    """Check the value that a header is compared with."""
     kind, value = node.get("type"), node["value"]
     if not 1 <= len(value.text) <= _LONGEST_HEADER_VALUE:
         message = f"the value of a header has 1 to {_LONGEST_HEADER_VALUE} characters, not {len(value.text)}"
@@ -194,7 +194,7 @@ _HOSTNAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 
 @constraint(pattern=whole(rf"(\*\.)?{_HOSTNAME.pattern}"), maxLength=_LONGEST_HOST + 2)
 def host(node: Node, to: Checking) -> None:
-    """A host, or `*.` and a host."""
+    """Require a host, or `*.` and a host."""
     if not _is_host(node.text.removeprefix("*.")):
         to.report(codes.HTTP_VALUE, f"{quoted(node.text)} is not a host", node, help=_host_way_out(node.text))
 
@@ -214,7 +214,7 @@ def _host_way_out(text: str) -> str:
 
 @constraint(maxLength=_LONGEST_HOST, pattern=whole(_HOSTNAME.pattern))
 def hostname(node: Node, to: Checking) -> None:
-    """The host of a Backend: one, and no pattern."""
+    """Require the host of a Backend: one, and no pattern."""
     if not _is_host(node.text):
         near = comparable_host(re.sub(r"^[a-z]+://", "", node.text.lower()).partition("/")[0])
         way_out = f"write {near}; port and path have fields of their own" if _is_host(near) else "write one host"

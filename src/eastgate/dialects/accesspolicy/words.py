@@ -1,4 +1,4 @@
-"""How AccessPolicies are described."""
+"""Descriptions of AccessPolicies."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from eastgate.dialects.gep3779 import codes, meaning, shapes
 from eastgate.dialects.gep3779.assemble import layers
 from eastgate.dialects.gep3779.model import Action, Policy, Tier
 from eastgate.dialects.gep3779.settings import GepSettings
-from eastgate.dialects.gep3779.status import accepted
+from eastgate.dialects.gep3779.status import conditions
 from eastgate.dialects.gep3779.validation import Subject
 from eastgate.dialects.gep3779.words import WORDS
 from eastgate.dialects.serving import (
@@ -37,7 +37,7 @@ CLUSTER_GROUP = "eastgate.dev"
 
 
 def _v1alpha1_shape(root: Node) -> Record[Subject]:
-    """The Go type has one target; files may give a list too."""
+    """Return the shape for one target, as in the Go type, or for a list of them, which files may give too."""
     spec = root.get("spec")
     targets = spec.get("targetRefs") if spec is not None else None
     is_object = targets is not None and isinstance(targets.value, dict)
@@ -45,7 +45,7 @@ def _v1alpha1_shape(root: Node) -> Record[Subject]:
 
 
 def _closes(policy: Policy) -> bool:
-    """Tell an ALLOW policy that lists nobody: it turns deny by default on."""
+    """Return whether it is an ALLOW policy that lists nobody, which turns deny by default on."""
     return not policy.rules and policy.action is Action.ALLOW and policy.tier is Tier.NAMESPACED and not policy.audit
 
 
@@ -127,7 +127,7 @@ DIALECT: Dialect[Policy] = Dialect(
     codes=lambda: (codes,),
     closes=_closes,
     lint=_lint,
-    status=accepted,
+    status=conditions,
     bystanders=frozenset(
         {(GROUP, kind) for kind in ("XBackend", "XBackendTrafficPolicy", "XListenerSet", "XMesh")}
         | {(CLUSTER_GROUP, "DecisionTest")}

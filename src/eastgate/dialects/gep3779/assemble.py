@@ -41,28 +41,32 @@ _TIER_ORDER = {Action.DENY: 0, Action.PASS: 1, Action.ALLOW: 2}  # in one tier a
 
 
 def layers(attached: Sequence[Attachment[Policy]], settings: Settings) -> list[Layer]:
-    """The layers of a workload that these policies target, in the order in which a request meets them."""
+    """Return the layers of a workload that these policies target, in the order in which a request meets them."""
     return [
         _layer(level, at_level, settings)
         for level in Level
-        if (at_level := [one for one in attached if one.policy.level is level])
+        if (at_level := [attachment for attachment in attached if attachment.policy.level is level])
     ]
 
 
 def _layer(level: Level, attached: list[Attachment[Policy]], settings: Settings) -> Layer:
-    """Read as traffic, a policy on a Service governs only what is addressed to that Service."""
+    """Build the layer of a level. Read as traffic, a policy on a Service governs only what is addressed to it."""
     placement = PLACEMENTS[level]
     if settings.section(GepSettings).service_target is ServiceTarget.WORKLOADS:
-        return Layer(placement, _chain(level, [one.policy for one in attached], settings))
-    services = sorted({one.service for one in attached if one.service is not None})
-    by_pod = [one.policy for one in attached if one.service is None]
+        return Layer(placement, _chain(level, [attachment.policy for attachment in attached], settings))
+    services = sorted({attachment.service for attachment in attached if attachment.service is not None})
+    by_pod = [attachment.policy for attachment in attached if attachment.service is None]
     return Layer(
         placement,
         _chain(level, by_pod, settings),
         tuple(
             Case(
                 Is(SERVICE, OneOf(frozenset({service}))),
-                _chain(level, by_pod + [one.policy for one in attached if one.service == service], settings),
+                _chain(
+                    level,
+                    [*by_pod, *(attachment.policy for attachment in attached if attachment.service == service)],
+                    settings,
+                ),
             )
             for service in services
         ),
@@ -70,7 +74,7 @@ def _layer(level: Level, attached: list[Attachment[Policy]], settings: Settings)
 
 
 def _chain(level: Level, policies: list[Policy], settings: Settings) -> Chain:
-    chosen = sorted(dict.fromkeys(policies), key=_name)
+    chosen = sorted(dict.fromkeys(policies), key=_sort_key)
     enforced = [policy for policy in chosen if not policy.audit]
     namespaced = [policy for policy in enforced if policy.tier is Tier.NAMESPACED]
     stages: list[Stage] = []
@@ -86,8 +90,8 @@ def _chain(level: Level, policies: list[Policy], settings: Settings) -> Chain:
     return Chain(tuple(stages), tuple(readings))
 
 
-def _name(policy: Policy) -> tuple[str, str, str, str]:
-    """The order of `PolicyRef`, as plain texts: the engine gives policies in it, so that sorting compares them once."""
+def _sort_key(policy: Policy) -> tuple[str, str, str, str]:
+    """Return a key in the order of `PolicyRef`: the engine gives policies in it, so that sorting compares them once."""
     ref = policy.ref
     return ref.kind, ref.namespace or "", ref.name, ref.group
 

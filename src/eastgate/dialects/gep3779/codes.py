@@ -1,4 +1,4 @@
-"""Codes of what a GEP-3779 policy can get wrong."""
+"""Codes of the errors in a GEP-3779 policy."""
 
 from eastgate.diagnostics import Code, Severity
 

@@ -1,4 +1,4 @@
-"""What lint knows of GEP-3779: the rules and targets of its policies, and its settings with two readings."""
+"""GEP-3779 for lint: the rules and targets of its policies, and its settings with two readings."""
 
 from __future__ import annotations
 

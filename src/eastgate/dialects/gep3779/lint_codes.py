@@ -1,4 +1,4 @@
-"""Codes of what lint says of GEP-3779 policies."""
+"""Codes of lint's findings about GEP-3779 policies."""
 
 from eastgate.diagnostics import Code, Severity
 

@@ -22,7 +22,7 @@ Condition = tuple[Attribute, Node, Predicate]
 
 
 def v1alpha2(document: Document, root: Node, settings: Settings) -> Policy:
-    """The Implementable draft."""
+    """Read a policy of the Implementable draft."""
     namespace = document.home
     ref = PolicyRef(document.kind, namespace, document.name, document.group)
     rules = (_conditions(rule, namespace, settings) for rule in root["spec"].get("rules") or ())
@@ -32,25 +32,25 @@ def v1alpha2(document: Document, root: Node, settings: Settings) -> Policy:
 
 
 def v1alpha1(document: Document, root: Node, settings: Settings) -> Policy:
-    """The Provisional draft: its sources are ORed, and so are its attributes."""
+    """Read a policy of the Provisional draft: its sources are ORed, and so are its attributes."""
     namespace = document.home
     ref = PolicyRef(document.kind, namespace, document.name, document.group)
-    written = root["spec"].get("tcpRules")
-    rules = (_old_conditions(rule, settings) for rule in written or ())
-    return _policy(document, root, ref, _targets(root["spec"]["targetRefs"], namespace), rules, written)
+    nodes = root["spec"].get("tcpRules")
+    rules = (_old_conditions(rule, settings) for rule in nodes or ())
+    return _policy(document, root, ref, _targets(root["spec"]["targetRefs"], namespace), rules, nodes)
 
 
 def x_v1alpha1(document: Document, root: Node, settings: Settings) -> Policy:
-    """GEP-3779 as it stands upstream."""
+    """Read a policy of GEP-3779 as it stands upstream."""
     namespace = document.home
     ref = PolicyRef(document.kind, namespace, document.name, document.group)
-    written = root["spec"].get("rules")
-    rules = (_x_conditions(rule, namespace, settings) for rule in written or ())
-    return _policy(document, root, ref, _targets(root["spec"]["targetRefs"], namespace), rules, written)
+    nodes = root["spec"].get("rules")
+    rules = (_x_conditions(rule, namespace, settings) for rule in nodes or ())
+    return _policy(document, root, ref, _targets(root["spec"]["targetRefs"], namespace), rules, nodes)
 
 
 def cluster_policy(document: Document, root: Node, settings: Settings) -> Policy:
-    """A cluster-wide policy, in the Admin or the Baseline tier."""
+    """Read a cluster-wide policy, in the Admin or the Baseline tier."""
     spec = root["spec"]
     subject = spec.get("subject")
     target = PodsAcross(
@@ -69,7 +69,7 @@ def _policy(
     ref: PolicyRef,
     targets: tuple[Target, ...],
     conditions: Iterable[list[Condition]],
-    written: Node | None,
+    nodes: Node | None,
     *,
     tier: Tier = Tier.NAMESPACED,
     priority: int = 0,
@@ -80,7 +80,7 @@ def _policy(
             And(tuple(predicate for _, _, predicate in rule)),
             Origin(ref, index, node.span, tuple((attribute, part.span) for attribute, part, _ in rule)),
         )
-        for index, (rule, node) in enumerate(zip(conditions, written or (), strict=True))
+        for index, (rule, node) in enumerate(zip(conditions, nodes or (), strict=True))
     )
     return Policy(
         ref=ref,
@@ -96,7 +96,7 @@ def _policy(
 
 
 def _targets(refs: Node, namespace: str) -> tuple[Target, ...]:
-    """v1alpha1 may give one object instead of a list."""
+    """Return the targets; v1alpha1 may give one object instead of a list."""
     return tuple(
         PodsMatching(namespace, selector_of(ref["selector"]))
         if ref["kind"].text == "Pod"
@@ -114,7 +114,7 @@ def _conditions(rule: Node, namespace: str, settings: Settings) -> list[Conditio
     if source is not None:  # absent: anyone. Present with nothing in it: nobody
         identities = [identity.text for identity in source.get("identities") or ()]
         accounts = [_account(account.text, namespace) for account in source.get("serviceAccounts") or ()]
-        conditions.append((IDENTITY, source, _who(identities, accounts, settings)))
+        conditions.append((IDENTITY, source, _callers(identities, accounts, settings)))
     return [*conditions, *_network(rule.get("networkAttributes")), *_application(rule.get("applicationAttributes"))]
 
 
@@ -125,10 +125,10 @@ def _old_conditions(rule: Node, settings: Settings) -> list[Condition]:
         identities = [i.text for source in sources for i in source.get("identities") or ()]
         accounts = [_account(a.text, "") for source in sources for a in source.get("serviceAccounts") or ()]
         accounts += [(n.text, "*") for source in sources for n in source.get("namespaces") or ()]
-        conditions.append((IDENTITY, sources, _who(identities, accounts, settings)))
+        conditions.append((IDENTITY, sources, _callers(identities, accounts, settings)))
     attributes = rule.get("attributes")
-    if attributes is not None and all("ports" in one for one in attributes):  # one without ports is any port
-        ports = frozenset(port.number for one in attributes for port in one["ports"])
+    if attributes is not None and all("ports" in entry for entry in attributes):  # one without ports is any port
+        ports = frozenset(port.number for entry in attributes for port in entry["ports"])
         conditions.append((PORT, attributes, Is(PORT, OneOf(ports))))
     return conditions
 
@@ -139,22 +139,22 @@ def _x_conditions(rule: Node, namespace: str, settings: Settings) -> list[Condit
     if sources is not None:
         identities = [source["spiffe"].text for source in sources if "spiffe" in source]
         accounts = [
-            (where.text if (where := account.get("namespace")) else namespace, account["name"].text)
+            (own.text if (own := account.get("namespace")) else namespace, account["name"].text)
             for source in sources
             if (account := source.get("serviceAccount"))
         ]
-        conditions.append((IDENTITY, sources, _who(identities, accounts, settings)))
+        conditions.append((IDENTITY, sources, _callers(identities, accounts, settings)))
     return [*conditions, *_network(rule.get("networkAttributes"))]
 
 
 def _account(text: str, namespace: str) -> tuple[str, str]:
-    """Namespace and name of a service account; a name alone is of the policy's own namespace."""
-    where, slash, name = text.rpartition("/")
-    return (where if slash else namespace), name
+    """Return namespace and name of a service account; a name alone is of the policy's own namespace."""
+    own_namespace, slash, name = text.rpartition("/")
+    return (own_namespace if slash else namespace), name
 
 
-def _who(identities: list[str], accounts: list[tuple[str, str]], settings: Settings) -> Predicate:
-    """ANY of the identities, or of the service accounts, which mean the trust domain of the target."""
+def _callers(identities: list[str], accounts: list[tuple[str, str]], settings: Settings) -> Predicate:
+    """Match ANY of the identities, or of the service accounts, which are of the target's trust domain."""
     domain = settings.trust_domain
     exact = frozenset(identities) | {service_account_id(domain, ns, name) for ns, name in accounts if name != "*"}
     parts: list[Predicate] = [Is(IDENTITY, OneOf(exact))] if exact else []

@@ -15,14 +15,14 @@ __all__ = ["Action", "Level", "Policy", "Tier"]
 
 
 class Level(enum.StrEnum):
-    """Where a policy is enforced: at L4, or at L7."""
+    """The level of enforcement: L4, or L7."""
 
     NETWORK = "network"
     APPLICATION = "application"
 
 
 class Action(enum.StrEnum):
-    """What a policy does with the requests that one of its rules matches. PASS exists in cluster policies only."""
+    """The effect of a policy on the requests that one of its rules matches. PASS exists in cluster policies only."""
 
     ALLOW = "ALLOW"
     DENY = "DENY"
@@ -39,7 +39,7 @@ class Tier(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
-    """One policy. Two policies are the same only if they are the same object: a changed one is another."""
+    """A policy. Two are equal only if they are the same object: a changed policy is another."""
 
     ref: PolicyRef
     span: Span
@@ -55,5 +55,5 @@ class Policy:
 
     @property
     def origins(self) -> Iterator[Origin]:
-        """Where its rules are written."""
+        """Return the origins of its rules."""
         return (rule.origin for rule in self.rules)

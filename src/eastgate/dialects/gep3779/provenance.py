@@ -1,4 +1,4 @@
-"""Where the layers of GEP-3779 stand, and which readings of it shape them: as data, with words for people in `str`."""
+"""The placements of GEP-3779's layers, and the readings that shape them: as data, with words for people in `str`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class StageName(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DenyOnlyReading:
-    """What becomes of the rest where only DENY policies target a workload."""
+    """The reading of `denyOnly` that shaped a layer: only DENY policies target its workload."""
 
     choice: DenyOnly
     setting: ClassVar[str] = "denyOnly"

@@ -11,14 +11,14 @@ __all__ = ["DenyOnly", "GepSettings", "ServiceTarget"]
 
 
 class DenyOnly(StrEnum):
-    """What becomes of the rest where only DENY policies target a workload."""
+    """The verdict on the rest where only DENY policies target a workload."""
 
     DENY = "deny"
     ALLOW = "allow"
 
 
 class ServiceTarget(StrEnum):
-    """What a policy that targets a Service governs."""
+    """The scope of a policy that targets a Service."""
 
     WORKLOADS = "workloads"
     TRAFFIC = "traffic"
@@ -26,13 +26,13 @@ class ServiceTarget(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GepSettings(Section):
-    """How GEP-3779 is read where it can be read in two ways."""
+    """The choices where GEP-3779 can be read in two ways."""
 
     deny_only: DenyOnly = DenyOnly.DENY
     service_target: ServiceTarget = ServiceTarget.WORKLOADS
 
     def check(self, settings: Settings) -> None:
-        """Refuse to tell traffic by its Service where nothing knows the Service."""
+        """Raise where policies govern the traffic to a Service, and no proxy knows the Service."""
         if self.service_target is ServiceTarget.TRAFFIC and settings.mesh_mode is not MeshMode.AMBIENT:
             raise SettingsError(
                 "serviceTarget: traffic needs meshMode: ambient "

@@ -1,4 +1,4 @@
-"""What the forms of the policy have in common: targets, ports, identities, levels."""
+"""Shapes that the forms of the policy share: targets, ports, identities, levels."""
 
 from __future__ import annotations
 
@@ -66,7 +66,6 @@ TARGETS: ListOf[Subject] = ListOf(TARGET, "a list of target references", validat
 
 
 def target_refs(shape: Shape[Subject]) -> Field[Subject]:
-    """What a policy applies to."""
     return Field(
         shape,
         required=True,

@@ -10,19 +10,21 @@ from eastgate.dialects.base import Condition
 from eastgate.dialects.gep3779.model import Policy
 from eastgate.settings import Settings
 
-__all__ = ["accepted"]
+__all__ = ["conditions"]
 
 
-def accepted(policy: Policy, _policies: Sequence[Policy], _settings: Settings, world: World) -> list[Condition]:
-    """A Service that is not there is a target not found; a selector that selects nothing now may select later."""
+def conditions(policy: Policy, _policies: Sequence[Policy], _settings: Settings, world: World) -> list[Condition]:
+    """Return the condition `Accepted`.
+
+    A Service that does not exist is a target not found; a selector that selects nothing now may select later.
+    """
     services = [target for target in policy.targets if isinstance(target, PodsOfService)]
-    missing = [one for one in services if f"{one.namespace}/{one.service}" not in world.services]
+    names = [f"{target.namespace}/{target.service}" for target in services]
+    missing = [name for name in names if name not in world.services]
+    undeclared = f"no manifest declares Service {', '.join(missing)}"
     if missing and len(missing) == len(policy.targets):
-        names = ", ".join(f"{one.namespace}/{one.service}" for one in missing)
-        return [Condition("Accepted", "False", "TargetNotFound", f"no manifest declares Service {names}")]
+        return [Condition("Accepted", "False", "TargetNotFound", undeclared)]
     if not any(world.select(target) for target in policy.targets):
         return [Condition("Accepted", "True", "Accepted", "it is in order, and selects no workload now")]
-    said = "it is in audit mode: it is reported and decides nothing" if policy.audit else "it is in force"
-    if missing:
-        said += f"; no manifest declares Service {', '.join(f'{one.namespace}/{one.service}' for one in missing)}"
-    return [Condition("Accepted", "True", "Accepted", said)]
+    message = "it is in audit mode: it is reported and decides nothing" if policy.audit else "it is in force"
+    return [Condition("Accepted", "True", "Accepted", f"{message}; {undeclared}" if missing else message)]

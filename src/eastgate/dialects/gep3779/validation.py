@@ -1,4 +1,4 @@
-"""What the drafts demand of a policy beyond the types of its fields. Each function is one demand.
+"""Demands of the drafts on a policy beyond the types of its fields. Each function checks one demand.
 
 They are hung on the shapes in `shapes.py`, and are called only where the fields that they read have the right type.
 """
@@ -20,7 +20,7 @@ __all__ = ["Subject"]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What the checks need to know beside the document itself."""
+    """The context of the checks, beside the document itself."""
 
     settings: Settings
 
@@ -47,7 +47,7 @@ _ROUTES = ("HTTPRoute", "GRPCRoute", "TCPRoute", "TLSRoute", "UDPRoute")
     ),
 )
 def target(ref: Node, to: Checking) -> None:
-    """What may be targeted, and by what."""
+    """Check that a target is Pods by label selector, or a Service by name."""
     kind = ref["kind"]
     if kind.text in _ROUTES:
         to.report(
@@ -125,7 +125,7 @@ def _service_target(ref: Node, to: Checking) -> None:
 
 @constraint(minItems=1)
 def some_target(refs: Node, to: Checking) -> None:
-    """An empty list of targets is not a namespace-wide policy."""
+    """Reject an empty list of targets: it is not a namespace-wide policy."""
     if not list(refs):
         to.report(codes.NO_TARGET, "a policy needs a target", refs, help=NO_TARGET_HELP)
 
@@ -141,7 +141,7 @@ NO_TARGET_HELP = "for every pod of the policy's namespace write targetRefs: [{ki
     minItems=1,
 )
 def pod_stands_alone(refs: Node, to: Checking) -> None:
-    """X kind: where a Pod is targeted there is one targetRef."""
+    """Reject, in the X kind, other targets beside Pods."""
     some_target(refs, to)
     targets = list(refs)
     pods = [ref for ref in targets if (kind := ref.get("kind")) is not None and kind.value == "Pod"]
@@ -158,7 +158,7 @@ def pod_stands_alone(refs: Node, to: Checking) -> None:
 
 
 def level_of(spec: Node) -> str:
-    """The level as a comparable word; NETWORK where none is written."""
+    """Return the level in lower case; `network` where none is written."""
     level = spec.get("enforcementLevel")
     return level.value.casefold() if level is not None and isinstance(level.value, str) else "network"
 
@@ -174,7 +174,7 @@ _IS_APPLICATION = f"(has(self.enforcementLevel) && self.enforcementLevel.matches
     )
 )
 def no_application_attributes_at_network(spec: Node, to: Checking) -> None:
-    """A rule with L7 attributes on a NETWORK policy would silently be wider than written."""
+    """Reject L7 attributes in a NETWORK policy, which would silently be wider than written."""
     if level_of(spec) == "application":
         return
     for rule in spec.get("rules") or ():
@@ -205,7 +205,7 @@ def no_application_attributes_at_network(spec: Node, to: Checking) -> None:
     ),
 )
 def target_fits_level(spec: Node, to: Checking) -> None:
-    """The draft's “VAP Validation” list; only where the level is written."""
+    """Check the draft's “VAP Validation” list, where the level is written."""
     if "enforcementLevel" not in spec:
         return
     application = level_of(spec) == "application"
@@ -241,7 +241,7 @@ def target_fits_level(spec: Node, to: Checking) -> None:
 
 
 def deny_has_rules(rules_field: str) -> Constraint:
-    """A DENY policy without rules denies nothing."""
+    """Reject a DENY policy without rules: it denies nothing."""
 
     @constraint(
         Cel(
@@ -277,15 +277,15 @@ _LISTS = ("identities", "serviceAccounts", "namespaces")
     ),
 )
 def one_list(source: Node, to: Checking) -> None:
-    """v1alpha1: exactly one of the three lists, and something in it."""
-    written = [name for name in _LISTS if name in source]
-    if len(written) == 1 and list(source[written[0]]):
+    """Require, in v1alpha1, exactly one of the three lists, and something in it."""
+    lists = [name for name in _LISTS if name in source]
+    if len(lists) == 1 and list(source[lists[0]]):
         return
     at: Node | Span = source
-    if len(written) > 1:
-        at, way_out = source.key_span(written[1]), "write one source for each list"
-    elif written:
-        at, way_out = source[written[0]], f"name at least one in `{written[0]}`, or remove the source"
+    if len(lists) > 1:
+        at, way_out = source.key_span(lists[1]), "write one source for each list"
+    elif lists:
+        at, way_out = source[lists[0]], f"name at least one in `{lists[0]}`, or remove the source"
     else:
         way_out = "write the one list that names the source"
     to.report(
@@ -297,7 +297,7 @@ def one_list(source: Node, to: Checking) -> None:
 
 
 def not_empty(field: str) -> Constraint:
-    """v1alpha1: an empty list says the opposite of what its successor says."""
+    """Reject, in v1alpha1, an empty list, which in the next version means the opposite."""
 
     @constraint(minItems=1)
     def rule(node: Node, to: Checking) -> None:
@@ -320,7 +320,7 @@ def not_empty(field: str) -> Constraint:
     ),
 )
 def source_union(source: Node, to: Checking) -> None:
-    """X kind: the type of a source and its member go together."""
+    """Require, in the X kind, the member of a source that its type names, and no other."""
     wanted, other = ("spiffe", "serviceAccount") if source["type"].text == "SPIFFE" else ("serviceAccount", "spiffe")
     kind = source["type"].text
     if other in source:

@@ -1,6 +1,6 @@
-"""Single values of a rule: what may stand for a service account, an identity, a path, a method.
+"""Checks of single values of a rule: service accounts, identities, paths, methods.
 
-What is rejected here could never match, or would match something else than its author meant.
+A value that is rejected could never match, or would match something else than its author meant.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ _LENGTHS = [{"pattern": "(^|/)[^/]{1,253}$"}]
 
 @constraint(maxLength=317, pattern=whole(f"{_ACCOUNT}|{DNS_SUBDOMAIN}"), anyOf=_LENGTHS)
 def service_account(node: Node, to: Checking) -> None:
-    """`<namespace>/<name>`, `<namespace>/*` or `<name>`."""
+    """Require `<namespace>/<name>`, `<namespace>/*` or `<name>`."""
     _service_account(node, to, bare=None)
 
 
 @constraint(maxLength=317, pattern=whole(_ACCOUNT), anyOf=_LENGTHS)
 def service_account_anywhere(node: Node, to: Checking) -> None:
-    """In a cluster policy: `<namespace>/<name>` or `<namespace>/*`."""
+    """Require `<namespace>/<name>` or `<namespace>/*`, as in a cluster policy."""
     _service_account(node, to, bare=codes.BARE_SERVICE_ACCOUNT)
 
 
@@ -79,7 +79,7 @@ _NAMED_HELP = "write <namespace>/<name> or <namespace>/*"
 
 
 def _account_problem(text: str) -> str | None:
-    """What keeps a text from being `<namespace>/<name>`, `<namespace>/*` or `<name>`."""
+    """Return why a text is not `<namespace>/<name>`, `<namespace>/*` or `<name>`; None where it is."""
     namespace, slash, name = text.rpartition("/")
     if "/" in namespace:
         return "it has more than one '/'"
@@ -92,7 +92,7 @@ def _account_problem(text: str) -> str | None:
 
 
 def _account_way_out(text: str) -> str | None:
-    """Other ways to write an identity, which people know from elsewhere."""
+    """Suggest the spelling for an identity that is written as in other APIs."""
     if spiffe_problem(text) is None:
         return "it is a SPIFFE ID: write it in `identities`"
     user = re.fullmatch(r"system:serviceaccount:([^:]+):([^:]+)", text)
@@ -101,7 +101,7 @@ def _account_way_out(text: str) -> str | None:
 
 @constraint(maxLength=317, pattern=whole(f"{DNS_LABEL}/{DNS_SUBDOMAIN}"), anyOf=_LENGTHS)
 def service_account_v1alpha1(node: Node, to: Checking) -> None:
-    """In the Provisional draft: `<namespace>/<name>` and nothing else."""
+    """Require `<namespace>/<name>`, as in the Provisional draft."""
     namespace, slash, name = node.text.rpartition("/")
     if not slash:
         problem: str | None = "there is no namespace"
@@ -121,7 +121,7 @@ def service_account_v1alpha1(node: Node, to: Checking) -> None:
 
 @constraint(maxLength=2048, pattern=whole(SPIFFE_ID))
 def spiffe_id(node: Node, to: Checking) -> None:
-    """A full SPIFFE ID."""
+    """Require a full SPIFFE ID."""
     problem = spiffe_problem(node.text)
     if problem is not None:
         to.report(
@@ -133,7 +133,7 @@ def spiffe_id(node: Node, to: Checking) -> None:
 
 
 def _spiffe_way_out(text: str, trust_domain: str) -> str:
-    """Istio leaves the scheme out; others write a service account where only an identity can stand."""
+    """Suggest the SPIFFE ID for one without scheme, as Istio writes it, or for a service account."""
     namespace, slash, name = text.partition("/")
     if spiffe_problem(f"spiffe://{text}") is None and "/ns/" in text:
         return f"write spiffe://{text}"
@@ -148,7 +148,7 @@ ACCOUNT_NAME_HELP = 'write name: <its name>, or name: "*" for every service acco
 
 @constraint(minLength=1, maxLength=253, pattern=whole(rf"{DNS_SUBDOMAIN}|\*"))
 def account_name(node: Node, to: Checking) -> None:
-    """X kind: the name of a service account, or `*` for all of the namespace."""
+    """Require, in the X kind, the name of a service account, or `*` for all of the namespace."""
     problem = None if node.text == "*" else dns_subdomain_problem(node.text)
     if problem is not None:
         to.report(
@@ -161,11 +161,11 @@ def account_name(node: Node, to: Checking) -> None:
 
 @constraint(pattern=path_with_wildcard(), not_={"pattern": NOT_COMPARABLE})
 def path(node: Node, to: Checking) -> None:
-    """Exact, or one `*` at its end or its start; in any spelling that a request may have."""
+    """Require a path, exact or with one `*` at its end or its start, that can be compared with those of requests."""
     problem = _path_problem(node.text)
     if problem is not None:
-        said, way_out = problem
-        to.report(codes.PATH_PATTERN, f"{quoted(node.text)} is not a path: {said}", node, help=way_out)
+        reason, way_out = problem
+        to.report(codes.PATH_PATTERN, f"{quoted(node.text)} is not a path: {reason}", node, help=way_out)
 
 
 def _path_problem(text: str) -> tuple[str, str] | None:
@@ -184,7 +184,7 @@ _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE
 
 @constraint(pattern=r"^[!#$%&'+.^_`|~0-9A-Za-z-]+$")
 def method(node: Node, to: Checking) -> None:
-    """An HTTP token; methods are case-sensitive."""
+    """Require an HTTP token; methods are case-sensitive."""
     if not _TOKEN.fullmatch(node.text) or "*" in node.text:
         to.report(
             codes.METHOD,

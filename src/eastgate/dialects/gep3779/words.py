@@ -1,4 +1,4 @@
-"""How GEP-3779 policies are described."""
+"""Descriptions of GEP-3779 policies."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def _why_idle(policy: Policy, problem: str | None, selects: bool) -> str:
 
 
 def _modes(layer: Layer, policies: Sequence[Policy], _stance: Hashable) -> list[LayerMode]:
-    """Tell the modes of a level: namespaced policies turn deny by default on, those of tiers do not."""
-    ours = [one for one in policies if PLACEMENTS[one.level] == layer.at and not one.audit]
-    return modes_of_layer(layer, [one.ref for one in ours if one.tier is Tier.NAMESPACED])
+    """Return the modes of a level: namespaced policies turn deny by default on, those of tiers do not."""
+    enforced = [policy for policy in policies if PLACEMENTS[policy.level] == layer.at and not policy.audit]
+    return modes_of_layer(layer, [policy.ref for policy in enforced if policy.tier is Tier.NAMESPACED])
 
 
 WORDS: Words[Policy] = Words(

@@ -6,12 +6,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from eastgate.diagnostics import Reporter
-from eastgate.dialects.base import Dialect, Kind
+from eastgate.dialects.base import Dialect, Kind, reader
 from eastgate.dialects.kuadrant.assemble import layers
-from eastgate.dialects.kuadrant.examine import available, examine
 from eastgate.dialects.kuadrant.model import Policy
-from eastgate.dialects.kuadrant.nulls import WIDENING
+from eastgate.dialects.kuadrant.nulls import WIDENING, without_nulls
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
+from eastgate.dialects.kuadrant.status import conditions, examine
 from eastgate.dialects.kuadrant.words import WORDS
 from eastgate.dialects.serving import AGE, INHERITED, Column, Resource, Served, Status
 from eastgate.manifests import Document
@@ -28,9 +28,10 @@ GROUP = "apim.kuadrant.io"
 
 
 def _read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Policy | None:
-    from eastgate.dialects.kuadrant.reading import read  # auth schemes are a large model, and few folders have any
+    from eastgate.dialects.kuadrant import meaning, shapes  # auth schemes are a large model, and few folders have any
 
-    return read(document, root, settings, reporter)
+    read = reader(shapes.AUTH_POLICY, lambda settings: settings, meaning.auth_policy)
+    return read(document, without_nulls(root), settings, reporter)
 
 
 def _shapes() -> tuple[Record[Any], ...]:
@@ -81,6 +82,6 @@ DIALECT: Dialect[Policy] = Dialect(
     closes=lambda _policy: False,
     lint=_lint,
     examine=examine,
-    status=lambda policy, policies, settings, world: [available(policy, policies, settings, world)],
+    status=conditions,
     bystanders=frozenset({(GROUP, "RateLimitPolicy")}),
 )

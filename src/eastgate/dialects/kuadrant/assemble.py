@@ -1,6 +1,6 @@
 """From the AuthPolicies on a Gateway or a route to its layer.
 
-    [Observe(audit), Deny(what is selected and has no scheme), AskAll]
+    [Observe(audit), Deny(selected, and without a scheme), AskAll]
 
 The rules select what is sent to authorization; the rest is untouched. Of the policies on one target the oldest is in
 force. Of its schemes the one with the closest host answers.
@@ -44,7 +44,7 @@ __all__ = ["in_force", "layers"]
 
 
 def in_force(policies: Iterable[Policy]) -> Policy | None:
-    """Which of the policies on one target counts: the oldest, then the first by name; never one that only audits."""
+    """Return the policy in force of those on one target: the oldest, then the first by name; none that only audits."""
     enforced = [policy for policy in policies if not policy.audit]
     return min(
         enforced, key=lambda policy: (policy.created is None, policy.created or "", policy.ref.name), default=None
@@ -52,8 +52,8 @@ def in_force(policies: Iterable[Policy]) -> Policy | None:
 
 
 def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
-    """The layer of a Gateway or of a route."""
-    policies = sorted((one.policy for one in attached), key=lambda policy: policy.ref)
+    """Return the layer of a Gateway or of a route."""
+    policies = sorted((attachment.policy for attachment in attached), key=lambda policy: policy.ref)
     placement = AT_GATEWAY if isinstance(policies[0].target, GatewayNamed) else AT_ROUTE
     stages: list[Stage] = []
     if audited := [rule for policy in policies if policy.audit for rule in _selecting(policy)]:
@@ -65,13 +65,13 @@ def layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
 
 
 def _selecting(policy: Policy) -> list[Rule]:
-    """One rule for each that is written; where none is, all of the target's traffic."""
-    written = [Rule(_selected(rule), Origin(policy.ref, place, rule.span)) for place, rule in enumerate(policy.rules)]
-    return written or [Rule(ALWAYS, Origin(policy.ref, 0, policy.span))]
+    """Return the rules of a policy; where it has none, one that selects all of the target's traffic."""
+    rules = [Rule(_selected(rule), Origin(policy.ref, index, rule.span)) for index, rule in enumerate(policy.rules)]
+    return rules or [Rule(ALWAYS, Origin(policy.ref, 0, policy.span))]
 
 
 def _stages(policy: Policy, scene: Scene) -> list[Stage]:
-    """ANY rule selects: a host without a scheme is refused, and the nearest scheme is asked about the others."""
+    """Build the stages of what ANY rule selects: refuse hosts without a scheme, and ask the nearest scheme."""
     selected = any_of([rule.when for rule in _selecting(policy)])
     every_host = [host for scheme in policy.schemes for host in scheme.hosts]
     stages: list[Stage] = []
@@ -100,7 +100,7 @@ def _stages(policy: Policy, scene: Scene) -> list[Stage]:
 
 
 def _selected(rule: HttpRule) -> Predicate:
-    """ALL that is written. Without hosts it means those of the target, which are all that get here."""
+    """Match ALL that a rule has. Without hosts it means those of the target, which are all that arrive."""
     parts: list[Predicate] = []
     if rule.hosts is not None:
         parts.append(hosts.selects(rule.hosts))

@@ -1,4 +1,4 @@
-"""Codes of what an AuthPolicy can get wrong. Those of the auth schemes in it are in `schemes`."""
+"""Codes of the errors in an AuthPolicy. Those of the auth schemes in it are in `schemes`."""
 
 from eastgate.diagnostics import Code, Severity
 

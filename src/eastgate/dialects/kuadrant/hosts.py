@@ -1,4 +1,4 @@
-"""Hosts with wildcards: which are inside which, and which requests they mean. Always by whole labels."""
+"""Hosts with wildcards: comparing them, and matching requests with them. Always by whole labels."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _HOST = re.compile(HOST_PATTERN)
 
 
 def host_problem(host: str) -> tuple[str, str] | None:
-    """What keeps a text from being a host, and what to write."""
+    """Return why a text is not a host, and what to write instead."""
     if host == ANY or _HOST.fullmatch(host):
         return None
     bare = _PORT.sub("", _SCHEME.sub("", host.lower()).split("/")[0]).rstrip(".")
     way_out = f"write {bare}" if _HOST.fullmatch(bare) else "write a name such as www.example.com or *.example.com"
-    return next((said for said, has in _MISTAKES if has(host)), "it is not a DNS name"), way_out
+    return next((reason for reason, has in _MISTAKES if has(host)), "it is not a DNS name"), way_out
 
 
 _SCHEME = re.compile(r"^[a-z]+://")
@@ -39,7 +39,7 @@ _MISTAKES: tuple[tuple[str, Callable[[str], object]], ...] = (
 
 
 def is_inside(inner: str, outer: str) -> bool:
-    """Whether every host that one means is meant by the other; `*.foo.com` means neither evilfoo.com nor foo.com."""
+    """Return whether `outer` means every host that `inner` means; `*.foo.com` means neither evilfoo.com nor foo.com."""
     if outer == ANY or inner == outer:
         return True
     if inner == ANY or not outer.startswith("*."):
@@ -48,14 +48,14 @@ def is_inside(inner: str, outer: str) -> bool:
 
 
 def matches(host: str, attribute: Attribute = HOST) -> Predicate:
-    """Requests to a host."""
+    """Match requests to a host."""
     if host == ANY:
         return ALWAYS
     return Is(attribute, Suffix(host[1:]) if host.startswith("*.") else OneOf(frozenset({host})))
 
 
 def selects(hosts: Iterable[str]) -> Predicate:
-    """Requests to ANY of these hosts, by their header or by the name in the TLS handshake: either one is enough."""
+    """Match requests to ANY of these hosts, by their header or by the SNI of the connection: either is enough."""
     chosen = list(hosts)
     if ANY in chosen:
         return ALWAYS
@@ -63,7 +63,7 @@ def selects(hosts: Iterable[str]) -> Predicate:
 
 
 def nearest(hosts: Iterable[str], others: Iterable[str]) -> Predicate:
-    """Requests to ANY of these hosts for which none of the others is a closer match."""
+    """Match requests to ANY of these hosts for which none of the others is a closer match."""
     rivals = list(others)
     parts: list[Predicate] = []
     for host in hosts:

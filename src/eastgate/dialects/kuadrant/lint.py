@@ -1,6 +1,6 @@
-"""What lint knows of AuthPolicies, and its checks of them: conditions that may err, sets in `any`, uncovered hosts.
+"""AuthPolicies for lint, with checks of their own: conditions that may err, sets in `any`, uncovered hosts.
 
-Authorino skips what is denied here where a condition errs, and takes sets in `any` apart.
+Where a condition errs, Authorino skips what is denied here; and it takes sets in `any` apart.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from eastgate.diagnostics.spans import Span
 from eastgate.dialects.kuadrant import lint_codes as codes
 from eastgate.dialects.kuadrant.assemble import in_force
 from eastgate.dialects.kuadrant.authorino.guards import erring_guards, sets_apart
-from eastgate.dialects.kuadrant.authorino.model import Pattern, Predicate
+from eastgate.dialects.kuadrant.authorino.model import CelPredicate, Pattern
 from eastgate.dialects.kuadrant.hosts import ANY, is_inside
 from eastgate.dialects.kuadrant.model import Policy
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
@@ -22,7 +22,7 @@ __all__ = ["LINTING"]
 
 
 def _statements(_policy: Policy) -> Statements:
-    """Return nothing: a scheme decides for itself, and `examine` tells of missing targets."""
+    """Return no statements: a scheme decides for itself, and `examine` reports missing targets."""
     return Statements(rules=(), naming=(), targets=(), target_field="targetRef", allows=False, empty_list=None)
 
 
@@ -38,7 +38,7 @@ def _subjects(policy: Policy) -> tuple[str, str]:
 
 
 def _check_erring_conditions(context: Context) -> Iterator[Finding]:
-    """Tell of every `when` that may err: the setting authorinoCompat decides what becomes of it."""
+    """Report every `when` that may err: the setting authorinoCompat decides whether that skips or denies."""
     for policy in _policies(context):
         compat = context.settings.section(KuadrantSettings).authorino_compat
         for scheme in policy.schemes if not policy.audit else ():
@@ -46,7 +46,7 @@ def _check_erring_conditions(context: Context) -> Iterator[Finding]:
                 yield _erring(policy, condition, why, compat=compat)
 
 
-def _erring(policy: Policy, condition: Pattern | Predicate, why: str, *, compat: bool) -> Finding:
+def _erring(policy: Policy, condition: Pattern | CelPredicate, why: str, *, compat: bool) -> Finding:
     now, then = ("skips", "denies") if compat else ("denies", "skips")
     other = str(not compat).lower()
     message = f"{why}: that {now} what it guards, and {then} it with authorinoCompat: {other}"
@@ -56,7 +56,7 @@ def _erring(policy: Policy, condition: Pattern | Predicate, why: str, *, compat:
 
 
 def _check_sets_in_any(context: Context) -> Iterator[Finding]:
-    """Tell of every named set of patterns of which one is enough, because it stands in `any`."""
+    """Report every named set in `any`, where one of its patterns is enough."""
     for policy in _policies(context):
         for span in dict.fromkeys(span for scheme in policy.schemes for span in sets_apart(scheme)):
             message = "one of the patterns of this set is enough here, not all of them"
@@ -68,7 +68,7 @@ def _check_sets_in_any(context: Context) -> Iterator[Finding]:
 
 
 def _check_uncovered_hosts(context: Context) -> Iterator[Finding]:
-    """Tell of hosts that the rules of a policy in force select, and that none of its schemes is for."""
+    """Report hosts that the rules of a policy in force select, and that none of its schemes is for."""
     policies = _policies(context)
     for policy in policies:
         if not policy.schemes or in_force(other for other in policies if other.target == policy.target) is not policy:

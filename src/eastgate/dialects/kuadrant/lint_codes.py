@@ -1,4 +1,4 @@
-"""Codes of what lint says of AuthPolicies."""
+"""Codes of lint's findings about AuthPolicies."""
 
 from eastgate.diagnostics import Code, Severity
 

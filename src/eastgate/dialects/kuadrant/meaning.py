@@ -18,17 +18,17 @@ __all__ = ["auth_policy"]
 
 
 def auth_policy(document: Document, root: Node, _settings: Settings) -> Policy:
-    """An AuthPolicy."""
+    """Read an AuthPolicy."""
     spec, namespace = root["spec"], document.home
     target = spec["targetRef"]
-    named = RouteNamed if target["kind"].text == "HTTPRoute" else GatewayNamed
+    target_type = RouteNamed if target["kind"].text == "HTTPRoute" else GatewayNamed
     schemes = [*(spec.get("authSchemes") or ()), *([spec["authScheme"]] if "authScheme" in spec else ())]
     created = root["metadata"].get("creationTimestamp")
     return Policy(
         ref=PolicyRef(document.kind, namespace, document.name, document.group),
         span=document.span,
         name_span=root["metadata"]["name"].span,
-        target=named(namespace, target["name"].text),
+        target=target_type(namespace, target["name"].text),
         target_span=target["name"].span,
         rules=tuple(_rule(rule) for rule in spec.get("rules") or ()),
         schemes=tuple(replace(read_scheme(scheme, namespace), span=scheme.span) for scheme in schemes),
@@ -50,4 +50,4 @@ def _rule(rule: Node) -> HttpRule:
 
 
 def _texts(node: Node | None) -> tuple[str, ...] | None:
-    return tuple(one.text for one in node) if node is not None else None
+    return tuple(item.text for item in node) if node is not None else None

@@ -1,4 +1,4 @@
-"""An AuthPolicy, as it is once it has been read."""
+"""An AuthPolicy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["HttpRule", "Policy"]
 
 @dataclass(frozen=True, slots=True)
 class HttpRule:
-    """Requests that are sent to authorization: ALL that is written fits, of each list ANY. None asks nothing."""
+    """A selection of requests that must be authorized: ALL lists match, by ANY of their entries. None matches all."""
 
     hosts: tuple[str, ...] | None
     methods: tuple[str, ...] | None
@@ -30,7 +30,7 @@ class HttpRule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Policy:
-    """One policy. Two policies are the same only if they are the same object: a changed one is another."""
+    """A policy. Two are equal only if they are the same object: a changed policy is another."""
 
     ref: PolicyRef
     span: Span
@@ -47,14 +47,13 @@ class Policy:
 
     @property
     def targets(self) -> tuple[RouteNamed | GatewayNamed, ...]:
-        """What it applies to."""
         return (self.target,)
 
     @property
     def origins(self) -> Iterator[Origin]:
-        """Where its schemes are written."""
-        return (self.origin(place) for place in range(len(self.schemes)))
+        """Return the origins of its schemes."""
+        return (self.origin(index) for index in range(len(self.schemes)))
 
-    def origin(self, place: int) -> Origin:
-        """Where one of its schemes is written."""
-        return Origin(self.ref, place, self.scheme_spans[place][0], derived=SchemeNumber(place))
+    def origin(self, index: int) -> Origin:
+        """Return the origin of one of its schemes."""
+        return Origin(self.ref, index, self.scheme_spans[index][0], derived=SchemeNumber(index))

@@ -23,17 +23,17 @@ _WRITTEN_OUT: Final = "value"  # any JSON
 
 
 def without_nulls(node: Node, key: str = "") -> Node:
-    """The same node, at the same place, without the fields that are null."""
+    """Return the node, with its span, without the fields that are null."""
     match node.value:
         case dict() as entries if key != _WRITTEN_OUT:
             kept = {
-                name: without_nulls(one, name)
-                for name, one in entries.items()
-                if one.value is not None or key in _BY_NAME or name in WIDENING
+                name: without_nulls(entry, name)
+                for name, entry in entries.items()
+                if entry.value is not None or key in _BY_NAME or name in WIDENING
             }
             return _like(node, kept)
         case list() as items if key != _WRITTEN_OUT:
-            return _like(node, [without_nulls(one) for one in items])
+            return _like(node, [without_nulls(item) for item in items])
     return node
 
 

@@ -1,4 +1,4 @@
-"""Where the layers and rules of AuthPolicy come from: as data, with words for people in `str`."""
+"""The placements and the origins of AuthPolicy's layers and rules: as data, with words for people in `str`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SchemeNumber:
 
 @dataclass(frozen=True, slots=True)
 class WithoutScheme:
-    """What a policy selects, and has no scheme for."""
+    """The derived rule for requests that a policy selects and has no scheme for."""
 
     kind: ClassVar[RuleKind] = RuleKind.UNCOVERED
 

@@ -10,6 +10,6 @@ __all__ = ["KuadrantSettings"]
 
 @dataclass(frozen=True, slots=True)
 class KuadrantSettings(Section):
-    """How schemes are evaluated where Authorino does otherwise than it says."""
+    """The choice where Authorino evaluates schemes otherwise than it documents."""
 
     authorino_compat: bool = False

@@ -1,6 +1,6 @@
-"""What the proposal demands of an AuthPolicy beyond the types of its fields. Each function is one demand.
+"""Demands of the proposal on an AuthPolicy beyond the types of its fields. Each function checks one demand.
 
-What can be said only beside the target is in `examine`.
+What needs the target is in `status.py`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KINDS = ("HTTPRoute", "Gateway")
     Cel(f"self.kind in {list(_KINDS)}", "the only supported kinds are HTTPRoute and Gateway"),
 )
 def target(ref: Node, to: Checking) -> None:
-    """The group and the kinds that may be targeted."""
+    """Check the group and the kind of the target."""
     group, kind = ref["group"], ref["kind"]
     if group.text != GATEWAY_GROUP:
         message = f"invalid targetRef.Group {quoted(group.text)}. The only supported group is {GATEWAY_GROUP}"
@@ -49,20 +49,20 @@ def target(ref: Node, to: Checking) -> None:
     )
 )
 def own_namespace(document: Node, to: Checking) -> None:
-    """The target is in the policy's own namespace."""
+    """Require that the target is in the policy's own namespace."""
     target_ref = document["spec"].get("targetRef")
-    written = target_ref.get("namespace") if target_ref is not None else None
+    of_target = target_ref.get("namespace") if target_ref is not None else None
     own = document["metadata"].get("namespace")
-    here = own.value if own is not None else to.context.namespace
-    if not isinstance(here, str) or dns_label_problem(here) is not None:
-        return  # what is wrong here is the policy's namespace
-    if written is not None and isinstance(written.value, str) and written.text != here:
-        message = f"only local objects can be referred to: the policy is in {here}, and not in {quoted(written.text)}"
-        to.report(codes.OTHER_NAMESPACE, message, written, help="remove it, or move the policy to its target")
+    home = own.value if own is not None else to.context.namespace
+    if not isinstance(home, str) or dns_label_problem(home) is not None:
+        return  # the policy's namespace is wrong, which is reported
+    if of_target is not None and isinstance(of_target.value, str) and of_target.text != home:
+        message = f"only local objects can be referred to: the policy is in {home}, and not in {quoted(of_target.text)}"
+        to.report(codes.OTHER_NAMESPACE, message, of_target, help="remove it, or move the policy to its target")
 
 
 def not_empty(field: str) -> Constraint:
-    """A list that is written has something in it."""
+    """Reject an empty list."""
 
     @constraint(minItems=1)
     def rule(node: Node, to: Checking) -> None:
@@ -75,11 +75,11 @@ def not_empty(field: str) -> Constraint:
 
 @constraint(pattern=whole(rf"\*|{HOST_PATTERN}"))
 def host(node: Node, to: Checking) -> None:
-    """A host, perhaps with a wildcard."""
+    """Require a host, perhaps with a wildcard."""
     problem = host_problem(node.text)
     if problem is not None:
-        said, way_out = problem
-        to.report(codes.HOST, f"{quoted(node.text)} is not a host: {said}", node, help=way_out)
+        reason, way_out = problem
+        to.report(codes.HOST, f"{quoted(node.text)} is not a host: {reason}", node, help=way_out)
 
 
 _METHOD = re.compile(r"[A-Z0-9!#$%&'+.^_`|~-]+")
@@ -87,7 +87,7 @@ _METHOD = re.compile(r"[A-Z0-9!#$%&'+.^_`|~-]+")
 
 @constraint(pattern=whole(rf"\*|{_METHOD.pattern}"))
 def method(node: Node, to: Checking) -> None:
-    """A method, in capitals as requests have it."""
+    """Require a method, in capitals as requests have it."""
     text = node.text
     if text != "*" and not _METHOD.fullmatch(text):
         way_out = f"write {text.upper()}" if _METHOD.fullmatch(text.upper()) else "write a method such as GET, or *"
@@ -96,11 +96,11 @@ def method(node: Node, to: Checking) -> None:
 
 @constraint(pattern=path_with_wildcard(spaces=False), not_={"pattern": NOT_COMPARABLE})
 def path(node: Node, to: Checking) -> None:
-    """A path, in the form in which requests are compared: in another one it would select nothing."""
+    """Require a path in the form in which requests are compared: in another one it would select nothing."""
     problem = _path_problem(node.text)
     if problem is not None:
-        said, way_out = problem
-        to.report(codes.PATH, f"{quoted(node.text)} is not a path: {said}", node, help=way_out)
+        reason, way_out = problem
+        to.report(codes.PATH, f"{quoted(node.text)} is not a path: {reason}", node, help=way_out)
 
 
 def _path_problem(text: str) -> tuple[str, str] | None:
@@ -123,14 +123,14 @@ def _path_problem(text: str) -> tuple[str, str] | None:
     )
 )
 def one_word_for_schemes(spec: Node, to: Checking) -> None:
-    """One scheme, or a list of them."""
+    """Reject a scheme beside a list of schemes."""
     if "authSchemes" in spec and "authScheme" in spec:
         message = "a policy has one of `authSchemes` and `authScheme`, not both"
         to.report(codes.TWO_LISTS, message, spec.key_span("authScheme"), help="write it into `authSchemes`")
 
 
 def some_scheme(spec: Node, to: Checking) -> None:
-    """Without a scheme, all that is selected is denied."""
+    """Report a policy without a scheme, which denies all that it selects."""
     schemes = spec.get("authSchemes")
     if "authScheme" not in spec and (schemes is None or not list(schemes)):
         what = "that the rules select" if spec.get("rules") else "to the target"
@@ -145,13 +145,13 @@ def some_scheme(spec: Node, to: Checking) -> None:
     )
 )
 def one_scheme_for_a_host(schemes: Node, to: Checking) -> None:
-    """Two schemes with one host leave open which of them decides."""
+    """Reject two schemes for one host, which leave open which of them decides."""
     seen: dict[str, int] = {}
-    for place, scheme in enumerate(schemes):
+    for index, scheme in enumerate(schemes):
         for node in scheme.get("hosts") or ():
             if not isinstance(node.value, str):
                 continue
-            first = seen.setdefault(node.value, place)
-            if first != place:
+            first = seen.setdefault(node.value, index)
+            if first != index:
                 message = f"{quoted(node.value)} has an auth scheme already, scheme {first + 1}"
                 to.report(codes.SAME_HOST, message, node, help="write one scheme for each host")

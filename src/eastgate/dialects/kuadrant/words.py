@@ -1,4 +1,4 @@
-"""How AuthPolicies are described."""
+"""Descriptions of AuthPolicies."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def _rules(policy: Policy) -> list[DescribedRule]:
     described = [DescribedRule("SELECT", (_selected(rule),), None, rule.span) for rule in policy.rules]
     described = described or [DescribedRule("SELECT", ("all traffic of the target",), None, policy.span)]
     for origin, scheme in zip(policy.origins, policy.schemes, strict=True):
-        names = ", ".join(f"{one.name} ({type(one.method).__name__})" for one in scheme.identities)
-        agreed = "".join(f"; then {one.name}" for one in scheme.authorizations)
+        names = ", ".join(f"{identity.name} ({type(identity.method).__name__})" for identity in scheme.identities)
+        agreed = "".join(f"; then {authorization.name}" for authorization in scheme.authorizations)
         asks = f"hosts {', '.join(scheme.hosts)}: identity {names or 'none'}{agreed}"
         described.append(DescribedRule("AUTH", (asks,), origin, origin.span))
     return described
@@ -22,7 +22,7 @@ def _rules(policy: Policy) -> list[DescribedRule]:
 
 def _selected(rule: HttpRule) -> str:
     parts = {"hosts": rule.hosts, "methods": rule.methods, "paths": rule.paths}
-    return "; ".join(f"{name} {', '.join(some)}" for name, some in parts.items() if some is not None) or "anything"
+    return "; ".join(f"{name} {', '.join(texts)}" for name, texts in parts.items() if texts is not None) or "anything"
 
 
 def _why_idle(_policy: Policy, problem: str | None, selects: bool) -> str:

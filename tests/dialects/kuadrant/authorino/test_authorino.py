@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.dialects.kuadrant.authorino.conditions import look
-from eastgate.dialects.kuadrant.authorino.document import Document
+from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
+from eastgate.dialects.kuadrant.authorino.conditions import evaluate_condition
 from eastgate.dialects.kuadrant.authorino.model import Operator, Pattern
 from eastgate.dialects.kuadrant.authorino.outcomes import ERRS, FAILS, HOLDS
 
@@ -19,7 +19,10 @@ LETTERS = {HOLDS: "T", FAILS: "F", ERRS: "E"}
 @pytest.mark.parametrize("selector", RECORDED["outcomes"])
 @pytest.mark.parametrize("operator", list(Operator))
 def test_patterns_come_out_as_in_authorino(selector: str, operator: Operator) -> None:
-    document = Document(RECORDED["document"], RECORDED["document"], {}, {})
-    found = [LETTERS[look(Pattern(selector, operator, value), document).outcomes] for value in RECORDED["values"]]
+    document = AuthorizationJson(RECORDED["document"], RECORDED["document"], {}, {})
+    found = [
+        LETTERS[evaluate_condition(Pattern(selector, operator, value), document).outcomes]
+        for value in RECORDED["values"]
+    ]
     recorded = RECORDED["outcomes"][selector][operator]
     assert dict(zip(RECORDED["values"], found, strict=True)) == dict(zip(RECORDED["values"], recorded, strict=True))

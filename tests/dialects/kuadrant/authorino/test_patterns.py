@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eastgate.dialects.kuadrant.authorino.model import All, AnyOf, Condition, Operator, Pattern, Predicate
+from eastgate.dialects.kuadrant.authorino.model import All, AnyOf, CelPredicate, Condition, Operator, Pattern
 from eastgate.ir import StepVerdict
 from tests.dialects.kuadrant.authorino.schemes import pattern, request, verdict
 
@@ -145,17 +145,17 @@ HOLDS, FAILS, ERRS = (
         (AnyOf((ERRS, HOLDS)), StepVerdict.ERROR),
         (AnyOf((FAILS, ERRS)), StepVerdict.ERROR),
         (All((AnyOf((FAILS, HOLDS)), All((HOLDS,)))), StepVerdict.ACCEPTED),
-        (Predicate('request.method == "GET"'), StepVerdict.ACCEPTED),
-        (Predicate('request.method == "PUT"'), StepVerdict.REFUSED),
-        (Predicate("request.headers.nope == 'x'"), StepVerdict.ERROR),
-        (Predicate("request.method"), StepVerdict.ERROR),
-        (Predicate("request.method ="), StepVerdict.ERROR),
-        (Predicate("'nope' in request.headers"), StepVerdict.REFUSED),
-        (Predicate("has(request.body)"), StepVerdict.REFUSED),
-        (Predicate("request.url_path.startsWith('/ord')"), StepVerdict.ACCEPTED),
-        (Predicate("request.port == 1"), StepVerdict.ERROR),
-        (Predicate("source.port == 1234"), StepVerdict.ACCEPTED),
-        (Predicate("request.?headers.?x.orValue('') == ''"), StepVerdict.ACCEPTED),
+        (CelPredicate('request.method == "GET"'), StepVerdict.ACCEPTED),
+        (CelPredicate('request.method == "PUT"'), StepVerdict.REFUSED),
+        (CelPredicate("request.headers.nope == 'x'"), StepVerdict.ERROR),
+        (CelPredicate("request.method"), StepVerdict.ERROR),
+        (CelPredicate("request.method ="), StepVerdict.ERROR),
+        (CelPredicate("'nope' in request.headers"), StepVerdict.REFUSED),
+        (CelPredicate("has(request.body)"), StepVerdict.REFUSED),
+        (CelPredicate("request.url_path.startsWith('/ord')"), StepVerdict.ACCEPTED),
+        (CelPredicate("request.port == 1"), StepVerdict.ERROR),
+        (CelPredicate("source.port == 1234"), StepVerdict.ACCEPTED),
+        (CelPredicate("request.?headers.?x.orValue('') == ''"), StepVerdict.ACCEPTED),
     ],
 )
 def test_conditions_are_evaluated_from_left_to_right(condition: Condition, expected: StepVerdict) -> None:

@@ -10,7 +10,8 @@ from eastgate.dialects.kuadrant.authorino.evaluate import evaluate
 from eastgate.dialects.kuadrant.authorino.facts import Review, Services, Unavailable
 from eastgate.dialects.kuadrant.authorino.model import (
     Authorization,
-    Celled,
+    CelExpression,
+    CelPredicate,
     Credentials,
     Denial,
     Identity,
@@ -18,7 +19,6 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Literal,
     Plain,
     PlainResponse,
-    Predicate,
     Property,
     Response,
     Selected,
@@ -90,8 +90,8 @@ def test_what_patterns_saw_is_told() -> None:
         (FAILS, False, True, ["skipped"]),
         (ERRS, False, False, ["error"]),
         (ERRS, True, True, ["skipped"]),
-        (Predicate("request.headers.nope == ''"), False, False, ["error"]),
-        (Predicate("request.headers.nope == ''"), True, True, ["skipped"]),
+        (CelPredicate("request.headers.nope == ''"), False, False, ["error"]),
+        (CelPredicate("request.headers.nope == ''"), True, True, ["skipped"]),
     ],
 )
 def test_a_scheme_that_does_not_concern_a_request_lets_it_pass(
@@ -159,7 +159,7 @@ def test_a_denial_can_be_made_over() -> None:
             Property("Location", Selected("https://login.example/?back={request.path}")),
             Property("X-Odd", Literal("a\nb")),
         ),
-        Celled("'sorry, ' + request.method"),
+        CelExpression("'sorry, ' + request.method"),
     )
     guarded = scheme(rule(FAILS), identities=[api_keys()], unauthenticated=login, unauthorized=Denial(404))
     found = evaluate(guarded, request(), SERVICES)
@@ -181,7 +181,7 @@ def test_the_service_behind_is_told_only_if_allowed() -> None:
         Response("json", Json((Property("b", Literal(1)), Property("a", Selected("request.method")))), "x-json"),
         Response("meta", Json((Property("n", Selected("auth.response.user")),)), "ext", in_header=False, priority=1),
         Response("skipped", PlainResponse(Literal("x")), "x-skipped", when=FAILS),
-        Response("broken", PlainResponse(Celled("request.headers.nope")), "x-broken"),
+        Response("broken", PlainResponse(CelExpression("request.headers.nope")), "x-broken"),
         Response("lines", PlainResponse(Literal("a\r\nx-admin: true")), "x-lines"),
     )
     found = evaluate(scheme(identities=[api_keys()], responses=told), ALICE, SERVICES)
@@ -207,9 +207,9 @@ def test_an_error_in_the_condition_of_a_response_denies() -> None:
         ((Property("role", Selected("auth.identity.metadata.name")),), "auth.identity.role eq alice", 200),
         ((Property("metadata", Literal("x")),), "auth.identity.metadata.name eq alice", 200),
         ((Property("metadata", Literal("x"), overwrite=True),), "auth.identity.metadata eq x", 200),
-        ((Property("role", Celled("request.method")),), "auth.identity.role eq GET", 200),
-        ((Property("role", Celled("request.nope")),), "request.method eq GET", 401),
-        ((Property("role", Celled("syntax error")),), "request.method eq GET", 401),
+        ((Property("role", CelExpression("request.method")),), "auth.identity.role eq GET", 200),
+        ((Property("role", CelExpression("request.nope")),), "request.method eq GET", 401),
+        ((Property("role", CelExpression("syntax error")),), "request.method eq GET", 401),
         ((Property("a", Literal(1)), Property("b", Selected("auth.identity.a"))), "auth.identity.b eq ", 200),
         ((Property("role", Selected("user-{request.method}")),), "auth.identity.role eq user-GET", 200),
     ],
@@ -295,7 +295,7 @@ RESOURCE: dict[str, Value] = {"resource": Literal("pods"), "verb": Selected("req
             "refused",
         ),
         (SubjectAccess(Selected("request.headers.nope")), None, "error"),
-        (SubjectAccess(Celled("request.nope")), None, "error"),
+        (SubjectAccess(CelExpression("request.nope")), None, "error"),
     ],
 )
 def test_accesses_are_reviewed(access: SubjectAccess, spec: object, verdict: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eastgate.dialects.kuadrant.authorino import problems
-from eastgate.dialects.kuadrant.authorino.model import All, AnyOf, Operator, Pattern, Predicate
+from eastgate.dialects.kuadrant.authorino.model import All, AnyOf, CelPredicate, Operator, Pattern
 from eastgate.languages.cel import CelProblem
 
 
@@ -60,7 +60,7 @@ def test_expressions(text: str, as_value: bool, as_predicate: bool) -> None:
     assert (problems.cel_problem(text) is not None) is as_value
     found = problems.predicate_problem(text)
     assert (found is not None) is as_predicate
-    assert bool(problems.condition_problems(Predicate(text))) is as_predicate
+    assert bool(problems.condition_problems(CelPredicate(text))) is as_predicate
 
 
 def test_an_unknown_variable_names_those_that_there_are() -> None:

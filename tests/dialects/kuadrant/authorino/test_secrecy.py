@@ -14,7 +14,8 @@ from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
 from eastgate.dialects.kuadrant.authorino.fetching import HttpFetcher
 from eastgate.dialects.kuadrant.authorino.model import (
     Authorization,
-    Celled,
+    CelExpression,
+    CelPredicate,
     Condition,
     Credentials,
     Denial,
@@ -28,7 +29,6 @@ from eastgate.dialects.kuadrant.authorino.model import (
     PatternRules,
     Plain,
     PlainResponse,
-    Predicate,
     Property,
     Rego,
     Response,
@@ -121,7 +121,7 @@ CELS = (
 
 
 def responses() -> tuple[Response, ...]:
-    found = [PlainResponse(Selected(leak)) for leak in LEAKS] + [PlainResponse(Celled(text)) for text in CELS]
+    found = [PlainResponse(Selected(leak)) for leak in LEAKS] + [PlainResponse(CelExpression(text)) for text in CELS]
     found += [PlainResponse(Selected(f"<{{{leak}}}>")) for leak in LEAKS]
     headers = [Response(f"h{at}", content, f"x-{at}") for at, content in enumerate(found)]
     everything = Json(tuple(Property(str(at), Selected(leak)) for at, leak in enumerate(LEAKS)))
@@ -158,7 +158,7 @@ IDENTITIES = {
 }
 RULES: dict[str, Condition] = {
     **{leak: Pattern(leak, pattern("a eq b").operator, "x") for leak in LEAKS},
-    **{text: Predicate(text) for text in CELS},
+    **{text: CelPredicate(text) for text in CELS},
 }
 
 

@@ -16,7 +16,8 @@ from eastgate.dialects.kuadrant.authorino.model import (
     All,
     AnyOf,
     Authorization,
-    Celled,
+    CelExpression,
+    CelPredicate,
     Condition,
     Identity,
     Literal,
@@ -25,7 +26,6 @@ from eastgate.dialects.kuadrant.authorino.model import (
     PatternRules,
     Plain,
     PlainResponse,
-    Predicate,
     Property,
     Response,
     Scheme,
@@ -71,14 +71,14 @@ SERVICES = holding(secret("alice", "k3y-of-alice"))
         (both("request.headers.x eq 1", "request.method eq PUT"), "refused"),
         (AnyOf((pattern("request.headers.x eq 1"), pattern("request.method eq GET"))), "accepted"),
         (AnyOf((pattern("request.headers.x eq 1"), pattern("request.method eq PUT"))), "unknown"),
-        (Predicate("!('x' in request.headers)"), "unknown"),
-        (Predicate("!has(request.headers.x)"), "unknown"),
-        (Predicate("request.exists(k, k == 'headers') || true"), "unknown"),
-        (Predicate("request['headers'].size() == 0"), "unknown"),
-        (Predicate("request.?headers.?x.orValue('') == ''"), "unknown"),
-        (Predicate("request.method == 'GET'"), "accepted"),
-        (AnyOf((Predicate("request.headers.x == '1'"), pattern("request.method eq GET"))), "unknown"),
-        (All((Predicate("request.headers.x == '1'"), pattern("request.method eq PUT"))), "unknown"),
+        (CelPredicate("!('x' in request.headers)"), "unknown"),
+        (CelPredicate("!has(request.headers.x)"), "unknown"),
+        (CelPredicate("request.exists(k, k == 'headers') || true"), "unknown"),
+        (CelPredicate("request['headers'].size() == 0"), "unknown"),
+        (CelPredicate("request.?headers.?x.orValue('') == ''"), "unknown"),
+        (CelPredicate("request.method == 'GET'"), "accepted"),
+        (AnyOf((CelPredicate("request.headers.x == '1'"), pattern("request.method eq GET"))), "unknown"),
+        (All((CelPredicate("request.headers.x == '1'"), pattern("request.method eq PUT"))), "unknown"),
     ],
 )
 def test_what_looks_at_the_unknown_is_unknown(condition: Condition, expected: str) -> None:
@@ -127,7 +127,7 @@ def test_a_path_that_is_read_in_several_ways_has_no_known_form(path: str) -> Non
 
 
 MAYBE = pattern("request.headers.x eq 1")
-MAYBE_ERROR = Predicate("request.headers.x == '1'")
+MAYBE_ERROR = CelPredicate("request.headers.x == '1'")
 
 
 def asked(guarded: Scheme, facts: RequestFacts = NO_HEADERS, services: Services = SERVICES) -> Judgement:
@@ -166,7 +166,7 @@ def test_a_caller_that_perhaps_nobody_recognizes_is_not() -> None:
 
 
 def test_unknown_properties_make_an_identity_unknown() -> None:
-    for value in (Selected("request.headers.x"), Selected("a{request.headers.x}"), Celled("request.headers.x")):
+    for value in (Selected("request.headers.x"), Selected("a{request.headers.x}"), CelExpression("request.headers.x")):
         assert not asked(scheme(identities=[everybody(properties=(Property("x", value),))])).allowed
     assert not asked(scheme(identities=[Identity("plain", Plain("request.headers.x"))])).allowed
 
@@ -192,7 +192,11 @@ leaves: st.SearchStrategy[Condition] = st.builds(
     st.sampled_from([Operator.EQ, Operator.NEQ, Operator.INCL, Operator.EXCL]),
     st.sampled_from((*VALUES, "true", "GET")),
 ) | st.sampled_from(
-    [Predicate("request.headers.a == '1'"), Predicate("!has(request.headers.b)"), Pattern("a", Operator.MATCHES, "(")]
+    [
+        CelPredicate("request.headers.a == '1'"),
+        CelPredicate("!has(request.headers.b)"),
+        Pattern("a", Operator.MATCHES, "("),
+    ]
 )
 conditions: st.SearchStrategy[Condition] = st.recursive(
     leaves,

@@ -1,4 +1,4 @@
-"""Auth schemes, evaluated: who is calling, and may they?
+"""Evaluation of auth schemes: authentication and authorization of callers.
 
 `model` is what a scheme says. `evaluate` runs one on a request, offline and in the authorizer service alike: what is
 known of the request are `RequestFacts`, whom it may ask are `Services`, and the answer with its reasons is a

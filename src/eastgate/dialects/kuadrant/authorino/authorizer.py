@@ -7,8 +7,8 @@ scheme as well, and then it does not allow.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import field, fields, is_dataclass, replace
+from collections.abc import Iterator
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -19,7 +19,6 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Introspection,
     Jwt,
     Scheme,
-    SubjectAccess,
     TokenReview,
     Where,
 )
@@ -31,7 +30,7 @@ from eastgate.records import dataclass
 if TYPE_CHECKING:
     from eastgate.languages.jwt import KeySource
 
-__all__ = ["SchemeAuthorizer", "looks_at_paths", "services_in", "with_token"]
+__all__ = ["SchemeAuthorizer", "services_in", "with_token"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +42,8 @@ class SchemeAuthorizer:
 
     @property
     def looks_at_path(self) -> bool:
-        """Whether any expression of the scheme may look at the path."""
-        return looks_at_paths(self.scheme)
+        """Return whether any expression of the scheme may look at the path."""
+        return self.scheme.looks_at_path
 
     def answer(self, request: Request, raw: RawRequest) -> Ruling:
         """Evaluate the scheme for a request."""
@@ -60,7 +59,7 @@ class SchemeAuthorizer:
         return Ruling(judged.allowed, judged.status, judged.reason, judged.steps, judged.document)
 
 
-# What is known of the request
+# The facts of a request
 
 
 def _facts(request: Request, raw: RawRequest) -> RequestFacts:
@@ -83,61 +82,45 @@ def _facts(request: Request, raw: RawRequest) -> RequestFacts:
 
 
 def _text(request: Request, attribute: Attribute) -> str | Unknown:
-    found = request.get(attribute)
-    return UNKNOWN if found is None or found is UNKNOWN else str(found)
+    value = request.get(attribute)
+    return UNKNOWN if value is None or value is UNKNOWN else str(value)
 
 
 def _peer(request: Request, attribute: Attribute) -> str | Unknown | None:
-    """What is known of the peer: also that there is nothing."""
-    found = request.get(attribute)
-    return found if found is None or found is UNKNOWN else str(found)
-
-
-def looks_at_paths(part: object) -> bool:
-    """Tell whether any expression in a part of a scheme may look at the path.
-
-    Asking the API server about no resource is to do so. A part that nobody thought of here is searched like any other.
-    """
-    if isinstance(part, str):
-        return "path" in part
-    if isinstance(part, Mapping):
-        return any(looks_at_paths(one) for one in part.values())
-    if isinstance(part, tuple):
-        return any(looks_at_paths(one) for one in part)
-    if isinstance(part, SubjectAccess) and part.resource is None:
-        return True
-    if not is_dataclass(part):
-        return False
-    return any(looks_at_paths(getattr(part, one.name)) for one in fields(part) if one.name not in ("span", "name"))
+    """Return an attribute of the peer; None where it is known to have none."""
+    value = request.get(attribute)
+    return value if value is None or value is UNKNOWN else str(value)
 
 
 def with_token(facts: RequestFacts, scheme: Scheme, token: str | None) -> RequestFacts:
-    """The request with a token wherever the scheme looks for one."""
-    places = {one.credentials for one in scheme.identities if isinstance(one.method, Jwt | TokenReview | Introspection)}
-    for place in places if token is not None else ():
-        facts = _carrying(facts, place, token or "")
+    """Return the request with a token at every location where the scheme looks for one."""
+    if token is None:
+        return facts
+    methods = (Jwt, TokenReview, Introspection)
+    for location in {identity.credentials for identity in scheme.identities if isinstance(identity.method, methods)}:
+        facts = _with_credential(facts, location, token)
     return facts
 
 
-def _carrying(facts: RequestFacts, place: Credentials, token: str) -> RequestFacts:
-    """The request with a token in one place. Of headers or a path that are not known, no more is known by it."""
-    if (facts.path if place.where is Where.QUERY else facts.headers) is UNKNOWN:
-        return replace(facts, presented={**facts.presented, place: token})
+def _with_credential(facts: RequestFacts, location: Credentials, token: str) -> RequestFacts:
+    """Return the request with a token at a location. Unknown headers, or an unknown path, stay unknown otherwise."""
+    if (facts.path if location.where is Where.QUERY else facts.headers) is UNKNOWN:
+        return replace(facts, presented={**facts.presented, location: token})
     headers = {} if facts.headers is UNKNOWN else dict(facts.headers)
-    match place.where:
+    match location.where:
         case Where.AUTHORIZATION_HEADER:
-            return replace(facts, headers={**headers, "authorization": f"{place.key} {token}"})
+            return replace(facts, headers={**headers, "authorization": f"{location.key} {token}"})
         case Where.CUSTOM_HEADER:
-            return replace(facts, headers={**headers, place.key.lower(): token})
+            return replace(facts, headers={**headers, location.key.lower(): token})
         case Where.COOKIE:
-            cookies = "; ".join(part for part in (headers.get("cookie"), f"{place.key}={token}") if part)
+            cookies = "; ".join(part for part in (headers.get("cookie"), f"{location.key}={token}") if part)
             return replace(facts, headers={**headers, "cookie": cookies})
         case Where.QUERY:
             path = str(facts.path)
-            return replace(facts, path=f"{path}{'&' if '?' in path else '?'}{quote(place.key)}={quote(token)}")
+            return replace(facts, path=f"{path}{'&' if '?' in path else '?'}{quote(location.key)}={quote(token)}")
 
 
-# Whom to ask
+# Services
 
 
 def services_in(world: World, keys: KeySource | None, *, authorino_compat: bool) -> Services:

@@ -8,13 +8,13 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from eastgate.dialects.kuadrant.authorino.document import Document
+from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
 from eastgate.dialects.kuadrant.authorino.findings import Finding, Found
 from eastgate.dialects.kuadrant.authorino.model import Cache, Scheme
 from eastgate.dialects.kuadrant.authorino.values import resolve
 from eastgate.records import dataclass
 
-__all__ = ["AnswerCache", "cached"]
+__all__ = ["AnswerCache", "ask_cached"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +58,17 @@ class AnswerCache:
         return len(self._held)
 
 
-def cached(
+def ask_cached(
     cache: AnswerCache | None,
     settings: Cache | None,
     owner: tuple[Scheme, object],
-    document: Document,
+    document: AuthorizationJson,
     ask: Callable[[], Finding],
     good_for: Callable[[Found], float | None] = lambda _: None,
 ) -> Finding:
-    """Return the answer, asked for only if there is none to use again. `good_for` may shorten the time of an answer.
+    """Return the cached answer, or ask for it and cache it. `good_for` may shorten the time of an answer.
 
-    A key that is null or cannot be had means that nothing is used again. `owner` is what the answer belongs to: the
+    A key that is null, or cannot be resolved, means that nothing is cached. `owner` is what the answer belongs to: the
     evaluator is known by its place in memory, which the scheme keeps for as long as the key is held.
     """
     if cache is None or settings is None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from eastgate.dialects.kuadrant.authorino.document import Document
+from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
 from eastgate.dialects.kuadrant.authorino.gjson import Selection, TooMuch, select
-from eastgate.dialects.kuadrant.authorino.model import All, AnyOf, Condition, Operator, Pattern, Predicate
+from eastgate.dialects.kuadrant.authorino.model import All, AnyOf, CelPredicate, Condition, Operator, Pattern
 from eastgate.dialects.kuadrant.authorino.outcomes import (
     ANYTHING,
     EITHER,
@@ -27,7 +27,7 @@ from eastgate.records import dataclass
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Looked", "look", "regex_problem"]
+__all__ = ["ConditionResult", "evaluate_condition", "regex_problem"]
 
 _SHOWN = 200  # characters of what a pattern saw
 
@@ -35,31 +35,31 @@ _VERDICTS = {HOLDS: StepVerdict.ACCEPTED, FAILS: StepVerdict.REFUSED, ERRS: Step
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """The outcomes of a condition, and what was looked at on the way."""
+class ConditionResult:
+    """The possible outcomes of a condition, and the values that its parts saw."""
 
     outcomes: Outcomes
     seen: tuple[Seen, ...]
     unknown: str = ""
-    """The first thing that it depends on and that nobody knows."""
+    """The first unknown that it depends on."""
 
     @property
     def reason(self) -> str:
-        """Return the reason of the last part that was looked at, which is the one that decided."""
+        """Return the reason of the last part that was evaluated, which is the one that decided."""
         return next((seen.reason for seen in reversed(self.seen) if seen.reason), "")
 
 
-def look(condition: Condition, document: Document) -> Looked:
+def evaluate_condition(condition: Condition, document: AuthorizationJson) -> ConditionResult:
     """Evaluate a condition, from left to right and no further than needed."""
     seen: list[Seen] = []
     unknown: list[str] = []
     outcomes = _outcomes(condition, document, seen, unknown)
-    return Looked(outcomes, tuple(seen), next(iter(unknown), ""))
+    return ConditionResult(outcomes, tuple(seen), next(iter(unknown), ""))
 
 
 @dataclass(frozen=True, slots=True)
 class _PartOutcome:
-    """One pattern or predicate: how it comes out, what its selector found (masked), and what there is to say."""
+    """The possible outcomes of a pattern or predicate, the value of its selector (masked), and the reason."""
 
     outcomes: Outcomes
     reason: str = ""
@@ -67,7 +67,7 @@ class _PartOutcome:
     unknown: str = ""
 
 
-def _outcomes(condition: Condition, document: Document, seen: list[Seen], unknown: list[str]) -> Outcomes:
+def _outcomes(condition: Condition, document: AuthorizationJson, seen: list[Seen], unknown: list[str]) -> Outcomes:
     match condition:
         case All(parts):
             return all_hold(_outcomes(part, document, seen, unknown) for part in parts)
@@ -76,7 +76,7 @@ def _outcomes(condition: Condition, document: Document, seen: list[Seen], unknow
         case Pattern():
             part_outcome = _pattern(condition, document)
             text = f"{condition.selector} {condition.operator} {condition.value}"
-        case Predicate(text):
+        case CelPredicate(text):
             part_outcome = _predicate(condition, document)
     seen.append(
         Seen(
@@ -95,7 +95,7 @@ def _outcomes(condition: Condition, document: Document, seen: list[Seen], unknow
 # Patterns
 
 
-def _pattern(pattern: Pattern, document: Document) -> _PartOutcome:
+def _pattern(pattern: Pattern, document: AuthorizationJson) -> _PartOutcome:
     if pattern.operator is Operator.MATCHES and (problem := regex_problem(pattern.value)):
         return _PartOutcome(ERRS, f"{pattern.value!r} is not a regular expression: {problem}.")
     path = lead(pattern.selector)
@@ -134,7 +134,7 @@ def _shown(selection: Selection) -> str | None:
     return selection.text[:_SHOWN] if selection.exists else None
 
 
-def _masked(selector: str, document: Document) -> str | None:
+def _masked(selector: str, document: AuthorizationJson) -> str | None:
     try:
         return _shown(select(document.masked, selector))
     except TooMuch:
@@ -170,7 +170,7 @@ def _bytes(text: str) -> bytes:
 # Predicates
 
 
-def _predicate(predicate: Predicate, document: Document) -> _PartOutcome:
+def _predicate(predicate: CelPredicate, document: AuthorizationJson) -> _PartOutcome:
     expression = compile_document_cel(predicate.text)
     if isinstance(expression, CelProblem):
         return _PartOutcome(ERRS, f"The expression cannot be understood: {expression.message}.")

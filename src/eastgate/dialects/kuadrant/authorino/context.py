@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from eastgate.dialects.kuadrant.authorino.document import Document
+from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
 from eastgate.dialects.kuadrant.authorino.model import Scheme
 from eastgate.dialects.kuadrant.authorino.secrecy import Secrets
@@ -16,12 +16,12 @@ __all__ = ["Evaluation"]
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """One request on its way through one scheme."""
+    """The evaluation of one scheme on one request."""
 
     scheme: Scheme
     request: RequestFacts
     services: Services
-    document: Document
+    document: AuthorizationJson
     secrets: Secrets
     patience: Budget = field(default_factory=Budget)
     """The steps that all Rego of the scheme may take together."""

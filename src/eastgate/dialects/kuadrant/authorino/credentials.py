@@ -18,7 +18,7 @@ from eastgate.dialects.kuadrant.authorino.model import Credentials, Where
 from eastgate.dialects.kuadrant.authorino.secrecy import MASK
 from eastgate.ir.attributes import UNKNOWN
 
-__all__ = ["all_credentials", "credential", "described", "masked_headers", "masked_path"]
+__all__ = ["all_credentials", "credential", "describe_location", "masked_headers", "masked_path"]
 
 _SECRET_HEADERS: Final = ("authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-auth-token")
 _SECRET_PARAMETERS: Final = ("access_token", "api_key", "apikey")
@@ -28,7 +28,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def credential(credentials: Credentials, request: RequestFacts) -> str | Refused | NotKnown:
-    """Return the credential, why there is none, or what must be known to tell."""
+    """Return the credential, why there is none, or the unknown that it depends on."""
     if credentials in request.presented:
         return request.presented[credentials]
     if credentials.where is Where.QUERY:
@@ -40,11 +40,11 @@ def credential(credentials: Credentials, request: RequestFacts) -> str | Refused
             return NotKnown("the headers")
         candidates = _in_headers(request.headers, credentials)
     first = next(iter(candidates), "")
-    return first or Refused(f"There is no credential in {described(credentials)}.")
+    return first or Refused(f"There is no credential in {describe_location(credentials)}.")
 
 
-def described(credentials: Credentials) -> str:
-    """Return the place, for a sentence."""
+def describe_location(credentials: Credentials) -> str:
+    """Describe a location, for a sentence."""
     match credentials.where:
         case Where.AUTHORIZATION_HEADER:
             return f"the Authorization header after {credentials.key!r}"
@@ -83,7 +83,7 @@ def _in_query(path: str, key: str) -> list[str]:
 
 
 def all_credentials(locations: Iterable[Credentials], request: RequestFacts) -> Iterator[str]:
-    """Return everything in a request that is where a credential may be, valid or not."""
+    """Yield all texts of a request at locations of credentials, valid or not."""
     headers = request.headers if request.headers is not UNKNOWN else {}
     path = request.path if request.path is not UNKNOWN else ""
     yield from request.presented.values()
@@ -98,9 +98,9 @@ def all_credentials(locations: Iterable[Credentials], request: RequestFacts) -> 
         yield from _in_query(path, name)
 
 
-def masked_headers(headers: Mapping[str, str], places: tuple[Credentials, ...]) -> dict[str, str]:
+def masked_headers(headers: Mapping[str, str], locations: tuple[Credentials, ...]) -> dict[str, str]:
     """Return the headers without credentials."""
-    secret = _secret_headers(places)
+    secret = _secret_headers(locations)
     return {name: MASK if name in secret else value for name, value in headers.items()}
 
 

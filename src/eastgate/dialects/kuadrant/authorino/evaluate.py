@@ -1,14 +1,14 @@
-"""A scheme, evaluated on a request.
+"""Evaluates a scheme on a request.
 
     when            does the scheme concern this request at all?
     identity        ANY one recognizes the caller, in the order of their priorities
-    metadata        each is asked; one that fails is as if it were not there
+    metadata        each is asked; one that fails is left out
     authorization   ALL agree, in the order of their priorities; the first that does not decides
     response        each is made; one that fails is left out
 
-What is unknown is carried along as far as it does not matter. The answer is allow only if it would be for everything
-that the unknown could turn out to be: an unknown condition makes what it guards a maybe, a maybe that agrees is as
-good as one that is skipped, and what a maybe has found is itself unknown.
+The answer is allow only if it would be for every value of what is unknown. Where the condition of a step is unknown,
+the step may take place or be skipped: an identity like that recognizes nobody, an authorization must agree anyway,
+and what such a step finds is unknown to the steps after it.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from eastgate.diagnostics.spans import Span
-from eastgate.dialects.kuadrant.authorino.authorization import agreed
+from eastgate.dialects.kuadrant.authorino.authorization import authorize
+from eastgate.dialects.kuadrant.authorino.authorization_json import authorization_json_of
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.credentials import all_credentials
-from eastgate.dialects.kuadrant.authorino.document import document_of
-from eastgate.dialects.kuadrant.authorino.explaining import explained_steps, shown_document
+from eastgate.dialects.kuadrant.authorino.explaining import mask_document, mask_steps
 from eastgate.dialects.kuadrant.authorino.facts import RequestFacts, Services
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown, Refused
 from eastgate.dialects.kuadrant.authorino.gates import Gate, Guarded, gate_of
-from eastgate.dialects.kuadrant.authorino.identity import recognized
+from eastgate.dialects.kuadrant.authorino.identity import recognize
 from eastgate.dialects.kuadrant.authorino.judgement import Judgement, StepKind
-from eastgate.dialects.kuadrant.authorino.metadata import fetched
+from eastgate.dialects.kuadrant.authorino.metadata import fetch_metadata
 from eastgate.dialects.kuadrant.authorino.model import Denial, Response, Scheme
-from eastgate.dialects.kuadrant.authorino.responses import build_response, challenges, customized
+from eastgate.dialects.kuadrant.authorino.responses import build_response, challenges, customize_denial
 from eastgate.dialects.kuadrant.authorino.secrecy import Secrets
 from eastgate.dialects.kuadrant.authorino.values import stringified
 from eastgate.ir import RulingStep, Seen, StepVerdict
@@ -40,10 +40,10 @@ __all__ = ["evaluate"]
 
 def evaluate(scheme: Scheme, request: RequestFacts, services: Services) -> Judgement:
     """Evaluate a scheme on a request. Never raises for anything in the request, and never allows by an error."""
-    places = tuple(dict.fromkeys(identity.credentials for identity in scheme.identities))
+    locations = tuple(dict.fromkeys(identity.credentials for identity in scheme.identities))
     secrets = Secrets()
-    secrets.claimed(*all_credentials(places, request))
-    document = document_of(request, places)
+    secrets.add_claimed(*all_credentials(locations, request))
+    document = authorization_json_of(request, locations)
     return _Run(Evaluation(scheme, request, services, document, secrets)).judgement()
 
 
@@ -101,39 +101,39 @@ class _Run:
     # When
 
     def _concerned(self) -> bool:
-        gate, looked = gate_of(self._scheme.when, self._evaluation)
-        if looked is None:
+        gate, result = gate_of(self._scheme.when, self._evaluation)
+        if result is None:
             return True
         verdict, reason = _CONCERNED[gate]
-        self._step(StepKind.WHEN, "when", verdict, f"{reason} {looked.reason}", looked.seen, self._scheme.span)
+        self._step(StepKind.WHEN, "when", verdict, f"{reason} {result.reason}", result.seen, self._scheme.span)
         if gate in (Gate.ERROR, Gate.UNSURE):
             raise _Denied(403, UNAUTHORIZED)
         return gate is not Gate.CLOSED
 
     def _guarded(self, kind: StepKind, each: Guarded, status: int) -> tuple[Gate, tuple[Seen, ...]]:
         """Return the gate of a step: open, closed (and noted) or maybe. Any other denies."""
-        gate, looked = gate_of(each.when, self._evaluation)
-        if looked is None:
+        gate, result = gate_of(each.when, self._evaluation)
+        if result is None:
             return gate, ()
         if gate is Gate.CLOSED:
             self._step(
                 kind,
                 each.name,
                 StepVerdict.SKIPPED,
-                f"Its condition does not hold. {looked.reason}",
-                looked.seen,
+                f"Its condition does not hold. {result.reason}",
+                result.seen,
                 each.span,
             )
         elif gate is Gate.ERROR:
             self._step(
-                kind, each.name, StepVerdict.ERROR, f"Its condition errs. {looked.reason}", looked.seen, each.span
+                kind, each.name, StepVerdict.ERROR, f"Its condition errs. {result.reason}", result.seen, each.span
             )
             raise _Denied(status, UNAUTHORIZED)
         elif gate is Gate.UNSURE:
-            reason = f"Whether its condition holds is not known. {looked.reason}"
-            self._step(kind, each.name, StepVerdict.UNKNOWN, reason, looked.seen, each.span)
+            reason = f"Whether its condition holds is not known. {result.reason}"
+            self._step(kind, each.name, StepVerdict.UNKNOWN, reason, result.seen, each.span)
             raise _Denied(status, UNAUTHORIZED)
-        return gate, looked.seen
+        return gate, result.seen
 
     # Identity: ANY
 
@@ -148,7 +148,7 @@ class _Run:
             gate, seen = self._guarded(StepKind.IDENTITY, identity, 401)
             if gate is Gate.CLOSED:
                 continue
-            finding = recognized(identity, self._evaluation)
+            finding = recognize(identity, self._evaluation)
             if isinstance(finding, Found) and gate is Gate.MAYBE:
                 finding = NotKnown("whether its condition holds")
             self._record_step(StepKind.IDENTITY, identity, finding, seen)
@@ -176,7 +176,7 @@ class _Run:
             gate, seen = self._guarded(StepKind.METADATA, metadata, 403)
             if gate is Gate.CLOSED:
                 continue
-            finding = fetched(metadata, self._evaluation)
+            finding = fetch_metadata(metadata, self._evaluation)
             self._record_step(StepKind.METADATA, metadata, finding, seen)
             self._learn("metadata", metadata.name, finding, gate)
 
@@ -187,11 +187,11 @@ class _Run:
             gate, seen = self._guarded(StepKind.AUTHORIZATION, authorization, 403)
             if gate is Gate.CLOSED:
                 continue
-            finding, looked_at = agreed(authorization, self._evaluation)
+            finding, looked_at = authorize(authorization, self._evaluation)
             self._record_step(StepKind.AUTHORIZATION, authorization, finding, (*seen, *looked_at))
             if not isinstance(finding, Found):
-                refused = isinstance(finding, Refused) and finding.reason.startswith("not authorized: ")
-                raise _Denied(403, finding.reason if refused else UNAUTHORIZED)
+                for_client = isinstance(finding, Refused) and finding.for_client
+                raise _Denied(403, finding.reason if for_client else UNAUTHORIZED)
             self._learn("authorization", authorization.name, finding, gate)
 
     # Response: each
@@ -249,14 +249,14 @@ class _Run:
     def _denied(self, denied: _Denied) -> Judgement:
         custom: Denial = self._scheme.unauthenticated if denied.status == 401 else self._scheme.unauthorized
         headers = challenges(self._scheme.identities) if denied.status == 401 else []
-        status, message, sent, body = customized(custom, denied.status, denied.message, headers, self._evaluation)
+        status, message, sent, body = customize_denial(custom, denied.status, denied.message, headers, self._evaluation)
         return Judgement(False, status, message, sent, body, self._explained(), self._shown())
 
     def _explained(self) -> tuple[RulingStep, ...]:
-        return explained_steps(self._steps, self._evaluation.secrets)
+        return mask_steps(self._steps, self._evaluation.secrets)
 
     def _shown(self) -> dict[str, object]:
-        return shown_document(self._document, self._evaluation.secrets)
+        return mask_document(self._document, self._evaluation.secrets)
 
 
 def _by_priority(listed: Iterable[T]) -> list[T]:

@@ -5,33 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from eastgate.dialects.kuadrant.authorino.document import Document
+from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
 from eastgate.dialects.kuadrant.authorino.secrecy import Secrets
 from eastgate.ir import RulingStep, Seen
 
-__all__ = ["explained_steps", "shown_document"]
+__all__ = ["mask_document", "mask_steps"]
 
 
-def explained_steps(steps: Iterable[RulingStep], secrets: Secrets) -> tuple[RulingStep, ...]:
+def mask_steps(steps: Iterable[RulingStep], secrets: Secrets) -> tuple[RulingStep, ...]:
     """Return the steps without secrets."""
     return tuple(
-        replace(step, reason=secrets.said(step.reason), seen=tuple(_explained(seen, secrets) for seen in step.seen))
+        replace(
+            step, reason=secrets.mask_text(step.reason), seen=tuple(_mask_seen(seen, secrets) for seen in step.seen)
+        )
         for step in steps
     )
 
 
-def _explained(seen: Seen, secrets: Secrets) -> Seen:
+def _mask_seen(seen: Seen, secrets: Secrets) -> Seen:
     return replace(
         seen,
-        expression=secrets.said(seen.expression),
-        saw=None if seen.saw is None else secrets.said(seen.saw),
-        reason=secrets.said(seen.reason),
+        expression=secrets.mask_text(seen.expression),
+        saw=None if seen.saw is None else secrets.mask_text(seen.saw),
+        reason=secrets.mask_text(seen.reason),
     )
 
 
-def shown_document(document: Document, secrets: Secrets) -> dict[str, object]:
+def mask_document(document: AuthorizationJson, secrets: Secrets) -> dict[str, object]:
     """Return the document without secrets, and without what is unknown."""
-    shown = secrets.explained(document.masked)
+    shown = secrets.mask_explanation(document.masked)
     if not isinstance(shown, dict):
         return {}
     for path in document.unknown:

@@ -1,4 +1,4 @@
-"""The input of a scheme: the request as far as it is known, and whom to ask about the rest."""
+"""The input of a scheme: the request as far as it is known, and the services that may be asked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Fetcher", "RequestFacts", "Review", "Reviewer", "ServerResponse", "S
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestFacts:
-    """One request. UNKNOWN is what the question leaves out; None is what is known not to be there.
+    """A request. UNKNOWN is an attribute that the question leaves out; None is one that is known to be absent.
 
     Nothing here is repeated by `repr`: headers, path, claims and certificates can hold secrets.
     """
@@ -49,13 +49,13 @@ class RequestFacts:
     size: int | Unknown | None = field(default=UNKNOWN, repr=False)
     body: str | Unknown | None = field(default=None, repr=False)
     claims: Mapping[str, object] | None = field(default=None, repr=False)
-    """The claims of a token that somebody has verified already, for questions without a cluster."""
+    """The claims of a token that is verified already, for questions without a cluster."""
     presented: Mapping[Credentials, str] = field(default_factory=dict, repr=False)
-    """Credentials that are known to be in these places, of headers or of a path that are not known otherwise."""
+    """Credentials that are known to be at these locations, of headers or of a path that are unknown otherwise."""
 
 
 class Unavailable(Exception):  # noqa: N818 - a state of the world, which is answered with a denial
-    """Somebody who must be asked cannot be. The message may be shown: it repeats no credential."""
+    """A service that must be asked is unavailable. The message may be shown: it repeats no credential."""
 
 
 @dataclass(frozen=True, slots=True)

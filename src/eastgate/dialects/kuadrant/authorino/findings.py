@@ -1,4 +1,4 @@
-"""The findings of one evaluator on a request. Exactly one of these, and only `Found` speaks for the caller."""
+"""The findings of one evaluator on a request: exactly one of these, and only `Found` is in favour of the caller."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Broken", "Finding", "Found", "NotKnown", "Refused"]
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """It agrees, and this is what it found; `masked` is the same without secrets."""
+    """It agrees. `value` is the value that it found; `masked` is the same without secrets."""
 
     value: object = field(repr=False)
     masked: object = field(repr=False)
@@ -21,26 +21,26 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """It does not agree. The reason is a sentence for a person."""
+    """It does not agree. The reason is a sentence for a person; `for_client`: the client gets it."""
 
     reason: str
+    for_client: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class NotKnown:
-    """It depends on something that nobody knows."""
+    """It depends on something unknown."""
 
     what: str
 
     @property
     def reason(self) -> str:
-        """Return the same as a sentence."""
         return f"It depends on {self.what}, which is not known."
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """It could not be evaluated: an expression errs, or somebody who must be asked cannot be."""
+    """It could not be evaluated: an expression errs, or a service is unavailable."""
 
     reason: str
 

@@ -6,7 +6,7 @@ import enum
 from typing import Protocol
 
 from eastgate.diagnostics.spans import Span
-from eastgate.dialects.kuadrant.authorino.conditions import Looked, look
+from eastgate.dialects.kuadrant.authorino.conditions import ConditionResult, evaluate_condition
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.model import Condition
 from eastgate.dialects.kuadrant.authorino.outcomes import ERRS, FAILS, HOLDS
@@ -20,14 +20,14 @@ class Gate(enum.Enum):
     OPEN = enum.auto()
     CLOSED = enum.auto()
     MAYBE = enum.auto()
-    """Open or closed: nobody knows."""
+    """Open or closed: unknown."""
     ERROR = enum.auto()
     UNSURE = enum.auto()
-    """Open, closed or an error: nobody knows."""
+    """Open, closed or an error: unknown."""
 
 
 class Guarded(Protocol):
-    """The attributes that steps of all kinds have in common."""
+    """The attributes that steps of all kinds share."""
 
     @property
     def name(self) -> str:
@@ -43,21 +43,21 @@ class Guarded(Protocol):
 
     @property
     def span(self) -> Span | None:
-        """Return where it is written."""
+        """Return its span in the manifest."""
 
 
-def gate_of(when: Condition | None, evaluation: Evaluation) -> tuple[Gate, Looked | None]:
-    """Return whether what is guarded takes place, and what was looked at to tell."""
+def gate_of(when: Condition | None, evaluation: Evaluation) -> tuple[Gate, ConditionResult | None]:
+    """Return whether the guarded step takes place, and the result of its condition."""
     if when is None:
         return Gate.OPEN, None
-    looked = look(when, evaluation.document)
-    outcomes = looked.outcomes
+    result = evaluate_condition(when, evaluation.document)
+    outcomes = result.outcomes
     if evaluation.services.authorino_compat and ERRS in outcomes:
         outcomes = (outcomes & ~ERRS) | FAILS
     if outcomes == HOLDS:
-        return Gate.OPEN, looked
+        return Gate.OPEN, result
     if outcomes == FAILS:
-        return Gate.CLOSED, looked
+        return Gate.CLOSED, result
     if outcomes == ERRS:
-        return Gate.ERROR, looked
-    return (Gate.UNSURE if ERRS in outcomes else Gate.MAYBE), looked
+        return Gate.ERROR, result
+    return (Gate.UNSURE if ERRS in outcomes else Gate.MAYBE), result

@@ -13,18 +13,18 @@ from eastgate.dialects.kuadrant.authorino.gates import Guarded
 from eastgate.dialects.kuadrant.authorino.model import (
     All,
     AnyOf,
+    CelPredicate,
     Condition,
     Operator,
     Pattern,
     PatternRules,
-    Predicate,
     Scheme,
 )
 
 __all__ = ["erring_guards", "sets_apart"]
 
 
-def erring_guards(scheme: Scheme) -> Iterator[tuple[Pattern | Predicate, str]]:
+def erring_guards(scheme: Scheme) -> Iterator[tuple[Pattern | CelPredicate, str]]:
     """Yield every condition of a `when` that may err, and why."""
     for when in _guards(scheme):
         for condition in _leaves(when):
@@ -59,7 +59,7 @@ def _guards(scheme: Scheme) -> Iterator[Condition]:
             yield when
 
 
-def _leaves(condition: Condition) -> Iterator[Pattern | Predicate]:
+def _leaves(condition: Condition) -> Iterator[Pattern | CelPredicate]:
     match condition:
         case All(parts) | AnyOf(parts):
             for part in parts:
@@ -68,11 +68,11 @@ def _leaves(condition: Condition) -> Iterator[Pattern | Predicate]:
             yield condition
 
 
-def _may_err(condition: Pattern | Predicate) -> str | None:
+def _may_err(condition: Pattern | CelPredicate) -> str | None:
     match condition:
         case Pattern(operator=Operator.MATCHES, value=value) if regex_problem(value):
             return f"`{value}` is not a regular expression"
-        case Predicate(text):
+        case CelPredicate(text):
             return f"`{text}` fails where something that it looks at is missing"
         case _:
             return None

@@ -1,4 +1,4 @@
-"""What comes of evaluating a scheme: the answer, and why."""
+"""The result of evaluating a scheme: the answer, and why."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Judgement", "StepKind"]
 
 
 class StepKind(enum.StrEnum):
-    """The part of a scheme that a step evaluates, in the order in which they are."""
+    """The part of a scheme that a step evaluates, in the order of evaluation."""
 
     WHEN = "when"
     IDENTITY = "identity"
@@ -39,17 +39,17 @@ class Judgement:
     document: Mapping[str, object] = field(default_factory=dict, hash=False)
     """The authorization JSON as it was at the end, masked, without what is unknown."""
     response_headers: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """What the service behind gets, where it is allowed."""
+    """Headers for the service behind, where it is allowed."""
     dynamic_metadata: Mapping[str, object] = field(default_factory=dict, hash=False)
 
     @property
     def is_undecided(self) -> bool:
-        """Return whether it is a denial on the way to which something was not known."""
+        """Return whether it is a denial, and a step before it met something unknown."""
         return not self.allowed and any(step.verdict is StepVerdict.UNKNOWN for step in self.steps)
 
     @property
     def reason(self) -> str:
-        """Return the sentence of the step that decided, or that nothing was in the way."""
+        """Return the reason of the step that decided; of an allowed request, that all steps agreed."""
         decisive = (StepVerdict.REFUSED, StepVerdict.UNKNOWN, StepVerdict.ERROR)
         if self.allowed:
             return "Every step agreed."

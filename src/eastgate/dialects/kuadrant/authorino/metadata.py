@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
-from eastgate.dialects.kuadrant.authorino.caching import cached
+from eastgate.dialects.kuadrant.authorino.caching import ask_cached
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.facts import ServerResponse, Unavailable
 from eastgate.dialects.kuadrant.authorino.fetching import origin, url_problem
@@ -16,23 +16,23 @@ from eastgate.dialects.kuadrant.authorino.model import HttpCall, Literal, Metada
 from eastgate.dialects.kuadrant.authorino.values import properties, resolve, stringified
 from eastgate.languages.jwt.strict_json import JsonProblem, read_object
 
-__all__ = ["fetched"]
+__all__ = ["fetch_metadata"]
 
 _FIXED_SERVER = re.compile(r"https?://[^/?#{]+(?=[/?#]|$)", re.IGNORECASE)
 
 
-def fetched(metadata: Metadata, evaluation: Evaluation) -> Finding:
-    """Ask the server. Without a way to ask, nobody knows what it would say."""
-    return cached(
+def fetch_metadata(metadata: Metadata, evaluation: Evaluation) -> Finding:
+    """Ask the server. Without a fetcher, its answer is unknown."""
+    return ask_cached(
         evaluation.services.cache,
         metadata.cache,
         (evaluation.scheme, metadata),
         evaluation.document,
-        lambda: _asked(metadata.source, evaluation),
+        lambda: _fetch(metadata.source, evaluation),
     )
 
 
-def _asked(call: HttpCall, evaluation: Evaluation) -> Finding:
+def _fetch(call: HttpCall, evaluation: Evaluation) -> Finding:
     request = _request(call, evaluation)
     if not isinstance(request, tuple):
         return request
@@ -52,12 +52,12 @@ def _read(answer: ServerResponse, evaluation: Evaluation) -> Finding:
         return Broken(f"The server for metadata answers {answer.status}.")
     if "application/json" not in answer.content_type:
         text = answer.body.decode("utf-8", "replace")
-        return Found(text, evaluation.secrets.answered(text), "The server answered.")
+        return Found(text, evaluation.secrets.mask_answer(text), "The server answered.")
     try:
         value = read_object(answer.body)
     except JsonProblem as problem:
         return Broken(f"The answer of the server for metadata {problem}.")
-    return Found(value, evaluation.secrets.answered(value), "The server answered.")
+    return Found(value, evaluation.secrets.mask_answer(value), "The server answered.")
 
 
 def _request(
@@ -103,7 +103,7 @@ def _body(call: HttpCall, evaluation: Evaluation) -> bytes | NotKnown | Broken |
 def _with_secret(
     call: HttpCall, evaluation: Evaluation, url: str, headers: dict[str, str], body: bytes | None
 ) -> tuple[str, dict[str, str], bytes | None] | Broken:
-    """Return the same with the shared secret, where there is one, at the place for it."""
+    """Return the request with the shared secret, where there is one, at its location."""
     reference = call.shared_secret
     if reference is None:
         return url, headers, body
@@ -112,7 +112,7 @@ def _with_secret(
     if not value:
         return Broken(f"There is no {reference.key} in a Secret {reference.name} to ask the server with.")
     text = value.decode("utf-8", "replace")
-    evaluation.secrets.proven(text)
+    evaluation.secrets.add_proven(text)
     key = call.credentials.key
     match call.credentials.where:
         case Where.AUTHORIZATION_HEADER:

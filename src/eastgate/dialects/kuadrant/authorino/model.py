@@ -1,11 +1,11 @@
-"""An auth scheme: what Authorino calls an AuthConfig, whichever of its versions it was written in.
+"""An auth scheme: an AuthConfig of Authorino, in any of its versions.
 
     identity       ANY one must recognize the caller; those of a lower priority number are asked first
     metadata       more about the request, fetched from elsewhere
     authorization  ALL must agree
-    response       what the service behind is told about the caller
+    response       headers and metadata about the caller, for the service behind
 
-Everything that a scheme compares is in the authorization JSON: the request, and what the steps before have found out.
+Everything that a scheme compares is in the authorization JSON: the request, and the findings of the steps before.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ __all__ = [
     "ApiKeys",
     "Authorization",
     "Cache",
-    "Celled",
+    "CelExpression",
+    "CelPredicate",
     "Condition",
     "Credentials",
     "Denial",
@@ -39,11 +40,11 @@ __all__ = [
     "Literal",
     "Metadata",
     "Operator",
+    "Part",
     "Pattern",
     "PatternRules",
     "Plain",
     "PlainResponse",
-    "Predicate",
     "Property",
     "Rego",
     "Response",
@@ -57,31 +58,68 @@ __all__ = [
 ]
 
 
-# Values: written out, or selected from the authorization JSON
+class Part:
+    """A part of a scheme. One that does not say whether it looks at the path counts as one that does."""
+
+    __slots__ = ()
+
+    @property
+    def looks_at_path(self) -> bool:
+        """Return whether an expression in it may look at the path of the request."""
+        return True
+
+
+class Constant(Part):
+    """A part without expressions."""
+
+    __slots__ = ()
+
+    @property
+    def looks_at_path(self) -> bool:
+        return False
+
+
+def _mention_path(*expressions: str) -> bool:
+    return any("path" in expression for expression in expressions)
+
+
+def _look_at_path(*parts: Part | None) -> bool:
+    return any(part.looks_at_path for part in parts if part is not None)
+
+
+# Values: literal, or selected from the authorization JSON
 
 
 @dataclass(frozen=True, slots=True)
-class Literal:
-    """A value as it is written: any JSON."""
+class Literal(Constant):
+    """A literal value: any JSON."""
 
     value: object = field(hash=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
+class Selected(Part):
     """A GJSON selector, or a text with selectors in braces."""
 
     path: str
 
+    @property
+    def looks_at_path(self) -> bool:
+        return _mention_path(self.path)
+
 
 @dataclass(frozen=True, slots=True)
-class Celled:
+class CelExpression(Part):
     """A CEL expression."""
 
     text: str
 
+    @property
+    def looks_at_path(self) -> bool:
+        return _mention_path(self.text)
 
-Value: TypeAlias = Literal | Selected | Celled
+
+Value: TypeAlias = Literal | Selected | CelExpression
 
 
 # Conditions
@@ -98,7 +136,7 @@ class Operator(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Part):
     """A selected value, compared with a value."""
 
     selector: str
@@ -106,31 +144,47 @@ class Pattern:
     value: str
     span: Span | None = field(default=None, compare=False)
 
+    @property
+    def looks_at_path(self) -> bool:
+        return _mention_path(self.selector, self.value)
+
 
 @dataclass(frozen=True, slots=True)
-class Predicate:
+class CelPredicate(Part):
     """A CEL expression that must be true."""
 
     text: str
     span: Span | None = field(default=None, compare=False)
 
+    @property
+    def looks_at_path(self) -> bool:
+        return _mention_path(self.text)
+
 
 @dataclass(frozen=True, slots=True)
-class All:
+class All(Part):
     """ALL parts hold; without parts, it holds."""
 
     parts: tuple[Condition, ...] = ()
 
+    @property
+    def looks_at_path(self) -> bool:
+        return _look_at_path(*self.parts)
+
 
 @dataclass(frozen=True, slots=True)
-class AnyOf:
+class AnyOf(Part):
     """ANY part holds; without parts, it does not. `apart` are named sets of which each pattern is a part of its own."""
 
     parts: tuple[Condition, ...] = ()
     apart: tuple[Span, ...] = field(default=(), compare=False)
 
+    @property
+    def looks_at_path(self) -> bool:
+        return _look_at_path(*self.parts)
 
-Condition: TypeAlias = Pattern | Predicate | All | AnyOf
+
+Condition: TypeAlias = Pattern | CelPredicate | All | AnyOf
 
 
 # Identity
@@ -146,7 +200,7 @@ class Where(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
+class Credentials(Constant):
     """The location of a credential, and its name; in the Authorization header `key` is the prefix before it."""
 
     where: Where = Where.AUTHORIZATION_HEADER
@@ -154,7 +208,7 @@ class Credentials:
 
 
 @dataclass(frozen=True, slots=True)
-class SecretRef:
+class SecretRef(Constant):
     """One value in a Secret of the policy's namespace."""
 
     name: str
@@ -162,7 +216,7 @@ class SecretRef:
 
 
 @dataclass(frozen=True, slots=True)
-class Jwt:
+class Jwt(Constant):
     """A token that the issuer signed. `issuer` is where its keys are discovered; or they are at `jwks_url`."""
 
     issuer: str | None
@@ -171,28 +225,28 @@ class Jwt:
 
 
 @dataclass(frozen=True, slots=True)
-class ApiKeys:
+class ApiKeys(Constant):
     """A key that one of these Secrets holds under `api_key`."""
 
     secrets: Selector
 
 
 @dataclass(frozen=True, slots=True)
-class X509:
+class X509(Constant):
     """A client certificate that one of these Secrets' authorities signed."""
 
     secrets: Selector
 
 
 @dataclass(frozen=True, slots=True)
-class TokenReview:
+class TokenReview(Constant):
     """A Kubernetes token; the API server says whose. Without audiences it is the host of the request."""
 
     audiences: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Introspection:
+class Introspection(Constant):
     """A token that its issuer is asked about (RFC 7662)."""
 
     url: str
@@ -201,39 +255,51 @@ class Introspection:
 
 
 @dataclass(frozen=True, slots=True)
-class Plain:
-    """Whatever is selected, as long as it is there."""
+class Plain(Part):
+    """A selected value, which must exist."""
 
     selector: str
 
+    @property
+    def looks_at_path(self) -> bool:
+        return _mention_path(self.selector)
+
 
 @dataclass(frozen=True, slots=True)
-class Anonymous:
-    """Everybody."""
+class Anonymous(Constant):
+    """No credential: everybody is recognized."""
 
 
 Method: TypeAlias = Jwt | ApiKeys | X509 | TokenReview | Introspection | Plain | Anonymous
 
 
 @dataclass(frozen=True, slots=True)
-class Property:
-    """A property that is added to what is known; `overwrite`: also where it is there already."""
+class Property(Part):
+    """A named value that is added to an object; `overwrite`: also where the object has the name already."""
 
     name: str
     value: Value
     overwrite: bool = False
 
+    @property
+    def looks_at_path(self) -> bool:
+        return self.value.looks_at_path
+
 
 @dataclass(frozen=True, slots=True)
-class Cache:
+class Cache(Part):
     """The time for which an answer may be used again for a request with the same key."""
 
     key: Value
     seconds: int = 60
 
+    @property
+    def looks_at_path(self) -> bool:
+        return self.key.looks_at_path
+
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Part):
     """One way to recognize a caller."""
 
     name: str
@@ -245,13 +311,17 @@ class Identity:
     cache: Cache | None = None
     span: Span | None = field(default=None, compare=False)
 
+    @property
+    def looks_at_path(self) -> bool:
+        return _look_at_path(self.method, self.credentials, self.when, *self.properties, self.cache)
+
 
 # Metadata
 
 
 @dataclass(frozen=True, slots=True)
-class HttpCall:
-    """A request to elsewhere, whose JSON answer is kept."""
+class HttpCall(Part):
+    """A request to another server, whose JSON answer is kept."""
 
     url: str  # with selectors in braces
     method: str = "GET"
@@ -262,10 +332,18 @@ class HttpCall:
     shared_secret: SecretRef | None = None
     credentials: Credentials = Credentials()
 
+    @property
+    def looks_at_path(self) -> bool:
+        return (
+            _mention_path(self.url)
+            or _look_at_path(*self.headers, self.body, *self.body_parameters)
+            or _look_at_path(self.shared_secret, self.credentials)
+        )
+
 
 @dataclass(frozen=True, slots=True)
-class Metadata:
-    """More about the request."""
+class Metadata(Part):
+    """More about the request, from an HTTP call."""
 
     name: str
     source: HttpCall
@@ -274,29 +352,41 @@ class Metadata:
     cache: Cache | None = None
     span: Span | None = field(default=None, compare=False)
 
+    @property
+    def looks_at_path(self) -> bool:
+        return _look_at_path(self.source, self.when, self.cache)
+
 
 # Authorization
 
 
 @dataclass(frozen=True, slots=True)
-class PatternRules:
+class PatternRules(Part):
     """A condition on the authorization JSON."""
 
     condition: Condition
 
+    @property
+    def looks_at_path(self) -> bool:
+        return self.condition.looks_at_path
+
 
 @dataclass(frozen=True, slots=True)
-class Rego:
+class Rego(Part):
     """A Rego module whose `allow` must be true. `all_values`: its other rules are kept as well."""
 
     module: str
     all_values: bool = False
     version: int = 0
 
+    @property
+    def looks_at_path(self) -> bool:
+        return _mention_path(self.module)
+
 
 @dataclass(frozen=True, slots=True)
-class SubjectAccess:
-    """A question to the API server: what this user may do. Without attributes of a resource, on the path of the
+class SubjectAccess(Part):
+    """A SubjectAccessReview of a user by the API server. Without attributes of a resource, on the path of the
     request.
     """
 
@@ -304,41 +394,57 @@ class SubjectAccess:
     groups: tuple[str, ...] = ()
     resource: Mapping[str, Value] | None = field(default=None, hash=False)
 
+    @property
+    def looks_at_path(self) -> bool:
+        return self.resource is None or _look_at_path(self.user, *self.resource.values())
 
-Rule: TypeAlias = PatternRules | Rego | SubjectAccess
+
+AuthorizationRule: TypeAlias = PatternRules | Rego | SubjectAccess
 
 
 @dataclass(frozen=True, slots=True)
-class Authorization:
-    """One thing that must be so."""
+class Authorization(Part):
+    """A check that must agree."""
 
     name: str
-    rule: Rule
+    rule: AuthorizationRule
     priority: int = 0
     when: Condition | None = None
     cache: Cache | None = None
     span: Span | None = field(default=None, compare=False)
+
+    @property
+    def looks_at_path(self) -> bool:
+        return _look_at_path(self.rule, self.when, self.cache)
 
 
 # Response
 
 
 @dataclass(frozen=True, slots=True)
-class PlainResponse:
-    """One value."""
+class PlainResponse(Part):
+    """A single value."""
 
     value: Value
 
+    @property
+    def looks_at_path(self) -> bool:
+        return self.value.looks_at_path
+
 
 @dataclass(frozen=True, slots=True)
-class Json:
-    """An object."""
+class Json(Part):
+    """An object of named values."""
 
     properties: tuple[Property, ...]
 
+    @property
+    def looks_at_path(self) -> bool:
+        return _look_at_path(*self.properties)
+
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class Response(Part):
     """A header, or metadata of the proxy, for the service behind."""
 
     name: str
@@ -350,9 +456,13 @@ class Response:
     cache: Cache | None = None
     span: Span | None = field(default=None, compare=False)
 
+    @property
+    def looks_at_path(self) -> bool:
+        return _look_at_path(self.content, self.when, self.cache)
+
 
 @dataclass(frozen=True, slots=True)
-class Denial:
+class Denial(Part):
     """The response to a denied client, instead of the usual."""
 
     code: int | None = None
@@ -360,9 +470,13 @@ class Denial:
     headers: tuple[Property, ...] = ()
     body: Value | None = None
 
+    @property
+    def looks_at_path(self) -> bool:
+        return _look_at_path(self.message, *self.headers, self.body)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scheme:
+class Scheme(Part):
     """One auth scheme. `namespace` is where its Secrets are."""
 
     namespace: str
@@ -375,3 +489,15 @@ class Scheme:
     unauthenticated: Denial = Denial()
     unauthorized: Denial = Denial()
     span: Span | None = None
+
+    @property
+    def looks_at_path(self) -> bool:
+        return _look_at_path(
+            *self.identities,
+            *self.metadata,
+            *self.authorizations,
+            *self.responses,
+            self.when,
+            self.unauthenticated,
+            self.unauthorized,
+        )

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-__all__ = ["NAMES", "Path", "is_plain", "lead", "pruned", "rego_mentions", "template_mentions", "touched"]
+__all__ = ["NAMES", "Path", "is_plain", "lead", "prune", "rego_mentions", "template_mentions", "touched"]
 
 Path: TypeAlias = tuple[str, ...]
 
 NAMES: Final = "*"
-"""In a place: every name that does not begin with a colon, as those of the first line of HTTP/1 do among headers."""
+"""In a path: every name that does not begin with a colon, as those of the first line of HTTP/1 do among headers."""
 
 _NAME = re.compile(r"([\w:/-]+)(?:[.|]|$)", re.ASCII)
 _INPUT = re.compile(r"(?<![\w.])input((?:\.[A-Za-z_]\w*|\[\"[^\"\\]*\"\])*)", re.ASCII)
@@ -82,7 +82,7 @@ def _meets(mentioned: str, path: str) -> bool:
     return mentioned == path or (path == NAMES and not mentioned.startswith(":"))
 
 
-def pruned(document: Mapping[str, object], mentions: Iterable[Path]) -> dict[str, object]:
+def prune(document: Mapping[str, object], mentions: Iterable[Path]) -> dict[str, object]:
     """Return only the parts of a document that are mentioned, each where it was."""
     kept: dict[str, object] = {}
     for mention in sorted(set(mentions)):

@@ -10,7 +10,7 @@ from eastgate.dialects.kuadrant.authorino import fetching
 from eastgate.dialects.kuadrant.authorino.authorization.rego import rego_problem
 from eastgate.dialects.kuadrant.authorino.conditions import regex_problem
 from eastgate.dialects.kuadrant.authorino.gjson import is_template, path_problem
-from eastgate.dialects.kuadrant.authorino.model import All, AnyOf, Condition, Operator, Pattern, Predicate
+from eastgate.dialects.kuadrant.authorino.model import All, AnyOf, CelPredicate, Condition, Operator, Pattern
 from eastgate.languages.cel import CelProblem, compile_document_cel
 
 __all__ = [
@@ -64,7 +64,7 @@ def predicate_problem(text: str) -> CelProblem | None:
     return None
 
 
-def condition_problems(condition: Condition) -> list[tuple[Pattern | Predicate, str | CelProblem]]:
+def condition_problems(condition: Condition) -> list[tuple[Pattern | CelPredicate, str | CelProblem]]:
     """Return everything that is wrong in a condition, each with the part that it is wrong in."""
     match condition:
         case All(parts) | AnyOf(parts):
@@ -72,7 +72,7 @@ def condition_problems(condition: Condition) -> list[tuple[Pattern | Predicate, 
         case Pattern():
             problem = pattern_problem(condition)
             return [(condition, problem)] if problem else []
-        case Predicate(text):
+        case CelPredicate(text):
             bad = predicate_problem(text)
             return [(condition, bad)] if bad else []
 

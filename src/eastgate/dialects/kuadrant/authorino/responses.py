@@ -1,11 +1,11 @@
-"""Builds what the service behind and a denied client get. Both are made without secrets."""
+"""Builds the headers and metadata for the service behind, and the response to a denied client, without secrets."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
 
-from eastgate.dialects.kuadrant.authorino.caching import cached
+from eastgate.dialects.kuadrant.authorino.caching import ask_cached
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found
 from eastgate.dialects.kuadrant.authorino.model import (
@@ -20,14 +20,14 @@ from eastgate.dialects.kuadrant.authorino.model import (
 )
 from eastgate.dialects.kuadrant.authorino.values import properties, resolve, stringified
 
-__all__ = ["REASON_HEADER", "build_response", "challenges", "customized"]
+__all__ = ["REASON_HEADER", "build_response", "challenges", "customize_denial"]
 
 REASON_HEADER = "X-Ext-Auth-Reason"
 
 
 def build_response(response: Response, evaluation: Evaluation) -> Finding:
     """Build a response. A header that would need more than one line is not made."""
-    finding = cached(
+    finding = ask_cached(
         evaluation.services.cache,
         response.cache,
         (evaluation.scheme, response),
@@ -46,7 +46,7 @@ def _build_content(response: Response, evaluation: Evaluation) -> Finding:
         case Json(listed):
             finding = properties(listed, evaluation.document)
     if isinstance(finding, Found):
-        return Found(finding.value, evaluation.secrets.answered(finding.masked))
+        return Found(finding.value, evaluation.secrets.mask_answer(finding.masked))
     return finding
 
 
@@ -56,7 +56,7 @@ def is_header_value(text: str) -> bool:
 
 
 def challenges(identities: Iterable[Identity]) -> list[tuple[str, str]]:
-    """Return what a client that nobody recognizes may try: one challenge per identity."""
+    """Return the challenges for a client that is not recognized: one per identity."""
     return [("WWW-Authenticate", f'{_scheme(each)} realm="{_quoted(each.name)}"') for each in identities]
 
 
@@ -74,13 +74,13 @@ def _quoted(name: str) -> str:
     return name.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def customized(
+def customize_denial(
     denial: Denial, status: int, message: str, headers: list[tuple[str, str]], evaluation: Evaluation
 ) -> tuple[int, str, tuple[tuple[str, str], ...], str]:
     """Return status, message, headers and body of a denial, as the scheme wants them. Its headers replace the
     challenges.
     """
-    message = evaluation.secrets.said(message) if denial.message is None else _text(denial.message, evaluation)
+    message = evaluation.secrets.mask_text(message) if denial.message is None else _text(denial.message, evaluation)
     message = _one_line(message)
     body = "" if denial.body is None else _text(denial.body, evaluation)
     if denial.headers:
@@ -89,9 +89,9 @@ def customized(
 
 
 def _text(value: Value, evaluation: Evaluation) -> str:
-    """Return the value, or nothing where it cannot be had: a denial stays one."""
+    """Return the value, or nothing where it cannot be resolved: a denial stays one."""
     finding = resolve(value, evaluation.document)
-    return stringified(evaluation.secrets.answered(finding.masked)) if isinstance(finding, Found) else ""
+    return stringified(evaluation.secrets.mask_answer(finding.masked)) if isinstance(finding, Found) else ""
 
 
 def _one_line(text: str) -> str:

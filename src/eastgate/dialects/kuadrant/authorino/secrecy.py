@@ -1,9 +1,9 @@
-"""Keeping secrets out of what is said about an evaluation.
+"""Keeps secrets out of answers and explanations.
 
 There are two kinds, and they are treated differently on purpose:
 
-- What a request carries where credentials are, is masked by its *place*: in the twin of the document that all
-  answers and explanations are made from. Masking it wherever its text occurs would let a caller blank out a header
+- What a request carries at the location of a credential is masked by its *location*: in the twin of the document that
+  all answers and explanations are made from. Masking it wherever its text occurs would let a caller blank out a header
   that the service behind relies on, by sending that header's value as a credential.
 - What an operator keeps in a Secret, and a credential that was found good, is masked by its *text*, everywhere.
 
@@ -32,26 +32,26 @@ class Secrets:
         self._claimed: set[str] = set()
         self._proven: set[str] = set()
 
-    def claimed(self, *texts: str) -> None:
-        """Note texts that the caller sent as credentials, valid or not."""
+    def add_claimed(self, *texts: str) -> None:
+        """Add texts that the caller sent as credentials, valid or not."""
         for text in texts:
             self._claimed.update(_spellings(text))
 
-    def proven(self, *texts: str) -> None:
-        """Note texts that are secrets for sure: nobody outside chooses them."""
+    def add_proven(self, *texts: str) -> None:
+        """Add texts that are secrets for sure: no caller chooses them."""
         for text in texts:
             self._proven.update(_spellings(text))
 
-    def explained(self, value: object) -> object:
-        """Return the value for an explanation."""
+    def mask_explanation(self, value: object) -> object:
+        """Return a value for an explanation, without secrets."""
         return _masked(value, _longest_first(self._claimed | self._proven))
 
-    def said(self, text: str) -> str:
-        """Return a text for an explanation."""
+    def mask_text(self, text: str) -> str:
+        """Return a text for an explanation, without secrets."""
         return _masked_text(text, _longest_first(self._claimed | self._proven))
 
-    def answered(self, value: object) -> object:
-        """Return the value for an answer."""
+    def mask_answer(self, value: object) -> object:
+        """Return a value for an answer, without proven secrets."""
         return _masked(value, _longest_first(self._proven)) if self._proven else value
 
 

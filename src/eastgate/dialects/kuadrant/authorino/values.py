@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from eastgate.dialects.kuadrant.authorino.document import Document
+from eastgate.dialects.kuadrant.authorino.authorization_json import AuthorizationJson
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Found, NotKnown
 from eastgate.dialects.kuadrant.authorino.gjson import TooMuch, fill, is_template, select
-from eastgate.dialects.kuadrant.authorino.model import Celled, Literal, Property, Selected, Value
+from eastgate.dialects.kuadrant.authorino.model import CelExpression, Literal, Property, Selected, Value
 from eastgate.dialects.kuadrant.authorino.paths import Path, lead, template_mentions, touched
 from eastgate.languages.cel import CelEvaluationError, CelProblem, compile_document_cel
 
@@ -18,7 +18,7 @@ __all__ = ["properties", "resolve", "stringified"]
 _Evaluate: TypeAlias = Callable[[dict[str, object]], object]
 
 
-def resolve(value: Value, document: Document) -> Found | NotKnown | Broken:
+def resolve(value: Value, document: AuthorizationJson) -> Found | NotKnown | Broken:
     """Return the value in this document."""
     match value:
         case Literal(constant):
@@ -27,7 +27,7 @@ def resolve(value: Value, document: Document) -> Found | NotKnown | Broken:
             template = is_template(path)
             mentions = template_mentions(path) if template else (lead(path),)
             return _both(mentions, document, lambda data: fill(path, data) if template else _selected(path, data))
-        case Celled(text):
+        case CelExpression(text):
             expression = compile_document_cel(text)
             if isinstance(expression, CelProblem):
                 return Broken(f"The expression cannot be understood: {expression.message}.")
@@ -38,7 +38,7 @@ def _selected(path: str, data: dict[str, object]) -> object:
     return select(data, path).value
 
 
-def _both(mentions: Iterable[Path], document: Document, evaluate: _Evaluate) -> Found | NotKnown | Broken:
+def _both(mentions: Iterable[Path], document: AuthorizationJson, evaluate: _Evaluate) -> Found | NotKnown | Broken:
     if unknown := touched(mentions, document.unknown):
         return NotKnown(unknown)
     hidden = touched(mentions, document.hidden)
@@ -51,15 +51,15 @@ def _both(mentions: Iterable[Path], document: Document, evaluate: _Evaluate) -> 
     return Found(value, value if not hidden else _twin(document, evaluate))
 
 
-def _twin(document: Document, evaluate: _Evaluate) -> object:
+def _twin(document: AuthorizationJson, evaluate: _Evaluate) -> object:
     try:
         return evaluate(document.masked)
     except (TooMuch, CelEvaluationError):
         return "***"
 
 
-def properties(listed: Iterable[Property], document: Document) -> Found | NotKnown | Broken:
-    """Return an object of several values, all of which must be there to be had."""
+def properties(listed: Iterable[Property], document: AuthorizationJson) -> Found | NotKnown | Broken:
+    """Return an object of several values, all of which must resolve."""
     plain: dict[str, object] = {}
     masked: dict[str, object] = {}
     for each in listed:

@@ -5,7 +5,7 @@ been checked. What Authorino can do and Eastgate does not evaluate is an error: 
 somebody in.
 """
 
-from eastgate.dialects.kuadrant.schemes.reading import read_scheme
+from eastgate.dialects.kuadrant.schemes.meaning import read_scheme
 from eastgate.dialects.kuadrant.schemes.shapes import LONE_SCHEME, SCHEME
 
 __all__ = ["LONE_SCHEME", "SCHEME", "read_scheme"]

@@ -1,13 +1,13 @@
-"""`authorization`: what must be so."""
+"""The section `authorization`: the checks that must ALL agree."""
 
 from __future__ import annotations
 
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.checking import Checking, needs, record
 from eastgate.dialects.kuadrant.schemes.conditions import RULES
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.expressions import rego_module
 from eastgate.dialects.kuadrant.schemes.styles import Style
+from eastgate.dialects.kuadrant.schemes.validation import Checking, needs, record
 from eastgate.dialects.kuadrant.schemes.values import TIMEOUT, value
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Choice, Field, Flag, ListOf, Record, Text, quoted
@@ -93,7 +93,7 @@ def _review(style: Style) -> Field[Settings]:
 
 
 def authorizations(style: Style) -> Field[Settings]:
-    """All that must be so."""
+    """Return the shape of the section."""
     if style is Style.OLD:
         methods = {"json": _patterns(style), "opa": _opa(style), "kubernetes": _review(style)}
         renamed = {

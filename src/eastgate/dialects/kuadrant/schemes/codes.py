@@ -1,4 +1,4 @@
-"""Codes of what an embedded auth scheme can get wrong."""
+"""Codes of the errors in an embedded auth scheme."""
 
 from eastgate.diagnostics import Code
 

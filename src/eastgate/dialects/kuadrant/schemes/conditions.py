@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.kuadrant.authorino.model import Operator
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.checking import Checking, some
 from eastgate.dialects.kuadrant.schemes.expressions import cel_condition, regular_expression
+from eastgate.dialects.kuadrant.schemes.validation import Checking, not_empty
 from eastgate.dialects.kuadrant.schemes.values import PATH
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Choice, Field, ListOf, MapOf, Record, Text, quoted
@@ -43,7 +43,7 @@ _OPERATOR = Choice(
 
 
 def _one_form(node: Node, to: Checking) -> None:
-    """A pattern, or one of the other forms."""
+    """Require a pattern, or one of the other forms."""
     forms = [name for name in _FORMS if name in node]
     parts = [name for name in _OF_A_PATTERN if name in node]
     if len(forms) > 1 or (forms and parts):
@@ -55,27 +55,27 @@ def _one_form(node: Node, to: Checking) -> None:
 
 
 def _pattern(node: Node, to: Checking) -> None:
-    """A selector, an operator and a value."""
+    """Require a selector, an operator and a value that go together."""
     operator, value = node.get("operator"), node.get("value")
     missing = [f"`{name}`" for name in ("selector", "operator") if name not in node]
     if missing:
         message = f"a condition needs {' and '.join(missing)}"
         to.report(codes.CONDITION, message, node, help=_EXAMPLE)
-    elif operator is not None and _idle(Operator(operator.text), value):
+    elif operator is not None and _is_idle(Operator(operator.text), value):
         message = f"`{operator.text}` needs `value`"
         to.report(codes.CONDITION, message, value or operator, help="write value: ..")
     elif operator is not None and value is not None and operator.text == Operator.MATCHES:
         regular_expression(value, to)
 
 
-def _idle(operator: Operator, value: Node | None) -> bool:
-    """Whether nothing is compared: an empty text can be equal, but every text has it in it."""
+def _is_idle(operator: Operator, value: Node | None) -> bool:
+    """Return whether nothing is compared: an empty text can be equal, but every text contains it."""
     if operator is Operator.MATCHES:
         return value is None or not value.text
     return value is None and operator not in (Operator.EQ, Operator.NEQ)
 
 
-_SOME = some(codes.CONDITION, "there is no condition in the list", _EXAMPLE)
+_SOME = not_empty(codes.CONDITION, "there is no condition in the list", _EXAMPLE)
 _ADVICE = {
     "and": "write all: [..]",
     "or": "write any: [..]",
@@ -138,7 +138,7 @@ NAMED_PATTERNS: MapOf[Settings] = MapOf(
 
 
 def no_dangling_references(scheme: Node, to: Checking) -> None:
-    """Each patternRef is the name of a set of patterns of the same scheme."""
+    """Require that each patternRef names a set of patterns of the same scheme."""
     patterns = scheme.get("patterns")
     names = [name for name, _ in patterns.items()] if patterns is not None else []
     refs = (ref for key, section in scheme.items() if key != "patterns" for ref in _references(section))
@@ -153,7 +153,7 @@ def no_dangling_references(scheme: Node, to: Checking) -> None:
 
 
 def _references(node: Node) -> Iterator[Node]:
-    """Wherever a condition may stand; a value that is written out has none in it, whatever it looks like."""
+    """Yield every patternRef of a condition; a literal value has none in it, whatever it looks like."""
     for item in node:
         yield from _references(item)
     for key, value in node.items():

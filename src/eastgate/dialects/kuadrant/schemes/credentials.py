@@ -1,4 +1,4 @@
-"""Where in a request a credential stands."""
+"""`credentials`: the part of a request that carries a credential."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 
 from eastgate.dialects.kuadrant.authorino.model import Credentials, Where
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.checking import Checking, record
 from eastgate.dialects.kuadrant.schemes.styles import Style
+from eastgate.dialects.kuadrant.schemes.validation import Checking, record
 from eastgate.dialects.kuadrant.schemes.values import header_name
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Choice, Field, Record, Text, quoted
@@ -15,7 +15,7 @@ from eastgate.settings import Settings
 
 __all__ = ["credentials", "read_credentials"]
 
-_PLACES = {
+_LOCATIONS = {
     "authorizationHeader": Where.AUTHORIZATION_HEADER,
     "customHeader": Where.CUSTOM_HEADER,
     "queryString": Where.QUERY,
@@ -26,19 +26,19 @@ _COOKIE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 def credentials(style: Style) -> Record[Settings]:
-    """The shape in either style."""
+    """Return the shape in a style."""
     return _OLD if style is Style.OLD else _NEW
 
 
 def read_credentials(node: Node | None) -> Credentials:
-    """The credentials that a checked node describes; without one, Bearer tokens."""
+    """Read the credentials of a checked node; without one, Bearer tokens."""
     if node is None:
         return Credentials()
-    written, key = node.get("in"), node.get("keySelector")
-    where = Where(written.text) if written is not None else Where.AUTHORIZATION_HEADER
-    for field, place in _PLACES.items():
+    location, key = node.get("in"), node.get("keySelector")
+    where = Where(location.text) if location is not None else Where.AUTHORIZATION_HEADER
+    for field, field_where in _LOCATIONS.items():
         if field in node:
-            where, key = place, node[field].get("prefix") or node[field].get("name")
+            where, key = field_where, node[field].get("prefix") or node[field].get("name")
     return Credentials(where, key.text) if key is not None else Credentials(where)
 
 
@@ -46,14 +46,16 @@ def read_credentials(node: Node | None) -> Credentials:
 
 
 def _key_fits(node: Node, to: Checking) -> None:
-    written, key = node.get("in"), node.get("keySelector")
-    where = Where(written.text) if written is not None else Where.AUTHORIZATION_HEADER
+    location, key = node.get("in"), node.get("keySelector")
+    where = Where(location.text) if location is not None else Where.AUTHORIZATION_HEADER
     if where is Where.AUTHORIZATION_HEADER:
         if key is not None:
             _prefix(key, to)
     elif key is None:
         message = f"`in: {where}` needs `keySelector`"
-        to.report(codes.CREDENTIALS, message, written or node, help=f"write keySelector: <the name of {_NAMES[where]}>")
+        to.report(
+            codes.CREDENTIALS, message, location or node, help=f"write keySelector: <the name of {_NAMES[where]}>"
+        )
     else:
         _name(where, key, to)
 
@@ -74,14 +76,14 @@ _OLD: Record[Settings] = record(
 # As in v1beta2
 
 
-def _one_place(node: Node, to: Checking) -> None:
-    written = [key for key, _ in node.items() if key in _PLACES]
-    if len(written) > 1:
-        message = f"a credential is in one place, not in `{written[0]}` and `{written[1]}`"
-        to.report(codes.CREDENTIALS, message, node.key_span(written[1]), help="write an entry for each place")
+def _one_location(node: Node, to: Checking) -> None:
+    locations = [key for key, _ in node.items() if key in _LOCATIONS]
+    if len(locations) > 1:
+        message = f"a credential is in one place, not in `{locations[0]}` and `{locations[1]}`"
+        to.report(codes.CREDENTIALS, message, node.key_span(locations[1]), help="write an entry for each place")
 
 
-def _named(where: Where) -> Field[Settings]:
+def _named_location(where: Where) -> Field[Settings]:
     def rule(node: Node, to: Checking) -> None:
         _name(where, node, to)
 
@@ -91,7 +93,9 @@ def _named(where: Where) -> Field[Settings]:
         missing=codes.CREDENTIALS,
         help=f"write name: <the name of {_NAMES[where]}>",
     )
-    return Field(record(next(field for field, place in _PLACES.items() if place is where), {"name": name}))
+    return Field(
+        record(next(field for field, field_where in _LOCATIONS.items() if field_where is where), {"name": name})
+    )
 
 
 def _prefix(node: Node, to: Checking) -> None:
@@ -116,11 +120,11 @@ _NEW: Record[Settings] = record(
             record("authorizationHeader", {"prefix": Field(Text("a prefix", _prefix))}),
             help="write authorizationHeader: {prefix: ..}",
         ),
-        "customHeader": _named(Where.CUSTOM_HEADER),
-        "queryString": _named(Where.QUERY),
-        "cookie": _named(Where.COOKIE),
+        "customHeader": _named_location(Where.CUSTOM_HEADER),
+        "queryString": _named_location(Where.QUERY),
+        "cookie": _named_location(Where.COOKIE),
     },
-    _one_place,
+    _one_location,
     renamed={
         "in": "write authorizationHeader, customHeader, queryString or cookie",
         "keySelector": "write authorizationHeader: {prefix: ..}, or the name: in customHeader, queryString or cookie",

@@ -1,13 +1,20 @@
-"""What the entries of all sections have in common: a name, a priority, conditions, a cache, and one method."""
+"""Entries of all sections: a name, a priority, conditions, a cache, and one method."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.checking import Checking, Demand, exactly_one, named, record, unique_names
 from eastgate.dialects.kuadrant.schemes.conditions import WHEN
 from eastgate.dialects.kuadrant.schemes.styles import Style
+from eastgate.dialects.kuadrant.schemes.validation import (
+    Checking,
+    Demand,
+    entry_name,
+    exactly_one,
+    record,
+    unique_names,
+)
 from eastgate.dialects.kuadrant.schemes.values import KEPT_SECONDS, value
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Field, Flag, ListOf, MapOf, Record, Text, Whole, constraint
@@ -28,7 +35,7 @@ def _common(style: Style) -> dict[str, Field[Settings]]:
         "metrics": Field(Flag()),
     }
     if style is Style.OLD:
-        return {"name": Field(Text("a name", named), required=True, help="write name: .."), **common}
+        return {"name": Field(Text("a name", entry_name), required=True, help="write name: .."), **common}
     return common
 
 
@@ -47,17 +54,17 @@ def entry(
     moved: Mapping[str, str] | None = None,
     misspelt: Mapping[str, str] | None = None,
 ) -> Record[Settings]:
-    """One entry of a section: `methods` are the fields of which it has exactly one.
+    """Return the shape of an entry: `methods` are the fields of which it has exactly one.
 
     `renamed` are methods of the other style, and `moved` its other fields, each with what to write instead.
     """
     demand = exactly_one(codes.ONE_METHOD, what, tuple(methods), (*unsupported, *(renamed or {})))
-    one = constraint(oneOf=[{"required": [name]} for name in methods])(demand)
+    one_method = constraint(oneOf=[{"required": [name]} for name in methods])(demand)
     by_key = {"name": "remove it: here the key of an entry is its name"} if style is Style.NEW else {}
     return record(
         what,
         {**_common(style), **(extra or {}), **methods},
-        one,
+        one_method,
         *rules,
         unsupported=unsupported,
         renamed={**(renamed or {}), **(moved or {}), **by_key},
@@ -66,11 +73,11 @@ def entry(
 
 
 def section(style: Style, what: str, item: Record[Settings], *rules: Demand) -> Field[Settings]:
-    """A list of entries with names, or a mapping by name."""
+    """Return the shape of a section: a list of entries with names, or a mapping by name."""
     if style is Style.OLD:
         unique = constraint(list_type="map", list_keys=["name"])
         return Field(ListOf(item, f"a list of {what}", unique(_all_of(unique_names(what), *rules)), served=_SERVED))
-    return Field(MapOf(item, f"a mapping of {what} by name", _all_of(_named_keys, *rules), served=_SERVED))
+    return Field(MapOf(item, f"a mapping of {what} by name", _all_of(_entry_names, *rules), served=_SERVED))
 
 
 def _all_of(*demands: Demand) -> Demand:
@@ -81,6 +88,6 @@ def _all_of(*demands: Demand) -> Demand:
     return rule
 
 
-def _named_keys(node: Node, to: Checking) -> None:
+def _entry_names(node: Node, to: Checking) -> None:
     for key in node.keys.values():
-        named(key, to)
+        entry_name(key, to)

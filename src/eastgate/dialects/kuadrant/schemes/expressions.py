@@ -1,6 +1,6 @@
-"""CEL, Rego and regular expressions in a scheme: whether they can be evaluated at all.
+"""Checks of CEL, Rego and regular expressions in a scheme: whether they can be evaluated.
 
-The evaluator is asked itself, so that nothing is accepted here that it would choke on. It is imported where it is
+The evaluator itself compiles them, so that nothing is accepted here that it would reject. It is imported where it is
 needed, because most schemes have patterns only.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.checking import Checking, Demand
+from eastgate.dialects.kuadrant.schemes.validation import Checking, Demand
 from eastgate.languages.cel import CelProblem
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import quoted
@@ -20,7 +20,7 @@ _ALLOW = re.compile(r"\ballow\b")
 
 
 def regular_expression(node: Node, to: Checking) -> None:
-    """What `matches` looks for."""
+    """Require a regular expression, as `matches` compares with."""
     from eastgate.dialects.kuadrant.authorino.conditions import regex_problem
 
     problem = regex_problem(node.text)
@@ -30,14 +30,14 @@ def regular_expression(node: Node, to: Checking) -> None:
 
 
 def cel_condition(node: Node, to: Checking) -> None:
-    """An expression that is true or false, or may be: of much of the authorization JSON no type is known before."""
+    """Require an expression that is, or may be, true or false: much of the authorization JSON has no known type."""
     from eastgate.dialects.kuadrant.authorino.problems import predicate_problem
 
     _cel(predicate_problem(node.text), node, "write a condition such as auth.identity.group == 'staff'", to)
 
 
 def cel_value(node: Node, to: Checking) -> None:
-    """An expression of any type."""
+    """Require an expression of any type."""
     from eastgate.dialects.kuadrant.authorino.problems import cel_problem
 
     _cel(cel_problem(node.text), node, "write an expression such as auth.identity.sub", to)
@@ -49,7 +49,7 @@ def _cel(problem: CelProblem | None, node: Node, example: str, to: Checking) -> 
 
 
 def rego_module(field: str) -> Demand:
-    """A module that can be evaluated, and may allow something; `version` stands beside the field that has it."""
+    """Require a module that can be evaluated, and may allow something; `version` is a field beside it."""
 
     def rule(opa: Node, to: Checking) -> None:
         node, version = opa.get(field), opa.get("version")

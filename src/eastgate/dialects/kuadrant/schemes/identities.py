@@ -1,4 +1,4 @@
-"""`identity`, or `authentication`: the ways to recognize a caller."""
+"""The section `identity`, or `authentication`: the ways to recognize a caller."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from eastgate.cluster.labels import Selector
 from eastgate.cluster.resources import dns_subdomain, label_selector, selector_of
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.checking import Checking, exactly_one, needs, record, some
 from eastgate.dialects.kuadrant.schemes.credentials import credentials
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.styles import Style
+from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, needs, not_empty, record
 from eastgate.dialects.kuadrant.schemes.values import LONGEST_KEPT, SELECTED, TIMEOUT, URL, named_values
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Cel, Field, Flag, ListOf, Record, Text, Whole, constraint, quoted
@@ -29,7 +29,7 @@ _EMPTY: dict[str, object] = {"matchLabels": {}, "matchExpressions": []}
 
 
 def secrets_of(node: Node) -> Selector:
-    """The Secrets that a checked `apiKey` or `x509` selects."""
+    """Return the selector of Secrets of a checked `apiKey` or `x509`."""
     labels = node.get("labelSelectors")
     if labels is not None:
         return Selector.of({key: value.text for key, value in labels.items()})
@@ -37,7 +37,7 @@ def secrets_of(node: Node) -> Selector:
 
 
 def _selects_some(node: Node, to: Checking) -> None:
-    """By at least one label: an empty selector selects every Secret."""
+    """Reject an empty selector, which selects every Secret."""
     selector, labels = node.get("selector"), node.get("labelSelectors")
     empty = labels is not None and labels.value == {}
     if selector is not None:
@@ -48,7 +48,7 @@ def _selects_some(node: Node, to: Checking) -> None:
 
 
 def _some_label(fields: Iterable[str]) -> Cel:
-    """The same for an API server."""
+    """Write the demand of `_selects_some` for an API server."""
     parts = ["self.selector.matchLabels", "self.selector.matchExpressions"]
     by_labels = "!has(self.selector) || " + " || ".join(f"has({part}) && size({part}) > 0" for part in parts)
     plain = " && (!has(self.labelSelectors) || size(self.labelSelectors) > 0)" if "labelSelectors" in fields else ""
@@ -64,12 +64,12 @@ def _secrets(style: Style, what: str, unsupported: tuple[str, ...] = ()) -> Fiel
     else:
         renamed["labelSelectors"] = _EXAMPLE
     demand = exactly_one(codes.SECRETS, what, tuple(fields), tuple(renamed))
-    one = constraint(_some_label(fields), oneOf=[{"required": [name]} for name in fields])(demand)
+    one_selector = constraint(_some_label(fields), oneOf=[{"required": [name]} for name in fields])(demand)
     return Field(
         record(
             what,
             {**fields, "allNamespaces": Field(Flag())},
-            one,
+            one_selector,
             _selects_some,
             unsupported=unsupported,
             renamed=renamed,
@@ -99,7 +99,7 @@ _AUDIENCES: Field[Settings] = Field(
     ListOf(
         Text("an audience", _not_blank),
         "a list of audiences",
-        some(codes.NAME, "there is no audience in the list", "write an audience, or leave `audiences` out"),
+        not_empty(codes.NAME, "there is no audience in the list", "write an audience, or leave `audiences` out"),
     )
 )
 _KEYS_KEPT: Field[Settings] = Field(Whole(0, LONGEST_KEPT, codes.TTL, "a number of seconds"))
@@ -176,7 +176,7 @@ def _plain(style: Style) -> Field[Settings]:
 
 
 def _no_idle_credentials(node: Node, to: Checking) -> None:
-    """Some methods look at no credential: to say where it is would have no effect."""
+    """Reject credentials of a method that looks at none: they would have no effect."""
     idle = [name for name in ("mtls", "x509", "plain", "anonymous") if name in node]
     if idle and "credentials" in node:
         message = f"`{idle[0]}` does not look at credentials"
@@ -244,7 +244,7 @@ _NEW: Shape = entry(
 
 
 def identities(style: Style) -> Field[Settings]:
-    """All ways to recognize a caller."""
+    """Return the shape of the section."""
     if style is Style.OLD:
         return section(style, "identities", _OLD)
     return section(style, "authentications", _NEW)

@@ -1,13 +1,13 @@
-"""`metadata`: what is fetched from elsewhere with an HTTP request."""
+"""The section `metadata`: JSON that is fetched with HTTP requests."""
 
 from __future__ import annotations
 
 from eastgate.cluster.resources import dns_subdomain
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.checking import Checking, needs, record
 from eastgate.dialects.kuadrant.schemes.credentials import credentials
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.styles import Style
+from eastgate.dialects.kuadrant.schemes.validation import Checking, needs, record
 from eastgate.dialects.kuadrant.schemes.values import TEMPLATE_URL, TIMEOUT, named_values, value
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Choice, Field, Record, Text, quoted
@@ -41,14 +41,14 @@ _SHARED_SECRET: Record[Settings] = record(
 
 
 def _one_body(node: Node, to: Checking) -> None:
-    """`body` or `bodyParameters`, and neither in a GET."""
-    written = [name for name in (*_BODIES, "contentType") if name in node]
+    """Reject both of `body` and `bodyParameters`, and either in a GET."""
+    fields = [name for name in (*_BODIES, "contentType") if name in node]
     if all(name in node for name in _BODIES):
         message = "`body` and `bodyParameters` cannot both be sent"
         to.report(codes.HTTP_CALL, message, node.key_span("bodyParameters"), help="remove one of them")
-    elif written and ("method" not in node or node["method"].text == "GET"):
+    elif fields and ("method" not in node or node["method"].text == "GET"):
         message = "a GET request has no body"
-        to.report(codes.HTTP_CALL, message, node.key_span(written[0]), help="write method: POST, or remove it")
+        to.report(codes.HTTP_CALL, message, node.key_span(fields[0]), help="write method: POST, or remove it")
 
 
 def _credentials_of_a_secret(node: Node, to: Checking) -> None:
@@ -84,7 +84,7 @@ def _http(style: Style) -> Record[Settings]:
 
 
 def metadata(style: Style) -> Field[Settings]:
-    """All sources of metadata."""
+    """Return the shape of the section."""
     method = {"http": Field(_http(style), help=f"write http: {{{style.pick('endpoint', 'url')}: ..}}")}
     return section(
         style, "sources of metadata", entry(style, "a source of metadata", method, unsupported=("userInfo", "uma"))

@@ -1,11 +1,11 @@
-"""`response` and `denyWith`: what the service behind is told about an admitted caller, and a client who is denied."""
+"""The sections `response` and `denyWith`: headers and metadata for the service behind, and responses to the denied."""
 
 from __future__ import annotations
 
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.checking import Checking, exactly_one, record
 from eastgate.dialects.kuadrant.schemes.entries import entry, section
 from eastgate.dialects.kuadrant.schemes.styles import Style
+from eastgate.dialects.kuadrant.schemes.validation import Checking, exactly_one, record
 from eastgate.dialects.kuadrant.schemes.values import header_name, named_values, value
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Choice, Field, Record, Text, Whole
@@ -36,7 +36,7 @@ def _methods(style: Style) -> dict[str, Field[Settings]]:
 
 
 def denials(style: Style) -> dict[str, Field[Settings]]:
-    """What a client gets who is not recognized, or not allowed."""
+    """Return the fields for the responses to a client who is not recognized, or not allowed."""
     denial: Record[Settings] = record(
         "a denial",
         {
@@ -60,7 +60,7 @@ def _wrapped_in_a_header(node: Node, to: Checking) -> None:
 
 
 def old_responses() -> Field[Settings]:
-    """A list of what is told, in headers or in metadata."""
+    """Return the shape of a list of responses, in headers or in metadata."""
     item = entry(
         Style.OLD,
         "a response",
@@ -80,7 +80,7 @@ def old_responses() -> Field[Settings]:
 
 
 def _header_keys(items: Node, to: Checking) -> None:
-    """Where an item has no key, its name is the name of the header."""
+    """Check the names of headers: the key of an item, or its name where it has no key."""
     for name, item in items.items():
         key = item.get("key")
         if key is not None and isinstance(key.value, str):
@@ -91,7 +91,7 @@ def _header_keys(items: Node, to: Checking) -> None:
 
 
 def new_response() -> Field[Settings]:
-    """What is told on success, and the denials."""
+    """Return the shape of a mapping of responses, to admitted callers and to denied ones."""
     item = entry(
         Style.NEW,
         "a response",

@@ -1,4 +1,4 @@
-"""A whole auth scheme, in the style in which it is written."""
+"""An auth scheme, field by field, in either style."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.authorizations import authorizations
-from eastgate.dialects.kuadrant.schemes.checking import NOT_EVALUATED, Checking, record, some
 from eastgate.dialects.kuadrant.schemes.conditions import NAMED_PATTERNS, WHEN, no_dangling_references
 from eastgate.dialects.kuadrant.schemes.identities import identities
 from eastgate.dialects.kuadrant.schemes.metadata import metadata
 from eastgate.dialects.kuadrant.schemes.responses import denials, new_response, old_responses
 from eastgate.dialects.kuadrant.schemes.styles import Style, in_one_style
 from eastgate.dialects.kuadrant.schemes.unsupported import report_unsupported
+from eastgate.dialects.kuadrant.schemes.validation import NOT_EVALUATED, Checking, not_empty, record
 from eastgate.dialects.kuadrant.validation import host
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Anything, Cel, Field, ListOf, Record, Text, check, constraint
@@ -23,7 +23,7 @@ from eastgate.settings import Settings
 __all__ = ["LONE_SCHEME", "SCHEME"]
 
 _HOSTS_HELP = "write hosts: [<a host>]"
-_SOME_HOST = some(codes.NO_HOST, "a scheme is for at least one host", _HOSTS_HELP)
+_SOME_HOST = not_empty(codes.NO_HOST, "a scheme is for at least one host", _HOSTS_HELP)
 _HOSTS: Field[Settings] = Field(
     ListOf(Text("a host", host, served=255), "a list of hosts", _SOME_HOST, served=24),
     help=_HOSTS_HELP,
@@ -66,7 +66,7 @@ _STYLES: dict[Style, Record[Settings]] = {
 
 
 def _for_hosts(scheme: Node, to: Checking) -> None:
-    """One of several schemes is for some hosts; one alone is for all."""
+    """Require the hosts of one of several schemes; one alone is for all."""
     if "hosts" not in scheme:
         to.report(MISSING_FIELD, "an auth scheme needs `hosts`", scheme, help=_HOSTS_HELP)
 
@@ -79,7 +79,7 @@ def _in_its_style(scheme: Node, to: Checking) -> None:
 
 
 class _AnyField(Mapping[str, Field[Settings]]):
-    """Takes every field: which ones there are depends on the style, and the shape of that style judges them."""
+    """All fields: which ones are known depends on the style, and the shape of that style checks them."""
 
     def __getitem__(self, _key: str) -> Field[Settings]:
         return Field(Anything())
@@ -94,12 +94,12 @@ class _AnyField(Mapping[str, Field[Settings]]):
         return len(list(iter(self)))
 
 
-def _said(of: Field[Settings], about: str) -> Field[Settings]:
-    return replace(of, about=about)
+def _about(field: Field[Settings], about: str) -> Field[Settings]:
+    return replace(field, about=about)
 
 
 def _in_either_style(about: str) -> Field[Settings]:
-    """A section that is a list in one style, and a mapping in the other: no schema has a type for that."""
+    """Make a section that is a list in one style, and a mapping in the other: no schema has a type for that."""
     return Field(Anything(), about=about)
 
 
@@ -118,15 +118,15 @@ _SERVED_ALONE: Record[Settings] = Record(
     "an auth scheme",
     {
         **_COMMON,
-        "when": _said(WHEN, "Conditions of the whole scheme: where they do not hold, the request is let in."),
-        "identity": _said(_OLD["identity"], "As in v1beta1: the ways to recognize a caller, of which ANY is enough."),
-        "authentication": _said(
+        "when": _about(WHEN, "Conditions of the whole scheme: where they do not hold, the request is let in."),
+        "identity": _about(_OLD["identity"], "As in v1beta1: the ways to recognize a caller, of which ANY is enough."),
+        "authentication": _about(
             _NEW["authentication"], "As in v1beta2: the ways to recognize a caller by name, of which ANY is enough."
         ),
         "metadata": _in_either_style("What is fetched before the authorization: a list, or a mapping by name."),
         "authorization": _in_either_style("What must be so, ALL of it: a list, or a mapping by name."),
         "response": _in_either_style("What the service, or a denied client, is told: a list, or a mapping."),
-        "denyWith": _said(_OLD["denyWith"], "As in v1beta1: what a denied client is told."),
+        "denyWith": _about(_OLD["denyWith"], "As in v1beta1: what a denied client is told."),
         **{name: Field(Anything(), about=NOT_EVALUATED, refused=True) for name in _UNSUPPORTED},
     },
     rules=(_words_of_one_style,),

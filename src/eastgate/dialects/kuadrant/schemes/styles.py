@@ -11,7 +11,7 @@ import enum
 from collections.abc import Iterator
 
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.checking import Checking
+from eastgate.dialects.kuadrant.schemes.validation import Checking
 from eastgate.manifests.node import Node
 
 __all__ = ["Style", "entries", "in_one_style"]
@@ -24,7 +24,7 @@ class Style(enum.StrEnum):
     NEW = "v1beta2"
 
     def pick(self, old: str, new: str) -> str:
-        """The word for something in this style."""
+        """Return the word of this style."""
         return old if self is Style.OLD else new
 
 
@@ -39,7 +39,7 @@ _INSTEAD = {
 
 
 def in_one_style(scheme: Node, to: Checking) -> tuple[Style, Node]:
-    """The style of a scheme, and the scheme without what is in the other one, which is reported."""
+    """Return the style of a scheme, and the scheme without the parts of the other one, which are reported."""
     marks = {key: style for key, value in scheme.items() if (style := _style(key, value)) is not None}
     first = next((key for key in marks if key in _WORDS), None) or next(iter(marks), None)
     if first is None:
@@ -69,7 +69,7 @@ def _instead(key: str, style: Style) -> str:
 
 
 def _without(node: Node, keys: list[str]) -> Node:
-    """The same mapping, at the same place, with fewer entries."""
+    """Return the mapping, with its span, without some of its entries."""
     if not keys:
         return node
     kept = {key: value for key, value in node.items() if key not in keys}
@@ -77,7 +77,7 @@ def _without(node: Node, keys: list[str]) -> Node:
 
 
 def entries(section: Node | None) -> Iterator[tuple[str, Node]]:
-    """The entries of a section in either style, each with its name."""
+    """Yield the entries of a section in either style, each with its name."""
     if section is None:
         return
     yield from section.items()

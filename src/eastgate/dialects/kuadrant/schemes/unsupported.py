@@ -1,4 +1,4 @@
-"""What Authorino can do and Eastgate does not evaluate. It is never ignored: each is an error that says what to do."""
+"""Features of Authorino that Eastgate does not evaluate. They are never ignored: each is an error with advice."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from eastgate.diagnostics import Code
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.checking import Checking
 from eastgate.dialects.kuadrant.schemes.responses import METADATA_FIELDS
 from eastgate.dialects.kuadrant.schemes.styles import entries
+from eastgate.dialects.kuadrant.schemes.validation import Checking
 from eastgate.manifests.node import Node
 from eastgate.records import dataclass
 

@@ -1,4 +1,4 @@
-"""Values, written out or selected, and single texts: selectors, expressions, URLs and names of headers."""
+"""Values, literal or selected, and single texts: selectors, expressions, URLs and names of headers."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 from eastgate.dialects.kuadrant.authorino.fetching import url_problem
 from eastgate.dialects.kuadrant.authorino.gjson import is_template, path_problem
 from eastgate.dialects.kuadrant.schemes import codes
-from eastgate.dialects.kuadrant.schemes.checking import Checking, exactly_one, named, record, unique_names
 from eastgate.dialects.kuadrant.schemes.expressions import cel_value
 from eastgate.dialects.kuadrant.schemes.styles import Style
+from eastgate.dialects.kuadrant.schemes.validation import Checking, entry_name, exactly_one, record, unique_names
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Anything, Field, Flag, ListOf, MapOf, Record, Text, Whole, constraint, quoted
 from eastgate.settings import Settings
@@ -30,7 +30,7 @@ __all__ = [
 
 LONGEST_KEPT = 31_536_000  # seconds: a year
 TIMEOUT: Field[Settings] = Field(Whole(0, 2**31 - 1, what="a number of milliseconds"))
-"""How long Authorino waits for an answer. It changes no decision."""
+"""The time that Authorino waits for an answer. It changes no decision."""
 KEPT_SECONDS = Whole(1, LONGEST_KEPT, codes.TTL, "a number of seconds")
 
 
@@ -51,7 +51,7 @@ def _report_path(path: str, node: Node, to: Checking) -> None:
 
 
 def _selected(node: Node, to: Checking) -> None:
-    """A path, or a text with paths in braces."""
+    """Require a selector, or a text with selectors in braces."""
     if is_template(node.text):
         _template(node, to)
     else:
@@ -59,7 +59,7 @@ def _selected(node: Node, to: Checking) -> None:
 
 
 def _template(node: Node, to: Checking) -> str | None:
-    """A text with paths in braces. Gives it with the braces empty, or None where one of them never closes."""
+    """Check a text with selectors in braces. Return it with the braces empty; None where a brace is never closed."""
     split = _split(node.text)
     if split is None:
         message = f"a brace in {quoted(node.text)} is never closed"
@@ -73,7 +73,7 @@ def _template(node: Node, to: Checking) -> str | None:
 
 
 def _split(template: str) -> tuple[str, list[str]] | None:
-    """A template with its braces empty, and the selectors in them; None where a brace is never closed."""
+    """Return a template with its braces empty, and the selectors in them; None where a brace is never closed."""
     text, paths = "", []
     at = 0
     while at < len(template):
@@ -92,12 +92,12 @@ def _split(template: str) -> tuple[str, list[str]] | None:
 
 
 def _closing(template: str, opening: int) -> int | None:
-    """Braces nest, as in the argument of a modifier."""
+    """Return the index of the closing brace. Braces nest, as in the argument of a modifier."""
     depth = 0
-    for place in range(opening, len(template)):
-        depth += {"{": 1, "}": -1}.get(template[place], 0)
+    for index in range(opening, len(template)):
+        depth += {"{": 1, "}": -1}.get(template[index], 0)
         if depth == 0:
-            return place
+            return index
     return None
 
 
@@ -114,23 +114,23 @@ _VALUE_FROM: Record[Settings] = record(
 )
 
 
-_WRITTEN_OUT: Field[Settings] = Field(Anything(), about="The value, written out: of any type.")
+_LITERAL: Field[Settings] = Field(Anything(), about="The value, written out: of any type.")
 
 
 def value(style: Style, what: str, extra: dict[str, Field[Settings]] | None = None) -> Record[Settings]:
-    """Something that is written out, selected, or (in the new style) computed."""
+    """Return the shape of a value: a literal, a selector, or (in the new style) an expression."""
     if style is Style.OLD:
         renamed = {
             "selector": "write valueFrom: {authJSON: ..}",
             "expression": "write valueFrom: {authJSON: ..}; expressions stand beside `authentication`",
         }
-        fields = {**(extra or {}), "value": _WRITTEN_OUT, "valueFrom": Field(_VALUE_FROM)}
+        fields = {**(extra or {}), "value": _LITERAL, "valueFrom": Field(_VALUE_FROM)}
         rule = exactly_one(codes.VALUE, "a value", ("value", "valueFrom"), tuple(renamed))
         return record(what, fields, rule, renamed=renamed, advice={"authJSON": "write valueFrom: {authJSON: ..}"})
     renamed = {"valueFrom": "write selector: .."}
     fields = {
         **(extra or {}),
-        "value": _WRITTEN_OUT,
+        "value": _LITERAL,
         "selector": Field(SELECTED),
         "expression": Field(Text("a CEL expression", cel_value)),
     }
@@ -141,10 +141,10 @@ def value(style: Style, what: str, extra: dict[str, Field[Settings]] | None = No
 def named_values(
     style: Style, what: str, *, headers: bool = False, overwrite: bool = False
 ) -> ListOf[Settings] | MapOf[Settings]:
-    """Values with names: properties of an object, or headers."""
+    """Return the shape of named values: properties of an object, or headers."""
     unique = unique_names("headers" if headers else "properties", fold=headers)
     if style is Style.OLD:
-        name: Text[Settings] = Text("a name", header_name if headers else named)
+        name: Text[Settings] = Text("a name", header_name if headers else entry_name)
         extra = {"name": Field(name, required=True, help="write name: ..")}
         if overwrite:
             extra["overwrite"] = Field(Flag())
@@ -154,7 +154,7 @@ def named_values(
 
     def names(node: Node, to: Checking) -> None:
         for key in node.keys.values():
-            (header_name if headers else named)(key, to)
+            (header_name if headers else entry_name)(key, to)
         unique(node, to)
 
     return MapOf(value(style, "a header" if headers else "a property"), what, names)
@@ -181,12 +181,12 @@ def _template_url(node: Node, to: Checking) -> None:
 def _report_url(text: str, node: Node, to: Checking) -> None:
     problem = _url_problem(text)
     if problem is not None:
-        said, way_out = problem
-        to.report(codes.URL, f"this URL cannot be asked: {said}", node, help=way_out)
+        reason, way_out = problem
+        to.report(codes.URL, f"this URL cannot be asked: {reason}", node, help=way_out)
 
 
 def _url_problem(text: str) -> tuple[str, str] | None:
-    """What is wrong, and what to write instead."""
+    """Return what is wrong with a URL, and what to write instead."""
     try:
         parts = urlsplit(text)
         host, _ = parts.hostname, parts.port
@@ -215,7 +215,7 @@ _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 def header_name(node: Node, to: Checking) -> None:
-    """An HTTP token."""
+    """Require an HTTP token."""
     if not _TOKEN.fullmatch(node.text):
         message = f"{quoted(node.text)} is not the name of a header"
         to.report(codes.HEADER, message, node, help="write a name such as x-user")

@@ -1,5 +1,5 @@
 """Authorization evaluators: patterns, CEL, Rego, SubjectAccessReview."""
 
-from eastgate.dialects.kuadrant.authorino.authorization.agreement import agreed
+from eastgate.dialects.kuadrant.authorino.authorization.agreement import authorize
 
-__all__ = ["agreed"]
+__all__ = ["authorize"]

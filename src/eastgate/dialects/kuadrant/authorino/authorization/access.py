@@ -25,7 +25,7 @@ def by_access_review(access: SubjectAccess, evaluation: Evaluation) -> Finding:
         return Broken(f"The API server cannot be asked about the access: {problem}.")
     if answer.granted:
         return Found(True, True, "The API server grants the access.")
-    return Refused(f"not authorized: {answer.reason or 'unknown reason'}")
+    return Refused(f"not authorized: {answer.reason or 'unknown reason'}", for_client=True)
 
 
 def _spec(access: SubjectAccess, evaluation: Evaluation) -> dict[str, object] | NotKnown | Broken:

@@ -4,47 +4,47 @@ from __future__ import annotations
 
 from eastgate.dialects.kuadrant.authorino.authorization.access import by_access_review
 from eastgate.dialects.kuadrant.authorino.authorization.rego import by_rego
-from eastgate.dialects.kuadrant.authorino.caching import cached
-from eastgate.dialects.kuadrant.authorino.conditions import Looked, look
+from eastgate.dialects.kuadrant.authorino.caching import ask_cached
+from eastgate.dialects.kuadrant.authorino.conditions import ConditionResult, evaluate_condition
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown, Refused
 from eastgate.dialects.kuadrant.authorino.model import Authorization, PatternRules, Rego, SubjectAccess
 from eastgate.dialects.kuadrant.authorino.outcomes import ERRS, FAILS, HOLDS
 from eastgate.ir import Seen
 
-__all__ = ["agreed"]
+__all__ = ["authorize"]
 
 
-def agreed(authorization: Authorization, evaluation: Evaluation) -> tuple[Finding, tuple[Seen, ...]]:
+def authorize(authorization: Authorization, evaluation: Evaluation) -> tuple[Finding, tuple[Seen, ...]]:
     """Return whether the rule agrees, and what its patterns saw."""
     seen: list[Seen] = []
-    finding = cached(
+    finding = ask_cached(
         evaluation.services.cache,
         authorization.cache,
         (evaluation.scheme, authorization),
         evaluation.document,
-        lambda: _asked(authorization, evaluation, seen),
+        lambda: _authorize(authorization, evaluation, seen),
     )
     return finding, tuple(seen)
 
 
-def _asked(authorization: Authorization, evaluation: Evaluation, seen: list[Seen]) -> Finding:
+def _authorize(authorization: Authorization, evaluation: Evaluation, seen: list[Seen]) -> Finding:
     match authorization.rule:
         case PatternRules(condition):
-            looked = look(condition, evaluation.document)
-            seen += looked.seen
-            return _by_patterns(looked)
+            result = evaluate_condition(condition, evaluation.document)
+            seen += result.seen
+            return _by_patterns(result)
         case Rego() as rego:
             return by_rego(rego, evaluation)
         case SubjectAccess() as access:
             return by_access_review(access, evaluation)
 
 
-def _by_patterns(looked: Looked) -> Finding:
-    if looked.outcomes == HOLDS:
+def _by_patterns(result: ConditionResult) -> Finding:
+    if result.outcomes == HOLDS:
         return Found(True, True, "Its conditions hold.")
-    if looked.outcomes == FAILS:
-        return Refused(looked.reason or "Its conditions do not hold.")
-    if looked.outcomes == ERRS:
-        return Broken(looked.reason)
-    return NotKnown(looked.unknown)
+    if result.outcomes == FAILS:
+        return Refused(result.reason or "Its conditions do not hold.")
+    if result.outcomes == ERRS:
+        return Broken(result.reason)
+    return NotKnown(result.unknown)

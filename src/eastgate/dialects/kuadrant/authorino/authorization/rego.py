@@ -9,7 +9,7 @@ from typing import Final
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown, Refused
 from eastgate.dialects.kuadrant.authorino.model import Rego
-from eastgate.dialects.kuadrant.authorino.paths import pruned, rego_mentions, touched
+from eastgate.dialects.kuadrant.authorino.paths import prune, rego_mentions, touched
 from eastgate.languages.rego import NoAnswer, Problem, RegoProgram, evaluate, program
 
 __all__ = ["MAX_MODULE", "by_rego", "rego_problem"]
@@ -27,7 +27,7 @@ def by_rego(rego: Rego, evaluation: Evaluation) -> Finding:
     mentions = rego_mentions(rego.module)
     if unknown := touched(mentions, evaluation.document.unknown):
         return NotKnown(unknown)
-    input_ = pruned(evaluation.document.plain, mentions)
+    input_ = prune(evaluation.document.plain, mentions)
     try:
         values = evaluate(program, input_, int(evaluation.request.time * 1e9), evaluation.patience)
     except NoAnswer as problem:
@@ -35,7 +35,7 @@ def by_rego(rego: Rego, evaluation: Evaluation) -> Finding:
     if values.get("allow") is not True:
         return Refused("The Rego module does not allow it.")
     kept = {name: values.get(name) for name in program.rules} if rego.all_values else {"allow": True}
-    return Found(kept, evaluation.secrets.answered(kept), "The Rego module allows it.")
+    return Found(kept, evaluation.secrets.mask_answer(kept), "The Rego module allows it.")
 
 
 def rego_problem(module: str, version: int = 0) -> str | None:

@@ -1,5 +1,5 @@
 """Recognizes callers: one module for each way to do it."""
 
-from eastgate.dialects.kuadrant.authorino.identity.recognition import recognized
+from eastgate.dialects.kuadrant.authorino.identity.recognition import recognize
 
-__all__ = ["recognized"]
+__all__ = ["recognize"]

@@ -36,7 +36,7 @@ def by_api_key(keys: ApiKeys, credentials: Credentials, evaluation: Evaluation) 
             owner = secret
     if owner is None:
         return Refused("The API key is not one of the accepted ones.")
-    evaluation.secrets.proven(*(value.decode("utf-8", "replace") for value in owner.data.values()))
+    evaluation.secrets.add_proven(*(value.decode("utf-8", "replace") for value in owner.data.values()))
     reason = f"The API key is that of Secret {owner.name}."
     return Found(_as_object(owner), _as_object(owner, masked=True), reason)
 

@@ -45,8 +45,8 @@ def by_introspection(introspection: Introspection, credentials: Credentials, eva
         return Broken(f"The answer of the issuer {problem}.")
     except TokenRefused as refusal:
         return Refused(refusal.rejected.message)
-    evaluation.secrets.proven(token)
-    return Found(claims, evaluation.secrets.answered(claims), "The issuer says that the token is active.")
+    evaluation.secrets.add_proven(token)
+    return Found(claims, evaluation.secrets.mask_answer(claims), "The issuer says that the token is active.")
 
 
 def _headers(introspection: Introspection, evaluation: Evaluation) -> dict[str, str] | Broken:
@@ -58,6 +58,6 @@ def _headers(introspection: Introspection, evaluation: Evaluation) -> dict[str, 
         return Broken(f"There is no Secret {introspection.credentials} with the credentials for the issuer.")
     name, password = (secret.data.get(key, b"").decode("utf-8", "replace") for key in ("clientID", "clientSecret"))
     pair = base64.b64encode(f"{name}:{password}".encode()).decode()
-    evaluation.secrets.proven(password, f"{name}:{password}", pair)
+    evaluation.secrets.add_proven(password, f"{name}:{password}", pair)
     headers["Authorization"] = f"Basic {pair}"
     return headers

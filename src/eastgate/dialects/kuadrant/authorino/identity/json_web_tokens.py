@@ -30,7 +30,7 @@ def by_token(jwt: Jwt, credentials: Credentials, evaluation: Evaluation) -> Find
     expected = Expectations(jwt.issuer, jwt.audiences, leeway=evaluation.services.leeway)
     outcome = verify_from(keys, url, token, expected, evaluation.request.time)
     if isinstance(outcome, VerifiedToken):
-        evaluation.secrets.proven(token)
+        evaluation.secrets.add_proven(token)
         claims = dict(outcome.claims)
         return Found(claims, claims, "The token is good.")
     if outcome.reason is Reason.KEYS_UNAVAILABLE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from eastgate.dialects.kuadrant.authorino.caching import cached
+from eastgate.dialects.kuadrant.authorino.caching import ask_cached
 from eastgate.dialects.kuadrant.authorino.context import Evaluation
 from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found, NotKnown, Refused
 from eastgate.dialects.kuadrant.authorino.identity.api_keys import by_api_key
@@ -25,23 +25,23 @@ from eastgate.dialects.kuadrant.authorino.model import (
 )
 from eastgate.dialects.kuadrant.authorino.values import resolve
 
-__all__ = ["recognized"]
+__all__ = ["recognize"]
 
 
-def recognized(identity: Identity, evaluation: Evaluation) -> Finding:
+def recognize(identity: Identity, evaluation: Evaluation) -> Finding:
     """Recognize the caller, with the properties that the scheme adds. The document changes only on success."""
-    finding = cached(
+    finding = ask_cached(
         evaluation.services.cache,
         identity.cache,
         (evaluation.scheme, identity),
         evaluation.document,
-        lambda: _asked(identity, evaluation),
+        lambda: _recognize(identity, evaluation),
         lambda answer: _time_left(answer, evaluation),
     )
     return _extended(identity, finding, evaluation) if isinstance(finding, Found) else finding
 
 
-def _asked(identity: Identity, evaluation: Evaluation) -> Finding:
+def _recognize(identity: Identity, evaluation: Evaluation) -> Finding:
     match identity.method:
         case Jwt() as jwt:
             return by_token(jwt, identity.credentials, evaluation)
@@ -67,7 +67,7 @@ def _plain(selector: str, evaluation: Evaluation) -> Finding:
 
 
 def _time_left(answer: Found, evaluation: Evaluation) -> float | None:
-    """Return an answer about a token is never kept past the end of the token."""
+    """Return the seconds until a token ends: an answer about it is not kept longer."""
     if not isinstance(answer.value, Mapping):
         return None
     expires = answer.value.get("exp")

@@ -30,5 +30,5 @@ def by_review(review: TokenReview, credentials: Credentials, evaluation: Evaluat
         return Broken(f"The API server cannot be asked about the token: {problem}.")
     if not answer.granted:
         return Refused("The API server does not know the token.")
-    evaluation.secrets.proven(token)
+    evaluation.secrets.add_proven(token)
     return Found(dict(answer.status), dict(answer.status), "The API server knows the token.")

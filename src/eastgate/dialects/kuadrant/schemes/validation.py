@@ -1,4 +1,4 @@
-"""Demands that many parts of a scheme have in common."""
+"""Demands that many parts of a scheme share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,17 @@ from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Anything, Check, Field, Record, constraint, enumerated, quoted
 from eastgate.settings import Settings
 
-__all__ = ["NOT_EVALUATED", "Checking", "Demand", "exactly_one", "named", "needs", "record", "some", "unique_names"]
+__all__ = [
+    "NOT_EVALUATED",
+    "Checking",
+    "Demand",
+    "entry_name",
+    "exactly_one",
+    "needs",
+    "not_empty",
+    "record",
+    "unique_names",
+]
 
 Checking = Check[Settings]
 Demand = Callable[[Node, Checking], None]
@@ -26,9 +36,9 @@ def record(
     misspelt: Mapping[str, str] | None = None,
     advice: Mapping[str, str] | None = None,
 ) -> Record[Settings]:
-    """A mapping with known fields.
+    """Make the shape of a mapping.
 
-    `unsupported` are fields that Authorino has and `unsupported.py` reports; nobody is told to write them. `renamed`
+    `unsupported` are fields that Authorino has and `unsupported.py` reports; no help suggests them. `renamed`
     are fields of the other style, with what to write instead.
     """
     taken = ", ".join(f"`{name}`" for name in fields)
@@ -44,16 +54,16 @@ def record(
 
 
 def exactly_one(code: Code, what: str, names: tuple[str, ...], reported: tuple[str, ...] = ()) -> Demand:
-    """One of several fields; those that are reported already count, and are not spoken of again."""
+    """Require one of several fields; those in `reported` count, and are not reported again."""
 
     @constraint(oneOf=[{"required": [name]} for name in names])
     def rule(node: Node, to: Checking) -> None:
-        written = [key for key, value in node.items() if key in names and value.value is not None]
+        present = [key for key, value in node.items() if key in names and value.value is not None]
         others = [key for key in reported if key in node]
-        if len(written) > 1:
-            message = f"{what} has one of `{written[0]}` and `{written[1]}`, not both"
-            to.report(code, message, node.key_span(written[1]), help="remove one of them")
-        elif not written and not others:
+        if len(present) > 1:
+            message = f"{what} has one of `{present[0]}` and `{present[1]}`, not both"
+            to.report(code, message, node.key_span(present[1]), help="remove one of them")
+        elif not present and not others:
             words = enumerated([f"`{name}`" for name in names], "or")
             to.report(code, f"{what} needs {words}", node, help="write one of them")
 
@@ -61,7 +71,7 @@ def exactly_one(code: Code, what: str, names: tuple[str, ...], reported: tuple[s
 
 
 def needs(code: Code, what: str, name: str, example: str, *reported: str) -> Demand:
-    """A field that must be there, unless something in its place is reported already."""
+    """Require a field, unless one of those in `reported` is in its place."""
 
     @constraint(oneOf=[{"required": [name]}])
     def rule(node: Node, to: Checking) -> None:
@@ -71,8 +81,8 @@ def needs(code: Code, what: str, name: str, example: str, *reported: str) -> Dem
     return rule
 
 
-def some(code: Code, message: str, way_out: str) -> Demand:
-    """A list with at least one entry."""
+def not_empty(code: Code, message: str, way_out: str) -> Demand:
+    """Require a list with at least one entry."""
 
     @constraint(minItems=1)
     def rule(node: Node, to: Checking) -> None:
@@ -83,7 +93,7 @@ def some(code: Code, message: str, way_out: str) -> Demand:
 
 
 def unique_names(what: str, *, fold: bool = False) -> Demand:
-    """No name twice; `fold`: in whatever letters."""
+    """Reject a name that is there twice; `fold`: in any letter case."""
 
     def rule(node: Node, to: Checking) -> None:
         seen: set[str] = set()
@@ -102,7 +112,7 @@ def _names(items: Node) -> list[Node]:
     return [name for item in items if (name := item.get("name")) is not None and isinstance(name.value, str)]
 
 
-def named(node: Node, to: Checking) -> None:
-    """A name that something can refer to."""
+def entry_name(node: Node, to: Checking) -> None:
+    """Require a name that is not blank."""
     if not node.text.strip():
         to.report(codes.NAME, "the name is empty", node, help="write a name")

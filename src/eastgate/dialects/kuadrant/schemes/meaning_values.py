@@ -1,4 +1,4 @@
-"""Values and conditions of a checked scheme, as the model has them."""
+"""From values and conditions of a checked scheme to their model."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TypeAlias
 from eastgate.dialects.kuadrant.authorino.model import (
     All,
     AnyOf,
-    Celled,
+    CelExpression,
+    CelPredicate,
     Condition,
     Literal,
     Operator,
     Pattern,
-    Predicate,
     Property,
     Selected,
     Value,
@@ -28,7 +28,7 @@ Patterns: TypeAlias = Mapping[str, All]
 
 
 def texts(node: Node | None) -> tuple[str, ...]:
-    """The strings of a list."""
+    """Read the strings of a list."""
     return tuple(item.text for item in node or ())
 
 
@@ -36,22 +36,22 @@ def texts(node: Node | None) -> tuple[str, ...]:
 
 
 def value_of(node: Node) -> Value:
-    """What is written out, selected or computed."""
+    """Read a value: a literal, a selector or an expression."""
     selected = node["valueFrom"]["authJSON"] if "valueFrom" in node else node.get("selector")
     if selected is not None:
         return Selected(selected.text)
     if "expression" in node:
-        return Celled(node["expression"].text)
+        return CelExpression(node["expression"].text)
     return Literal(node["value"].plain())
 
 
 def optional_value(node: Node | None) -> Value | None:
-    """The value, where there is one."""
+    """Read a value, if there is one."""
     return value_of(node) if node is not None else None
 
 
 def properties(node: Node | None, *, overwrite: bool = False) -> tuple[Property, ...]:
-    """Named values, in a list or a mapping."""
+    """Read named values, in a list or a mapping."""
     return tuple(Property(name, value_of(entry), overwrite or _overwrites(entry)) for name, entry in entries(node))
 
 
@@ -64,21 +64,21 @@ def _overwrites(entry: Node) -> bool:
 
 
 def named_patterns(node: Node | None) -> Patterns:
-    """Each set of patterns, by its name."""
+    """Read the sets of patterns by their names."""
     if node is None:
         return {}
-    return {name: All(tuple(_condition(one, {}) for one in patterns)) for name, patterns in node.items()}
+    return {name: All(tuple(_condition(pattern, {}) for pattern in patterns)) for name, patterns in node.items()}
 
 
 def all_of(conditions: Node | None, patterns: Patterns) -> All | None:
-    """ALL of a list of conditions; None where there is none, and nothing to ask."""
+    """Read a list of conditions, ALL of which must hold; None where there are none."""
     if conditions is None or not list(conditions):
         return None
-    return All(tuple(_condition(one, patterns) for one in conditions))
+    return All(tuple(_condition(condition, patterns) for condition in conditions))
 
 
 def _alternatives(node: Node, patterns: Patterns) -> tuple[Condition, ...]:
-    """What a member of `any` contributes. A named set is its patterns one by one, as Authorino flattens it."""
+    """Read a member of `any`. A named set becomes its patterns one by one, as Authorino flattens it."""
     return patterns[node["patternRef"].text].parts if "patternRef" in node else (_condition(node, patterns),)
 
 
@@ -86,12 +86,12 @@ def _condition(node: Node, patterns: Patterns) -> Condition:
     if "patternRef" in node:
         return patterns[node["patternRef"].text]
     if "predicate" in node:
-        return Predicate(node["predicate"].text, node["predicate"].span)
+        return CelPredicate(node["predicate"].text, node["predicate"].span)
     if "all" in node:
-        return All(tuple(_condition(one, patterns) for one in node["all"]))
+        return All(tuple(_condition(member, patterns) for member in node["all"]))
     if "any" in node:
-        members = [(one, _alternatives(one, patterns)) for one in node["any"]]
-        apart = tuple(one["patternRef"].span for one, parts in members if len(parts) > 1)
+        members = [(member, _alternatives(member, patterns)) for member in node["any"]]
+        apart = tuple(member["patternRef"].span for member, parts in members if len(parts) > 1)
         return AnyOf(tuple(part for _, parts in members for part in parts), apart)
     value = node.get("value")
     operator = Operator(node["operator"].text)

@@ -1,4 +1,4 @@
-"""An external authorizer: Gateway API's HTTPExternalAuthFilter, field by field, and what must hold in it."""
+"""An external authorizer: Gateway API's HTTPExternalAuthFilter, field by field, and its demands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PORT = Whole(1, 65535, what="a port")
     Cel("(self.protocol == 'HTTP') == has(self.http)", "http must be set where the protocol is HTTP, and only there"),
 )
 def _protocol(node: Node, to: Checking) -> None:
-    """The protocol and its settings go together."""
+    """Require the settings of the protocol, and of no other."""
     protocol = node["protocol"].text
     wanted, other = ("grpc", "http") if protocol == "GRPC" else ("http", "grpc")
     if other in node:
@@ -38,7 +38,7 @@ def _protocol(node: Node, to: Checking) -> None:
     Cel("has(self.port)", "Must have port for Service reference"),
 )
 def _service(ref: Node, to: Checking) -> None:
-    """A Service, with its port: nothing else can be asked."""
+    """Require a Service, with its port: nothing else can be asked."""
     kind, group = ref.get("kind"), ref.get("group")
     wrong = kind if kind is not None and kind.text != "Service" else None
     if wrong is None and group is not None and group.text not in ("", "core"):

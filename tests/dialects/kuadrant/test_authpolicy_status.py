@@ -9,7 +9,7 @@ from eastgate.api.authority import Manifests, sort_documents
 from eastgate.cluster import World
 from eastgate.dialects.base import Condition
 from eastgate.dialects.kuadrant import Policy
-from eastgate.dialects.kuadrant.examine import available
+from eastgate.dialects.kuadrant.status import conditions
 from eastgate.manifests import read_text
 from eastgate.settings import Settings
 from tests.dialects.kuadrant.test_authpolicy import (
@@ -108,7 +108,8 @@ def condition(name: str, *texts: str) -> Condition:
     found = read(*texts)
     policies = [one for one in found.policies if isinstance(one, Policy)]
     (mine,) = (one for one in policies if one.ref.name == name)
-    return available(mine, policies, Settings(), World.of(found.objects))
+    (available,) = conditions(mine, policies, Settings(), World.of(found.objects))
+    return available
 
 
 @pytest.mark.parametrize(
@@ -130,9 +131,9 @@ def test_a_policy_without_a_target_has_an_error() -> None:
 
 def test_a_host_that_came_to_be_outside_is_an_error() -> None:
     late = policy_of(policy("p", ROUTE_TARGET, "rules: [{hosts: [a.b]}]\n" + schemes("a.b")))
-    found = available(late, [late], Settings(), World.of(read(route()).objects))
+    found = conditions(late, [late], Settings(), World.of(read(route()).objects))
     message = "rule host (`a.b`) does not follow any hierarchical constraints"
-    assert found == Condition("Available", "False", "Error", message)
+    assert found == [Condition("Available", "False", "Error", message)]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
-"""The authorization JSON: the request, and what the steps have found out so far.
+"""The authorization JSON: the request, and the findings of the steps so far.
 
 It is kept twice. `plain` is what expressions compare; `masked` has `***` where a credential is, and everything that
-leaves the evaluator is made from it. `unknown` are the places that nobody knows, each with its name for a person;
-`hidden` are the places where the two differ.
+leaves the evaluator is made from it. `unknown` are the unknown paths, each with its name for a person;
+`hidden` are the paths where the two differ.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from eastgate.dialects.kuadrant.authorino.paths import NAMES, Path
 from eastgate.dialects.kuadrant.authorino.secrecy import MASK
 from eastgate.ir.attributes import UNKNOWN
 
-__all__ = ["Document", "InOrder", "document_of"]
+__all__ = ["AuthorizationJson", "InOrder", "authorization_json_of"]
 
 Object: TypeAlias = dict[str, object]
 
@@ -44,8 +44,8 @@ class InOrder(dict[str, object]):
     """An object whose members Authorino writes in the order of a type of Go; those of all others are sorted."""
 
 
-class Document:
-    """One document in the making."""
+class AuthorizationJson:
+    """The authorization JSON of one request, which grows with each step."""
 
     __slots__ = ("hidden", "masked", "plain", "unknown")
 
@@ -55,9 +55,9 @@ class Document:
         self.unknown = unknown
         self.hidden = hidden
 
-    def copied(self) -> Document:
+    def copied(self) -> AuthorizationJson:
         """Return a copy that learns on its own."""
-        return Document(dict(self.plain), dict(self.masked), dict(self.unknown), dict(self.hidden))
+        return AuthorizationJson(dict(self.plain), dict(self.masked), dict(self.unknown), dict(self.hidden))
 
     def learn(self, part: str, name: str | None, value: object, masked: object) -> None:
         """Put the finding of a step under `auth`: the identity as it is, the others by the name of the step."""
@@ -74,7 +74,7 @@ class Document:
         self.hidden.update((path_hidden, f"auth.{part}") for path_hidden in _differences(value, masked, path))
 
     def forget(self, part: str, name: str | None, why: str) -> None:
-        """Note that nobody knows what this step found, or whether it found anything."""
+        """Note that the finding of a step is unknown."""
         path: Path = ("auth", part) if name is None else ("auth", part, name)
         self.unknown[path] = why
 
@@ -109,8 +109,8 @@ def _differences(value: object, masked: object, path: Path) -> Iterator[Path]:
         yield from _differences(item, masked[key], (*path, key))
 
 
-def document_of(request: RequestFacts, credentials: tuple[Credentials, ...]) -> Document:
-    """Return the document before the first step. `credentials` are where this scheme looks for credentials."""
+def authorization_json_of(request: RequestFacts, credentials: tuple[Credentials, ...]) -> AuthorizationJson:
+    """Return the document before the first step. `credentials` are the locations that this scheme looks at."""
     unknown: dict[Path, str] = {}
     plain = _document(request, request.headers, request.path, unknown)
     headers = masked_headers(request.headers, credentials) if request.headers is not UNKNOWN else UNKNOWN
@@ -129,7 +129,7 @@ def document_of(request: RequestFacts, credentials: tuple[Credentials, ...]) -> 
     if isinstance(request.certificate, str):
         hidden[("context", "source", "certificate")] = "the client certificate"
         _object(_object(masked["context"])["source"])["certificate"] = MASK
-    return Document(plain, masked, unknown, hidden)
+    return AuthorizationJson(plain, masked, unknown, hidden)
 
 
 def _document(request: RequestFacts, headers: object, path: object, unknown: dict[Path, str]) -> Object:
@@ -164,7 +164,7 @@ def _document(request: RequestFacts, headers: object, path: object, unknown: dic
     context: Object = {"source": envoy_source, "destination": {}, "request": {"time": time, "http": http}}
     asked = {name: members[name] for name in _REQUEST_MEMBERS if name in members}
     document: Object = {"context": context, "metadata": {}, "request": asked, "source": source, "destination": {}}
-    _elsewhere(request, document, context, unknown)
+    _add_destination_and_metadata(request, document, context, unknown)
     document["auth"] = {}
     return document
 
@@ -172,11 +172,11 @@ def _document(request: RequestFacts, headers: object, path: object, unknown: dic
 def _headers(request: RequestFacts, headers: object, path: object, unknown: dict[Path, str]) -> Object:
     """Return the headers as a proxy hands them on: with what HTTP/1 has in its first line, and the host among them."""
     sent: Object = {}
-    places = (("request", "headers"), (*_HTTP, "headers"))
+    paths = (("request", "headers"), (*_HTTP, "headers"))
     if isinstance(headers, Mapping):
         sent.update((name, value) for name, value in headers.items() if name != "host")
     else:
-        unknown.update(((*path_of, NAMES), "the headers") for path_of in places)
+        unknown.update(((*path_of, NAMES), "the headers") for path_of in paths)
     for name, value, called in (
         (":authority", request.host, "the host"),
         (":method", request.method, "the method"),
@@ -184,7 +184,7 @@ def _headers(request: RequestFacts, headers: object, path: object, unknown: dict
         (":scheme", request.scheme, "the scheme"),
     ):
         if value is UNKNOWN:
-            unknown.update(((*path_of, name), called) for path_of in places)
+            unknown.update(((*path_of, name), called) for path_of in paths)
         else:
             sent[name] = value
     return {name: sent[name] for name in sorted(sent)}
@@ -256,7 +256,9 @@ def _peer(request: RequestFacts, unknown: dict[Path, str]) -> tuple[Object, Obje
     return source, envoy
 
 
-def _elsewhere(request: RequestFacts, document: Object, context: Object, unknown: dict[Path, str]) -> None:
+def _add_destination_and_metadata(
+    request: RequestFacts, document: Object, context: Object, unknown: dict[Path, str]
+) -> None:
     if request.destination is UNKNOWN:
         unknown[("destination",)] = unknown[("context", "destination")] = "the destination"
     else:

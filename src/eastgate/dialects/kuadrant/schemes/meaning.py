@@ -1,4 +1,4 @@
-"""From a checked auth scheme to its model: the same model, in whichever style it is written."""
+"""From a checked auth scheme to its model: the same model, in either style."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Anonymous,
     ApiKeys,
     Authorization,
+    AuthorizationRule,
     Cache,
     Condition,
     Denial,
@@ -25,7 +26,6 @@ from eastgate.dialects.kuadrant.authorino.model import (
     Property,
     Rego,
     Response,
-    Rule,
     Scheme,
     SecretRef,
     SubjectAccess,
@@ -35,7 +35,7 @@ from eastgate.dialects.kuadrant.hosts import ANY
 from eastgate.dialects.kuadrant.schemes.authorizations import ATTRIBUTES
 from eastgate.dialects.kuadrant.schemes.credentials import read_credentials
 from eastgate.dialects.kuadrant.schemes.identities import secrets_of
-from eastgate.dialects.kuadrant.schemes.reading_values import (
+from eastgate.dialects.kuadrant.schemes.meaning_values import (
     Patterns,
     all_of,
     named_patterns,
@@ -52,7 +52,7 @@ __all__ = ["read_scheme"]
 
 
 def read_scheme(node: Node, namespace: str) -> Scheme:
-    """The scheme that a checked node describes. `namespace` is where its Secrets are: the one of the policy."""
+    """Read the scheme of a checked node. Its Secrets are in `namespace`: that of the policy."""
     patterns = named_patterns(node.get("patterns"))
     deny_with, response = node.get("denyWith"), node.get("response")
     denials = response if response is not None and isinstance(response.value, dict) else deny_with
@@ -71,7 +71,7 @@ def read_scheme(node: Node, namespace: str) -> Scheme:
 
 
 def _first(node: Node, *names: str) -> Node | None:
-    """The field under whichever of its names it is written."""
+    """Return the field under whichever of its names it has."""
     return next((node[name] for name in names if name in node), None)
 
 
@@ -83,7 +83,7 @@ def _is_set(node: Node | None) -> bool:
     return node is not None and node.value is True
 
 
-# What all entries have
+# Fields of all entries
 
 
 def _priority(entry: Node) -> int:
@@ -191,7 +191,7 @@ def _authorizations(section: Node | None, patterns: Patterns) -> Iterator[Author
         yield Authorization(name, _rule(entry, patterns), _priority(entry), when, _cache(entry), entry.span)
 
 
-def _rule(entry: Node, patterns: Patterns) -> Rule:
+def _rule(entry: Node, patterns: Patterns) -> AuthorizationRule:
     matching = _first(entry, "json", "patternMatching")
     if matching is not None:
         condition: Condition | None = all_of(_first(matching, "rules", "patterns"), patterns)
@@ -216,15 +216,15 @@ def _rule(entry: Node, patterns: Patterns) -> Rule:
 
 
 def _responses(section: Node | None, patterns: Patterns) -> Iterator[Response]:
-    """A list, each with its wrapper; or what is told on success, in headers and in metadata."""
+    """Read responses: a list, each with its wrapper; or a mapping for success, in headers and in metadata."""
     if section is None or isinstance(section.value, list):
         for name, entry in entries(section):
             yield _response(name, entry, patterns, _text(entry.get("wrapper"), HEADER_WRAPPER) == HEADER_WRAPPER)
         return
     success = section.get("success")
-    for place in ("headers", *METADATA_FIELDS):
-        for name, entry in entries(success.get(place) if success is not None else None):
-            yield _response(name, entry, patterns, place == "headers")
+    for field in ("headers", *METADATA_FIELDS):
+        for name, entry in entries(success.get(field) if success is not None else None):
+            yield _response(name, entry, patterns, field == "headers")
 
 
 def _response(name: str, entry: Node, patterns: Patterns, in_header: bool) -> Response:

@@ -1,4 +1,4 @@
-"""What can be said of AuthPolicies only beside everything else: their targets, and each other.
+"""Compares AuthPolicies with the rest of the cluster: with their targets, and with each other.
 
 A policy has one condition, `Available`: whether it guards its target, and if not, why not.
 """
@@ -18,11 +18,11 @@ from eastgate.dialects.kuadrant.model import Policy
 from eastgate.manifests.shapes import enumerated, quoted
 from eastgate.settings import Settings
 
-__all__ = ["available", "examine"]
+__all__ = ["conditions", "examine"]
 
 
 def examine(policies: Sequence[Policy], _settings: Settings, world: World) -> Iterator[tuple[Policy, Diagnostic]]:
-    """Targets that are not there, hosts outside of those of the target, and policies in each other's way."""
+    """Report missing targets, hosts outside of those of the target, and policies that conflict."""
     together: dict[RouteNamed | GatewayNamed, list[Policy]] = {}
     for policy in policies:
         together.setdefault(policy.target, []).append(policy)
@@ -31,10 +31,14 @@ def examine(policies: Sequence[Policy], _settings: Settings, world: World) -> It
             yield policy, finding
 
 
-def available(policy: Policy, policies: Sequence[Policy], _settings: Settings, world: World) -> Condition:
-    """The condition `Available` of a policy."""
+def conditions(policy: Policy, policies: Sequence[Policy], _settings: Settings, world: World) -> list[Condition]:
+    """Return the condition `Available` of a policy."""
+    return [_available(policy, policies, world)]
+
+
+def _available(policy: Policy, policies: Sequence[Policy], world: World) -> Condition:
     kind = _kind(policy)
-    together = [one for one in policies if one.target == policy.target]
+    together = [other for other in policies if other.target == policy.target]
     for finding in _findings(policy, together, world):
         if finding.code is codes.CONFLICTED:
             return Condition("Available", "False", "Conflicted", finding.message)
@@ -46,7 +50,7 @@ def available(policy: Policy, policies: Sequence[Policy], _settings: Settings, w
 
 
 def _findings(policy: Policy, together: Sequence[Policy], world: World) -> Iterator[Diagnostic]:
-    """Everything about one policy; `together` are all that target what it targets."""
+    """Diagnose one policy; `together` are all policies that have its target."""
     hostnames = _hostnames(policy, world)
     if hostnames is None:
         message = f"no manifest declares {_kind(policy)} {policy.target.namespace}/{policy.target.name}"
@@ -84,7 +88,7 @@ def _scheme_hosts(policy: Policy, hostnames: list[str] | None) -> Iterator[Diagn
 
 
 def _is_inside_any(host: str, outer: Sequence[str]) -> bool:
-    return any(is_inside(host, one) for one in outer)
+    return any(is_inside(host, other) for other in outer)
 
 
 def _listed(hosts: Sequence[str]) -> str:
@@ -92,7 +96,7 @@ def _listed(hosts: Sequence[str]) -> str:
 
 
 def _hostnames(policy: Policy, world: World) -> list[str] | None:
-    """The hostnames of the target; `*` where it has none; None where it does not exist."""
+    """Return the hostnames of the target; `*` where it has none; None where it does not exist."""
     target = policy.target
     if isinstance(target, RouteNamed):
         route = world.routes.get(f"HTTPRoute/{target.namespace}/{target.name}")
@@ -102,12 +106,11 @@ def _hostnames(policy: Policy, world: World) -> list[str] | None:
 
 
 def _another_target(policy: Policy, world: World) -> str:
-    """What may have been meant by a target that does not exist."""
+    """Suggest what may have been meant by a target that does not exist."""
     target = policy.target
     routes = (route for route in world.routes.values() if route.kind == "HTTPRoute")
-    declared = {
-        (one.namespace, one.name) for one in (routes if _kind(policy) == "HTTPRoute" else world.gateways.values())
-    }
+    targets = routes if _kind(policy) == "HTTPRoute" else world.gateways.values()
+    declared = {(candidate.namespace, candidate.name) for candidate in targets}
     elsewhere = sorted(namespace for namespace, name in declared if name == target.name)
     if elsewhere:
         return f"one of this name is in {enumerated(elsewhere, 'and')}: a policy is in the namespace of its target"

@@ -13,7 +13,8 @@ from eastgate.dialects.kuadrant.authorino.model import (
     ApiKeys,
     Authorization,
     Cache,
-    Celled,
+    CelExpression,
+    CelPredicate,
     Credentials,
     Denial,
     HttpCall,
@@ -26,7 +27,6 @@ from eastgate.dialects.kuadrant.authorino.model import (
     PatternRules,
     Plain,
     PlainResponse,
-    Predicate,
     Property,
     Rego,
     Response,
@@ -159,7 +159,7 @@ class TestTheWholeOfIt:
             (
                 Pattern("request.path", Operator.NEQ, "/health"),
                 AnyOf((*READS.parts, All((STAFF, Pattern("request.host", Operator.EQ, ""))))),
-                Predicate("request.method != 'TRACE'"),
+                CelPredicate("request.method != 'TRACE'"),
             )
         )
 
@@ -186,7 +186,7 @@ authorization:
     assert isinstance(named, All)
     (pattern,) = named.parts
     assert isinstance(pattern, Pattern)
-    assert isinstance(predicate, Predicate)
+    assert isinstance(predicate, CelPredicate)
     assert pattern.span is not None
     assert predicate.span is not None
     assert pattern.span.underlined == "{selector: a, operator: eq, value: b}"
@@ -259,8 +259,8 @@ response:
         Jwt("https://idp.example", None),
     ]
     assert read.authorizations[0].rule == SubjectAccess(None, ("admins",))
-    assert read.metadata[0].source.body == Celled("{'id': auth.identity.sub}")
-    assert read.responses[0].content == PlainResponse(Celled("auth.identity.sub"))
+    assert read.metadata[0].source.body == CelExpression("{'id': auth.identity.sub}")
+    assert read.responses[0].content == PlainResponse(CelExpression("auth.identity.sub"))
 
 
 def test_a_named_set_may_be_referred_to_more_than_once() -> None:
@@ -273,6 +273,6 @@ def test_a_named_set_may_be_referred_to_more_than_once() -> None:
             + "patterns: {p: [{selector: a, operator: eq, value: b}, {predicate: 'true'}]}\nwhen: [{patternRef: p}]\n"
             + f"authorization: {rules % '[{patternRef: p}, {any: [{patternRef: p}]}]'}"
         )
-        named = All((Pattern("a", Operator.EQ, "b"), Predicate("true")))
+        named = All((Pattern("a", Operator.EQ, "b"), CelPredicate("true")))
         assert read.when == All((named,))
         assert read.authorizations[0].rule == PatternRules(All((named, AnyOf(named.parts))))

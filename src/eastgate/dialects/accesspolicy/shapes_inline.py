@@ -1,5 +1,4 @@
-"""What a rule of v1alpha1 may say of a request: HTTP attributes, MCP methods, or an expression. Field by field, and
-what must hold in it."""
+"""The `authorization` of v1alpha1, field by field: HTTP attributes, MCP methods, or an expression; and its demands."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ import re
 from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.accesspolicy import codes, tools, validation, values
 from eastgate.dialects.accesspolicy.cel import CEL
-from eastgate.dialects.accesspolicy.external_auth import PORT
+from eastgate.dialects.accesspolicy.shapes_external_auth import PORT
 from eastgate.dialects.accesspolicy.validation import Checking, Demand, Subject, at_most
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Shape, Text, all_of, enumerated, quoted
@@ -20,7 +19,7 @@ _LONGEST = at_most(10, "write the rest into another rule")
 
 
 def _list(name: str, item: Shape[Subject], what: str, *demands: Demand) -> Field[Subject]:
-    """A list that, left out, matches anything: nobody who wrote it without a value is told to leave it out."""
+    """Make a list that, left out, matches anything: its help does not suggest to leave it out."""
     return Field(
         ListOf(item, what, all_of(*demands)),
         help=f"write {name}: [..]; left out it matches anything, and [] nothing",
@@ -41,7 +40,7 @@ _BASE_PROTOCOL = re.compile(r"initialize|ping|(notifications|completion|logging)
 
 
 def _mcp_method_name(node: Node, to: Checking) -> None:
-    """A method that is not of the base protocol, or a family of them."""
+    """Require a method that is not of the base protocol, or a family of them."""
     if node.text in _MCP_METHODS:
         return
     near = did_you_mean(node.text, _MCP_METHODS)
@@ -54,7 +53,7 @@ def _mcp_method_name(node: Node, to: Checking) -> None:
 
 
 def _mcp_method_params(node: Node, to: Checking) -> None:
-    """Only some methods have a name to compare."""
+    """Reject params of a method that has no name to compare."""
     if "params" in node and node["name"].text in _MCP_METHODS and node["name"].text not in _WITH_PARAMS:
         message = "Params can only be specified for get, call, subscribe, unsubscribe, or read methods"
         way_out = f"remove params, or write name: {enumerated(_WITH_PARAMS, 'or')}"
@@ -116,7 +115,7 @@ INLINE_FIELDS = ("methods", "paths", "headers", "hosts", "ports", "mcp")
 
 
 def _type_and_members(node: Node, to: Checking) -> None:
-    """v1alpha1: CEL has an expression and nothing else, Inline anything else."""
+    """Require, in v1alpha1, an expression and nothing else for CEL, and no expression for Inline."""
     kind = node["type"]
     if kind.text == "Inline":
         if "cel" in node:

@@ -1,0 +1,157 @@
+"""Whether a scheme looks at the path: every field of every part either counts, or is known to be a constant."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import pytest
+
+from eastgate.cluster import Selector
+from eastgate.dialects.kuadrant.authorino import model
+from eastgate.dialects.kuadrant.authorino.model import (
+    X509,
+    All,
+    Anonymous,
+    AnyOf,
+    ApiKeys,
+    Authorization,
+    Cache,
+    CelExpression,
+    CelPredicate,
+    Credentials,
+    Denial,
+    HttpCall,
+    Identity,
+    Introspection,
+    Json,
+    Jwt,
+    Literal,
+    Metadata,
+    Operator,
+    Part,
+    Pattern,
+    PatternRules,
+    Plain,
+    PlainResponse,
+    Property,
+    Rego,
+    Response,
+    Scheme,
+    SecretRef,
+    Selected,
+    SubjectAccess,
+    TokenReview,
+)
+
+HOST = Selected("request.host")
+PATTERN = Pattern("request.host", Operator.EQ, "a")
+CALL = HttpCall("https://a.example/{request.host}")
+RULES = PatternRules(PATTERN)
+# Of each kind of part one that does not look at the path.
+PARTS: tuple[Part, ...] = (
+    *(Literal("path"), HOST, CelExpression("request.host")),
+    *(PATTERN, CelPredicate("true"), All(), AnyOf()),
+    *(Credentials(), SecretRef("a", "b"), Jwt("https://a.example"), ApiKeys(Selector()), X509(Selector())),
+    *(TokenReview(), Introspection("https://a.example"), Plain("request.host"), Anonymous()),
+    *(Property("a", HOST), Cache(HOST), Identity("a", Anonymous()), CALL, Metadata("a", CALL)),
+    *(RULES, Rego("allow = true"), SubjectAccess(HOST, resource={"verb": HOST}), Authorization("a", RULES)),
+    *(PlainResponse(HOST), Json(()), Response("a", PlainResponse(HOST), "a"), Denial(), Scheme("shop", ("*",))),
+)
+
+PATH = Selected("request.path")
+LOOKS = Pattern("request.path", Operator.EQ, "/")
+NAMED = (Property("a", HOST), Property("a", PATH))
+# Of each field with expressions a value that looks at the path.
+LOOKING: dict[str, object] = {
+    "Selected.path": "a {request.path}",
+    "CelExpression.text": "request.path",
+    "Pattern.selector": "context.request.http.path",
+    "Pattern.value": "/path",
+    "CelPredicate.text": "request.url_path == '/'",
+    "All.parts": (PATTERN, LOOKS),
+    "AnyOf.parts": (PATTERN, LOOKS),
+    "Plain.selector": "request.path",
+    "Property.value": PATH,
+    "Cache.key": PATH,
+    "Identity.method": Plain("request.path"),
+    "Identity.when": LOOKS,
+    "Identity.properties": NAMED,
+    "Identity.cache": Cache(PATH),
+    "HttpCall.url": "https://a.example/{request.path}",
+    "HttpCall.headers": NAMED,
+    "HttpCall.body": PATH,
+    "HttpCall.body_parameters": NAMED,
+    "Metadata.source": HttpCall("https://a.example", body=PATH),
+    "Metadata.when": LOOKS,
+    "Metadata.cache": Cache(PATH),
+    "PatternRules.condition": LOOKS,
+    "Rego.module": "allow { input.request.path }",
+    "SubjectAccess.user": PATH,
+    "SubjectAccess.resource": None,
+    "Authorization.rule": Rego("allow { input.request.path }"),
+    "Authorization.when": LOOKS,
+    "Authorization.cache": Cache(PATH),
+    "PlainResponse.value": PATH,
+    "Json.properties": NAMED,
+    "Response.content": PlainResponse(PATH),
+    "Response.when": LOOKS,
+    "Response.cache": Cache(PATH),
+    "Denial.message": PATH,
+    "Denial.headers": NAMED,
+    "Denial.body": PATH,
+    "Scheme.identities": (Identity("a", Plain("request.path")),),
+    "Scheme.metadata": (Metadata("a", HttpCall("{request.path}")),),
+    "Scheme.authorizations": (Authorization("a", SubjectAccess(None)),),
+    "Scheme.responses": (Response("a", PlainResponse(PATH), "a"),),
+    "Scheme.when": LOOKS,
+    "Scheme.unauthenticated": Denial(body=PATH),
+    "Scheme.unauthorized": Denial(body=PATH),
+}
+STEPS = ("Identity", "Metadata", "Authorization", "Response")
+# Fields without expressions.
+CONSTANTS = {
+    "Literal.value",
+    "Pattern.operator",
+    "AnyOf.apart",
+    *("Credentials.where", "Credentials.key", "SecretRef.name", "SecretRef.key"),
+    *("Jwt.issuer", "Jwt.jwks_url", "Jwt.audiences", "ApiKeys.secrets", "X509.secrets", "TokenReview.audiences"),
+    *("Introspection.url", "Introspection.token_type_hint", "Introspection.credentials"),
+    *("Property.name", "Property.overwrite", "Cache.seconds"),
+    *("Identity.credentials", "HttpCall.method", "HttpCall.content_type", "HttpCall.shared_secret"),
+    *("HttpCall.credentials", "Rego.all_values", "Rego.version", "SubjectAccess.groups"),
+    *("Response.key", "Response.in_header", "Denial.code", "Scheme.namespace", "Scheme.hosts"),
+    *(
+        f"{kind}.{name}"
+        for kind in ("Identity", "Metadata", "Authorization", "Response")
+        for name in ("name", "priority")
+    ),
+    *(f"{kind}.span" for kind in ("Pattern", "CelPredicate", "Identity", "Metadata", "Authorization", "Response")),
+    "Scheme.span",
+}
+
+
+def test_every_kind_of_part_and_every_field_is_tried() -> None:
+    kinds = [kind for kind in vars(model).values() if isinstance(kind, type) and kind.__module__ == model.__name__]
+    parts: list[Any] = [kind for kind in kinds if is_dataclass(kind)]
+    assert set(parts) == {type(part) for part in PARTS}
+    assert all(issubclass(kind, Part) for kind in parts)
+    every_field = {f"{kind.__name__}.{field.name}" for kind in parts for field in fields(kind)}
+    assert every_field == LOOKING.keys() | CONSTANTS
+    assert LOOKING.keys().isdisjoint(CONSTANTS)
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: type(part).__name__)
+def test_a_part_looks_at_the_path_if_a_field_of_it_does(part: Any) -> None:
+    assert not part.looks_at_path
+    for field in fields(part):
+        name = f"{type(part).__name__}.{field.name}"
+        if name in LOOKING:
+            assert replace(part, **{field.name: LOOKING[name]}).looks_at_path, name
+
+
+def test_a_new_kind_of_part_counts_as_looking_until_it_says_otherwise() -> None:
+    class NewKind(Part):
+        pass
+
+    assert NewKind().looks_at_path
