@@ -85,15 +85,17 @@ class Cluster:
 
     @cached_property
     def _by_name(self) -> dict[tuple[str, str, str | None, str], Document]:
-        return {(one.group, one.kind, one.namespace, one.name): one for one in self.documents}
+        return {
+            (document.group, document.kind, document.namespace, document.name): document for document in self.documents
+        }
 
     def document(self, ref: PolicyRef | ObjectId) -> Document | None:
         """The manifest of a policy or of something that exists, as it was written."""
         namespace = ref.namespace or None
-        found = self._by_name.get((ref.group, ref.kind, namespace, ref.name))
-        if found is None and namespace in (self.authority.settings.namespace, None):
-            found = self._by_name.get((ref.group, ref.kind, None, ref.name))
-        return found
+        document = self._by_name.get((ref.group, ref.kind, namespace, ref.name))
+        if document is None and namespace in (self.authority.settings.namespace, None):
+            document = self._by_name.get((ref.group, ref.kind, None, ref.name))
+        return document
 
     def layers(self, point: Point) -> tuple[Layer, ...]:
         """The layers of a workload, a Gateway, a route or a Backend."""
@@ -101,7 +103,9 @@ class Cluster:
 
     def attached(self, point: Point) -> list[Policy]:
         """The policies that target a point, each once."""
-        return list({one.policy.ref: one.policy for one in self.authority.engine.attached(point)}.values())
+        return list(
+            {attachment.policy.ref: attachment.policy for attachment in self.authority.engine.attached(point)}.values()
+        )
 
     def unconsidered(self, points: Iterable[Point]) -> Unconsidered:
         """What could not be considered of who may reach some points, whoever calls."""
@@ -120,13 +124,13 @@ class Cluster:
             self._known[key] = compute()
         return cast("T", self._known[key])
 
-    def _with_silent(self, found: Effects, point: Point) -> Effects:
+    def _with_silent(self, effects: Effects, point: Point) -> Effects:
         """With the policies that act without a rule: an ALLOW policy that lists nobody closes what it targets, and an
         authentication acts through whoever refers to it."""
         attached = self.attached(point)
-        enforced = set(found.enforced)
+        enforced = set(effects.enforced)
         enforced |= {policy.ref for policy in attached if dialect_of(policy).closes(policy)}
-        observed = set(found.observed)
+        observed = set(effects.observed)
         for policy in attached:
             if policy.ref in enforced:
                 enforced |= set(policy.references)
@@ -137,18 +141,18 @@ class Cluster:
     def points(self, policy: Policy) -> list[Point]:
         """What a policy targets, as points of enforcement that exist."""
         world = self.authority.world
-        found: set[Point] = set()
+        points: set[Point] = set()
         for target in policy.targets:
             match target:
                 case GatewayNamed(namespace, name):
-                    found |= {target} if f"{namespace}/{name}" in world.gateways else set()
+                    points |= {target} if f"{namespace}/{name}" in world.gateways else set()
                 case RouteNamed(namespace, name):
-                    found |= {target} if f"HTTPRoute/{namespace}/{name}" in world.routes else set()
+                    points |= {target} if f"HTTPRoute/{namespace}/{name}" in world.routes else set()
                 case BackendNamed(namespace, name):
-                    found |= {target} if f"{namespace}/{name}" in world.backends else set()
+                    points |= {target} if f"{namespace}/{name}" in world.backends else set()
                 case _:
-                    found |= world.select(target)
-        return sorted(found, key=str)
+                    points |= world.select(target)
+        return sorted(points, key=str)
 
     def affected(self, policy: Policy) -> list[Point]:
         """The points that a policy really affects, by deciding there or (in audit mode) by being observed."""
@@ -162,7 +166,7 @@ class Cluster:
         if policy.targets:
             return self.points(policy)
         referring = self.referring(policy.ref)
-        return sorted({point for one in referring for point in self.points(one)}, key=str)
+        return sorted({point for referrer in referring for point in self.points(referrer)}, key=str)
 
     def beside(self, policy: Policy) -> list[Policy]:
         """The policies that one may get on with, or not: those of its API and namespace, and those it refers to."""
@@ -175,10 +179,10 @@ class Cluster:
 
     @cached_property
     def _by_home(self) -> dict[tuple[str, str | None], list[Policy]]:
-        found: dict[tuple[str, str | None], list[Policy]] = {}
+        policies_by_home: dict[tuple[str, str | None], list[Policy]] = {}
         for policy in self.policies:
-            found.setdefault((policy.ref.group, policy.ref.namespace), []).append(policy)
-        return found
+            policies_by_home.setdefault((policy.ref.group, policy.ref.namespace), []).append(policy)
+        return policies_by_home
 
     def referring(self, ref: PolicyRef) -> list[Policy]:
         """The policies that refer to another: to an authentication, say."""
@@ -186,11 +190,11 @@ class Cluster:
 
     @cached_property
     def _referring(self) -> dict[PolicyRef, list[Policy]]:
-        found: dict[PolicyRef, list[Policy]] = {}
+        referrers: dict[PolicyRef, list[Policy]] = {}
         for policy in self.policies:
             for ref in policy.references:
-                found.setdefault(ref, []).append(policy)
-        return found
+                referrers.setdefault(ref, []).append(policy)
+        return referrers
 
     @cached_property
     def affected_counts(self) -> dict[PolicyRef, int]:
@@ -205,6 +209,8 @@ class Cluster:
 
     def _every_point(self) -> Iterator[Point]:
         yield from self.authority.world.workloads
-        named = [one for one in self.policies if any(isinstance(target, NamedPoint) for target in one.targets)]
-        declared = {point for policy in named for point in self.points(policy) if isinstance(point, NamedPoint)}
+        targeting = [
+            policy for policy in self.policies if any(isinstance(target, NamedPoint) for target in policy.targets)
+        ]
+        declared = {point for policy in targeting for point in self.points(policy) if isinstance(point, NamedPoint)}
         yield from sorted(declared, key=str)

@@ -62,30 +62,30 @@ class Grid:
     def _stacked(self, rows: Sequence[Sequence[str]], room: int, color: bool) -> list[str]:
         """Each row with its last cell below the others."""
         widths = narrowed(self._natural([row[:-1] for row in rows], ()), room + self.gap, _LEAST + self.gap)
-        found: list[str] = []
-        for place, row in enumerate(rows):
+        lines: list[str] = []
+        for index, row in enumerate(rows):
             cells = [fitted(cell, width - self.gap) for cell, width in zip(row[:-1], widths, strict=True)]
             if any(row[:-1]):
-                found += self._shown([cells], widths, color, first=place)
+                lines += self._shown([cells], widths, color, first=index)
             if row[-1]:
-                found += [f"{self.indent}{_BELOW}{line}" for line in fitted(row[-1], room - len(_BELOW))]
-        return found
+                lines += [f"{self.indent}{_BELOW}{line}" for line in fitted(row[-1], room - len(_BELOW))]
+        return lines
 
     def _shown(
         self, rows: Sequence[Sequence[Lines]], widths: Sequence[int], color: bool, *, first: int = 0
     ) -> list[str]:
         """Rows whose cells fit. `first` is the place of the first of them, which is the header or not."""
-        found = []
-        for place, cells in enumerate(rows, first):
-            paint = color and (place > 0 or self.headers is None)
+        lines = []
+        for index, cells in enumerate(rows, first):
+            paint = color and (index > 0 or self.headers is None)
             for at in range(max(map(len, cells), default=0)):
                 parts = [cell[at] if at < len(cell) else "" for cell in cells]
                 while parts and not parts[-1]:
                     parts.pop()
                 padded = [part.ljust(width) for part, width in zip(parts[:-1], widths, strict=False)] + parts[-1:]
                 shown = "".join(self._painted(padded) if paint else padded)
-                found.append(f"{self.indent}{shown}".rstrip())
-        return found
+                lines.append(f"{self.indent}{shown}".rstrip())
+        return lines
 
     def _painted(self, parts: Sequence[str]) -> list[str]:
         titles = self.headers or ("",) * len(parts)
@@ -107,10 +107,10 @@ def _flat(headers: Sequence[Lines] | None, rows: Sequence[Sequence[Sequence[str]
 
 def narrowed(widths: Sequence[int], room: int, least: int) -> list[int]:
     """Take from the widest first, until all fit or none has more than the least."""
-    found = list(widths)
-    while sum(found) > room and max(found) > least:
-        found[found.index(max(found))] -= 1
-    return found
+    narrowed = list(widths)
+    while sum(narrowed) > room and max(narrowed) > least:
+        narrowed[narrowed.index(max(narrowed))] -= 1
+    return narrowed
 
 
 Line = str | Grid
@@ -139,14 +139,14 @@ def indented(lines: Iterable[Line], indent: str) -> list[Line]:
 
 def laid_out(lines: Iterable[Line], width: int | None = None, *, color: bool = False) -> list[str]:
     """Lines and tables as text that is at most so wide, if that can be."""
-    found: list[str] = []
+    texts: list[str] = []
     for line in lines:
         if isinstance(line, Grid):
-            found += line.lines(width, color=color)
+            texts += line.lines(width, color=color)
         else:
             parts = fitted(printable(line), width)
-            found += [toned(parts[0]), *parts[1:]] if color else parts
-    return found
+            texts += [toned(parts[0]), *parts[1:]] if color else parts
+    return texts
 
 
 def fitted(line: str, width: int | None) -> list[str]:
@@ -155,26 +155,26 @@ def fitted(line: str, width: int | None) -> list[str]:
         return [line]
     start = len(line) - len(line.lstrip())
     indent = " " * min(start + 2, max(0, width - _LEAST))
-    found, current = [], line[:start]
+    done, current = [], line[:start]
     for word in (match.group() for match in _BREAKS.finditer(line)):
         for piece in _pieces(word, width - len(indent)):
             if current.strip() and len(current) + len(piece.rstrip()) > width:
-                found.append(current.rstrip())
+                done.append(current.rstrip())
                 current = indent
             current += piece
-    return [*found, current.rstrip()]
+    return [*done, current.rstrip()]
 
 
 def _pieces(word: str, width: int) -> list[str]:
     if len(word.rstrip()) <= width:
         return [word]
-    found: list[str] = []
+    pieces: list[str] = []
     for part in re.findall(r"[^/]*/+|[^/]+", word):
         while len(part) > width:
-            found.append(part[:width])
+            pieces.append(part[:width])
             part = part[width:]
-        found.append(part)
-    return found
+        pieces.append(part)
+    return pieces
 
 
 def toned(text: str) -> str:

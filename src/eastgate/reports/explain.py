@@ -50,9 +50,9 @@ class _Explanation:
             if layer.nearest:
                 yield ""
                 yield from self.nearest(layer)
-        if said := list(told(decision.unconsidered, unread)):
+        if notes := list(told(decision.unconsidered, unread)):
             yield ""
-            yield from map(printable, said)
+            yield from map(printable, notes)
 
     def layers(self) -> Iterator[str]:
         yield printable(f"at {self.decision.arrival.where}:")
@@ -100,9 +100,9 @@ class _Explanation:
                 saw = "nothing" if seen.saw is None else seen.saw
                 yield printable(f"          {seen.expression}: {seen.verdict}, it saw {saw}")
         yield "        the JSON that it saw:"
-        for part, found in ruling.document.items():
-            if found and part != "context":  # which says the same as `request`, in the names of old
-                text = json.dumps(found, ensure_ascii=False, default=str)
+        for part, content in ruling.document.items():
+            if content and part != "context":  # which says the same as `request`, in the names of old
+                text = json.dumps(content, ensure_ascii=False, default=str)
                 yield self.paint(f"          {part}: {text}", _DIM)
 
     def deciding_rule(self, rule: Rule) -> Iterator[str]:
@@ -149,14 +149,14 @@ class _Explanation:
             yield from self.near_miss(miss)
 
     def near_miss(self, miss: NearMiss) -> Iterator[str]:
-        missed = "; ".join(f"{one.attribute} is {_value(one.actual)}" for one in miss.missed)
+        missed = "; ".join(f"{atom.attribute} is {_value(atom.actual)}" for atom in miss.missed)
         yield printable(f"  {miss.rule.origin} missed it: {missed}")
-        for one in miss.missed:
-            span = miss.rule.origin.part(one.attribute)
+        for atom in miss.missed:
+            span = miss.rule.origin.part(atom.attribute)
             if span is not None:
                 yield f"  --> {span}"
             if span is not None and miss.rule.origin.policy is not None:
-                yield from snippet(span, note=f"wants {one.wanted}", color=self.color)
+                yield from snippet(span, note=f"wants {atom.wanted}", color=self.color)
 
     def verdict(self, allowed: bool) -> str:
         return self.paint("allowed", _GREEN) if allowed else self.paint("denied", _RED)
@@ -167,5 +167,5 @@ def _of(rules: int) -> str:
 
 
 def _value(value: object) -> str:
-    found = shown(value)
-    return " and ".join(found) if isinstance(found, list) else str(found)
+    text = shown(value)
+    return " and ".join(text) if isinstance(text, list) else str(text)

@@ -51,9 +51,9 @@ class Word:
     group: str | None = None
 
 
-def word_of(written: str) -> Word:
+def word_of(text: str) -> Word:
     """Return what a word means."""
-    kind, dot, group = written.lower().partition(".")
+    kind, dot, group = text.lower().partition(".")
     return Word(_singular(_short_names().get(kind, kind)), group if dot else None)
 
 

@@ -19,8 +19,8 @@ DRAFT = "http://json-schema.org/draft-07/schema#"  # the newest that YAML langua
 
 def editor_schemas() -> list[tuple[Readable, Schema]]:
     """The schema of each kind in each version, by group, kind and version."""
-    kinds = sorted(readable(), key=lambda one: (one.group, one.kind, one.version))
-    return [(one, {"$schema": DRAFT} | _resource(one)) for one in kinds]
+    kinds = sorted(readable(), key=lambda kind: (kind.group, kind.kind, kind.version))
+    return [(kind, {"$schema": DRAFT} | _resource(kind)) for kind in kinds]
 
 
 def file_name(kind: Readable) -> str:
@@ -87,8 +87,8 @@ def _types(shape: Shape[Any]) -> Schema:
         case ListOf():
             return {"type": "array", "items": _schema(shape.item)}
         case MapOf():
-            known = {"properties": {name: _schema(of) for name, of in shape.known.items()}} if shape.known else {}
-            return {"type": "object"} | known | {"additionalProperties": _schema(shape.value)}
+            properties = {"properties": {name: _schema(of) for name, of in shape.known.items()}} if shape.known else {}
+            return {"type": "object"} | properties | {"additionalProperties": _schema(shape.value)}
         case Record():
             return _record(shape)
         case Anything():

@@ -64,8 +64,8 @@ def _definition(versions: Sequence[tuple[Kind[Any], Served]]) -> Definition:
         kind.cluster_scoped,
         stored.resource,
         tuple(
-            Version(one.version, served.shape or one.shapes()[0], served.columns, served.superseded)
-            for one, served in versions
+            Version(kind.version, served.shape or kind.shapes()[0], served.columns, served.superseded)
+            for kind, served in versions
         ),
     )
 

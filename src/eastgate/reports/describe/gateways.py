@@ -38,16 +38,17 @@ def describe_gateway(cluster: Cluster, gateway: Gateway) -> Description:
     }
     listeners = [
         {
-            "name": one.name,
-            "port": one.port,
-            "protocol": one.protocol,
-            "hostname": one.hostname,
-            "routes": [route.key for route in attached_routes(world, gateway, one)],
+            "name": listener.name,
+            "port": listener.port,
+            "protocol": listener.protocol,
+            "hostname": listener.hostname,
+            "routes": [route.key for route in attached_routes(world, gateway, listener)],
         }
-        for one in gateway.listeners
+        for listener in gateway.listeners
     ]
     rows = [
-        [[str(one["name"])], [f"{one['protocol']} {one['port']}"], [str(one["hostname"] or "*")]] for one in listeners
+        [[str(listener["name"])], [f"{listener['protocol']} {listener['port']}"], [str(listener["hostname"] or "*")]]
+        for listener in listeners
     ]
     return Description(
         (
@@ -56,7 +57,9 @@ def describe_gateway(cluster: Cluster, gateway: Gateway) -> Description:
             value("namespace", "Namespace", gateway.namespace),
             value("class", "Class", gateway.gateway_class or None),
             some("listeners", "Listeners", listeners, columns(None, rows)),
-            some("routes", "Routes", sorted(routes), [line for one in routes.values() for line in _route_lines(one)]),
+            some(
+                "routes", "Routes", sorted(routes), [line for route in routes.values() for line in _route_lines(route)]
+            ),
             inherited(cluster, cluster.attached(point)),
             _policies(cluster, [point, *_points(ways)]),
             ways_field(cluster, ways, ways_of),
@@ -77,8 +80,14 @@ def describe_route(cluster: Cluster, route: Route) -> Description:
 
     ways = ways_of(_ANY)
     parents = [
-        {"kind": one.kind, "namespace": one.namespace, "name": one.name, "section": one.section_name, "port": one.port}
-        for one in route.parents
+        {
+            "kind": parent.kind,
+            "namespace": parent.namespace,
+            "name": parent.name,
+            "section": parent.section_name,
+            "port": parent.port,
+        }
+        for parent in route.parents
     ]
     return Description(
         (
@@ -86,7 +95,12 @@ def describe_route(cluster: Cluster, route: Route) -> Description:
             value("name", "Name", route.name),
             value("namespace", "Namespace", route.namespace),
             value("hostnames", "Hostnames", list(route.hostnames), ", ".join(route.hostnames) or "*"),
-            some("parents", "Parents", parents, [f"{one.kind} {one.namespace}/{one.name}" for one in route.parents]),
+            some(
+                "parents",
+                "Parents",
+                parents,
+                [f"{parent.kind} {parent.namespace}/{parent.name}" for parent in route.parents],
+            ),
             some("rules", "Rules", list(_route_lines(route)), _route_lines(route)),
             inherited(cluster, cluster.attached(point) if is_http else []),
             _policies(cluster, [*([point] if is_http else []), *_points(ways)]),
@@ -105,8 +119,8 @@ def describe_backend(cluster: Cluster, backend: Backend) -> Description:
         route.key
         for route in cluster.authority.world.routes.values()
         for rule in route.rules
-        for one in rule.backends
-        if (one.kind, one.namespace, one.name) == (backend.kind, backend.namespace, backend.name)
+        for ref in rule.backends
+        if (ref.kind, ref.namespace, ref.name) == (backend.kind, backend.namespace, backend.name)
     )
     to = f"Service {backend.service_name}" if backend.service_name else f"host {backend.hostname}"
     destination = {
@@ -140,7 +154,7 @@ def _route_lines(route: Route) -> list[str]:
             f"{match.method + ' ' if match.method else ''}{match.path.type} {match.path.value}"
             for match in rule.matches
         )
-        to = ", ".join(f"{one.kind} {one.namespace}/{one.name}" for one in rule.backends)
+        to = ", ".join(f"{backend.kind} {backend.namespace}/{backend.name}" for backend in rule.backends)
         lines.append(f"  {matches} -> {to or ('redirect' if rule.redirects else 'no backend')}")
     return lines
 

@@ -30,14 +30,14 @@ class Field:
 
 def value(key: str, title: str, data: object, text: str | None = None) -> Field:
     """A field of one line; one without a value is data only."""
-    said = text if text is not None else "" if data is None else str(data)
-    return Field(key, title, data, (said,) if said else ())
+    line = text if text is not None else "" if data is None else str(data)
+    return Field(key, title, data, (line,) if line else ())
 
 
 def some(key: str, title: str, data: object, lines: Iterable[Line], *, none: str = "<none>") -> Field:
     """A field of several lines; where there are none, it says so."""
-    found = tuple(lines)
-    return Field(key, title, data, found or (none,), block=bool(found))
+    shown = tuple(lines)
+    return Field(key, title, data, shown or (none,), block=bool(shown))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Description:
         """As text: short values beside their titles, the rest below them; as wide as there is room."""
         short = [field for field in self.fields if field.lines and not field.block]
         beside = max((len(field.title) for field in short), default=0) + 3
-        said: list[str] = []
+        texts: list[str] = []
         for field in self.fields:
             if not field.lines:
                 continue
@@ -63,11 +63,11 @@ class Description:
             lines = laid_out(field.lines, width - indent if width is not None else None, color=color)
             title = f"{_BOLD}{field.title}:{_RESET}" if color else f"{field.title}:"
             if field.block:
-                said += [title, *(f"  {line}".rstrip() for line in lines)]
+                texts += [title, *(f"  {line}".rstrip() for line in lines)]
             else:
                 pad = " " * (beside - len(field.title) - 1)
-                said += [f"{title}{pad}{lines[0]}", *(" " * beside + line for line in lines[1:])]
-        return said
+                texts += [f"{title}{pad}{lines[0]}", *(" " * beside + line for line in lines[1:])]
+        return texts
 
 
 def bounded(lines: Sequence[str], most: int = _MOST) -> list[str]:

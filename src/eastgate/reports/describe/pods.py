@@ -13,7 +13,7 @@ from eastgate.reports.describe.findings import findings
 from eastgate.reports.describe.model import Description, Field, some, value
 from eastgate.reports.describe.modes import modes, stances_of, summary
 from eastgate.reports.describe.tables import effective_field, inherited, labels_text, policies_of, policies_on, where
-from eastgate.reports.effective import Facts, Place, Table, effective, to_ports
+from eastgate.reports.effective import EnforcementPoint, Facts, Table, effective, to_ports
 
 __all__ = ["declared_ports", "describe_pod", "pod_tables"]
 
@@ -93,9 +93,11 @@ def _services(cluster: Cluster, workload: Workload) -> Field:
 
 
 def _modes(cluster: Cluster, workload: Workload) -> Field:
-    found = modes(cluster, workload)
-    rows = [[[f"{one.layer} ({one.where})" if one.where else one.layer], [str(one.mode)], [one.why]] for one in found]
-    data = {"summary": summary(found), "layers": [one.to_json() for one in found]}
+    shown = modes(cluster, workload)
+    rows = [
+        [[f"{mode.layer} ({mode.where})" if mode.where else mode.layer], [str(mode.mode)], [mode.why]] for mode in shown
+    ]
+    data = {"summary": summary(shown), "layers": [mode.to_json() for mode in shown]}
     return some("mode", "Mode", data, columns(None, rows))
 
 
@@ -104,12 +106,12 @@ def pod_tables(cluster: Cluster, workload: Workload) -> list[tuple[str, Table]]:
     layers = cluster.layers(workload.key)
     addressed: list[str | None] = [None]
     if any(SERVICE in layer.looks_at for layer in layers):
-        named = {service for layer in layers for case in layer.cases for service in _services_in(case.when)}
-        addressed += sorted(named & set(cluster.authority.world.services_of(workload.key)))
+        services = {service for layer in layers for case in layer.cases for service in _services_in(case.when)}
+        addressed += sorted(services & set(cluster.authority.world.services_of(workload.key)))
     tables = []
     for service in addressed:
-        place = Place((workload.key,), layers, Facts({SERVICE: service}))
-        table = effective(to_ports(place, declared_ports(workload)), cluster.authority.settings)
+        point = EnforcementPoint((workload.key,), layers, Facts({SERVICE: service}))
+        table = effective(to_ports(point, declared_ports(workload)), cluster.authority.settings)
         tables.append((f"addressed to Service {service}" if service else "addressed to the pod", table))
     return tables
 

@@ -152,19 +152,19 @@ class _Order:
     """The order in which labels stand in a manifest; those that it does not have come last, by name."""
 
     def __init__(self, document: Document | None) -> None:
-        self._places: dict[str, int] = {}
+        self._ranks: dict[str, int] = {}
         if document is not None and document.node is not None:
             for key in _label_keys(document.node):
-                self._places.setdefault(key, len(self._places))
+                self._ranks.setdefault(key, len(self._ranks))
 
     def text(self, selector: Selector) -> str:
         """The selector, as the draft prints one: `{foo: a, bar: 2}`."""
         terms = [(key, f"{key}: {value}") for key, value in selector.match_labels]
-        terms += [(one.key, str(one)) for one in selector.expressions]
-        return "{" + ", ".join(text for _, text in sorted(terms, key=self._place)) + "}"
+        terms += [(requirement.key, str(requirement)) for requirement in selector.expressions]
+        return "{" + ", ".join(text for _, text in sorted(terms, key=self._rank)) + "}"
 
-    def _place(self, term: tuple[str, str]) -> tuple[int, str, str]:
-        return self._places.get(term[0], len(self._places)), *term
+    def _rank(self, term: tuple[str, str]) -> tuple[int, str, str]:
+        return self._ranks.get(term[0], len(self._ranks)), *term
 
 
 def _label_keys(node: Node) -> Iterator[str]:
@@ -177,8 +177,8 @@ def _label_keys(node: Node) -> Iterator[str]:
             else:
                 yield from _label_keys(value)
     elif isinstance(node.value, list):
-        for one in node:
-            yield from _label_keys(one)
+        for child in node:
+            yield from _label_keys(child)
 
 
 def matched_terms(target: Target, workload: Workload, namespace_labels: Mapping[str, str]) -> list[str]:

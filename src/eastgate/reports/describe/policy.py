@@ -13,7 +13,7 @@ from eastgate.reports.describe.findings import findings
 from eastgate.reports.describe.model import Description, Field, bounded, some, value
 from eastgate.reports.describe.policies import action_of, level_of, rules_in_words, targets_of, tier_of, why_idle
 from eastgate.reports.describe.tables import where
-from eastgate.reports.effective import place_text
+from eastgate.reports.effective import span_text
 
 __all__ = ["conditions_of", "describe_policy"]
 
@@ -38,15 +38,15 @@ def describe_policy(cluster: Cluster, policy: Policy) -> Description:
             some(
                 "targets",
                 "Targets",
-                [{"kind": one.kind, "expression": one.expression} for one in targets],
-                [f"{one.kind} {one.expression}" for one in targets],
+                [{"kind": target.kind, "expression": target.expression} for target in targets],
+                [f"{target.kind} {target.expression}" for target in targets],
             ),
             _rules(cluster, policy),
             _affects(cluster, policy),
             _references(cluster, policy),
             _status(cluster, policy),
             findings(cluster, {str(ref)}),
-            value("source", "Source", where(policy.span), place_text(policy.span)),
+            value("source", "Source", where(policy.span), span_text(policy.span)),
         )
     )
 
@@ -55,14 +55,14 @@ def _rules(cluster: Cluster, policy: Policy) -> Field:
     rules = rules_in_words(policy, cluster.authority.settings)
     data = [
         {
-            "does": one.does,
-            "asks": one.asks,
-            "rule": origin_to_json(one.origin)["rule"] if one.origin else None,
-            **where(one.span),
+            "does": rule.does,
+            "asks": rule.asks,
+            "rule": origin_to_json(rule.origin)["rule"] if rule.origin else None,
+            **where(rule.span),
         }
-        for one in rules
+        for rule in rules
     ]
-    rows = [[[str(number)], [one.does], [one.asks], [place_text(one.span)]] for number, one in enumerate(rules)]
+    rows = [[[str(number)], [rule.does], [rule.asks], [span_text(rule.span)]] for number, rule in enumerate(rules)]
     more = [f"... and {len(rows) - _MOST_RULES} more"] if len(rows) > _MOST_RULES else []
     return some("rules", "Rules", data, [*columns(None, rows[:_MOST_RULES]), *more], none=_no_rules(policy))
 
@@ -89,14 +89,16 @@ def _plural(count: int, noun: str) -> str:
 
 def _why_not(cluster: Cluster, policy: Policy) -> str:
     """Return why a policy that is read and right changes nothing."""
-    problem = next((one.message for one in conditions_of(cluster, policy) if one.status == "False"), None)
+    problem = next(
+        (condition.message for condition in conditions_of(cluster, policy) if condition.status == "False"), None
+    )
     return why_idle(policy, problem, selects=bool(cluster.points(policy)))
 
 
 def _references(cluster: Cluster, policy: Policy) -> Field:
     refers = [str(ref) for ref in policy.references]
-    referred = [str(one.ref) for one in cluster.referring(policy.ref)]
-    lines = [*(f"to {one}" for one in refers), *(f"from {one}" for one in referred)]
+    referred = [str(referrer.ref) for referrer in cluster.referring(policy.ref)]
+    lines = [*(f"to {ref}" for ref in refers), *(f"from {ref}" for ref in referred)]
     data = {"to": refers, "from": referred}
     return some("references", "References", data, lines) if lines else Field("references", "References", data, ())
 
@@ -108,7 +110,7 @@ def conditions_of(cluster: Cluster, policy: Policy) -> list[Condition]:
 
 
 def _status(cluster: Cluster, policy: Policy) -> Field:
-    found = conditions_of(cluster, policy)
-    rows = [[[one.type], [one.status], [one.reason], [one.message]] for one in found]
-    data = {"conditions": [dict(one.to_json()) for one in found]}
+    conditions = conditions_of(cluster, policy)
+    rows = [[[condition.type], [condition.status], [condition.reason], [condition.message]] for condition in conditions]
+    data = {"conditions": [dict(condition.to_json()) for condition in conditions]}
     return some("status", "Status", data, columns(["TYPE", "STATUS", "REASON", "MESSAGE"], rows) if rows else [])

@@ -11,7 +11,7 @@ from eastgate.reports.describe.findings import findings
 from eastgate.reports.describe.model import Description, Field, bounded, some, value
 from eastgate.reports.describe.modes import modes, summary
 from eastgate.reports.describe.tables import effective_field, labels_text, policies_on, where
-from eastgate.reports.effective import Destination, Facts, Place, Table, effective
+from eastgate.reports.effective import Destination, EnforcementPoint, Facts, Table, effective
 
 __all__ = ["describe_service", "service_table"]
 
@@ -45,21 +45,21 @@ def _ports(cluster: Cluster, service: Service, pods: list[Workload]) -> Field:
     rows = []
     for port in service.ports:
         targets = _targets(cluster, service, port, pods)
-        numbers = sorted({number for found in targets.values() for number in found})
-        missing = sorted(key for key, found in targets.items() if not found)
+        numbers = sorted({number for reached in targets.values() for number in reached})
+        missing = sorted(key for key, reached in targets.items() if not reached)
         data.append(
             {
                 "port": port.port,
                 "name": port.name,
                 "protocol": port.protocol,
                 "target": port.target,
-                "leadsTo": {key: list(found) for key, found in targets.items()},
+                "leadsTo": {key: list(reached) for key, reached in targets.items()},
             }
         )
         leads = ", ".join(map(str, numbers)) or "nowhere"
         note = f"no such port at {', '.join(bounded(missing, 5))}" if missing and pods else ""
-        named = f" ({port.name})" if port.name else ""
-        rows.append([[f"{port.port}/{port.protocol}{named}"], [f"-> {port.target}"], [f"= {leads}"], [note]])
+        name = f" ({port.name})" if port.name else ""
+        rows.append([[f"{port.port}/{port.protocol}{name}"], [f"-> {port.target}"], [f"= {leads}"], [note]])
     return some("ports", "Ports", data, columns(None, rows))
 
 
@@ -93,15 +93,17 @@ def _effective(cluster: Cluster, service: Service, pods: list[Workload]) -> Fiel
 def service_table(cluster: Cluster, service: Service, pods: list[Workload]) -> Table | None:
     """Who may reach its ports: allowed only where every pod that a port leads to allows."""
     destinations = [
-        Destination(name, tuple(places), (port.port,))
-        for port in {one.port: one for one in service.ports}.values()
-        if (places := _places(cluster, service, port, pods))
+        Destination(name, tuple(points), (port.port,))
+        for port in {declared.port: declared for declared in service.ports}.values()
+        if (points := _enforcement_points(cluster, service, port, pods))
         for name in (str(port.port),)
     ]
     return effective(destinations, cluster.authority.settings) if destinations else None
 
 
-def _places(cluster: Cluster, service: Service, port: ServicePort, pods: list[Workload]) -> list[Place]:
+def _enforcement_points(
+    cluster: Cluster, service: Service, port: ServicePort, pods: list[Workload]
+) -> list[EnforcementPoint]:
     """The pods, those that decide alike on the same port as one."""
     alike: dict[tuple[int, int], list[str]] = {}
     layers: dict[int, tuple[Layer, ...]] = {}
@@ -111,6 +113,6 @@ def _places(cluster: Cluster, service: Service, port: ServicePort, pods: list[Wo
         for number in cluster.authority.world.target_ports(service, port.port, pod):
             alike.setdefault((id(program), number), []).append(pod.key)
     return [
-        Place(tuple(names), layers[program], Facts({SERVICE: service.key, PORT: number}))
+        EnforcementPoint(tuple(names), layers[program], Facts({SERVICE: service.key, PORT: number}))
         for (program, number), names in alike.items()
     ]

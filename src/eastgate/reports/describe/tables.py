@@ -21,7 +21,7 @@ from eastgate.reports.describe.policies import (
     targets_of,
     tier_of,
 )
-from eastgate.reports.effective import Table, place_text, table_text, table_to_json
+from eastgate.reports.effective import Table, span_text, table_text, table_to_json
 
 __all__ = [
     "effect_of",
@@ -79,7 +79,11 @@ def policies_on(cluster: Cluster, workload: Workload) -> list[Policy]:
     Of those that are attached more widely than they apply, only what has an effect there.
     """
     attached = [policy for policy in cluster.attached(workload.key) if policy.targets]
-    return [one for one in attached if not is_indirect(one) or effect_of(cluster, one.ref, workload.key) != "none"]
+    return [
+        policy
+        for policy in attached
+        if not is_indirect(policy) or effect_of(cluster, policy.ref, workload.key) != "none"
+    ]
 
 
 def policies_of(cluster: Cluster, policies: Sequence[Policy], workload: Workload) -> Field:
@@ -90,21 +94,21 @@ def policies_of(cluster: Cluster, policies: Sequence[Policy], workload: Workload
     lines: list[str] = []
     for policy in policies:
         effect = effect_of(cluster, policy.ref, workload.key)
-        meant = [one for one in policy.targets if world.target_matches(one, workload)]
-        terms = [matched_terms(one, workload, labels) for one in meant]
+        meant = [target for target in policy.targets if world.target_matches(target, workload)]
+        terms = [matched_terms(target, workload, labels) for target in meant]
         words = targets_of(policy, cluster.document(policy.ref))
         data.append({**policy_data(policy), "effect": effect, "matched": terms, **_targets(cluster, policy)})
-        lines.append(f"{policy.ref}  {does_text(policy)}  {place_text(policy.span)}")
-        lines.append("  target   " + "; ".join(f"{one.kind} {one.expression}" for one in words))
-        lines += [f"  matched  {', '.join(one)}" for one in terms[:1] if not is_indirect(policy)]
+        lines.append(f"{policy.ref}  {does_text(policy)}  {span_text(policy.span)}")
+        lines.append("  target   " + "; ".join(f"{target.kind} {target.expression}" for target in words))
+        lines += [f"  matched  {', '.join(matched)}" for matched in terms[:1] if not is_indirect(policy)]
         if effect == "none":
             lines.append("  effect   none: nothing of it is in force here")
     return some("policies", "Policies", data, lines)
 
 
 def _targets(cluster: Cluster, policy: Policy) -> dict[str, object]:
-    found = targets_of(policy, cluster.document(policy.ref))
-    return {"targets": [{"kind": one.kind, "expression": one.expression} for one in found]}
+    targets = targets_of(policy, cluster.document(policy.ref))
+    return {"targets": [{"kind": target.kind, "expression": target.expression} for target in targets]}
 
 
 def policy_data(policy: Policy) -> dict[str, object]:
@@ -130,24 +134,24 @@ def policy_list(cluster: Cluster, by_point: Mapping[NamedPoint, Sequence[Policy]
     lines: list[str] = []
     for point, policies in by_point.items():
         lines.append(f"{point}:" + ("" if policies else " <none>"))
-        told = []
+        entries = []
         for policy in policies:
             effect = effect_of(cluster, policy.ref, point)
-            told.append({**policy_data(policy), "effect": effect, **_targets(cluster, policy)})
+            entries.append({**policy_data(policy), "effect": effect, **_targets(cluster, policy)})
             idle = "  (no effect)" if effect == "none" else ""
-            lines.append(f"  {policy.ref}  {does_text(policy)}  {place_text(policy.span)}{idle}")
-        data[str(point)] = told
+            lines.append(f"  {policy.ref}  {does_text(policy)}  {span_text(policy.span)}{idle}")
+        data[str(point)] = entries
     return some("policies", "Policies", data, lines)
 
 
 def effective_field(tables: Iterable[tuple[str, Table]], *, title: str = "PORT") -> Field:
     """The effective table, or several with a line above each that says what it is about."""
-    found = list(tables)
+    titled = list(tables)
     data: list[dict[str, object]] = []
     lines: list[Line] = []
-    for about, table in found:
+    for about, table in titled:
         data.append({"to": about or None, "rows": table_to_json(table)})
-        indent = "  " if len(found) > 1 else ""
-        lines += [f"{about}:"] if len(found) > 1 else []
+        indent = "  " if len(titled) > 1 else ""
+        lines += [f"{about}:"] if len(titled) > 1 else []
         lines += indented(table_text(table, title=title), indent)
     return some("effective", "Effective", data, lines)

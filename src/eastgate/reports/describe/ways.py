@@ -16,7 +16,7 @@ from eastgate.ir.attributes import BACKEND, HOST, SNI
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.describe.model import Field, some
 from eastgate.reports.describe.tables import effective_field
-from eastgate.reports.effective import Destination, Facts, Place, effective
+from eastgate.reports.effective import Destination, EnforcementPoint, Facts, effective
 
 __all__ = ["ways_field"]
 
@@ -43,22 +43,24 @@ def ways_field(cluster: Cluster, ways: list[Way], ways_of: Callable[[Request], l
 def _destination(cluster: Cluster, host: str, facts: Facts, way: Way, *, alone: bool) -> Destination:
     layers = tuple(layer for point in way.points for layer in cluster.layers(point))
     name = " ".join(part for part in (host, "" if alone else _way(way)) if part)
-    return Destination(name, (Place((way.where,), layers, facts.and_(Facts({BACKEND: way.backend}))),))
+    return Destination(name, (EnforcementPoint((way.where,), layers, facts.and_(Facts({BACKEND: way.backend}))),))
 
 
 def _hosts(matchers: Iterable[Matcher]) -> Iterator[tuple[str, Facts]]:
     """Each host that some rule names, each group of hosts, and the others; all as one where nobody looks at hosts."""
-    known = list(matchers)
-    exact = sorted({str(value) for one in known if isinstance(one, OneOf) for value in one.values})
-    suffixes = sorted({one.text for one in known if isinstance(one, Suffix)}, key=lambda text: (-len(text), text))
-    if not known:
+    given = list(matchers)
+    exact = sorted({str(value) for matcher in given if isinstance(matcher, OneOf) for value in matcher.values})
+    suffixes = sorted(
+        {matcher.text for matcher in given if isinstance(matcher, Suffix)}, key=lambda text: (-len(text), text)
+    )
+    if not given:
         yield "", Facts()
         return
     for host in exact:
         yield host, Facts({HOST: host, SNI: host})
     for suffix in suffixes:
         host = _FRESH + suffix
-        others = " (others)" if any(one.endswith(suffix) for one in (*exact, *suffixes) if one != suffix) else ""
+        others = " (others)" if any(other.endswith(suffix) for other in (*exact, *suffixes) if other != suffix) else ""
         yield f"*{suffix}{others}", Facts({HOST: host, SNI: host}, _HOSTS)
     yield "any other host", Facts({HOST: _FRESH, SNI: _FRESH}, _HOSTS)
 

@@ -2,8 +2,8 @@
 
 from eastgate.reports.effective.callers import CallerEntry
 from eastgate.reports.effective.folding import Branch, Ending
-from eastgate.reports.effective.render import place_text, table_text, table_to_json
-from eastgate.reports.effective.table import Cell, Destination, Place, Row, Table, effective, to_ports
+from eastgate.reports.effective.render import span_text, table_text, table_to_json
+from eastgate.reports.effective.table import Cell, Destination, EnforcementPoint, Row, Table, effective, to_ports
 from eastgate.symbolic.partial import Facts
 
 __all__ = [
@@ -12,12 +12,12 @@ __all__ = [
     "Cell",
     "Destination",
     "Ending",
+    "EnforcementPoint",
     "Facts",
-    "Place",
     "Row",
     "Table",
     "effective",
-    "place_text",
+    "span_text",
     "table_text",
     "table_to_json",
     "to_ports",

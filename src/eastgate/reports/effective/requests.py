@@ -38,11 +38,11 @@ def port_classes(looked_at: Iterable[Is | Computed], declared: Iterable[int]) ->
     for port in sorted(exact):
         classes[tuple(exact[port])].append(port)
     other = free_port(exact)
-    found = [PortClass(tuple(ports), False, Facts({PORT: ports[0]})) for key, ports in classes.items() if key]
+    listed = [PortClass(tuple(ports), False, Facts({PORT: ports[0]})) for key, ports in classes.items() if key]
     if other is not None:
         unnamed = tuple(classes.get((), ()))
-        found.append(PortClass(unnamed, True, Facts({PORT: other}, frozenset({PORT}))))
-    return found
+        listed.append(PortClass(unnamed, True, Facts({PORT: other}, frozenset({PORT}))))
+    return listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +81,15 @@ def messages(looked_at: Sequence[Is | Computed]) -> list[Message]:
     methods = dict(_texts(a.matcher for a in looked_at if isinstance(a, Is) and a.attribute == MCP_METHOD))
     tools = dict(_texts(a.matcher for a in looked_at if isinstance(a, Is) and a.attribute == MCP_TOOL))
     prefixes = [name[:-1] for name in methods if name.endswith("*")]
-    methods |= {one: one for one in _WITH_NAME if one == _CALL or any(one.startswith(p) for p in prefixes)}
-    found = [
+    methods |= {
+        method: method for method in _WITH_NAME if method == _CALL or any(method.startswith(p) for p in prefixes)
+    }
+    listed = [
         _message(name, method, tool, value)
-        for name, method in sorted(methods.items(), key=lambda one: (one[0] != _CALL, one[0]))
+        for name, method in sorted(methods.items(), key=lambda item: (item[0] != _CALL, item[0]))
         for tool, value in ([*sorted(tools.items()), ("*", OTHER)] if method in _WITH_NAME else [(None, None)])
     ]
-    return [*found, _message("*", OTHER, None, None), _message(None, None, None, None)]
+    return [*listed, _message("*", OTHER, None, None), _message(None, None, None, None)]
 
 
 def _message(name: str | None, method: str | None, tool: str | None, value: str | None) -> Message:
@@ -98,10 +100,10 @@ def _message(name: str | None, method: str | None, tool: str | None, value: str 
 
 def _texts(matchers: Iterable[Matcher]) -> Iterator[tuple[str, str]]:
     """What to call each class of texts, and a text of it."""
-    known = list(matchers)
-    starts = sorted({m.text for m in known if isinstance(m, Prefix)})
-    ends = sorted({m.text for m in known if isinstance(m, Suffix)})
-    for matcher in known:
+    given = list(matchers)
+    starts = sorted({m.text for m in given if isinstance(m, Prefix)})
+    ends = sorted({m.text for m in given if isinstance(m, Suffix)})
+    for matcher in given:
         if isinstance(matcher, OneOf):
             yield from ((str(value), str(value)) for value in matcher.values)
     for start in ["", *starts]:

@@ -21,11 +21,11 @@ from eastgate.symbolic.callers import CallerCell, CallerCells
 from eastgate.symbolic.listing import TooManyEntries, in_sequence
 from eastgate.symbolic.partial import ArmIndex, Facts
 
-__all__ = ["Cell", "Destination", "Place", "Row", "Table", "effective", "to_ports"]
+__all__ = ["Cell", "Destination", "EnforcementPoint", "Row", "Table", "effective", "to_ports"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class EnforcementPoint:
     """A point that guards itself, or several that do it alike, and what is known of all requests that arrive there."""
 
     names: tuple[str, ...]
@@ -38,7 +38,7 @@ class Destination:
     """What a caller addresses: it gets there only if ALL places let it in. `others`: also every port not named."""
 
     name: str
-    places: tuple[Place, ...]
+    points: tuple[EnforcementPoint, ...]
     ports: tuple[int, ...] = ()
     others: bool = False
 
@@ -80,11 +80,13 @@ class Table:
     messages: tuple[Message, ...]
 
 
-def to_ports(place: Place, declared: Iterable[int]) -> list[Destination]:
+def to_ports(point: EnforcementPoint, declared: Iterable[int]) -> list[Destination]:
     """Return a place by its ports: those that are declared, those that some rule names, and all others."""
     return [
-        Destination("", (Place(place.names, place.layers, place.facts.and_(ports.facts)),), ports.ports, ports.others)
-        for ports in port_classes(_atoms(place.layers), declared)
+        Destination(
+            "", (EnforcementPoint(point.names, point.layers, point.facts.and_(ports.facts)),), ports.ports, ports.others
+        )
+        for ports in port_classes(_atoms(point.layers), declared)
     ]
 
 
@@ -95,7 +97,9 @@ def _atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
 
 def effective(destinations: Sequence[Destination], settings: Settings) -> Table:
     """Return the table of some destinations."""
-    layers = {id(layer): layer for one in destinations for place in one.places for layer in place.layers}
+    layers = {
+        id(layer): layer for destination in destinations for point in destination.points for layer in point.layers
+    }
     asked = _atoms(layers.values())
     kinds = messages(asked)
     callers = CallerCells(settings)
@@ -134,27 +138,29 @@ def _cells(
 def _cell(destination: Destination, facts: Facts, index: ArmIndex) -> Cell:
     try:
         lists = [
-            in_sequence([list_layer(layer, facts.and_(place.facts), index) for layer in place.layers], OPEN)
-            for place in destination.places
+            in_sequence([list_layer(layer, facts.and_(point.facts), index) for layer in point.layers], OPEN)
+            for point in destination.points
         ]
         branches = fold(in_sequence(lists, OPEN))
     except TooManyEntries:
         return Cell((), too_many=True)
-    letting = [any(branch.end.allowed for branch in branches_of_place) for branches_of_place in lists]
-    refusing = [place.names for place, lets in zip(destination.places, letting, strict=True) if not lets]
+    letting = [any(branch.end.allowed for branch in branches_at_point) for branches_at_point in lists]
+    refusing = [point.names for point, lets in zip(destination.points, letting, strict=True) if not lets]
     return Cell(branches, tuple(chain.from_iterable(refusing)) if any(letting) else ())
 
 
 def _merged(
-    cells: tuple[tuple[Cell, ...], ...], destinations: Sequence[Destination], said: Sequence[Message]
+    cells: tuple[tuple[Cell, ...], ...], destinations: Sequence[Destination], kinds: Sequence[Message]
 ) -> Iterable[tuple[tuple[Destination, ...], tuple[Message, ...], Cell]]:
     """Destinations that come out equal for all messages are one row, and then messages that come out equal."""
     alike: dict[tuple[Cell, ...], list[Destination]] = {}
     for destination, of_messages in zip(destinations, cells, strict=True):
         alike.setdefault(of_messages, []).append(destination)
-    for of_messages, together in sorted(alike.items(), key=lambda item: any(one.others for one in item[1])):
+    for of_messages, together in sorted(
+        alike.items(), key=lambda item: any(destination.others for destination in item[1])
+    ):
         by_cell: dict[Cell, list[Message]] = {}
-        for message, cell in zip(said, of_messages, strict=True):
+        for message, cell in zip(kinds, of_messages, strict=True):
             by_cell.setdefault(cell, []).append(message)
         for cell, ones in by_cell.items():
             yield tuple(together), tuple(ones), cell

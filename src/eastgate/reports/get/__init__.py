@@ -58,21 +58,21 @@ def listing(
     """All of a kind, sorted by namespace and name. Raises UnknownKind."""
     word = word_of(kind)
     builder = _BUILDERS.get(word.kind) or (rows.policies if word.kind in policy_kinds() else rows.objects)
-    found = builder(cluster, word)
-    if builder is rows.objects and not found.rows and word.kind not in _KNOWN:
+    listed = builder(cluster, word)
+    if builder is rows.objects and not listed.rows and word.kind not in _KNOWN:
         raise UnknownKind(_unknown(cluster, kind))
     kept = [
         row
-        for row in found.rows
+        for row in listed.rows
         if namespace in (None, row.namespace)
         and (not names or row.name in names or f"{row.kind}/{row.name}" in names)
         and (selector is None or selector.matches(row.labels))
     ]
-    return replace(found, rows=sorted(kept, key=lambda row: (row.namespace, row.name, row.kind, row.group)))
+    return replace(listed, rows=sorted(kept, key=lambda row: (row.namespace, row.name, row.kind, row.group)))
 
 
 def _unknown(cluster: Cluster, kind: str) -> str:
-    known = {*_BUILDERS, *policy_kinds(), *(document.kind.lower() for document in cluster.documents)}
-    near = did_you_mean(word_of(kind).kind, known)
+    kinds = {*_BUILDERS, *policy_kinds(), *(document.kind.lower() for document in cluster.documents)}
+    near = did_you_mean(word_of(kind).kind, kinds)
     hint = f"did you mean {near}?" if near else f"write {', '.join(KINDS)}, or any kind that is in the manifests"
     return f"there is no kind `{kind}` here: {hint}"

@@ -15,14 +15,14 @@ UNKNOWN_AGE = "<unknown>"
 
 def manifest(document: Document) -> dict[str, Plain]:
     """The object, as it was written."""
-    written = document.node.plain() if document.node is not None else document.data
-    found: dict[str, Plain] = dict(written) if isinstance(written, dict) else {}
+    plain = document.node.plain() if document.node is not None else document.data
+    shown: dict[str, Plain] = dict(plain) if isinstance(plain, dict) else {}
     if document.kind == "Secret":
         for key in ("data", "stringData"):
-            values = found.get(key)
+            values = shown.get(key)
             if isinstance(values, dict):
-                found[key] = dict.fromkeys(values, "***")
-    return found
+                shown[key] = dict.fromkeys(values, "***")
+    return shown
 
 
 def as_list(documents: Iterable[Document]) -> dict[str, object]:
@@ -52,9 +52,9 @@ def _metadata(document: Document) -> dict[str, Plain]:
 
 def age_of(document: Document | None, now: datetime | None = None) -> str:
     """How long ago the API server took it in, as kubectl says it; `<unknown>` where it has not."""
-    written = _metadata(document).get("creationTimestamp") if document is not None else None
+    timestamp = _metadata(document).get("creationTimestamp") if document is not None else None
     try:
-        created = datetime.fromisoformat(str(written).replace("Z", "+00:00"))
+        created = datetime.fromisoformat(str(timestamp).replace("Z", "+00:00"))
     except ValueError:
         return UNKNOWN_AGE
     if created.tzinfo is None:

@@ -25,14 +25,14 @@ def parse_selector(text: str) -> Selector:
 
 
 def _term(term: str) -> Requirement:
-    if found := _SET.fullmatch(term):
-        values = frozenset(value.strip() for value in found[3].split(","))
-        return Requirement(found[1], Operator.IN if found[2] == "in" else Operator.NOT_IN, values)
-    if found := _EQUAL.fullmatch(term):
-        operator = Operator.NOT_IN if found[2] == "!=" else Operator.IN
-        return Requirement(found[1], operator, frozenset({found[3]}))
-    if found := _KEY.fullmatch(term):
-        return Requirement(found[2], Operator.DOES_NOT_EXIST if found[1] else Operator.EXISTS)
+    if match := _SET.fullmatch(term):
+        values = frozenset(value.strip() for value in match[3].split(","))
+        return Requirement(match[1], Operator.IN if match[2] == "in" else Operator.NOT_IN, values)
+    if match := _EQUAL.fullmatch(term):
+        operator = Operator.NOT_IN if match[2] == "!=" else Operator.IN
+        return Requirement(match[1], operator, frozenset({match[3]}))
+    if match := _KEY.fullmatch(term):
+        return Requirement(match[2], Operator.DOES_NOT_EXIST if match[1] else Operator.EXISTS)
     raise BadSelector(
         f"`{term}` is no term of a label selector: write key=value, key!=value, key in (a, b), key or !key"
     )

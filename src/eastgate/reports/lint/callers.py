@@ -14,13 +14,13 @@ __all__ = ["named_callers"]
 
 def named_callers(inventory: Inventory) -> Iterator[Finding]:
     """Tell of every client that a policy names and that does not exist here."""
-    known: dict[tuple[str | None, ...], bool] = {}
+    exists: dict[tuple[str | None, ...], bool] = {}
     for policy in inventory.policies:
         for caller in callers(policy, inventory.settings):
             key = (caller.trust_domain, caller.namespace, caller.account)
-            if key not in known:
-                known[key] = _is_known(caller, inventory)
-            if not known[key]:
+            if key not in exists:
+                exists[key] = _is_known(caller, inventory)
+            if not exists[key]:
                 finding = _finding(caller, policy, inventory)
                 if finding is not None:
                     yield finding

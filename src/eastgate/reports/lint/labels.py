@@ -26,10 +26,10 @@ def nearest_labels(target: Target, inventory: Inventory) -> str | None:
     """The labels that a selector which selects nothing was most likely meant to have."""
     match target:
         case PodsMatching(namespace, selector):
-            here = inventory.labels_in(namespace)
+            labels = inventory.labels_in(namespace)
             if not inventory.workloads_in.get(namespace):
                 return f"namespace {namespace} has no workloads in these manifests"
-            return _suggestion(selector, here)
+            return _suggestion(selector, labels)
         case PodsAcross(namespaces, pods):
             spaces = collected(inventory.world.namespace(name).labels for name in inventory.world.namespaces_in_use())
             return _suggestion(namespaces, spaces) or _suggestion(pods, _labels_of(inventory.world.workloads.values()))

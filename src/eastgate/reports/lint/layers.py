@@ -76,11 +76,11 @@ def _request(caller: Caller, port: int, inventory: Inventory) -> Request:
 def _matches(rule: Rule, layer: Layer, request: Request) -> bool:
     """Whether it is this rule that lets the client in, on this port."""
     return any(
-        one.origin == rule.origin and truth(one.when, request) is not False
+        candidate.origin == rule.origin and truth(candidate.when, request) is not False
         for chain in chains_for(layer, request)
         for stage in chain.stages
         if isinstance(stage, AllowAny)
-        for one in stage.rules
+        for candidate in stage.rules
     )
 
 

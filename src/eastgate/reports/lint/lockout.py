@@ -8,7 +8,7 @@ from eastgate.api.questions import Question
 from eastgate.dialects.linting import Finding, codes, locating
 from eastgate.ir import AllowAny, Chain, Effect, Layer, Request
 from eastgate.ir.attributes import PORT
-from eastgate.reports.lint.chains import Analysis, places
+from eastgate.reports.lint.chains import Analysis, rules_in
 from eastgate.reports.lint.context import command
 from eastgate.reports.lint.hooks import blamed
 from eastgate.reports.lint.inventory import Group, Inventory, Policy
@@ -39,12 +39,18 @@ def _allows_nothing(layer: Layer, chain: Chain) -> bool:
     if not any(isinstance(stage, AllowAny) for stage in chain.stages):
         return False
     analysis = Analysis(layer, chain)
-    allowing = [place for place in places(chain) if place.effect is Effect.ACCEPT and is_written(place.rule)]
+    allowing = [
+        candidate for candidate in rules_in(chain) if candidate.effect is Effect.ACCEPT and is_written(candidate.rule)
+    ]
     try:
-        found = [(place, one) for place in allowing if (one := witness(place.rule.when)) is not None]
-        if any(analysis.reaches(place, one) for place, one in found):  # nearly always, and quickly seen
+        witnesses = [
+            (candidate, request) for candidate in allowing if (request := witness(candidate.rule.when)) is not None
+        ]
+        if any(
+            analysis.is_reached_by(candidate, request) for candidate, request in witnesses
+        ):  # nearly always, and quickly seen
             return False
-        return all(analysis.escapes_all(place) is None for place, _ in found)
+        return all(analysis.find_undecided(candidate) is None for candidate, _ in witnesses)
     except GaveUp:
         return False
 

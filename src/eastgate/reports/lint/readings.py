@@ -57,7 +57,7 @@ def _verdict(allowed: bool) -> str:
 def _difference(group: Group, other: Program, inventory: Inventory) -> tuple[Question, bool] | None:
     """A question that the two decide differently, and what is decided now."""
     looked_at = frozenset[Attribute]().union(
-        *(one.looks_at for layers in (group.layers, other.layers) for one in layers)
+        *(layer.looks_at for layers in (group.layers, other.layers) for layer in layers)
     )
     program = inventory.program(group)
     for question, arrival in sampled(group, inventory):
@@ -100,5 +100,8 @@ def audited(inventory: Inventory) -> Iterator[Finding]:
 
 
 def _change(group: Group, policy: Policy, enforced: Policy, inventory: Inventory) -> tuple[Question, bool] | None:
-    attached = [replace(one, policy=enforced) if one.policy is policy else one for one in group.attached]
+    attached = [
+        replace(attachment, policy=enforced) if attachment.policy is policy else attachment
+        for attachment in group.attached
+    ]
     return _difference(group, inventory.assembled(group, attached, inventory.settings), inventory)

@@ -44,5 +44,5 @@ def _as_declared(finding: Finding, inventory: Inventory) -> Finding:
     """Name Backends as they are declared: those of all kinds are enforced as one."""
     if not any(subject.startswith("Backend/") for subject in finding.subjects):
         return finding
-    kinds = {f"Backend/{key}": f"{one.kind}/{key}" for key, one in inventory.world.backends.items()}
+    kinds = {f"Backend/{key}": f"{backend.kind}/{key}" for key, backend in inventory.world.backends.items()}
     return replace(finding, subjects=tuple(kinds.get(subject, subject) for subject in finding.subjects))

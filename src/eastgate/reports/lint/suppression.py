@@ -124,8 +124,8 @@ def _read(document: Span, keys: frozenset[str], into: _Annotations) -> None:
 
 
 def _unused(suppression: _Suppression) -> Finding:
-    known = lint_codes()
-    near = did_you_mean(suppression.code, known) if suppression.code not in known else None
+    all_codes = lint_codes()
+    near = did_you_mean(suppression.code, all_codes) if suppression.code not in all_codes else None
     message = f"there is no finding {suppression.code} here to suppress"
     help_ = f"did you mean {near}?" if near else "remove it"
     return Finding(codes.SUPPRESSES_NOTHING, message, suppression.span, help_, tuple(sorted(suppression.keys)))

@@ -77,8 +77,8 @@ def _no_workload(field: _Field, target: PodsOwnedBy | PodsOfAccount | PodNamed, 
     policy, world = field.policy, inventory.world
     match target:
         case PodsOwnedBy(namespace, kind, name):
-            here = [w for w in world.workloads.values() if w.namespace == namespace]
-            names = {owner.name for w in here for owner in w.owners if owner.kind == kind}
+            workloads = [w for w in world.workloads.values() if w.namespace == namespace]
+            names = {owner.name for w in workloads for owner in w.owners if owner.kind == kind}
         case PodsOfAccount(namespace, name):
             kind, names = "ServiceAccount", inventory.accounts.get(namespace, set())
         case PodNamed(namespace, name):

@@ -32,8 +32,8 @@ class Coverage:
         """Rules that a case exercised."""
         for layer in decision.trace(nearest=0).layers:
             for stage in layer.stages:
-                found = [stage.rule] if stage.rule else []
-                self.exercised.update(_key(rule.origin) for rule in [*found, *(rule for rule, _ in stage.observed)])
+                deciding = [stage.rule] if stage.rule else []
+                self.exercised.update(_key(rule.origin) for rule in [*deciding, *(rule for rule, _ in stage.observed)])
 
     @property
     def missing(self) -> list[Origin]:

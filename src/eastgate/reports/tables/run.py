@@ -111,7 +111,7 @@ def run_tables(
         for case in table.cases:
             result = _decide(table, case, authority, run.coverage)
             doubts = [
-                doubt.diagnostic(case.places.get((doubt.part, doubt.key), case.span), strict=strict)
+                doubt.diagnostic(case.part_spans.get((doubt.part, doubt.key), case.span), strict=strict)
                 for doubt in spelling.doubts(case.question)
             ]
             run.diagnostics.extend(doubt for doubt in doubts if doubt not in run.diagnostics)
@@ -127,8 +127,8 @@ def _manifests(table: Table, shared: dict[_Shared, Manifests]) -> Manifests:
     if table.objects is None:
         key = (table.manifests, table.settings, table.bounds)
         if key not in shared:
-            found = read_manifests(table.manifests, table.settings, bounds=table.bounds)
-            shared[key] = found if table.manifests else Manifests(table.settings)
+            manifests = read_manifests(table.manifests, table.settings, bounds=table.bounds)
+            shared[key] = manifests if table.manifests else Manifests(table.settings)
         return shared[key]
     files = read_documents(table.manifests, table.settings, bounds=table.bounds)
     reading = read_objects(table.objects, positioned=reads, into=files, namespace=table.settings.namespace)
@@ -148,7 +148,7 @@ def _keys(table: Table) -> KnownKeys | None:
 
 def _unusable(table: Table, manifests: Manifests, run: Run) -> str | None:
     """Why a table cannot be decided: errors in its manifests other than those that it expects."""
-    expected = {one.policy for one in table.rejects}
+    expected = {rejection.policy for rejection in table.rejects}
     allowed = {
         id(error) for fault in manifests.faults if expected & _names_of(fault.document) for error in fault.errors
     }
@@ -206,8 +206,14 @@ def _names(decision: Decision) -> tuple[str, ...]:
 
 def _rejections(table: Table, manifests: Manifests) -> list[Result]:
     return [
-        Result(table, f"{one.policy} is rejected", one.span, _rejection_problem(one, manifests), one.cites)
-        for one in table.rejects
+        Result(
+            table,
+            f"{rejection.policy} is rejected",
+            rejection.span,
+            _rejection_problem(rejection, manifests),
+            rejection.cites,
+        )
+        for rejection in table.rejects
     ]
 
 
