@@ -1,4 +1,4 @@
-"""A cluster to look at: the authority that decides, the manifests as they were written, and what affects what.
+"""A cluster to report on: its authority, the manifests as their authors wrote them, and which policy affects what.
 
 Which policy affects a workload is read from the workload's own layers, so that it is the real effect and not what a
 selector promises: a Baseline policy that a team's own policy replaces, an AuthorizationPolicy on a Server of another
@@ -38,7 +38,7 @@ class Effects:
 
 
 def effects_of(layers: Iterable[Layer]) -> Effects:
-    """Which policies left their rules in some layers, or chose one of their chains."""
+    """Collect the policies that left rules in some layers, or chose one of their chains."""
     enforced: set[PolicyRef] = set()
     observed: set[PolicyRef] = set()
     for layer in layers:
@@ -51,13 +51,13 @@ def effects_of(layers: Iterable[Layer]) -> Effects:
 
 
 class Cluster:
-    """What there is to look at. The documents are those that the authority was built from."""
+    """An authority, the documents that it was built from, and which policy affects what."""
 
     def __init__(self, authority: Authority, documents: Sequence[Document] = ()) -> None:
         self.authority = authority
         self.documents = list(documents)
-        self.findings: list[Finding] | None = None  # what lint said, once somebody asked
-        self._known: dict[tuple[str, int], object] = {}
+        self.findings: list[Finding] | None = None  # of lint, once they are asked for
+        self._by_class: dict[tuple[str, int], object] = {}
 
     @classmethod
     def of(
@@ -70,7 +70,7 @@ class Cluster:
         strict: bool = True,
         unread: Handling = Handling.BY_KIND,
     ) -> Cluster:
-        """Raises ManifestError where a manifest has errors; without `strict`, where others than policies have."""
+        """Build one. Raises ManifestError where a manifest has errors; not `strict`: one other than of a policy."""
         manifests = sort_documents(documents, settings, reporter, twice)
         return cls(Authority(manifests, settings, strict=strict, unread=unread), documents)
 
@@ -90,7 +90,7 @@ class Cluster:
         }
 
     def document(self, ref: PolicyRef | ObjectId) -> Document | None:
-        """The manifest of a policy or of something that exists, as it was written."""
+        """Return the manifest of a policy or of something that exists, as its author wrote it."""
         namespace = ref.namespace or None
         document = self._by_name.get((ref.group, ref.kind, namespace, ref.name))
         if document is None and namespace in (self.authority.settings.namespace, None):
@@ -98,35 +98,36 @@ class Cluster:
         return document
 
     def layers(self, point: Point) -> tuple[Layer, ...]:
-        """The layers of a workload, a Gateway, a route or a Backend."""
         return self.authority.engine.program(point).layers
 
     def attached(self, point: Point) -> list[Policy]:
-        """The policies that target a point, each once."""
+        """Return the policies that target a point, each once."""
         return list(
             {attachment.policy.ref: attachment.policy for attachment in self.authority.engine.attached(point)}.values()
         )
 
     def unconsidered(self, points: Iterable[Point]) -> Unconsidered:
-        """What could not be considered of who may reach some points, whoever calls."""
+        """Return what was not read and could change who may reach some points, whoever the caller is."""
         authority = self.authority
         elsewhere = len(authority.rejected) - len(authority.rejected_at(points))
         return authority.unread_objects.about(points, Callers(anybody=True), authority.world, rejected=elsewhere)
 
     def effects(self, point: Point) -> Effects:
-        """The policies that really affect a point; workloads that decide alike share the answer."""
+        """Return the policies that really affect a point, computed once for workloads that decide alike."""
         return self.of_class("effects", point, lambda: self._with_silent(effects_of(self.layers(point)), point))
 
     def of_class(self, what: str, point: Point, compute: Callable[[], T]) -> T:
-        """What is the same for all points that decide alike, computed once: they have the same policies and stance."""
+        """Compute something once for all points that decide alike: they have the same policies and stance."""
         key = what, id(self.authority.engine.program(point))
-        if key not in self._known:
-            self._known[key] = compute()
-        return cast("T", self._known[key])
+        if key not in self._by_class:
+            self._by_class[key] = compute()
+        return cast("T", self._by_class[key])
 
     def _with_silent(self, effects: Effects, point: Point) -> Effects:
-        """With the policies that act without a rule: an ALLOW policy that lists nobody closes what it targets, and an
-        authentication acts through whoever refers to it."""
+        """Add the policies that act without a rule.
+
+        An ALLOW policy that lists nobody closes what it targets; an authentication acts through those that refer to it.
+        """
         attached = self.attached(point)
         enforced = set(effects.enforced)
         enforced |= {policy.ref for policy in attached if dialect_of(policy).closes(policy)}
@@ -139,7 +140,7 @@ class Cluster:
         return Effects(frozenset(enforced), frozenset(observed - enforced))
 
     def points(self, policy: Policy) -> list[Point]:
-        """What a policy targets, as points of enforcement that exist."""
+        """Return the points of enforcement that a policy targets and that exist."""
         world = self.authority.world
         points: set[Point] = set()
         for target in policy.targets:
@@ -155,7 +156,7 @@ class Cluster:
         return sorted(points, key=str)
 
     def affected(self, policy: Policy) -> list[Point]:
-        """The points that a policy really affects, by deciding there or (in audit mode) by being observed."""
+        """Return the points that a policy really affects, by deciding there or (in audit mode) by being observed."""
         return [point for point in self._candidates(policy) if self._affects(policy, point)]
 
     def _affects(self, policy: Policy, point: Point) -> bool:
@@ -169,7 +170,7 @@ class Cluster:
         return sorted({point for referrer in referring for point in self.points(referrer)}, key=str)
 
     def beside(self, policy: Policy) -> list[Policy]:
-        """The policies that one may get on with, or not: those of its API and namespace, and those it refers to."""
+        """Return the policies that one may conflict with: those of its API and namespace, and those it refers to."""
         ours = self._by_home.get((policy.ref.group, policy.ref.namespace), [])
         return [*ours, *(self._by_ref[ref] for ref in policy.references if ref in self._by_ref)]
 
@@ -185,7 +186,7 @@ class Cluster:
         return policies_by_home
 
     def referring(self, ref: PolicyRef) -> list[Policy]:
-        """The policies that refer to another: to an authentication, say."""
+        """Return the policies that refer to another, such as to an authentication."""
         return self._referring.get(ref, [])
 
     @cached_property
@@ -198,7 +199,7 @@ class Cluster:
 
     @cached_property
     def affected_counts(self) -> dict[PolicyRef, int]:
-        """How many points each policy affects; for all policies at once, one look at each point."""
+        """The number of points that each policy affects, for all policies at once."""
         counts: dict[PolicyRef, int] = {policy.ref: 0 for policy in self.policies}
         for point in self._every_point():
             effects = self.effects(point)

@@ -1,4 +1,4 @@
-"""A decision, explained: the layers and stages in order, and a caret under the YAML that decided."""
+"""Explanation of a decision: the layers and stages in order, and a caret under the YAML that decided."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BOLD, _GREEN, _RED, _DIM, _RESET = "\033[1m", "\033[32m", "\033[31m", "\033[2m"
 
 
 def explain(decision: Decision, *, color: bool = False, unread: Handling = Handling.WARN) -> str:
-    """The explanation as text. `unread` says what is said of what was not considered."""
+    """Return the explanation as text. `unread` decides what it says about objects that were not considered."""
     return "\n".join(_Explanation(decision, color).lines(unread))
 
 
@@ -92,7 +92,7 @@ class _Explanation:
                 yield from self.ruling(answer)
 
     def ruling(self, ruling: Ruling) -> Iterator[str]:
-        """Say what an authorizer looked at, step by step, and the JSON that it saw."""
+        """Show what an authorizer evaluated, step by step, and the JSON that it saw."""
         for step in ruling.steps:
             where = f"  ({step.span.place})" if step.span else ""
             yield printable(f"        {step.kind} {step.name}: {step.verdict}. {step.reason}{where}")
@@ -133,7 +133,7 @@ class _Explanation:
         return None
 
     def decisive_step(self, ruling: Ruling) -> Iterator[str]:
-        """The text of the last step that was taken, or of the pattern in it that did not hold."""
+        """Show the text of the last step that was taken, or of the pattern in it that did not match."""
         steps = [step for step in ruling.steps if step.span is not None]
         if not steps:
             return

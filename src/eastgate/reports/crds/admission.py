@@ -20,7 +20,7 @@ _API = "admissionregistration.k8s.io/v1"
 
 
 def admission_policies(mode: MeshMode) -> list[Schema]:
-    """A policy and its binding for each version of each kind, in the order of their names."""
+    """Return a policy and its binding for each version of each kind, sorted by name."""
     made = [
         pair
         for definition in served()
@@ -75,14 +75,14 @@ def _of_the_mesh(shape: Record[Any], mode: MeshMode) -> Iterator[tuple[str, str]
 
 
 def _of_the_whole(shape: Record[Any]) -> Iterator[tuple[str, str]]:
-    """Demands that compare the spec with the metadata, of which a definition sees only the name."""
+    """Yield the rules that compare the spec with the metadata, of which a definition sees only the name."""
     for rule in rules_of(shape):
         for cel in rule.cel:
             yield re.sub(r"\bself\b", "object", cel.rule), cel.message
 
 
 def _annotations(shape: Record[Any]) -> Iterator[tuple[str, str]]:
-    """Annotations that have a shape: a few words, of which one must stand there."""
+    """Yield a rule for each annotation that takes one of a few words."""
     metadata = shape.fields["metadata"].shape
     annotations = metadata.fields["annotations"].shape if isinstance(metadata, Record) else None
     shapes = annotations.known if isinstance(annotations, MapOf) else {}

@@ -28,7 +28,7 @@ class Webhook:
 
 
 def definitions(webhook: Webhook | None = None) -> list[Schema]:
-    """Every definition, in the order of their names."""
+    """Return every definition, sorted by name."""
     return sorted(
         (_definition(definition, webhook) for definition in served()),
         key=lambda definition: str(definition["metadata"]["name"]),
@@ -61,8 +61,10 @@ def _definition(definition: Definition, webhook: Webhook | None) -> Schema:
 
 
 def _version(of: Definition, version: Version, webhook: Webhook | None) -> Schema:
-    """A superseded version without anything that converts it would be stored as it is, under the name of the other
-    version, and mean something else there: so it is not served."""
+    """Return one version. A superseded one is served only with a webhook that converts it.
+
+    Otherwise it would be stored as it is, under the name of the other version, and mean something else there.
+    """
     warning = f"{of.group}/{version.name} {of.kind} is superseded; {version.superseded}"
     deprecated = {"deprecated": True, "deprecationWarning": warning} if version.superseded else {}
     return {
@@ -77,7 +79,7 @@ def _version(of: Definition, version: Version, webhook: Webhook | None) -> Schem
 
 
 def whole_schema(shape: Record[Any], of: Definition) -> Schema:
-    """The schema of a resource. Its metadata is the API server's own to check."""
+    """Return the schema of a resource. The API server checks its metadata itself."""
     spec = shape.fields["spec"]
     return {
         "type": "object",

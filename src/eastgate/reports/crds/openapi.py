@@ -1,4 +1,4 @@
-"""Shapes into structural OpenAPI schemas, as a CustomResourceDefinition wants them.
+"""Structural OpenAPI schemas of shapes, as a CustomResourceDefinition needs them.
 
 An API server drops fields that a schema does not name, and a policy with a line less is another policy: a selector
 without its misspelt `matchExpression` selects everything. So no field is dropped: records keep what they do not know,
@@ -48,7 +48,7 @@ _NO_NULL_VALUES = Cel("self.all(key, dyn(self[key]) != null)", "a key has a valu
 
 @dataclass(frozen=True, slots=True)
 class SchemaContext:
-    """Where a shape stands: the records around it, and the names of fields whose null would widen a policy.
+    """The records around a shape, and the names of fields whose null would widen a policy.
 
     Where there is no such list, no null is taken. Where there is one, any other null is dropped, as a field left out.
     """
@@ -57,15 +57,15 @@ class SchemaContext:
     around: tuple[Record[Any], ...] = ()
 
     def within(self, shape: Record[Any]) -> SchemaContext:
-        """The place of the fields of a record here."""
+        """Return the context of the fields of a record."""
         return replace(self, around=(*self.around, shape))
 
     def keeps_null(self, name: str, of: Field[Any]) -> bool:
-        """Whether a null is kept, to be refused: a required field that is dropped is missed anyway."""
+        """Tell whether a null is kept, to be refused: a required field that is dropped is missed anyway."""
         return not of.required and (self.widening is None or name in self.widening)
 
     def refuses_null(self, name: str, of: Field[Any]) -> bool:
-        """Whether a null that is kept is an error."""
+        """Tell whether a null that is kept is an error."""
         return self.keeps_null(name, of) and (self.widening is not None or not isinstance(of.shape, Anything))
 
 
@@ -73,7 +73,7 @@ _ANYWHERE = SchemaContext()
 
 
 def structural(shape: Shape[Any], about: str | None = None, context: SchemaContext = _ANYWHERE) -> Schema:
-    """The schema of a shape, and of all that is in it."""
+    """Return the schema of a shape and of everything in it."""
     described = {"description": about} if about else {}
     if isinstance(shape, Record) and shape.served is not None:
         shape = shape.served
@@ -134,7 +134,7 @@ def _property(name: str, of: Field[Any], context: SchemaContext) -> Schema:
 
 
 def _without(shape: Record[Any], context: SchemaContext) -> Schema:
-    """No refused field, and no null where it is kept.
+    """Forbid refused fields, and null where it is kept.
 
     Of a null an API server checks the type alone: so `not: {}` is true of it only.
     """
@@ -159,7 +159,7 @@ def _closed(shape: Record[Any], required: int) -> Schema:
 
 
 def rules_of(shape: Shape[Any]) -> list[Constraint]:
-    """The demands on a shape that an API server can check too."""
+    """Return the rules of a shape that an API server can check too."""
     match shape:
         case Text() | ListOf() | MapOf():
             rules: tuple[object, ...] = (shape.rule,)
@@ -185,7 +185,7 @@ def _demands(shape: Shape[Any]) -> Schema:
 
 
 def sentence(of: Field[Any]) -> str | None:
-    """What a field means; where nobody has written that, what it is."""
+    """Return what a field means; where its shape has no such text, what it is."""
     return of.about or _what(of.shape)
 
 

@@ -12,9 +12,9 @@ from eastgate.gateway.journey import Way, through_gateway, through_route
 from eastgate.ir import Request
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import columns
-from eastgate.reports.describe.findings import findings
-from eastgate.reports.describe.model import Description, Field, some, value
-from eastgate.reports.describe.tables import inherited, policy_list, where
+from eastgate.reports.describe.findings import findings_field
+from eastgate.reports.describe.model import Description, Field, list_field, value_field
+from eastgate.reports.describe.tables import inherited_field, points_field, span_data
 from eastgate.reports.describe.ways import ways_field
 
 __all__ = ["describe_backend", "describe_gateway", "describe_route"]
@@ -23,7 +23,7 @@ _ANY = Request({})
 
 
 def describe_gateway(cluster: Cluster, gateway: Gateway) -> Description:
-    """Everything about one Gateway, and the routes and backends behind it."""
+    """Describe a Gateway, and the routes and backends behind it."""
     world = cluster.authority.world
     point = GatewayNamed(gateway.namespace, gateway.name)
 
@@ -52,26 +52,25 @@ def describe_gateway(cluster: Cluster, gateway: Gateway) -> Description:
     ]
     return Description(
         (
-            value("kind", "Kind", "Gateway"),
-            value("name", "Name", gateway.name),
-            value("namespace", "Namespace", gateway.namespace),
-            value("class", "Class", gateway.gateway_class or None),
-            some("listeners", "Listeners", listeners, columns(None, rows)),
-            some(
+            value_field("kind", "Kind", "Gateway"),
+            value_field("name", "Name", gateway.name),
+            value_field("namespace", "Namespace", gateway.namespace),
+            value_field("class", "Class", gateway.gateway_class or None),
+            list_field("listeners", "Listeners", listeners, columns(None, rows)),
+            list_field(
                 "routes", "Routes", sorted(routes), [line for route in routes.values() for line in _route_lines(route)]
             ),
-            inherited(cluster, cluster.attached(point)),
+            inherited_field(cluster, cluster.attached(point)),
             _policies(cluster, [point, *_points(ways)]),
             ways_field(cluster, ways, ways_of),
-            findings(cluster, {f"Gateway/{gateway.key}"}),
-            Field("source", "Source", where(gateway.span), ()),
+            findings_field(cluster, {f"Gateway/{gateway.key}"}),
+            Field("source", "Source", span_data(gateway.span), ()),
         ),
         (point, *_points(ways)),
     )
 
 
 def describe_route(cluster: Cluster, route: Route) -> Description:
-    """Everything about one route."""
     point = RouteNamed(route.namespace, route.name)
     is_http = route.kind == "HTTPRoute"
 
@@ -91,29 +90,28 @@ def describe_route(cluster: Cluster, route: Route) -> Description:
     ]
     return Description(
         (
-            value("kind", "Kind", route.kind),
-            value("name", "Name", route.name),
-            value("namespace", "Namespace", route.namespace),
-            value("hostnames", "Hostnames", list(route.hostnames), ", ".join(route.hostnames) or "*"),
-            some(
+            value_field("kind", "Kind", route.kind),
+            value_field("name", "Name", route.name),
+            value_field("namespace", "Namespace", route.namespace),
+            value_field("hostnames", "Hostnames", list(route.hostnames), ", ".join(route.hostnames) or "*"),
+            list_field(
                 "parents",
                 "Parents",
                 parents,
                 [f"{parent.kind} {parent.namespace}/{parent.name}" for parent in route.parents],
             ),
-            some("rules", "Rules", list(_route_lines(route)), _route_lines(route)),
-            inherited(cluster, cluster.attached(point) if is_http else []),
+            list_field("rules", "Rules", list(_route_lines(route)), _route_lines(route)),
+            inherited_field(cluster, cluster.attached(point) if is_http else []),
             _policies(cluster, [*([point] if is_http else []), *_points(ways)]),
             ways_field(cluster, ways, ways_of),
-            findings(cluster, {route.key}),
-            Field("source", "Source", where(route.span), ()),
+            findings_field(cluster, {route.key}),
+            Field("source", "Source", span_data(route.span), ()),
         ),
         (*([point] if is_http else []), *_points(ways)),
     )
 
 
 def describe_backend(cluster: Cluster, backend: Backend) -> Description:
-    """Everything about one Backend."""
     point = BackendNamed(backend.namespace, backend.name)
     leading = sorted(
         route.key
@@ -132,16 +130,16 @@ def describe_backend(cluster: Cluster, backend: Backend) -> Description:
     way = Way("the backend alone", (point,), backend.key)
     return Description(
         (
-            value("kind", "Kind", backend.kind),
-            value("name", "Name", backend.name),
-            value("namespace", "Namespace", backend.namespace),
-            value("destination", "Destination", destination, f"{to}, port {backend.port}, path {backend.path}"),
-            some("routes", "Routes", leading, leading),
-            inherited(cluster, cluster.attached(point)),
+            value_field("kind", "Kind", backend.kind),
+            value_field("name", "Name", backend.name),
+            value_field("namespace", "Namespace", backend.namespace),
+            value_field("destination", "Destination", destination, f"{to}, port {backend.port}, path {backend.path}"),
+            list_field("routes", "Routes", leading, leading),
+            inherited_field(cluster, cluster.attached(point)),
             _policies(cluster, [point]),
             ways_field(cluster, [way], lambda _request: [way]),
-            findings(cluster, {f"{backend.kind}/{backend.key}"}),
-            Field("source", "Source", where(backend.span), ()),
+            findings_field(cluster, {f"{backend.kind}/{backend.key}"}),
+            Field("source", "Source", span_data(backend.span), ()),
         ),
         (point,),
     )
@@ -167,4 +165,4 @@ def _points(ways: Iterable[Way]) -> list[NamedPoint]:
 
 
 def _policies(cluster: Cluster, points: Iterable[NamedPoint]) -> Field:
-    return policy_list(cluster, {point: cluster.attached(point) for point in dict.fromkeys(points)})
+    return points_field(cluster, {point: cluster.attached(point) for point in dict.fromkeys(points)})

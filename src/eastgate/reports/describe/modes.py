@@ -1,6 +1,6 @@
-"""What becomes of a request that no rule mentions: the mode that a workload is in, layer by layer.
+"""The mode of a workload, layer by layer: what happens to a request that no rule matches.
 
-Each dialect tells the modes of its own layers.
+Each dialect brings the modes of its own layers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ class ShownMode:
         return "" if self.at.site is None else self.at.level
 
     def to_json(self) -> dict[str, object]:
-        """As plain data."""
         return {
             "layer": self.layer,
             "where": self.where or None,
@@ -74,7 +73,7 @@ def _modes(cluster: Cluster, workload: Workload) -> list[ShownMode]:
     stances = stances_of(cluster, workload)
     ordered = sorted(registered().dialects, key=lambda dialect: not dialect.words.levels)
     return [
-        _shown(mode)
+        _show(mode)
         for dialect in ordered
         for mode in _of_dialect(dialect, cluster, workload, stances.get(dialect.name))
     ]
@@ -95,6 +94,6 @@ def _of_dialect(dialect: Dialect[Any], cluster: Cluster, workload: Workload, sta
             yield from dialect.words.modes(layer, policies, stance)
 
 
-def _shown(mode: LayerMode) -> ShownMode:
+def _show(mode: LayerMode) -> ShownMode:
     where = mode.where if isinstance(mode.where, str) else condition_text(mode.where)
     return ShownMode(mode.at, mode.mode, mode.why, mode.policies, where)

@@ -50,7 +50,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class TargetInWords:
-    """What a policy targets, as the draft's table prints it; `target` is what the world selects by."""
+    """A target of a policy, as the draft's table prints it; `target` is what the world selects by."""
 
     kind: str
     expression: str
@@ -83,7 +83,7 @@ def tier_of(policy: Policy) -> Tier | None:
 
 
 def is_indirect(policy: Policy) -> bool:
-    """Whether a policy is attached more widely than it applies, so that the terms that matched say nothing of it."""
+    """Tell whether a policy is attached more widely than it applies, so that the matched terms say nothing about it."""
     return dialect_of(policy).words.is_indirect(policy)
 
 
@@ -158,7 +158,7 @@ class _Order:
                 self._ranks.setdefault(key, len(self._ranks))
 
     def text(self, selector: Selector) -> str:
-        """The selector, as the draft prints one: `{foo: a, bar: 2}`."""
+        """Render a selector as the draft does: `{foo: a, bar: 2}`."""
         terms = [(key, f"{key}: {value}") for key, value in selector.match_labels]
         terms += [(requirement.key, str(requirement)) for requirement in selector.expressions]
         return "{" + ", ".join(text for _, text in sorted(terms, key=self._rank)) + "}"
@@ -182,7 +182,7 @@ def _label_keys(node: Node) -> Iterator[str]:
 
 
 def matched_terms(target: Target, workload: Workload, namespace_labels: Mapping[str, str]) -> list[str]:
-    """The terms by which a target means a workload."""
+    """Return the terms of a target that matched a workload."""
     match target:
         case PodsMatching(_, selector) | ExternalsMatching(_, selector):
             return list(selector.matched_terms(workload.labels)) or ["every pod of the namespace"]

@@ -1,4 +1,4 @@
-"""What is to be described: `pod cart`, `pods/cart`, `policy AuthorizationPolicy/cart-from-web`, as people write it."""
+"""Find what to describe: `pod cart`, `pods/cart`, `policy AuthorizationPolicy/cart-from-web`, as people write it."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ class UnknownKind(ValueError):  # noqa: N818 - what a person wrote, not what wen
 
 
 def describe(cluster: Cluster, kind: str, name: str | None, namespace: str | None) -> list[Description]:
-    """What is meant, described; several where several have the name. Raises QuestionError where nothing has it."""
+    """Describe everything of a kind, or everything of it that has a name. Raises QuestionError where nothing has it."""
     word = word_of(kind)
     candidates = [candidate for candidate in _candidates(cluster, word, kind) if namespace in (None, candidate[0])]
     if name is None:
-        return [_qualified(cluster, build()) for _, _, build in candidates]
-    matching = [candidate for candidate in candidates if _is_called(name, word, candidate)]
+        return [_add_unconsidered(cluster, build()) for _, _, build in candidates]
+    matching = [candidate for candidate in candidates if _is_name_of(name, word, candidate)]
     if not matching:
         raise _not_found(kind, name, namespace, candidates)
-    return [_qualified(cluster, build()) for _, _, build in matching]
+    return [_add_unconsidered(cluster, build()) for _, _, build in matching]
 
 
-def _qualified(cluster: Cluster, description: Description) -> Description:
-    """The description, with what it could not consider: whoever may call, and wherever from."""
+def _add_unconsidered(cluster: Cluster, description: Description) -> Description:
+    """Add to a description what was not considered, for any caller from anywhere."""
     if not description.points:
         return description
     unconsidered = cluster.unconsidered(description.points)
@@ -67,12 +67,12 @@ def _qualified(cluster: Cluster, description: Description) -> Description:
 
 
 def names_of(cluster: Cluster, kind: str, namespace: str | None = None) -> list[str]:
-    """The names that `describe` knows for a kind."""
+    """Return the names that `describe` accepts for a kind."""
     return sorted({name for where, name, _ in _candidates(cluster, word_of(kind), kind) if namespace in (None, where)})
 
 
-def _is_called(text: str, word: Word, candidate: Candidate) -> bool:
-    """A name alone, or with its namespace; of a policy also with its kind before it."""
+def _is_name_of(text: str, word: Word, candidate: Candidate) -> bool:
+    """Tell whether a text is a candidate's name, with or without its namespace; of a policy, also with its kind."""
     namespace, name, _ = candidate
     bare = name.rpartition("/")[2]
     names = {name, bare, f"{namespace}/{bare}"}
@@ -125,7 +125,7 @@ def _namespaces(cluster: Cluster) -> list[str]:
 
 
 def _pods(cluster: Cluster, kind: str) -> Iterator[Candidate]:
-    """Workloads, by their own names and by those of whatever makes them."""
+    """Yield workloads by their own names, and by those of their owners."""
     wanted = _CONTROLLERS.get(kind)
     for key in sorted(cluster.authority.world.workloads):
         workload = cluster.authority.world.workloads[key]

@@ -3,7 +3,15 @@
 from eastgate.reports.effective.callers import CallerEntry
 from eastgate.reports.effective.folding import Branch, Ending
 from eastgate.reports.effective.render import span_text, table_text, table_to_json
-from eastgate.reports.effective.table import Cell, Destination, EnforcementPoint, Row, Table, effective, to_ports
+from eastgate.reports.effective.table import (
+    Cell,
+    Destination,
+    EnforcementPoint,
+    Row,
+    Table,
+    destinations_at,
+    effective_table,
+)
 from eastgate.symbolic.partial import Facts
 
 __all__ = [
@@ -16,9 +24,9 @@ __all__ = [
     "Facts",
     "Row",
     "Table",
-    "effective",
+    "destinations_at",
+    "effective_table",
     "span_text",
     "table_text",
     "table_to_json",
-    "to_ports",
 ]

@@ -48,7 +48,7 @@ class CallerEntry:
 
     @property
     def order(self) -> tuple[int, str]:
-        """Where it stands in a table."""
+        """The key by which tables sort callers."""
         return KINDS.index(self.kind), self.name
 
 

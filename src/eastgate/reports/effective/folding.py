@@ -1,4 +1,4 @@
-"""Decision lists as people read them: "allow if this, by that rule; otherwise deny", as short as it can be said."""
+"""Decision lists as people read them: "allow if this, by that rule; otherwise deny", as short as possible."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["OPEN", "Branch", "Ending", "fold", "list_layer"]
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What happens to some requests. `origin` is the rule that decides, if any; `status` None: not always the same."""
+    """A verdict on some requests. `origin` is the rule that decides, if any; `status` None: not always the same."""
 
     allowed: bool
     origin: Origin | None = None

@@ -25,7 +25,7 @@ _MESSAGES = 36  # of the messages of a row
 
 
 def table_text(table: Table, *, title: str = "PORT", whole: bool = False) -> list[Line]:
-    """The table, bounded to what a person reads; `whole`: all of it."""
+    """Render the table, bounded to what a person reads; `whole`: all of it."""
     most = len(table.rows) if whole else _MOST_ROWS
     headers = ["FROM", title, "MESSAGE", "VERDICT", "BY"]
     alike = groupby(table.rows[:most], key=lambda row: row.callers)
@@ -41,7 +41,7 @@ def table_text(table: Table, *, title: str = "PORT", whole: bool = False) -> lis
 
 
 def _block(rows: list[Row], table: Table, *, whole: bool) -> list[Lines]:
-    """The rows of the same callers, who are named once."""
+    """Render the rows of the same callers, who are shown once."""
     block: list[Lines] = [_bounded(callers_text(rows[0].callers, table.callers), whole=whole, most=_MOST_CALLERS)]
     block += [[], [], [], []]
     before = None
@@ -67,7 +67,7 @@ def _bounded(entries: list[str], *, whole: bool, most: int) -> list[str]:
 
 
 def destination_text(destinations: Sequence[Destination], table: Table) -> str:
-    """Destinations of one row in a few words."""
+    """Describe the destinations of one row in a few words."""
     names = [destination.name for destination in destinations if destination.name]
     if names:
         return ", ".join(names)
@@ -79,7 +79,7 @@ def destination_text(destinations: Sequence[Destination], table: Table) -> str:
 
 
 def _outcomes(cell: Cell, *, whole: bool, levels: bool) -> tuple[Lines, Lines]:
-    """The verdicts of a row, and beside each who gives it. What comes to the same is said once."""
+    """Return the verdicts of a row, and beside each the rule that gives it. Equal ones are shown once."""
     if cell.too_many:
         return ["depends"], ["more conditions than can be listed: ask `eastgate check`"]
     by: Lines = []
@@ -120,7 +120,7 @@ def _verdict(branch: Branch, *, first: bool) -> str:
 
 
 def by_text(branch: Branch, *, levels: bool = False) -> str:
-    """Who decides it, and where that is written; `levels`: at which layer, where nobody's rule does."""
+    """Describe the rule that decides and its span; `levels`: the layer, where no rule does."""
     if branch.end.origin is not None:
         line = span_text(branch.end.origin.span)
         return f"{branch.end.origin}  {line}" if line else str(branch.end.origin)
@@ -131,7 +131,7 @@ def by_text(branch: Branch, *, levels: bool = False) -> str:
 
 
 def span_text(span: Span | None) -> str:
-    """File and line."""
+    """Return file and line; nothing without a span."""
     return f"{span.file}:{span.line}" if span is not None else ""
 
 
@@ -139,7 +139,7 @@ def span_text(span: Span | None) -> str:
 
 
 def table_to_json(table: Table) -> list[dict[str, object]]:
-    """Every row, complete."""
+    """Return every row, without bounds."""
     return [
         {
             "from": callers_text(row.callers, table.callers),

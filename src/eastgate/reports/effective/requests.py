@@ -1,4 +1,4 @@
-"""What is called, in classes that no rule tells apart: ports, and MCP messages with their tools."""
+"""Classes of requests that no rule tells apart: ports, and MCP messages with their tools."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PortClass:
 
 
 def port_classes(looked_at: Iterable[Is | Computed], declared: Iterable[int]) -> list[PortClass]:
-    """Each port that is declared, or that some rule names; and all others."""
+    """Return each port that is declared or that some rule names, and one class for all others."""
     matchers = [a.matcher for a in looked_at if isinstance(a, Is) and a.attribute == PORT]
     exact: dict[int, list[int]] = {port: [] for port in declared}
     for number, matcher in enumerate(matchers):
@@ -72,7 +72,7 @@ ANY_MESSAGE = Message(None, None, Facts(), any=True)
 
 
 def messages(looked_at: Sequence[Is | Computed]) -> list[Message]:
-    """Each message that some rule names; and all others."""
+    """Return each message that some rule names, and one for all others."""
     mentioned: set[Attribute] = set()
     for atom in looked_at:
         mentioned |= {atom.attribute} if isinstance(atom, Is) else atom.attributes
@@ -99,7 +99,7 @@ def _message(name: str | None, method: str | None, tool: str | None, value: str 
 
 
 def _texts(matchers: Iterable[Matcher]) -> Iterator[tuple[str, str]]:
-    """What to call each class of texts, and a text of it."""
+    """Yield a name for each class of texts, and a text of it."""
     given = list(matchers)
     starts = sorted({m.text for m in given if isinstance(m, Prefix)})
     ends = sorted({m.text for m in given if isinstance(m, Suffix)})

@@ -21,12 +21,12 @@ from eastgate.symbolic.callers import CallerCell, CallerCells
 from eastgate.symbolic.listing import TooManyEntries, in_sequence
 from eastgate.symbolic.partial import ArmIndex, Facts
 
-__all__ = ["Cell", "Destination", "EnforcementPoint", "Row", "Table", "effective", "to_ports"]
+__all__ = ["Cell", "Destination", "EnforcementPoint", "Row", "Table", "destinations_at", "effective_table"]
 
 
 @dataclass(frozen=True, slots=True)
 class EnforcementPoint:
-    """A point that guards itself, or several that do it alike, and what is known of all requests that arrive there."""
+    """A point of enforcement, or several that decide alike, and what is known of all requests that arrive there."""
 
     names: tuple[str, ...]
     layers: tuple[Layer, ...]
@@ -35,7 +35,7 @@ class EnforcementPoint:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """What a caller addresses: it gets there only if ALL places let it in. `others`: also every port not named."""
+    """An address as callers use it: ALL of its points must allow. `others`: also every port that no rule names."""
 
     name: str
     points: tuple[EnforcementPoint, ...]
@@ -45,7 +45,7 @@ class Destination:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What becomes of some requests. `refusing` are places that let nothing in while another lets something in."""
+    """The verdicts on some requests. `refusing` are points that allow nothing while another one allows something."""
 
     branches: tuple[Branch, ...]
     refusing: tuple[str, ...] = ()
@@ -80,8 +80,8 @@ class Table:
     messages: tuple[Message, ...]
 
 
-def to_ports(point: EnforcementPoint, declared: Iterable[int]) -> list[Destination]:
-    """Return a place by its ports: those that are declared, those that some rule names, and all others."""
+def destinations_at(point: EnforcementPoint, declared: Iterable[int]) -> list[Destination]:
+    """Return the destinations at a point: the ports that are declared, those that some rule names, and all others."""
     return [
         Destination(
             "", (EnforcementPoint(point.names, point.layers, point.facts.and_(ports.facts)),), ports.ports, ports.others
@@ -95,7 +95,7 @@ def _atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
     return list(dict.fromkeys(chain.from_iterable(layer.atoms(observed=False) for layer in layers)))
 
 
-def effective(destinations: Sequence[Destination], settings: Settings) -> Table:
+def effective_table(destinations: Sequence[Destination], settings: Settings) -> Table:
     """Return the table of some destinations."""
     layers = {
         id(layer): layer for destination in destinations for point in destination.points for layer in point.layers
@@ -120,7 +120,7 @@ def effective(destinations: Sequence[Destination], settings: Settings) -> Table:
         for alike_callers, outcome in sorted(
             ((shown(group), outcome) for outcome, group in by_outcome.items()), key=lambda item: item[0][0].order
         )
-        for row in _merged(outcome, destinations, kinds)
+        for row in _merge(outcome, destinations, kinds)
     ]
     return Table(tuple(rows), shown(cells), tuple(destinations), tuple(kinds))
 
@@ -149,10 +149,10 @@ def _cell(destination: Destination, facts: Facts, index: ArmIndex) -> Cell:
     return Cell(branches, tuple(chain.from_iterable(refusing)) if any(letting) else ())
 
 
-def _merged(
+def _merge(
     cells: tuple[tuple[Cell, ...], ...], destinations: Sequence[Destination], kinds: Sequence[Message]
 ) -> Iterable[tuple[tuple[Destination, ...], tuple[Message, ...], Cell]]:
-    """Destinations that come out equal for all messages are one row, and then messages that come out equal."""
+    """Merge destinations with equal cells for all messages into one row, and then messages with equal cells."""
     alike: dict[tuple[Cell, ...], list[Destination]] = {}
     for destination, of_messages in zip(destinations, cells, strict=True):
         alike.setdefault(of_messages, []).append(destination)

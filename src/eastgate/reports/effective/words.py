@@ -35,13 +35,13 @@ _OTHERS = {
 
 
 def condition_text(predicate: Predicate) -> str:
-    """A condition, for a line of a table."""
+    """Render a condition, for a line of a table."""
     if isinstance(predicate, Or) and not _is_path(predicate):
         return " or ".join(condition_text(part) for part in predicate.parts) or "never"
     parts = conjuncts(predicate)
     method = next((part for part in parts if _is_list(part, METHOD)), None)
     path = next((part for part in parts if _is_path(part)), None)
-    texts = [_bracketed(part) for part in parts if part is not method and part is not path]
+    texts = [_part_text(part) for part in parts if part is not method and part is not path]
     line = [_values(part) for part in (method, path) if part is not None]
     if line:
         texts.insert(0, " ".join(line))
@@ -69,7 +69,7 @@ def _values(part: Predicate) -> str:
     return str(part.matcher)
 
 
-def _bracketed(part: Predicate) -> str:
+def _part_text(part: Predicate) -> str:
     match part:
         case Or():
             return f"({condition_text(part)})"
@@ -94,7 +94,7 @@ def _bracketed(part: Predicate) -> str:
 
 
 def rule_text(predicate: Predicate, settings: Settings) -> str:
-    """What a rule asks, in words: from whom, to which port, and the rest."""
+    """Render what a rule asks for: the callers, the ports, and the rest."""
     callers = CallerCells(settings)
     texts: list[str] = []
     rest: list[Predicate] = []
@@ -136,7 +136,7 @@ def _cell_names(cells: Iterable[CallerCell], callers: CallerCells) -> list[str]:
 
 
 def callers_text(callers: Sequence[CallerEntry], everybody: Sequence[CallerEntry]) -> list[str]:
-    """Callers of one row, each as one entry; `everybody` are those of the whole table."""
+    """Render the callers of one row, each as one entry; `everybody` are those of the whole table."""
     chosen = set(callers)
     if len(chosen) == len(everybody):
         return ["anyone"]
@@ -171,7 +171,7 @@ def _caller(caller: CallerEntry, everybody: Sequence[CallerEntry]) -> str:
 
 
 def messages_text(messages: Sequence[Message], *, alone: bool) -> str:
-    """MCP messages of one row; `alone`: there is no other row, so that it is for all of them."""
+    """Render the MCP messages of one row; `alone`: there is no other row, so that it is for all of them."""
     if alone:
         return "any"
     tools = [str(message.tool) for message in messages if message.method == "tools/call" and message.tool != "*"]
@@ -180,7 +180,7 @@ def messages_text(messages: Sequence[Message], *, alone: bool) -> str:
 
 
 def ports_text(ports: Iterable[int], *, others: bool, alone: bool) -> str:
-    """Ports of one row, in ranges; `alone`: there is no other row, so that it is for all of them."""
+    """Render the ports of one row as ranges; `alone`: there is no other row, so that it is for all of them."""
     if others:
         return "any" if alone else "any other"
     return ", ".join(_ranges(sorted(ports)))

@@ -1,4 +1,4 @@
-"""What there is, in rows: policies with what they affect, workloads with the mode they are in, and the rest."""
+"""Listings: policies with what they affect, workloads with their modes, and objects of all other kinds."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def listing(
     names: Collection[str] = (),
     selector: Selector | None = None,
 ) -> Listing:
-    """All of a kind, sorted by namespace and name. Raises UnknownKind."""
+    """List everything of a kind, sorted by namespace and name. Raises UnknownKind."""
     word = word_of(kind)
     builder = _BUILDERS.get(word.kind) or (rows.policies if word.kind in policy_kinds() else rows.objects)
     listed = builder(cluster, word)

@@ -50,7 +50,7 @@ def _short(entries: Iterable[str], most: int = 3) -> str:
 
 
 def policies(cluster: Cluster, word: Word) -> Listing:
-    """Policies, all of them or those of one kind."""
+    """List policies, all of them or those of one kind."""
     chosen = [policy for policy in cluster.policies if matches_kind(word, policy.ref.kind, policy.ref.group)]
     rows = [_policy(cluster, policy) for policy in chosen]
     headers = ("NAMESPACE", "NAME", "KIND", "TARGET", "ACTION", "RULES", "AFFECTS", "ACCEPTED", "AGE")
@@ -89,7 +89,7 @@ def _only(document: Document | None) -> tuple[Document, ...]:
 
 
 def workloads(cluster: Cluster, word: Word) -> Listing:
-    """Workloads; `pods` are all but those outside of the cluster."""
+    """List workloads; `pods` are all but those outside of the cluster."""
     declared = sorted(cluster.authority.world.workloads.items())
     rows = [
         _workload(cluster, workload)
@@ -132,7 +132,6 @@ def _workload(cluster: Cluster, workload: Workload) -> Listed:
 
 
 def services(cluster: Cluster, _word: Word) -> Listing:
-    """Services."""
     world = cluster.authority.world
 
     def row(service: Service, document: Document | None) -> tuple[str, ...]:
@@ -154,7 +153,6 @@ def services(cluster: Cluster, _word: Word) -> Listing:
 
 
 def gateways(cluster: Cluster, _word: Word) -> Listing:
-    """Gateways."""
     world = cluster.authority.world
 
     def row(gateway: Gateway, document: Document | None) -> tuple[str, ...]:
@@ -173,7 +171,7 @@ def gateways(cluster: Cluster, _word: Word) -> Listing:
 
 
 def routes(cluster: Cluster, word: Word) -> Listing:
-    """Routes of all kinds, or of one."""
+    """List routes of all kinds, or of one."""
     world = cluster.authority.world
     targeting = _on_routes(cluster)
 
@@ -193,7 +191,7 @@ def routes(cluster: Cluster, word: Word) -> Listing:
 
 
 def _is_other_route(document: Document, word: Word) -> bool:
-    """Whether it is a route of a policy API, which has parents of its own."""
+    """Tell whether it is a route of a policy API, which has parents of its own."""
     kind, group = document.kind, document.group
     return kind in ROUTE_KINDS and (group, kind) in _other_routes() and matches_kind(word, kind, group)
 
@@ -216,7 +214,6 @@ def _bare(document: Document, targeting: Counter[PolicyRef]) -> Listed:
 
 
 def backends(cluster: Cluster, _word: Word) -> Listing:
-    """Backends of gateways."""
 
     def row(backend: Backend, document: Document | None) -> tuple[str, ...]:
         to = f"Service/{backend.service_name}" if backend.service_name else str(backend.hostname)
@@ -252,7 +249,7 @@ def _object(cluster: Cluster, declared: T, row: Callable[[T, Document | None], t
 
 
 def namespaces(cluster: Cluster, _word: Word) -> Listing:
-    """Namespaces, declared or used."""
+    """List namespaces, declared or used."""
     world = cluster.authority.world
     mine: dict[str, list[Workload]] = {name: [] for name in world.namespaces_in_use()}
     for workload in world.workloads.values():
@@ -276,7 +273,7 @@ def namespaces(cluster: Cluster, _word: Word) -> Listing:
 
 
 def objects(cluster: Cluster, word: Word) -> Listing:
-    """Whatever manifests have a kind, whether it is used here or not."""
+    """List the manifests of any other kind, read by Eastgate or not."""
     rows = [
         Listed(
             document.namespace or "",

@@ -1,4 +1,4 @@
-"""Label selectors as they are written on a command line: `app=web,tier in (a, b),!legacy`."""
+"""Label selectors as `kubectl` takes them on a command line: `app=web,tier in (a, b),!legacy`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class BadSelector(ValueError):  # noqa: N818 - what a person wrote, not what wen
 
 
 def parse_selector(text: str) -> Selector:
-    """The selector that a text describes; an empty one selects everything. Raises BadSelector."""
+    """Parse a label selector; an empty one selects everything. Raises BadSelector."""
     terms = [term.strip() for term in _TERMS.split(text)] if text.strip() else []
     return Selector.of({}, [_term(term) for term in terms])
 

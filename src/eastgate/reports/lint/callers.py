@@ -1,4 +1,4 @@
-"""Clients whom nobody can be: accounts and namespaces that do not exist, and those of other trust domains."""
+"""Callers that cannot exist: of accounts and namespaces that do not exist, and of other trust domains."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from eastgate.dialects.linting.nearest import misspelt, near, some
 from eastgate.reports.lint.inventory import Inventory, Policy
 from eastgate.reports.lint.statements import Caller, callers
 
-__all__ = ["named_callers"]
+__all__ = ["find_unknown_callers"]
 
 
-def named_callers(inventory: Inventory) -> Iterator[Finding]:
-    """Tell of every client that a policy names and that does not exist here."""
+def find_unknown_callers(inventory: Inventory) -> Iterator[Finding]:
+    """Report every client that a policy names and that does not exist here."""
     exists: dict[tuple[str | None, ...], bool] = {}
     for policy in inventory.policies:
         for caller in callers(policy, inventory.settings):
@@ -27,7 +27,7 @@ def named_callers(inventory: Inventory) -> Iterator[Finding]:
 
 
 def _is_known(caller: Caller, inventory: Inventory) -> bool:
-    """Whether there is nothing to say."""
+    """Tell whether a caller can exist here."""
     if caller.trust_domain not in (None, inventory.settings.trust_domain):
         return False
     if caller.namespace is None:

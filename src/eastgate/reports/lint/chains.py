@@ -1,4 +1,4 @@
-"""One chain, prepared for questions about its rules: who decides a request before a rule gets to, or beside it."""
+"""Analysis of a chain: which rules decide a request before another rule does, or beside it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EFFECTS = {
 
 @dataclass(frozen=True, slots=True)
 class ChainRule:
-    """A rule in a chain: of which stage, and what it does."""
+    """A rule in a chain: the index of its stage, its own index in the stage, and its effect."""
 
     rule: Rule
     stage: int
@@ -34,7 +34,7 @@ class ChainRule:
 
 
 def rules_in(chain: Chain) -> Iterator[ChainRule]:
-    """Yield every rule that decides by itself. What an authorizer is asked about is for the authorizer to decide."""
+    """Yield every rule that decides by itself, leaving out those that an authorizer decides."""
     for number, stage in enumerate(chain.stages):
         for index, arm in enumerate(_arms(stage)):
             yield ChainRule(arm.rule, number, index, _EFFECTS[arm.move])
@@ -70,23 +70,23 @@ class Analysis:
         return next((port for port in range(65535, 0, -1) if port not in taken), 65535)
 
     def is_reached_by(self, candidate: ChainRule, witness: Request) -> bool:
-        """Whether a request that a rule matches gets to it: nothing decides it before."""
+        """Tell whether a request that a rule matches gets to it: nothing decides it before."""
         request = complete_with_others(witness.values, self._looked_at, self._free_port).assuming(witness.assumed)
-        if self._decided(self._program_before(candidate.stage), request) is not None:
+        if self._deciding_rule(self._program_before(candidate.stage), request) is not None:
             return False
         if not isinstance(self.chain.stages[candidate.stage], FirstMatch):
             return True
-        return self._decided(self._program_beside(candidate.stage, backwards=False), request) is candidate.rule
+        return self._deciding_rule(self._program_beside(candidate.stage, backwards=False), request) is candidate.rule
 
     def find_decider(self, candidate: ChainRule, witness: Request) -> Rule | None:
-        """Which other rule decides a request before this rule does, or as it does; None where this one is needed."""
+        """Find another rule that decides a request before this rule or beside it; None where this one is needed."""
         request = complete_with_others(witness.values, self._looked_at, self._free_port)
         request = request.assuming(witness.assumed)
-        before = self._decided(self._program_before(candidate.stage), request)
+        before = self._deciding_rule(self._program_before(candidate.stage), request)
         if before is not None:
             return before
         for backwards in (False, True):
-            beside = self._decided(self._program_beside(candidate.stage, backwards=backwards), request)
+            beside = self._deciding_rule(self._program_beside(candidate.stage, backwards=backwards), request)
             if beside is not None and beside is not candidate.rule:
                 return beside
             if isinstance(self.chain.stages[candidate.stage], FirstMatch):
@@ -94,11 +94,11 @@ class Analysis:
         return None
 
     @staticmethod
-    def _decided(program: Program, request: Request) -> Rule | None:
+    def _deciding_rule(program: Program, request: Request) -> Rule | None:
         return program.outcome(program.decide(request)).rule
 
     def decides_before(self, candidate: ChainRule, rule: Rule) -> bool:
-        """Whether a rule decides, and is not just another one of the same stage with the same effect."""
+        """Tell whether a rule decides before the candidate, and is not one of the same stage with the same effect."""
         stage = self.chain.stages[candidate.stage]
         if isinstance(stage, FirstMatch):
             return True
@@ -108,7 +108,7 @@ class Analysis:
         return id(rule) not in ids
 
     def find_escape(self, candidate: ChainRule, deciding: Sequence[Rule]) -> Request | None:
-        """A request that a rule matches and that gets past these rules. Raises GaveUp."""
+        """Find a request that a rule matches and that none of these rules decides. Raises GaveUp."""
         kept = {id(rule) for rule in deciding}
         stages = [_only(stage, kept) for stage in self.chain.stages[: candidate.stage]]
         own = self.chain.stages[candidate.stage]
@@ -125,7 +125,7 @@ class Analysis:
         return find_denied(chain)
 
     def find_undecided(self, candidate: ChainRule) -> Request | None:
-        """A request that a rule matches and that nothing decides before. Raises GaveUp."""
+        """Find a request that a rule matches and that nothing decides before. Raises GaveUp."""
         own = self.chain.stages[candidate.stage]
         earlier = [step.rule for step in own.steps[: candidate.number]] if isinstance(own, FirstMatch) else []
         return self.find_escape(
@@ -133,7 +133,7 @@ class Analysis:
         )
 
     def _program_before(self, stage: int) -> Program:
-        """Names the rule of an earlier stage that decides a request."""
+        """Return the program that names the rule of an earlier stage that decides a request."""
         program = self._before.get(stage)
         if program is None:
             stages = [_only(earlier, None) for earlier in self.chain.stages[:stage]]
@@ -141,7 +141,7 @@ class Analysis:
         return program
 
     def _program_beside(self, stage: int, *, backwards: bool) -> Program:
-        """Names the first, or the last, rule of a stage that matches a request."""
+        """Return the program that names the first, or the last, rule of a stage that matches a request."""
         program = self._beside.get((stage, backwards))
         if program is None:
             rules = list(rules_of(self.chain.stages[stage]))

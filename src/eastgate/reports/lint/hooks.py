@@ -1,4 +1,4 @@
-"""What the dialects tell lint, looked up by policy and by layer. A policy that no dialect knows is an error."""
+"""What the dialects bring for lint, looked up by policy and by layer. A policy of no dialect is an error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ from eastgate.dialects.linting import Check, Linting, Reading, Statements, codes
 from eastgate.ir import Attachment
 from eastgate.reports.lint.inventory import Group, Inventory
 
-__all__ = ["blamed", "dialects_by_layer", "lint_codes", "linting_of", "own_checks", "readings_at", "statements_of"]
+__all__ = [
+    "dialects_by_layer",
+    "lint_codes",
+    "linting_of",
+    "own_checks",
+    "policies_to_blame",
+    "readings_at",
+    "statements_of",
+]
 
 
 def linting_of(policy: Policy) -> Linting[Any]:
@@ -59,7 +67,7 @@ def _dialects_by_layer(group: Group, inventory: Inventory) -> list[Dialect[Any]]
     return [dialect for dialect in present for _ in dialect.assemble(group.attached, scenes[dialect.name])]
 
 
-def blamed(group: Group, index: int, inventory: Inventory) -> list[Policy]:
+def policies_to_blame(group: Group, index: int, inventory: Inventory) -> list[Policy]:
     """Return the policies in force that are named where a layer lets nobody in, those that allow first."""
     blames, layer = dialects_by_layer(group, inventory)[index].lint().blames, group.layers[index]
     enforced = dict.fromkeys(attachment.policy for attachment in group.attached if not attachment.policy.audit)

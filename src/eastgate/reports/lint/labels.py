@@ -1,4 +1,4 @@
-"""Labels that nothing has: what was probably meant."""
+"""Labels in selectors that no workload has, and those that were probably meant."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from eastgate.cluster import (
 from eastgate.dialects.linting import Finding, codes, locating
 from eastgate.dialects.linting.nearest import misspelt as misspelling
 from eastgate.dialects.linting.nearest import near, some
-from eastgate.reports.lint.inventory import Inventory, Labels, Policy, collected
+from eastgate.reports.lint.inventory import Inventory, Labels, Policy, collect_labels
 
-__all__ = ["misspelt", "nearest_labels"]
+__all__ = ["find_misspelt_labels", "suggest_labels"]
 
 
-def nearest_labels(target: Target, inventory: Inventory) -> str | None:
-    """The labels that a selector which selects nothing was most likely meant to have."""
+def suggest_labels(target: Target, inventory: Inventory) -> str | None:
+    """Suggest the labels that a selector which selects nothing was most likely meant to have."""
     match target:
         case PodsMatching(namespace, selector):
             labels = inventory.labels_in(namespace)
@@ -31,7 +31,9 @@ def nearest_labels(target: Target, inventory: Inventory) -> str | None:
                 return f"namespace {namespace} has no workloads in these manifests"
             return _suggestion(selector, labels)
         case PodsAcross(namespaces, pods):
-            spaces = collected(inventory.world.namespace(name).labels for name in inventory.world.namespaces_in_use())
+            spaces = collect_labels(
+                inventory.world.namespace(name).labels for name in inventory.world.namespaces_in_use()
+            )
             return _suggestion(namespaces, spaces) or _suggestion(pods, _labels_of(inventory.world.workloads.values()))
         case PodsOfService(namespace, name):
             service = inventory.world.services[f"{namespace}/{name}"]
@@ -44,8 +46,8 @@ def nearest_labels(target: Target, inventory: Inventory) -> str | None:
             return None
 
 
-def misspelt(policy: Policy, target: Target, inventory: Inventory) -> Iterator[Finding]:
-    """Values of a selector that selects something, which nothing has, and which resemble one that something has."""
+def find_misspelt_labels(policy: Policy, target: Target, inventory: Inventory) -> Iterator[Finding]:
+    """Report values of a selector that no label has, and that resemble one which some label has."""
     if not isinstance(target, PodsMatching) or not target.selector.expressions:
         return
     selector = target.selector
@@ -82,4 +84,4 @@ def _suggestion(selector: Selector, labels: Labels) -> str | None:
 
 
 def _labels_of(workloads: Iterable[Workload]) -> Labels:
-    return collected(workload.labels for workload in workloads)
+    return collect_labels(workload.labels for workload in workloads)

@@ -1,4 +1,4 @@
-"""Workloads, Gateways and Backends that nothing can reach, and by whose doing."""
+"""Workloads, Gateways and Backends that nothing can reach, and the policies that close them."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from eastgate.ir import AllowAny, Chain, Effect, Layer, Request
 from eastgate.ir.attributes import PORT
 from eastgate.reports.lint.chains import Analysis, rules_in
 from eastgate.reports.lint.context import command
-from eastgate.reports.lint.hooks import blamed
+from eastgate.reports.lint.hooks import policies_to_blame
 from eastgate.reports.lint.inventory import Group, Inventory, Policy
-from eastgate.reports.lint.possible import chains_for, is_written
+from eastgate.reports.lint.possible import admits_clients, chains_for
 from eastgate.symbolic.witnesses import GaveUp, witness
 
-__all__ = ["locked_out"]
+__all__ = ["find_closed_points"]
 
 
-def locked_out(inventory: Inventory) -> Iterator[Finding]:
-    """Tell of every class of workloads with a layer that allows nothing at all."""
+def find_closed_points(inventory: Inventory) -> Iterator[Finding]:
+    """Report every point with a layer that allows nothing at all."""
     for group in inventory.groups:
         closed = next((i for i, layer in enumerate(group.layers) if _is_closed(layer, group, inventory)), None)
         if closed is not None:
-            yield _finding(blamed(group, closed, inventory), group, inventory)
+            yield _finding(policies_to_blame(group, closed, inventory), group, inventory)
 
 
 def _is_closed(layer: Layer, group: Group, inventory: Inventory) -> bool:
@@ -40,7 +40,9 @@ def _allows_nothing(layer: Layer, chain: Chain) -> bool:
         return False
     analysis = Analysis(layer, chain)
     allowing = [
-        candidate for candidate in rules_in(chain) if candidate.effect is Effect.ACCEPT and is_written(candidate.rule)
+        candidate
+        for candidate in rules_in(chain)
+        if candidate.effect is Effect.ACCEPT and admits_clients(candidate.rule)
     ]
     try:
         witnesses = [

@@ -1,4 +1,4 @@
-"""Questions that are likely to show a difference: those who exist here, on the ports and Services that exist here."""
+"""Questions that are likely to show a difference: from callers that exist, to ports and Services that exist."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from eastgate.ir.attributes import MCP_TOOL, METHOD, PATH, PORT, Attribute
 from eastgate.reports.lint.inventory import Group, Inventory
 from eastgate.reports.lint.statements import callers
 
-__all__ = ["sampled", "sources"]
+__all__ = ["sample_questions", "sources"]
 
 _MOST = 12  # of each kind
 
 
-def sampled(group: Group, inventory: Inventory) -> Iterator[tuple[Question, Arrival]]:
-    """Questions about the first of a group, with what arrives there."""
+def sample_questions(group: Group, inventory: Inventory) -> Iterator[tuple[Question, Arrival]]:
+    """Yield questions about the first member of a group, with the requests that arrive there."""
     values = _values(group)
     http: list[dict[str, str]] = [{}]
     if METHOD in values or PATH in values:
@@ -37,7 +37,7 @@ def sampled(group: Group, inventory: Inventory) -> Iterator[tuple[Question, Arri
 
 
 def sources(group: Group, inventory: Inventory) -> list[str]:
-    """A neighbour, those whom the policies name, and somebody without an identity."""
+    """Return a neighbour, the callers that the policies name, and a caller without an identity."""
     accounts: dict[str, None] = {}
     own = inventory.workload(group.first) if group.is_workload else None
     for namespace, names in list(inventory.accounts.items())[:_MOST]:
@@ -72,7 +72,7 @@ def _destinations(
 
 
 def _values(group: Group) -> dict[Attribute, list[object]]:
-    """What the rules compare attributes with."""
+    """Return the values that the rules compare attributes with."""
     by_attribute: dict[Attribute, list[object]] = {}
     for rule in _rules(group):
         for atom in atoms(rule.when):

@@ -1,4 +1,4 @@
-"""Rules for which no request is left, and rules that could go: looked at chain by chain, told once for each rule.
+"""Rules that never decide, and redundant rules: examined chain by chain, reported once for each rule.
 
 A rule is fine as soon as it is needed on one workload. Whether it is needed is found out with requests: one that the
 rule matches is sent through the chain; who decides it instead becomes a suspect, and then a request is looked for that
@@ -18,7 +18,7 @@ from eastgate.reports.lint.hooks import linting_of
 from eastgate.reports.lint.inventory import Group, Inventory
 from eastgate.symbolic.witnesses import GaveUp, witness
 
-__all__ = ["shadowed_rules"]
+__all__ = ["find_shadowed_rules"]
 
 RuleKey: TypeAlias = tuple[PolicyRef | None, int, Derived | None]
 
@@ -36,8 +36,8 @@ class _Verdict:
     where: Group
 
 
-def shadowed_rules(inventory: Inventory) -> Iterator[Finding]:
-    """Tell of rules that are decided before, covered by another, or written twice."""
+def find_shadowed_rules(inventory: Inventory) -> Iterator[Finding]:
+    """Report rules that are decided before, covered by another, or written twice."""
     needed: set[RuleKey] = set()
     idle: dict[RuleKey, list[_Verdict]] = {}
     for group in inventory.groups:
@@ -52,7 +52,7 @@ def shadowed_rules(inventory: Inventory) -> Iterator[Finding]:
 def _judge_chain(group: Group, analysis: Analysis, needed: set[RuleKey], idle: dict[RuleKey, list[_Verdict]]) -> None:
     for candidate in rules_in(analysis.chain):
         key = _key(candidate.rule)
-        if not _is_written(candidate.rule) or key in needed:
+        if not _is_authored(candidate.rule) or key in needed:
             continue
         verdict = _judge(candidate, analysis, group)
         if verdict is None:
@@ -62,7 +62,7 @@ def _judge_chain(group: Group, analysis: Analysis, needed: set[RuleKey], idle: d
             idle.setdefault(key, []).append(verdict)
 
 
-def _is_written(rule: Rule) -> bool:
+def _is_authored(rule: Rule) -> bool:
     """Tell whether somebody wrote it as a rule."""
     return rule.origin.policy is not None and rule.origin.kind not in (RuleKind.FALLBACK, RuleKind.UNCOVERED)
 
@@ -88,7 +88,7 @@ def _judge(candidate: ChainRule, analysis: Analysis, group: Group) -> _Verdict |
             if analysis.decides_before(candidate, caught):
                 before = [suspect for suspect in suspects if analysis.decides_before(candidate, suspect)]
                 if analysis.find_escape(candidate, before) is None:
-                    return _Verdict(candidate.rule, _least(candidate, before, analysis), True, False, group)
+                    return _Verdict(candidate.rule, _minimize(candidate, before, analysis), True, False, group)
             elif witness(wanted, [caught.when]) is None:
                 mutual = witness(caught.when, [wanted]) is None
                 return _Verdict(candidate.rule, (caught,), False, mutual, group)
@@ -100,7 +100,7 @@ def _judge(candidate: ChainRule, analysis: Analysis, group: Group) -> _Verdict |
     return None
 
 
-def _least(candidate: ChainRule, rules: Sequence[Rule], analysis: Analysis) -> tuple[Rule, ...]:
+def _minimize(candidate: ChainRule, rules: Sequence[Rule], analysis: Analysis) -> tuple[Rule, ...]:
     """Leave out the rules that are not needed to decide everything before."""
     kept = list(rules)
     for rule in rules:
@@ -111,7 +111,7 @@ def _least(candidate: ChainRule, rules: Sequence[Rule], analysis: Analysis) -> t
 
 
 def _findings(verdicts: list[_Verdict], inventory: Inventory) -> Iterator[Finding]:
-    """Tell of a rule that is needed nowhere. It never matches only if others come first wherever it is."""
+    """Report a rule that is needed nowhere. It never matches only if others come first wherever it is."""
     never = all(verdict.before for verdict in verdicts)
     verdicts = [verdict for verdict in verdicts if verdict.before == never]
     rule = verdicts[0].rule

@@ -20,7 +20,7 @@ from eastgate.records import dataclass
 from eastgate.reports.lint.hooks import lint_codes
 from eastgate.reports.lint.inventory import Inventory
 
-__all__ = ["ANNOTATION", "without_suppressed"]
+__all__ = ["ANNOTATION", "drop_suppressed"]
 
 ANNOTATION = "eastgate.dev/lint-ignore"
 
@@ -38,13 +38,13 @@ class _Suppression:
 
 @dataclass(slots=True)
 class _Annotations:
-    """What was read from the annotations: suppressions, and what is wrong with them."""
+    """The suppressions that annotations hold, and what is wrong with them."""
 
     suppressions: list[_Suppression] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
 
-def without_suppressed(findings: Iterable[Finding], inventory: Inventory) -> Iterator[Finding]:
+def drop_suppressed(findings: Iterable[Finding], inventory: Inventory) -> Iterator[Finding]:
     """Leave out the findings that somebody suppressed, and add what is wrong with suppressions."""
     annotations = _Annotations()
     for document, keys in _documents(inventory):
@@ -101,7 +101,7 @@ def _is_mentioned(source: SourceText) -> bool:
 
 
 def _backend(kind: str, key: str) -> tuple[str, ...]:
-    """Backends of all kinds are enforced as one."""
+    """Return the key that Backends of all kinds share, since they are enforced as one."""
     return (f"Backend/{key}",) if kind in BACKEND_KINDS else ()
 
 

@@ -1,4 +1,4 @@
-"""Targets that are not there, or have nothing behind them."""
+"""Targets that do not exist, or select nothing."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from eastgate.dialects.linting.targets import missing_target, target_span
 from eastgate.records import dataclass
 from eastgate.reports.lint.hooks import statements_of
 from eastgate.reports.lint.inventory import Inventory, Policy
-from eastgate.reports.lint.labels import misspelt, nearest_labels
+from eastgate.reports.lint.labels import find_misspelt_labels, suggest_labels
 
-__all__ = ["empty_targets"]
+__all__ = ["find_empty_targets"]
 
 
-def empty_targets(inventory: Inventory) -> Iterator[Finding]:
-    """Tell of every target without anything behind it."""
+def find_empty_targets(inventory: Inventory) -> Iterator[Finding]:
+    """Report every target that does not exist or selects nothing."""
     for policy in inventory.policies:
         statements = statements_of(policy)
         for number, target in enumerate(statements.targets):
@@ -38,7 +38,7 @@ def empty_targets(inventory: Inventory) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """Where a target is written: in which field of a policy's spec, and at which index of a list."""
+    """The field of a policy's spec that holds a target, and its index where that is a list."""
 
     policy: Policy
     name: str
@@ -64,7 +64,7 @@ def _target(field: _Field, target: Target, inventory: Inventory) -> Iterator[Fin
             if not world.select(target):
                 yield from _nothing(field, target, inventory)
             else:
-                yield from misspelt(field.policy, target, inventory)
+                yield from find_misspelt_labels(field.policy, target, inventory)
         case _:
             pass
 
@@ -94,7 +94,7 @@ def _nothing(field: _Field, target: Target, inventory: Inventory) -> Iterator[Fi
     if not inventory.world.workloads:
         return  # then nothing is selected by anything
     policy = field.policy
-    help_ = nearest_labels(target, inventory) or "change the target, or remove the policy"
+    help_ = suggest_labels(target, inventory) or "change the target, or remove the policy"
     message = f"{policy.ref} selects nothing: there are no {target}"
     name = target.service if isinstance(target, PodsOfService) else ""
     yield Finding(codes.SELECTS_NOTHING, message, field.span(name), help_, (str(policy.ref),))

@@ -1,4 +1,4 @@
-"""Files and folders into tables. Documents that are no DecisionTest are passed over."""
+"""Read tables from files and folders. Documents that are no DecisionTest are skipped."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read_tables(
     follow: bool = False,
     unread: Handling = Handling.BY_KIND,
 ) -> tuple[list[Table], Reporter]:
-    """Every table in the files and folders, also one that cannot be read, with everything that is wrong with them.
+    """Read every table in the files and folders, also one with errors, and report everything that is wrong with them.
 
     With `follow`, links that lead out of the folders are followed, and tables may name files anywhere. `unread` holds
     for tables that do not say it themselves.
@@ -48,11 +48,11 @@ def read_tables(
     given = [Path(path) for path in paths]
     for file in files_of(given, reporter, Bounds.of(given, follow=follow)):
         roots = read_nodes(file)
-        nodes = list(filter(_seems_a_table, roots.nodes))
+        nodes = list(filter(_is_meant_as_table, roots.nodes))
         broken = roots.reporter.errors
         if nodes or Path(file) in given or _names_a_table(broken):
             reporter.found.extend(roots.reporter)  # what is wrong beside a table may be a table
-            tables.extend([_unread(file, broken, base)] if broken else [])
+            tables.extend([_unreadable_table(file, broken, base)] if broken else [])
         bounds = ANYWHERE if follow else around(file)
         tables.extend(_table(node, Path(file), base, bounds, unread, reporter) for node in nodes)
     if not any(table.cases or table.rejects or table.problem for table in tables):
@@ -60,17 +60,17 @@ def read_tables(
         if not reporter.errors:
             what, help_ = (KIND, f"write one, of apiVersion {API_VERSION}") if not tables else ("case", "write cases")
             reporter.report(NO_TABLES, f"there is no {what} in {where}", help=help_)
-        tables.append(_unread(where, reporter.errors, base))
+        tables.append(_unreadable_table(where, reporter.errors, base))
     return tables, reporter
 
 
 def _names_a_table(broken: Iterable[Diagnostic]) -> bool:
-    """Whether a text that is broken before anybody can tell what it is seems to be a table."""
+    """Tell whether a text that could not be parsed seems to be a table."""
     return any(error.span is not None and _A_TABLE.search(error.span.source.text) for error in broken)
 
 
-def _unread(name: str, errors: Sequence[Diagnostic], base: Settings, span: Span | None = None) -> Table:
-    """A table that stands for one that cannot be read."""
+def _unreadable_table(name: str, errors: Sequence[Diagnostic], base: Settings, span: Span | None = None) -> Table:
+    """Make a table that stands for one that cannot be read."""
     error = errors[0]
     where = f" ({error.span})" if error.span is not None else ""
     table_span = span or error.span or Span(SourceText(name, ""), 1, 1, 1, 1)
@@ -82,8 +82,8 @@ def _is_table(node: Node) -> bool:
     return kind is not None and kind.value == KIND
 
 
-def _seems_a_table(node: Node) -> bool:
-    """Whether somebody means this to be a table, whatever kind it says it is of."""
+def _is_meant_as_table(node: Node) -> bool:
+    """Tell whether a document is meant as a table, whatever kind it has."""
     kind = node.nearest("kind").value
     if _is_table(node) or (isinstance(kind, str) and did_you_mean(kind, (KIND,))):
         return True
@@ -115,7 +115,7 @@ def _table(node: Node, file: Path, base: Settings, bounds: Bounds, handling: Han
     reporter.found.extend(diagnostics)
     if diagnostics.errors:
         name = node.nearest("metadata", "name").value
-        return _unread(name if isinstance(name, str) else str(file), diagnostics.errors, base, node.span)
+        return _unreadable_table(name if isinstance(name, str) else str(file), diagnostics.errors, base, node.span)
     answers = spec.get("externalAuth")
     return Table(
         name=node["metadata"]["name"].text,
@@ -178,7 +178,7 @@ _PARTS = {
 
 
 def _spans_of_parts(node: Node, answers: Node | None) -> Iterator[tuple[tuple[str, str], Span]]:
-    """Where each part of the question stands that names something."""
+    """Yield the span of each part of the question that names something."""
     for part, path in _PARTS.items():
         yield (part, ""), node.nearest(*path).span
     for part, mapping in {
@@ -201,7 +201,7 @@ def _plain(node: Node, key: str) -> dict[str, Plain] | None:
 
 
 def _headers(http: Node | None) -> dict[str, list[str]] | None:
-    """All values of each header."""
+    """Return all values of each header."""
     headers = http.get("headers") if http is not None else None
     if headers is None:
         return None
