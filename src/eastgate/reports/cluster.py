@@ -141,19 +141,23 @@ class Cluster:
 
     def points(self, policy: Policy) -> list[Point]:
         """Return the points of enforcement that a policy targets and that exist."""
-        world = self.authority.world
         points: set[Point] = set()
         for target in policy.targets:
-            match target:
-                case GatewayNamed(namespace, name):
-                    points |= {target} if f"{namespace}/{name}" in world.gateways else set()
-                case RouteNamed(namespace, name):
-                    points |= {target} if f"HTTPRoute/{namespace}/{name}" in world.routes else set()
-                case BackendNamed(namespace, name):
-                    points |= {target} if f"{namespace}/{name}" in world.backends else set()
-                case _:
-                    points |= world.select(target)
+            if not isinstance(target, NamedPoint):
+                points |= self.authority.world.select(target)
+            elif self._exists(target):
+                points.add(target)
         return sorted(points, key=str)
+
+    def _exists(self, point: NamedPoint) -> bool:
+        world, key = self.authority.world, f"{point.namespace}/{point.name}"
+        match point:
+            case GatewayNamed():
+                return key in world.gateways
+            case RouteNamed():
+                return f"HTTPRoute/{key}" in world.routes
+            case BackendNamed():
+                return key in world.backends
 
     def affected(self, policy: Policy) -> list[Point]:
         """Return the points that a policy really affects, by deciding there or (in audit mode) by being observed."""

@@ -165,7 +165,7 @@ def rules_of(shape: Shape[Any]) -> list[Constraint]:
             rules: tuple[object, ...] = (shape.rule,)
         case Record():
             rules = shape.rules
-        case _:
+        case Whole() | Choice() | Flag() | Anything():
             rules = ()
     return [rule for rule in rules if isinstance(rule, Constraint)]
 

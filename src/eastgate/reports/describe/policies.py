@@ -53,8 +53,13 @@ class TargetInWords:
     """A target of a policy, as the draft's table prints it; `target` is what the world selects by."""
 
     kind: str
-    expression: str
+    text: str
     target: Target | None = None
+    is_selector: bool = False
+
+    @property
+    def expression(self) -> str:
+        return f"Selector={self.text}" if self.is_selector else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,21 +122,21 @@ def targets_of(policy: Policy, document: Document | None) -> list[TargetInWords]
 
 def _described_target(described: DescribedTarget, order: _Order) -> TargetInWords:
     expression = described.expression
-    text = expression if isinstance(expression, str) else f"Selector={order.text(expression)}"
-    return TargetInWords(described.kind, text, described.target)
+    if isinstance(expression, str):
+        return TargetInWords(described.kind, expression, described.target)
+    return TargetInWords(described.kind, order.text(expression), described.target, is_selector=True)
 
 
 def _target(target: Target, order: _Order) -> TargetInWords:
     match target:
         case PodsMatching(_, selector):
-            return TargetInWords("Pod", f"Selector={order.text(selector)}", target)
+            return TargetInWords("Pod", order.text(selector), target, is_selector=True)
         case ExternalsMatching(_, selector):
-            return TargetInWords("ExternalWorkload", f"Selector={order.text(selector)}", target)
+            return TargetInWords("ExternalWorkload", order.text(selector), target, is_selector=True)
         case PodsOfService(_, service):
             return TargetInWords("Service", service, target)
-        case PodsAcross(namespaces, pods):
-            spaces = f"NamespaceSelector={order.text(namespaces)} " if namespaces != Selector.of() else ""
-            return TargetInWords("Pod", f"{spaces}Selector={order.text(pods)}", target)
+        case PodsAcross():
+            return _pods_across(target, order)
         case PodsOwnedBy(_, kind, name):
             return TargetInWords(kind, name, target)
         case PodsOfAccount(_, account):
@@ -146,6 +151,13 @@ def _target(target: Target, order: _Order) -> TargetInWords:
             return TargetInWords("HTTPRoute", name, target)
         case BackendNamed(_, name):
             return TargetInWords("Backend", name, target)
+
+
+def _pods_across(target: PodsAcross, order: _Order) -> TargetInWords:
+    pods = order.text(target.pods)
+    if target.namespaces == Selector.of():
+        return TargetInWords("Pod", pods, target, is_selector=True)
+    return TargetInWords("Pod", f"NamespaceSelector={order.text(target.namespaces)} Selector={pods}", target)
 
 
 class _Order:

@@ -159,7 +159,7 @@ def table_to_json(table: Table) -> list[dict[str, object]]:
 def _caller(caller: CallerEntry) -> dict[str, object]:
     exact = caller.is_exact
     return {
-        "kind": caller.kind,
+        "kind": str(caller.kind),
         "name": caller.name or None,
         "identity": caller.identity if exact else None,
         "meshName": caller.mesh_name if exact else None,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from eastgate.ir import (
     AccountsOf,
     And,
+    Computed,
     InNetwork,
     Is,
     Not,
@@ -19,7 +20,7 @@ from eastgate.ir import (
     conjuncts,
 )
 from eastgate.ir.attributes import HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT, SENT_PATH
-from eastgate.reports.effective.callers import CallerEntry, entry_of
+from eastgate.reports.effective.callers import CallerEntry, CallerKind, entry_of
 from eastgate.reports.effective.requests import Message
 from eastgate.settings import Settings
 from eastgate.symbolic.callers import CallerCell, CallerCells
@@ -28,9 +29,9 @@ from eastgate.symbolic.simplify import both
 __all__ = ["callers_text", "condition_text", "messages_text", "ports_text", "rule_text"]
 
 _OTHERS = {
-    "otherServiceAccount": "any other service account",
-    "otherSpiffe": "any other SPIFFE ID",
-    "otherName": "any other DNS name",
+    CallerKind.OTHER_ACCOUNT: "any other service account",
+    CallerKind.OTHER_SPIFFE: "any other SPIFFE ID",
+    CallerKind.OTHER_NAME: "any other DNS name",
 }
 
 
@@ -89,7 +90,7 @@ def _part_text(part: Predicate) -> str:
             return f"{attribute} in {', '.join(map(str, networks))}"
         case Is(attribute, Present()):
             return f"any {attribute}"
-        case _:
+        case Is() | And() | Computed():
             return str(part)
 
 
@@ -140,34 +141,42 @@ def callers_text(callers: Sequence[CallerEntry], everybody: Sequence[CallerEntry
     chosen = set(callers)
     if len(chosen) == len(everybody):
         return ["anyone"]
-    if chosen == {entry for entry in everybody if entry.kind != "none"}:
+    if chosen == {entry for entry in everybody if entry.kind != CallerKind.NONE}:
         return ["any identity"]
     others = [entry for entry in everybody if entry.kind in _OTHERS]
-    texts = [_caller(entry, everybody) for entry in callers if entry.kind not in _OTHERS and entry.kind != "none"]
+    texts = [
+        _caller(entry, everybody) for entry in callers if entry.kind not in _OTHERS and entry.kind != CallerKind.NONE
+    ]
     mine = [entry for entry in callers if entry.kind in _OTHERS]
-    nobody = any(entry.kind == "none" for entry in callers)
+    nobody = any(entry.kind == CallerKind.NONE for entry in callers)
     if mine and len(mine) == len(others):
         texts.append("anyone else" if nobody and not texts else "any other identity")
         nobody = nobody and texts[-1] != "anyone else"
-    elif {entry.kind for entry in mine} == {"otherServiceAccount", "otherName"}:
+    elif {entry.kind for entry in mine} == {CallerKind.OTHER_ACCOUNT, CallerKind.OTHER_NAME}:
         texts.append("any other name of the mesh")
     else:
-        texts += [_OTHERS[entry.kind] for entry in mine]
+        texts += [_caller(entry, everybody) for entry in mine]
     return [*texts, "no identity"] if nobody else texts
 
 
 def _caller(caller: CallerEntry, everybody: Sequence[CallerEntry]) -> str:
     match caller.kind:
-        case "serviceAccount":
+        case CallerKind.SERVICE_ACCOUNT:
             return f"sa:{caller.name}"
-        case "name":
+        case CallerKind.NAME:
             return f"id:{caller.name}"
-        case "namespace":
+        case CallerKind.NAMESPACE:
             stem = f"{caller.name}/"
-            has_accounts = any(entry.kind == "serviceAccount" and entry.name.startswith(stem) for entry in everybody)
+            has_accounts = any(
+                entry.kind == CallerKind.SERVICE_ACCOUNT and entry.name.startswith(stem) for entry in everybody
+            )
             return f"sa:{caller.name}/*" + (" (others)" if has_accounts else "")
-        case _:
+        case CallerKind.SPIFFE | CallerKind.SUFFIX:
             return caller.name
+        case CallerKind.OTHER_ACCOUNT | CallerKind.OTHER_SPIFFE | CallerKind.OTHER_NAME:
+            return _OTHERS[caller.kind]
+        case CallerKind.NONE:
+            return "no identity"
 
 
 def messages_text(messages: Sequence[Message], *, alone: bool) -> str:

@@ -21,6 +21,7 @@ from eastgate.cluster import (
 from eastgate.cluster.externals import EXTERNAL_GROUP
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed
 from eastgate.dialects import Policy, dialect_of, registered
+from eastgate.dialects.modes import Mode
 from eastgate.ir import PolicyRef
 from eastgate.manifests import Document
 from eastgate.reports.cluster import Cluster
@@ -59,9 +60,7 @@ def policies(cluster: Cluster, word: Word) -> Listing:
 
 def _policy(cluster: Cluster, policy: Policy) -> Listed:
     ref, document, tier = policy.ref, cluster.document(policy.ref), tier_of(policy)
-    targets = (
-        f"{target.kind}/{target.expression.removeprefix('Selector=')}" for target in targets_of(policy, document)
-    )
+    targets = (f"{target.kind}/{target.text}" for target in targets_of(policy, document))
     accepted = next((condition.status for condition in conditions_of(cluster, policy)), "Unknown")
     cells = (
         ref.namespace or "",
@@ -261,7 +260,7 @@ def namespaces(cluster: Cluster, _word: Word) -> Listing:
     for name, members in sorted(mine.items()):
         document = cluster.document(ObjectId("", "Namespace", "", name))
         summaries = [summary(modes(cluster, workload)) for workload in members]
-        open_ones = sum(mode in ("open", "open-except") for mode in summaries)
+        open_ones = sum(mode in (Mode.OPEN, Mode.GUARDED) for mode in summaries)
         cells = (name, str(len(members)), str(open_ones), str(owned.get(name, 0)), age_of(document))
         labels = dict(world.namespace(name).labels)
         wide = (_short((f"{key}={value}" for key, value in sorted(labels.items())), 6),)

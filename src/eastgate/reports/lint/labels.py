@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 from eastgate.cluster import (
     ExternalsMatching,
@@ -11,7 +12,6 @@ from eastgate.cluster import (
     PodsMatching,
     PodsOfService,
     Selector,
-    Target,
     Workload,
 )
 from eastgate.dialects.linting import Finding, codes, locating
@@ -19,10 +19,12 @@ from eastgate.dialects.linting.nearest import misspelt as misspelling
 from eastgate.dialects.linting.nearest import near, some
 from eastgate.reports.lint.inventory import Inventory, Labels, Policy, collect_labels
 
-__all__ = ["find_misspelt_labels", "suggest_labels"]
+__all__ = ["Selecting", "find_misspelt_labels", "suggest_labels"]
+
+Selecting: TypeAlias = PodsMatching | PodsAcross | PodsOfService | ExternalsMatching  # by labels
 
 
-def suggest_labels(target: Target, inventory: Inventory) -> str | None:
+def suggest_labels(target: Selecting, inventory: Inventory) -> str | None:
     """Suggest the labels that a selector which selects nothing was most likely meant to have."""
     match target:
         case PodsMatching(namespace, selector):
@@ -42,11 +44,9 @@ def suggest_labels(target: Target, inventory: Inventory) -> str | None:
         case ExternalsMatching(namespace, selector):
             others = (w for w in inventory.world.workloads.values() if not w.is_pod and w.namespace == namespace)
             return _suggestion(selector, _labels_of(others))
-        case _:
-            return None
 
 
-def find_misspelt_labels(policy: Policy, target: Target, inventory: Inventory) -> Iterator[Finding]:
+def find_misspelt_labels(policy: Policy, target: Selecting, inventory: Inventory) -> Iterator[Finding]:
     """Report values of a selector that no label has, and that resemble one which some label has."""
     if not isinstance(target, PodsMatching) or not target.selector.expressions:
         return

@@ -8,7 +8,7 @@ from functools import partial
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.linting import EmptyList, Finding, codes, locating
 from eastgate.dialects.linting.ports import unexposed_ports as unexposed
-from eastgate.ir import And, Is, OneOf, Or, Predicate, Rule, atoms
+from eastgate.ir import And, Computed, Is, Not, OneOf, Or, Predicate, Rule, atoms
 from eastgate.ir.attributes import PORT
 from eastgate.manifests.node import Node
 from eastgate.reports.lint.hooks import statements_of
@@ -66,7 +66,7 @@ def _is_empty(predicate: Predicate) -> bool:
             return any(_is_empty(part) for part in parts)
         case Is(_, OneOf(values)):
             return not values
-        case _:
+        case Is() | Not() | Computed():
             return False
 
 

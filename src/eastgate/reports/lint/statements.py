@@ -67,7 +67,7 @@ def _spiffe(identity: str, span: Span | None) -> Caller:
     match account_of(identity):
         case domain, namespace, account:
             return Caller(identity, span, namespace, account, domain)
-        case _:
+        case None:
             return Caller(identity, span, trust_domain=trust_domain_of(identity))
 
 

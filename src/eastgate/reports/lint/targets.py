@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import assert_never
 
 from eastgate.cluster import (
     BackendNamed,
+    Everything,
     ExternalsMatching,
     GatewayNamed,
     PodNamed,
@@ -14,6 +16,7 @@ from eastgate.cluster import (
     PodsOfAccount,
     PodsOfService,
     PodsOwnedBy,
+    RouteNamed,
     Target,
 )
 from eastgate.diagnostics.spans import Span
@@ -23,7 +26,7 @@ from eastgate.dialects.linting.targets import missing_target, target_span
 from eastgate.records import dataclass
 from eastgate.reports.lint.hooks import statements_of
 from eastgate.reports.lint.inventory import Inventory, Policy
-from eastgate.reports.lint.labels import find_misspelt_labels, suggest_labels
+from eastgate.reports.lint.labels import Selecting, find_misspelt_labels, suggest_labels
 
 __all__ = ["find_empty_targets"]
 
@@ -65,8 +68,12 @@ def _target(field: _Field, target: Target, inventory: Inventory) -> Iterator[Fin
                 yield from _nothing(field, target, inventory)
             else:
                 yield from find_misspelt_labels(field.policy, target, inventory)
+        case GatewayNamed() | BackendNamed() | PodsOwnedBy() | PodsOfAccount() | PodNamed():
+            pass  # it exists
+        case RouteNamed() | Everything():
+            pass  # dialects whose policies target routes check them
         case _:
-            pass
+            assert_never(target)
 
 
 def _missing(field: _Field, kind: str, namespace: str, name: str, declared: Iterable[str]) -> Finding:
@@ -90,7 +97,7 @@ def _no_workload(field: _Field, target: PodsOwnedBy | PodsOfAccount | PodNamed, 
     return Finding(codes.NO_SUCH_TARGET, message, field.span(name), help_, (str(policy.ref),))
 
 
-def _nothing(field: _Field, target: Target, inventory: Inventory) -> Iterator[Finding]:
+def _nothing(field: _Field, target: Selecting, inventory: Inventory) -> Iterator[Finding]:
     if not inventory.world.workloads:
         return  # then nothing is selected by anything
     policy = field.policy
