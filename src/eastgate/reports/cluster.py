@@ -107,7 +107,7 @@ class Cluster:
         )
 
     def unconsidered(self, points: Iterable[Point]) -> Unconsidered:
-        """Return what was not read and could change who may reach some points, whoever the caller is."""
+        """Return what was not read and could change who may reach some points, for any caller."""
         authority = self.authority
         elsewhere = len(authority.rejected) - len(authority.rejected_at(points))
         return authority.unread_objects.about(points, Callers(anybody=True), authority.world, rejected=elsewhere)

@@ -101,7 +101,7 @@ class _Explanation:
                 yield printable(f"          {seen.expression}: {seen.verdict}, it saw {saw}")
         yield "        the JSON that it saw:"
         for part, content in ruling.document.items():
-            if content and part != "context":  # which says the same as `request`, in the names of old
+            if content and part != "context":  # a copy of `request` under its older names
                 text = json.dumps(content, ensure_ascii=False, default=str)
                 yield self.paint(f"          {part}: {text}", _DIM)
 
@@ -123,7 +123,7 @@ class _Explanation:
             yield from snippet(span, note="anything", color=self.color)
 
     def ruling_of(self, rule: Rule) -> Ruling | None:
-        """Return the ruling of the authorizer that is written where the rule is."""
+        """Return the ruling of the authorizer that a rule asks."""
         for layer in self.decision.layers:
             for chain in layer.chains:
                 for ask in (ask for stage in chain.stages if isinstance(stage, AskAll) for ask in stage.asks):

@@ -10,7 +10,7 @@ from eastgate.reports.lint import Finding, lint
 
 __all__ = ["findings_field"]
 
-_MOST_WORKLOADS = 2_000  # lint looks at all of them; with more, whoever wants to know runs it once
+_MOST_WORKLOADS = 2_000  # lint examines all of them; with more, run it by itself
 
 
 def findings_field(cluster: Cluster, subjects: Collection[str]) -> Field:

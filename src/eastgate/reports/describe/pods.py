@@ -75,7 +75,7 @@ def _identity(cluster: Cluster, workload: Workload) -> list[Field]:
 
 
 def _mesh_name(cluster: Cluster, workload: Workload) -> Field:
-    """Say what a dialect that has names of its own calls the workload, where it has a say in it."""
+    """Return the name that a dialect with names of its own has for the workload, where it applies to it."""
     stances = stances_of(cluster, workload)
     for dialect in registered().dialects:
         if dialect.words.mesh_name is not None and (not workload.is_pod or dialect.name in stances):

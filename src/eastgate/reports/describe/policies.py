@@ -64,7 +64,7 @@ class TargetInWords:
 
 @dataclass(frozen=True, slots=True)
 class RuleInWords:
-    """One rule: what it does, what it asks, and where it is written."""
+    """One rule: what it does, what it asks for, and its span."""
 
     does: str
     asks: str
@@ -112,7 +112,7 @@ def does_text(policy: Policy) -> str:
 
 
 def targets_of(policy: Policy, document: Document | None) -> list[TargetInWords]:
-    """Return its targets, with the terms of selectors in the order in which they are written."""
+    """Return its targets, with the terms of selectors in the order of the manifest."""
     order = _Order(document)
     described = dialect_of(policy).words.targets(policy)
     if described is None:
@@ -161,7 +161,7 @@ def _pods_across(target: PodsAcross, order: _Order) -> TargetInWords:
 
 
 class _Order:
-    """The order in which labels stand in a manifest; those that it does not have come last, by name."""
+    """The order of labels in a manifest; those that it does not have come last, by name."""
 
     def __init__(self, document: Document | None) -> None:
         self._ranks: dict[str, int] = {}
@@ -217,7 +217,7 @@ def matched_terms(target: Target, workload: Workload, namespace_labels: Mapping[
 
 
 def rules_in_words(policy: Policy, settings: Settings) -> list[RuleInWords]:
-    """Return its rules, in the order written."""
+    """Return its rules, in the order of the manifest."""
     return [_rule(rule, settings) for rule in dialect_of(policy).words.rules(policy)]
 
 

@@ -1,7 +1,7 @@
 """Who may take which way through a gateway: a table by host, route and backend.
 
 Policies at gateways look at hosts, in the header and in the TLS handshake. A client that means no harm sends the same
-in both, and the table is about such requests: one row for each host that somebody names, and one for the others.
+in both, and the table is about such requests: one row for each host that a rule names, and one for the others.
 """
 
 from __future__ import annotations

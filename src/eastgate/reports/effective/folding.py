@@ -53,7 +53,7 @@ def _ending(outcome: Outcome, _chain: Chain) -> Ending:
 
 
 def fold(branches: Sequence[Branch]) -> tuple[Branch, ...]:
-    """Return the same list, as short as it can easily be said: a refusal that no rule brings about needs few words."""
+    """Shorten the list: merge branches that read alike, and leave out refusals that change nothing."""
     if len(branches) > MOST_COMPARED:
         return tuple(branches)
     kept = _without_shadowed(_without_idle_refusals(list(branches)))

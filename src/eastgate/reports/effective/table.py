@@ -128,7 +128,7 @@ def effective_table(destinations: Sequence[Destination], settings: Settings) -> 
 def _cells(
     caller: Facts, destinations: Sequence[Destination], kinds: Sequence[Message], index: ArmIndex
 ) -> tuple[tuple[Cell, ...], ...]:
-    """Return what becomes of a caller's requests: for each destination, of each message."""
+    """Return the cells of a caller: for each destination, one for each message."""
     return tuple(
         tuple(_cell(destination, caller.and_(message.facts), index) for message in kinds)
         for destination in destinations

@@ -64,7 +64,7 @@ def _is_path(part: Predicate) -> bool:
 def _values(part: Predicate) -> str:
     if isinstance(part, Or):
         return ", ".join(_values(option) for option in part.parts)
-    assert isinstance(part, Is)  # noqa: S101 - who calls has looked
+    assert isinstance(part, Is)  # noqa: S101 - callers have checked it
     if isinstance(part.matcher, OneOf):
         return ",".join(sorted(map(str, part.matcher.values)))
     return str(part.matcher)

@@ -66,7 +66,7 @@ def _no_namespace(caller: Caller, policy: Policy, inventory: Inventory) -> Findi
         message = f"there is no namespace {name}, from which {policy.ref} names clients"
         return Finding(codes.TYPO, message, span, f"did you mean {close}?", (str(policy.ref),))
     if not inventory.world.namespaces:
-        return None  # who declares none, declares them elsewhere
+        return None  # manifests without any have them declared elsewhere
     message = f"no manifest declares namespace {name}, or anything in it"
     return Finding(codes.NO_SUCH_NAMESPACE, message, span, f"add namespace {name} to the manifests", (str(policy.ref),))
 

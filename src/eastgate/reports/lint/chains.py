@@ -70,7 +70,7 @@ class Analysis:
         return next((port for port in range(65535, 0, -1) if port not in taken), 65535)
 
     def is_reached_by(self, candidate: ChainRule, witness: Request) -> bool:
-        """Tell whether a request that a rule matches gets to it: nothing decides it before."""
+        """Tell whether a request that a rule matches reaches it: no earlier rule decides it."""
         request = complete_with_others(witness.values, self._looked_at, self._free_port).assuming(witness.assumed)
         if self._deciding_rule(self._program_before(candidate.stage), request) is not None:
             return False

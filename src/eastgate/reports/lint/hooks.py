@@ -68,7 +68,7 @@ def _dialects_by_layer(group: Group, inventory: Inventory) -> list[Dialect[Any]]
 
 
 def policies_to_blame(group: Group, index: int, inventory: Inventory) -> list[Policy]:
-    """Return the policies in force that are named where a layer lets nobody in, those that allow first."""
+    """Return the policies in force because of which a layer allows nothing, those that allow first."""
     blames, layer = dialects_by_layer(group, inventory)[index].lint().blames, group.layers[index]
     enforced = dict.fromkeys(attachment.policy for attachment in group.attached if not attachment.policy.audit)
     policies = [policy for policy in enforced if blames(policy, layer)]

@@ -143,7 +143,7 @@ class Inventory:
         return self.world.workloads[key]
 
     def policy_of(self, rule: Rule) -> Policy | None:
-        """Return the policy that a rule was written in."""
+        """Return the policy that a rule comes from."""
         return self.by_ref.get(rule.origin.policy) if rule.origin.policy is not None else None
 
     @cached_property

@@ -23,7 +23,7 @@ _MOST_RULES = 200  # of one layer
 
 
 def find_disagreements(inventory: Inventory) -> Iterator[Finding]:
-    """Give one example for each rule whose clients a layer of another dialect refuses."""
+    """Report one example for each rule whose clients a layer of another dialect denies."""
     for group in inventory.workload_groups:
         if len(group.layers) < 2:
             continue

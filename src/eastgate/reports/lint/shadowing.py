@@ -37,7 +37,7 @@ class _Verdict:
 
 
 def find_shadowed_rules(inventory: Inventory) -> Iterator[Finding]:
-    """Report rules that are decided before, covered by another, or written twice."""
+    """Report rules that are decided before, covered by another, or duplicated."""
     needed: set[RuleKey] = set()
     idle: dict[RuleKey, list[_Verdict]] = {}
     for group in inventory.groups:
@@ -63,7 +63,7 @@ def _judge_chain(group: Group, analysis: Analysis, needed: set[RuleKey], idle: d
 
 
 def _is_authored(rule: Rule) -> bool:
-    """Tell whether somebody wrote it as a rule."""
+    """Tell whether a rule is one of a policy, and not a default that follows from it."""
     return rule.origin.policy is not None and rule.origin.kind not in (RuleKind.FALLBACK, RuleKind.UNCOVERED)
 
 
@@ -73,7 +73,7 @@ def _key(rule: Rule) -> RuleKey:
 
 
 def _judge(candidate: ChainRule, analysis: Analysis, group: Group) -> _Verdict | None:
-    """Say why a rule is not needed; None where it is. A rule that nothing can match has nobody to blame."""
+    """Return why a rule is not needed; None where it is. For a rule that nothing can match, no other is the cause."""
     wanted = candidate.rule.when
     suspects: list[Rule] = []
     try:
@@ -140,7 +140,7 @@ def _findings(verdicts: list[_Verdict], inventory: Inventory) -> Iterator[Findin
 
 
 def _fallback(rule: Rule, inventory: Inventory) -> Fallback:
-    """Return how its dialect speaks of what an object lets in by itself."""
+    """Return how its dialect reports rules that an object adds by itself."""
     policy = inventory.policy_of(rule)
     fallback = linting_of(policy).fallback if policy is not None else None
     if fallback is None:

@@ -45,7 +45,7 @@ class _Annotations:
 
 
 def drop_suppressed(findings: Iterable[Finding], inventory: Inventory) -> Iterator[Finding]:
-    """Leave out the findings that somebody suppressed, and add what is wrong with suppressions."""
+    """Leave out the findings that are suppressed, and add what is wrong with suppressions."""
     annotations = _Annotations()
     for document, keys in _documents(inventory):
         _read(document, keys, annotations)

@@ -70,7 +70,7 @@ def _names_a_table(broken: Iterable[Diagnostic]) -> bool:
 
 
 def _unreadable_table(name: str, errors: Sequence[Diagnostic], base: Settings, span: Span | None = None) -> Table:
-    """Make a table that stands for one that cannot be read."""
+    """Make a table in place of one that cannot be read."""
     error = errors[0]
     where = f" ({error.span})" if error.span is not None else ""
     table_span = span or error.span or Span(SourceText(name, ""), 1, 1, 1, 1)
