@@ -49,7 +49,7 @@ def _caller(callers: tuple[CallerEntry, ...], request: Request) -> CallerEntry:
     for one in callers:
         if one.is_exact and one.identity == identity and (identity is not None or one.mesh_name == name):
             return one
-    kinds = {one.kind: one for one in callers}
+    kinds: dict[str, CallerEntry] = {one.kind: one for one in callers}
     groups = [one for one in callers if one.kind in ("namespace", "suffix") and _is_of(one, kinds, identity, name)]
     if groups:
         return max(groups, key=lambda one: len(one.name))

@@ -113,16 +113,16 @@ def _stem(manifest: dict[str, Any]) -> str:
 
 
 def _editor_schemas(kinds: Sequence[str], folder: str | None) -> None:
-    from eastgate.reports.crds import editor_schemas, file_name, one_for_all
+    from eastgate.reports.crds import combine_schemas, editor_schemas, file_name
 
     made = editor_schemas()
     wanted = set(_check_names(kinds, [kind.kind for kind, _ in made]))
     made = [(kind, schema) for kind, schema in made if kind.kind in wanted]
     if folder is not None:
-        files = {file_name(kind): schema for kind, schema in made} | {"all.json": one_for_all(made)}
+        files = {file_name(kind): schema for kind, schema in made} | {"all.json": combine_schemas(made)}
         _write({name: _text([schema], "json") for name, schema in files.items()}, folder)
     else:
-        emit_json(made[0][1] if len(made) == 1 else one_for_all(made))
+        emit_json(made[0][1] if len(made) == 1 else combine_schemas(made))
 
 
 def _print(made: list[dict[str, Any]], output: str) -> None:

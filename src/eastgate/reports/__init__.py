@@ -1,1 +1,1 @@
-"""What can be said about policies beyond one decision."""
+"""Reports on policies: listings, descriptions, effective tables, explanations, lint, decision tables, CRDs."""

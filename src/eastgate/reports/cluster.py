@@ -1,4 +1,4 @@
-"""A cluster to look at: the authority that decides, the manifests as they were written, and what affects what.
+"""A cluster to report on: its authority, the manifests as their authors wrote them, and which policy affects what.
 
 Which policy affects a workload is read from the workload's own layers, so that it is the real effect and not what a
 selector promises: a Baseline policy that a team's own policy replaces, an AuthorizationPolicy on a Server of another
@@ -38,7 +38,7 @@ class Effects:
 
 
 def effects_of(layers: Iterable[Layer]) -> Effects:
-    """Which policies left their rules in some layers, or chose one of their chains."""
+    """Collect the policies that left rules in some layers, or chose one of their chains."""
     enforced: set[PolicyRef] = set()
     observed: set[PolicyRef] = set()
     for layer in layers:
@@ -51,13 +51,13 @@ def effects_of(layers: Iterable[Layer]) -> Effects:
 
 
 class Cluster:
-    """What there is to look at. The documents are those that the authority was built from."""
+    """An authority, the documents that it was built from, and which policy affects what."""
 
     def __init__(self, authority: Authority, documents: Sequence[Document] = ()) -> None:
         self.authority = authority
         self.documents = list(documents)
-        self.findings: list[Finding] | None = None  # what lint said, once somebody asked
-        self._known: dict[tuple[str, int], object] = {}
+        self.findings: list[Finding] | None = None  # of lint, once they are asked for
+        self._by_class: dict[tuple[str, int], object] = {}
 
     @classmethod
     def of(
@@ -70,7 +70,7 @@ class Cluster:
         strict: bool = True,
         unread: Handling = Handling.BY_KIND,
     ) -> Cluster:
-        """Raises ManifestError where a manifest has errors; without `strict`, where others than policies have."""
+        """Build one. Raises ManifestError where a manifest has errors; not `strict`: one other than of a policy."""
         manifests = sort_documents(documents, settings, reporter, twice)
         return cls(Authority(manifests, settings, strict=strict, unread=unread), documents)
 
@@ -85,48 +85,53 @@ class Cluster:
 
     @cached_property
     def _by_name(self) -> dict[tuple[str, str, str | None, str], Document]:
-        return {(one.group, one.kind, one.namespace, one.name): one for one in self.documents}
+        return {
+            (document.group, document.kind, document.namespace, document.name): document for document in self.documents
+        }
 
     def document(self, ref: PolicyRef | ObjectId) -> Document | None:
-        """The manifest of a policy or of something that exists, as it was written."""
+        """Return the manifest of a policy or of something that exists, as its author wrote it."""
         namespace = ref.namespace or None
-        found = self._by_name.get((ref.group, ref.kind, namespace, ref.name))
-        if found is None and namespace in (self.authority.settings.namespace, None):
-            found = self._by_name.get((ref.group, ref.kind, None, ref.name))
-        return found
+        document = self._by_name.get((ref.group, ref.kind, namespace, ref.name))
+        if document is None and namespace in (self.authority.settings.namespace, None):
+            document = self._by_name.get((ref.group, ref.kind, None, ref.name))
+        return document
 
     def layers(self, point: Point) -> tuple[Layer, ...]:
-        """The layers of a workload, a Gateway, a route or a Backend."""
         return self.authority.engine.program(point).layers
 
     def attached(self, point: Point) -> list[Policy]:
-        """The policies that target a point, each once."""
-        return list({one.policy.ref: one.policy for one in self.authority.engine.attached(point)}.values())
+        """Return the policies that target a point, each once."""
+        return list(
+            {attachment.policy.ref: attachment.policy for attachment in self.authority.engine.attached(point)}.values()
+        )
 
     def unconsidered(self, points: Iterable[Point]) -> Unconsidered:
-        """What could not be considered of who may reach some points, whoever calls."""
+        """Return what was not read and could change who may reach some points, for any caller."""
         authority = self.authority
         elsewhere = len(authority.rejected) - len(authority.rejected_at(points))
         return authority.unread_objects.about(points, Callers(anybody=True), authority.world, rejected=elsewhere)
 
     def effects(self, point: Point) -> Effects:
-        """The policies that really affect a point; workloads that decide alike share the answer."""
+        """Return the policies that really affect a point, computed once for workloads that decide alike."""
         return self.of_class("effects", point, lambda: self._with_silent(effects_of(self.layers(point)), point))
 
     def of_class(self, what: str, point: Point, compute: Callable[[], T]) -> T:
-        """What is the same for all points that decide alike, computed once: they have the same policies and stance."""
+        """Compute something once for all points that decide alike: they have the same policies and stance."""
         key = what, id(self.authority.engine.program(point))
-        if key not in self._known:
-            self._known[key] = compute()
-        return cast("T", self._known[key])
+        if key not in self._by_class:
+            self._by_class[key] = compute()
+        return cast("T", self._by_class[key])
 
-    def _with_silent(self, found: Effects, point: Point) -> Effects:
-        """With the policies that act without a rule: an ALLOW policy that lists nobody closes what it targets, and an
-        authentication acts through whoever refers to it."""
+    def _with_silent(self, effects: Effects, point: Point) -> Effects:
+        """Add the policies that act without a rule.
+
+        An ALLOW policy that lists nobody closes what it targets; an authentication acts through those that refer to it.
+        """
         attached = self.attached(point)
-        enforced = set(found.enforced)
+        enforced = set(effects.enforced)
         enforced |= {policy.ref for policy in attached if dialect_of(policy).closes(policy)}
-        observed = set(found.observed)
+        observed = set(effects.observed)
         for policy in attached:
             if policy.ref in enforced:
                 enforced |= set(policy.references)
@@ -135,23 +140,27 @@ class Cluster:
         return Effects(frozenset(enforced), frozenset(observed - enforced))
 
     def points(self, policy: Policy) -> list[Point]:
-        """What a policy targets, as points of enforcement that exist."""
-        world = self.authority.world
-        found: set[Point] = set()
+        """Return the points of enforcement that a policy targets and that exist."""
+        points: set[Point] = set()
         for target in policy.targets:
-            match target:
-                case GatewayNamed(namespace, name):
-                    found |= {target} if f"{namespace}/{name}" in world.gateways else set()
-                case RouteNamed(namespace, name):
-                    found |= {target} if f"HTTPRoute/{namespace}/{name}" in world.routes else set()
-                case BackendNamed(namespace, name):
-                    found |= {target} if f"{namespace}/{name}" in world.backends else set()
-                case _:
-                    found |= world.select(target)
-        return sorted(found, key=str)
+            if not isinstance(target, NamedPoint):
+                points |= self.authority.world.select(target)
+            elif self._exists(target):
+                points.add(target)
+        return sorted(points, key=str)
+
+    def _exists(self, point: NamedPoint) -> bool:
+        world, key = self.authority.world, f"{point.namespace}/{point.name}"
+        match point:
+            case GatewayNamed():
+                return key in world.gateways
+            case RouteNamed():
+                return f"HTTPRoute/{key}" in world.routes
+            case BackendNamed():
+                return key in world.backends
 
     def affected(self, policy: Policy) -> list[Point]:
-        """The points that a policy really affects, by deciding there or (in audit mode) by being observed."""
+        """Return the points that a policy really affects, by deciding there or (in audit mode) by being observed."""
         return [point for point in self._candidates(policy) if self._affects(policy, point)]
 
     def _affects(self, policy: Policy, point: Point) -> bool:
@@ -162,10 +171,10 @@ class Cluster:
         if policy.targets:
             return self.points(policy)
         referring = self.referring(policy.ref)
-        return sorted({point for one in referring for point in self.points(one)}, key=str)
+        return sorted({point for referrer in referring for point in self.points(referrer)}, key=str)
 
     def beside(self, policy: Policy) -> list[Policy]:
-        """The policies that one may get on with, or not: those of its API and namespace, and those it refers to."""
+        """Return the policies that one may conflict with: those of its API and namespace, and those it refers to."""
         ours = self._by_home.get((policy.ref.group, policy.ref.namespace), [])
         return [*ours, *(self._by_ref[ref] for ref in policy.references if ref in self._by_ref)]
 
@@ -175,26 +184,26 @@ class Cluster:
 
     @cached_property
     def _by_home(self) -> dict[tuple[str, str | None], list[Policy]]:
-        found: dict[tuple[str, str | None], list[Policy]] = {}
+        policies_by_home: dict[tuple[str, str | None], list[Policy]] = {}
         for policy in self.policies:
-            found.setdefault((policy.ref.group, policy.ref.namespace), []).append(policy)
-        return found
+            policies_by_home.setdefault((policy.ref.group, policy.ref.namespace), []).append(policy)
+        return policies_by_home
 
     def referring(self, ref: PolicyRef) -> list[Policy]:
-        """The policies that refer to another: to an authentication, say."""
+        """Return the policies that refer to another, such as to an authentication."""
         return self._referring.get(ref, [])
 
     @cached_property
     def _referring(self) -> dict[PolicyRef, list[Policy]]:
-        found: dict[PolicyRef, list[Policy]] = {}
+        referrers: dict[PolicyRef, list[Policy]] = {}
         for policy in self.policies:
             for ref in policy.references:
-                found.setdefault(ref, []).append(policy)
-        return found
+                referrers.setdefault(ref, []).append(policy)
+        return referrers
 
     @cached_property
     def affected_counts(self) -> dict[PolicyRef, int]:
-        """How many points each policy affects; for all policies at once, one look at each point."""
+        """The number of points that each policy affects, for all policies at once."""
         counts: dict[PolicyRef, int] = {policy.ref: 0 for policy in self.policies}
         for point in self._every_point():
             effects = self.effects(point)
@@ -205,6 +214,8 @@ class Cluster:
 
     def _every_point(self) -> Iterator[Point]:
         yield from self.authority.world.workloads
-        named = [one for one in self.policies if any(isinstance(target, NamedPoint) for target in one.targets)]
-        declared = {point for policy in named for point in self.points(policy) if isinstance(point, NamedPoint)}
+        targeting = [
+            policy for policy in self.policies if any(isinstance(target, NamedPoint) for target in policy.targets)
+        ]
+        declared = {point for policy in targeting for point in self.points(policy) if isinstance(point, NamedPoint)}
         yield from sorted(declared, key=str)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from eastgate.diagnostics.printable import printable
 from eastgate.records import dataclass
 
-__all__ = ["Grid", "Line", "Lines", "columns", "fitted", "indented", "laid_out", "narrowed", "toned"]
+__all__ = ["Grid", "Line", "Lines", "break_line", "color_verdict", "columns", "indent_lines", "lay_out", "narrow"]
 
 Lines = list[str]  # of one cell; most have one
 
@@ -41,62 +41,64 @@ class Grid:
     indent: str = ""
 
     def lines(self, width: int | None = None, *, color: bool = False) -> list[str]:
-        """As text that is at most so wide, if that can be; None: as wide as it likes."""
-        rows = _flat(([[header] for header in self.headers] if self.headers is not None else None), self.rows)
-        natural = self._natural(rows, self.least)
+        """Render the table at most `width` wide, where that is possible; None: without a limit."""
+        rows = _flatten(([[header] for header in self.headers] if self.headers is not None else None), self.rows)
+        natural = self._natural_widths(rows, self.least)
         room = width - len(self.indent) if width is not None else None
         if room is None or sum(natural) - self.gap <= room:
-            return self._shown([[[cell] for cell in row] for row in rows], natural, color)
-        *others, last = self._natural(rows, ())
+            return self._render([[[cell] for cell in row] for row in rows], natural, color)
+        *others, last = self._natural_widths(rows, ())
         left = room - sum(others)
         if left + self.gap < min(last, _ENOUGH):
-            return self._stacked(rows, room, color)
+            return self._render_stacked(rows, room, color)
         widths = [*others, left + self.gap]
-        return self._shown([[*([cell] for cell in row[:-1]), fitted(row[-1], left)] for row in rows], widths, color)
+        return self._render(
+            [[*([cell] for cell in row[:-1]), break_line(row[-1], left)] for row in rows], widths, color
+        )
 
-    def _natural(self, rows: Sequence[Sequence[str]], least: Sequence[int]) -> list[int]:
-        """The widths of the columns where there is room, with the gap behind each."""
+    def _natural_widths(self, rows: Sequence[Sequence[str]], least: Sequence[int]) -> list[int]:
+        """Return the widths of the columns where there is room, with the gap behind each."""
         count = len(rows[0]) if rows else 0
         return [max([*least[at : at + 1], *(len(row[at]) + self.gap for row in rows)]) for at in range(count)]
 
-    def _stacked(self, rows: Sequence[Sequence[str]], room: int, color: bool) -> list[str]:
-        """Each row with its last cell below the others."""
-        widths = narrowed(self._natural([row[:-1] for row in rows], ()), room + self.gap, _LEAST + self.gap)
-        found: list[str] = []
-        for place, row in enumerate(rows):
-            cells = [fitted(cell, width - self.gap) for cell, width in zip(row[:-1], widths, strict=True)]
+    def _render_stacked(self, rows: Sequence[Sequence[str]], room: int, color: bool) -> list[str]:
+        """Render each row with its last cell below the others."""
+        widths = narrow(self._natural_widths([row[:-1] for row in rows], ()), room + self.gap, _LEAST + self.gap)
+        lines: list[str] = []
+        for index, row in enumerate(rows):
+            cells = [break_line(cell, width - self.gap) for cell, width in zip(row[:-1], widths, strict=True)]
             if any(row[:-1]):
-                found += self._shown([cells], widths, color, first=place)
+                lines += self._render([cells], widths, color, first=index)
             if row[-1]:
-                found += [f"{self.indent}{_BELOW}{line}" for line in fitted(row[-1], room - len(_BELOW))]
-        return found
+                lines += [f"{self.indent}{_BELOW}{line}" for line in break_line(row[-1], room - len(_BELOW))]
+        return lines
 
-    def _shown(
+    def _render(
         self, rows: Sequence[Sequence[Lines]], widths: Sequence[int], color: bool, *, first: int = 0
     ) -> list[str]:
-        """Rows whose cells fit. `first` is the place of the first of them, which is the header or not."""
-        found = []
-        for place, cells in enumerate(rows, first):
-            paint = color and (place > 0 or self.headers is None)
+        """Render rows whose cells fit. `first` is the index of the first: 0 is the header, where there is one."""
+        lines = []
+        for index, cells in enumerate(rows, first):
+            paint = color and (index > 0 or self.headers is None)
             for at in range(max(map(len, cells), default=0)):
                 parts = [cell[at] if at < len(cell) else "" for cell in cells]
                 while parts and not parts[-1]:
                     parts.pop()
                 padded = [part.ljust(width) for part, width in zip(parts[:-1], widths, strict=False)] + parts[-1:]
-                shown = "".join(self._painted(padded) if paint else padded)
-                found.append(f"{self.indent}{shown}".rstrip())
-        return found
+                shown = "".join(self._paint(padded) if paint else padded)
+                lines.append(f"{self.indent}{shown}".rstrip())
+        return lines
 
-    def _painted(self, parts: Sequence[str]) -> list[str]:
+    def _paint(self, parts: Sequence[str]) -> list[str]:
         titles = self.headers or ("",) * len(parts)
         return [
-            toned(part) if title in _TONED or part.strip() in _VERDICTS else part
+            color_verdict(part) if title in _TONED or part.strip() in _VERDICTS else part
             for part, title in zip(parts, titles, strict=False)
         ]
 
 
-def _flat(headers: Sequence[Lines] | None, rows: Sequence[Sequence[Sequence[str]]]) -> list[list[str]]:
-    """Every line of every row, as a row of its own."""
+def _flatten(headers: Sequence[Lines] | None, rows: Sequence[Sequence[Sequence[str]]]) -> list[list[str]]:
+    """Split every row into one row for each of its lines."""
     every = [*([headers] if headers is not None else []), *rows]
     return [
         [printable(cell[at]) if at < len(cell) else "" for cell in row]
@@ -105,12 +107,12 @@ def _flat(headers: Sequence[Lines] | None, rows: Sequence[Sequence[Sequence[str]
     ]
 
 
-def narrowed(widths: Sequence[int], room: int, least: int) -> list[int]:
+def narrow(widths: Sequence[int], room: int, least: int) -> list[int]:
     """Take from the widest first, until all fit or none has more than the least."""
-    found = list(widths)
-    while sum(found) > room and max(found) > least:
-        found[found.index(max(found))] -= 1
-    return found
+    narrowed = list(widths)
+    while sum(narrowed) > room and max(narrowed) > least:
+        narrowed[narrowed.index(max(narrowed))] -= 1
+    return narrowed
 
 
 Line = str | Grid
@@ -123,62 +125,62 @@ def columns(
     least: Sequence[int] = (),
     gap: int = 2,
 ) -> list[Line]:
-    """Rows of cells as a table; nothing where there are none."""
+    """Make a table of rows of cells; no line where there are no rows."""
     if not rows:
         return []
     held = tuple(tuple(tuple(cell) for cell in row) for row in rows)
     return [Grid(tuple(headers) if headers is not None else None, held, tuple(least), gap)]
 
 
-def indented(lines: Iterable[Line], indent: str) -> list[Line]:
-    """The same, further to the right."""
+def indent_lines(lines: Iterable[Line], indent: str) -> list[Line]:
+    """Indent lines and tables."""
     return [
         replace(line, indent=indent + line.indent) if isinstance(line, Grid) else f"{indent}{line}" for line in lines
     ]
 
 
-def laid_out(lines: Iterable[Line], width: int | None = None, *, color: bool = False) -> list[str]:
-    """Lines and tables as text that is at most so wide, if that can be."""
-    found: list[str] = []
+def lay_out(lines: Iterable[Line], width: int | None = None, *, color: bool = False) -> list[str]:
+    """Render lines and tables as text that is at most `width` wide, where that is possible."""
+    texts: list[str] = []
     for line in lines:
         if isinstance(line, Grid):
-            found += line.lines(width, color=color)
+            texts += line.lines(width, color=color)
         else:
-            parts = fitted(printable(line), width)
-            found += [toned(parts[0]), *parts[1:]] if color else parts
-    return found
+            parts = break_line(printable(line), width)
+            texts += [color_verdict(parts[0]), *parts[1:]] if color else parts
+    return texts
 
 
-def fitted(line: str, width: int | None) -> list[str]:
-    """A line, continued below where it is too long: at spaces, else behind a slash, else wherever it must be."""
+def break_line(line: str, width: int | None) -> list[str]:
+    """Break a line that is too long: at spaces, else behind a slash, else anywhere."""
     if width is None or len(line) <= width:
         return [line]
     start = len(line) - len(line.lstrip())
     indent = " " * min(start + 2, max(0, width - _LEAST))
-    found, current = [], line[:start]
+    done, current = [], line[:start]
     for word in (match.group() for match in _BREAKS.finditer(line)):
         for piece in _pieces(word, width - len(indent)):
             if current.strip() and len(current) + len(piece.rstrip()) > width:
-                found.append(current.rstrip())
+                done.append(current.rstrip())
                 current = indent
             current += piece
-    return [*found, current.rstrip()]
+    return [*done, current.rstrip()]
 
 
 def _pieces(word: str, width: int) -> list[str]:
     if len(word.rstrip()) <= width:
         return [word]
-    found: list[str] = []
+    pieces: list[str] = []
     for part in re.findall(r"[^/]*/+|[^/]+", word):
         while len(part) > width:
-            found.append(part[:width])
+            pieces.append(part[:width])
             part = part[width:]
-        found.append(part)
-    return found
+        pieces.append(part)
+    return pieces
 
 
-def toned(text: str) -> str:
-    """The same, with a verdict in its color."""
+def color_verdict(text: str) -> str:
+    """Color the first verdict of a text."""
     return _VERDICT.sub(lambda match: f"{_tone(match[1])}{match[1]}{_RESET}", text, count=1)
 
 

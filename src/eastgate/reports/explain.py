@@ -1,4 +1,4 @@
-"""A decision, explained: the layers and stages in order, and a caret under the YAML that decided."""
+"""Explanation of a decision: the layers and stages in order, and a caret under the YAML that decided."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BOLD, _GREEN, _RED, _DIM, _RESET = "\033[1m", "\033[32m", "\033[31m", "\033[2m"
 
 
 def explain(decision: Decision, *, color: bool = False, unread: Handling = Handling.WARN) -> str:
-    """The explanation as text. `unread` says what is said of what was not considered."""
+    """Return the explanation as text. `unread` decides what it says about objects that were not considered."""
     return "\n".join(_Explanation(decision, color).lines(unread))
 
 
@@ -50,9 +50,9 @@ class _Explanation:
             if layer.nearest:
                 yield ""
                 yield from self.nearest(layer)
-        if said := list(told(decision.unconsidered, unread)):
+        if notes := list(told(decision.unconsidered, unread)):
             yield ""
-            yield from map(printable, said)
+            yield from map(printable, notes)
 
     def layers(self) -> Iterator[str]:
         yield printable(f"at {self.decision.arrival.where}:")
@@ -92,7 +92,7 @@ class _Explanation:
                 yield from self.ruling(answer)
 
     def ruling(self, ruling: Ruling) -> Iterator[str]:
-        """Say what an authorizer looked at, step by step, and the JSON that it saw."""
+        """Show what an authorizer evaluated, step by step, and the JSON that it saw."""
         for step in ruling.steps:
             where = f"  ({step.span.place})" if step.span else ""
             yield printable(f"        {step.kind} {step.name}: {step.verdict}. {step.reason}{where}")
@@ -100,9 +100,9 @@ class _Explanation:
                 saw = "nothing" if seen.saw is None else seen.saw
                 yield printable(f"          {seen.expression}: {seen.verdict}, it saw {saw}")
         yield "        the JSON that it saw:"
-        for part, found in ruling.document.items():
-            if found and part != "context":  # which says the same as `request`, in the names of old
-                text = json.dumps(found, ensure_ascii=False, default=str)
+        for part, content in ruling.document.items():
+            if content and part != "context":  # a copy of `request` under its older names
+                text = json.dumps(content, ensure_ascii=False, default=str)
                 yield self.paint(f"          {part}: {text}", _DIM)
 
     def deciding_rule(self, rule: Rule) -> Iterator[str]:
@@ -123,7 +123,7 @@ class _Explanation:
             yield from snippet(span, note="anything", color=self.color)
 
     def ruling_of(self, rule: Rule) -> Ruling | None:
-        """Return the ruling of the authorizer that is written where the rule is."""
+        """Return the ruling of the authorizer that a rule asks."""
         for layer in self.decision.layers:
             for chain in layer.chains:
                 for ask in (ask for stage in chain.stages if isinstance(stage, AskAll) for ask in stage.asks):
@@ -133,7 +133,7 @@ class _Explanation:
         return None
 
     def decisive_step(self, ruling: Ruling) -> Iterator[str]:
-        """The text of the last step that was taken, or of the pattern in it that did not hold."""
+        """Show the text of the last step that was taken, or of the pattern in it that did not match."""
         steps = [step for step in ruling.steps if step.span is not None]
         if not steps:
             return
@@ -149,14 +149,14 @@ class _Explanation:
             yield from self.near_miss(miss)
 
     def near_miss(self, miss: NearMiss) -> Iterator[str]:
-        missed = "; ".join(f"{one.attribute} is {_value(one.actual)}" for one in miss.missed)
+        missed = "; ".join(f"{atom.attribute} is {_value(atom.actual)}" for atom in miss.missed)
         yield printable(f"  {miss.rule.origin} missed it: {missed}")
-        for one in miss.missed:
-            span = miss.rule.origin.part(one.attribute)
+        for atom in miss.missed:
+            span = miss.rule.origin.part(atom.attribute)
             if span is not None:
                 yield f"  --> {span}"
             if span is not None and miss.rule.origin.policy is not None:
-                yield from snippet(span, note=f"wants {one.wanted}", color=self.color)
+                yield from snippet(span, note=f"wants {atom.wanted}", color=self.color)
 
     def verdict(self, allowed: bool) -> str:
         return self.paint("allowed", _GREEN) if allowed else self.paint("denied", _RED)
@@ -167,5 +167,5 @@ def _of(rules: int) -> str:
 
 
 def _value(value: object) -> str:
-    found = shown(value)
-    return " and ".join(found) if isinstance(found, list) else str(found)
+    text = shown(value)
+    return " and ".join(text) if isinstance(text, list) else str(text)

@@ -51,9 +51,9 @@ class Word:
     group: str | None = None
 
 
-def word_of(written: str) -> Word:
+def word_of(text: str) -> Word:
     """Return what a word means."""
-    kind, dot, group = written.lower().partition(".")
+    kind, dot, group = text.lower().partition(".")
     return Word(_singular(_short_names().get(kind, kind)), group if dot else None)
 
 
@@ -66,7 +66,7 @@ def _singular(word: str) -> str:
 
 
 def matches_kind(word: Word, kind: str, group: str) -> bool:
-    """Whether a word means this kind of this group."""
+    """Tell whether a word means this kind of this group."""
     if word.group is not None and word.group != group:
         return False
     several = registered().policy_kinds if word.kind == "policy" else _SEVERAL.get(word.kind, ())

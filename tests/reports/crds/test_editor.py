@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
-from eastgate.reports.crds import editor_schemas, one_for_all
+from eastgate.reports.crds import combine_schemas, editor_schemas
 from tests.reports.crds.corpus import samples
 
 
 @cache
 def validator() -> Any:
-    return Draft7Validator(one_for_all(editor_schemas()))
+    return Draft7Validator(combine_schemas(editor_schemas()))
 
 
 def test_nothing_good_is_underlined() -> None:

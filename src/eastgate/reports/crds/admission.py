@@ -20,9 +20,14 @@ _API = "admissionregistration.k8s.io/v1"
 
 
 def admission_policies(mode: MeshMode) -> list[Schema]:
-    """A policy and its binding for each version of each kind, in the order of their names."""
-    made = [pair for one in served() for version in one.versions for pair in _policy(one, version, mode)]
-    return sorted(made, key=lambda one: (str(one["metadata"]["name"]), str(one["kind"])))
+    """Return a policy and its binding for each version of each kind, sorted by name."""
+    made = [
+        pair
+        for definition in served()
+        for version in definition.versions
+        for pair in _policy(definition, version, mode)
+    ]
+    return sorted(made, key=lambda resource: (str(resource["metadata"]["name"]), str(resource["kind"])))
 
 
 def _policy(of: Definition, version: Version, mode: MeshMode) -> Iterator[Schema]:
@@ -64,25 +69,25 @@ def _policy(of: Definition, version: Version, mode: MeshMode) -> Iterator[Schema
 
 def _of_the_mesh(shape: Record[Any], mode: MeshMode) -> Iterator[tuple[str, str]]:
     for rule in rules_of(shape.fields["spec"].shape):
-        for one in rule.cel:
-            if mode in one.mesh:
-                yield re.sub(r"\bself\b", "object.spec", one.rule), one.message
+        for cel in rule.cel:
+            if mode in cel.mesh:
+                yield re.sub(r"\bself\b", "object.spec", cel.rule), cel.message
 
 
 def _of_the_whole(shape: Record[Any]) -> Iterator[tuple[str, str]]:
-    """Demands that compare the spec with the metadata, of which a definition sees only the name."""
+    """Yield the rules that compare the spec with the metadata, of which a definition sees only the name."""
     for rule in rules_of(shape):
-        for one in rule.cel:
-            yield re.sub(r"\bself\b", "object", one.rule), one.message
+        for cel in rule.cel:
+            yield re.sub(r"\bself\b", "object", cel.rule), cel.message
 
 
 def _annotations(shape: Record[Any]) -> Iterator[tuple[str, str]]:
-    """Annotations that have a shape: a few words, of which one must stand there."""
+    """Yield a rule for each annotation that takes one of a few words."""
     metadata = shape.fields["metadata"].shape
     annotations = metadata.fields["annotations"].shape if isinstance(metadata, Record) else None
-    known = annotations.known if isinstance(annotations, MapOf) else {}
-    for name, of in sorted(known.items()):
+    shapes = annotations.known if isinstance(annotations, MapOf) else {}
+    for name, of in sorted(shapes.items()):
         if isinstance(of, Choice):
-            written = "object.metadata.annotations"
-            rule = f"!has({written}) || !('{name}' in {written}) || {written}['{name}'] in {list(of.options)}"
+            path = "object.metadata.annotations"
+            rule = f"!has({path}) || !('{name}' in {path}) || {path}['{name}'] in {list(of.options)}"
             yield rule, f"the annotation {name} is {' or '.join(of.options)}"

@@ -9,7 +9,7 @@ from eastgate.dialects.serving import Column, Status
 from eastgate.manifests.shapes import Record
 from eastgate.records import dataclass
 from eastgate.reports.crds.kinds import Definition, Version, served
-from eastgate.reports.crds.openapi import Place, Schema, structural
+from eastgate.reports.crds.openapi import Schema, SchemaContext, structural
 from eastgate.reports.crds.status import CONDITIONS, POLICY_STATUS
 
 __all__ = ["Webhook", "definitions"]
@@ -28,38 +28,43 @@ class Webhook:
 
 
 def definitions(webhook: Webhook | None = None) -> list[Schema]:
-    """Every definition, in the order of their names."""
-    return sorted((_definition(one, webhook) for one in served()), key=lambda one: str(one["metadata"]["name"]))
+    """Return every definition, sorted by name."""
+    return sorted(
+        (_definition(definition, webhook) for definition in served()),
+        key=lambda definition: str(definition["metadata"]["name"]),
+    )
 
 
-def _definition(one: Definition, webhook: Webhook | None) -> Schema:
-    resource = one.resource
+def _definition(definition: Definition, webhook: Webhook | None) -> Schema:
+    resource = definition.resource
     labels = {"labels": {POLICY_LABEL: resource.attachment}} if resource.attachment else {}
-    short = {"shortNames": [one.short]} if one.short else {}
+    short = {"shortNames": [definition.short]} if definition.short else {}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{resource.plural}.{one.group}"} | labels,
+        "metadata": {"name": f"{resource.plural}.{definition.group}"} | labels,
         "spec": {
-            "group": one.group,
-            "scope": "Cluster" if one.cluster_scoped else "Namespaced",
+            "group": definition.group,
+            "scope": "Cluster" if definition.cluster_scoped else "Namespaced",
             "names": {
-                "kind": one.kind,
-                "listKind": f"{one.kind}List",
+                "kind": definition.kind,
+                "listKind": f"{definition.kind}List",
                 "plural": resource.plural,
-                "singular": one.kind.lower(),
+                "singular": definition.kind.lower(),
                 **short,
                 "categories": ["eastgate"],
             },
-            "versions": [_version(one, version, webhook) for version in one.versions],
+            "versions": [_version(definition, version, webhook) for version in definition.versions],
         }
-        | (_conversion(webhook) if webhook and len(one.versions) > 1 else {}),
+        | (_conversion(webhook) if webhook and len(definition.versions) > 1 else {}),
     }
 
 
 def _version(of: Definition, version: Version, webhook: Webhook | None) -> Schema:
-    """A superseded version without anything that converts it would be stored as it is, under the name of the other
-    version, and mean something else there: so it is not served."""
+    """Return one version. A superseded one is served only with a webhook that converts it.
+
+    Otherwise it would be stored as it is, under the name of the other version, and mean something else there.
+    """
     warning = f"{of.group}/{version.name} {of.kind} is superseded; {version.superseded}"
     deprecated = {"deprecated": True, "deprecationWarning": warning} if version.superseded else {}
     return {
@@ -74,7 +79,7 @@ def _version(of: Definition, version: Version, webhook: Webhook | None) -> Schem
 
 
 def whole_schema(shape: Record[Any], of: Definition) -> Schema:
-    """The schema of a resource. Its metadata is the API server's own to check."""
+    """Return the schema of a resource. The API server checks its metadata itself."""
     spec = shape.fields["spec"]
     return {
         "type": "object",
@@ -83,7 +88,9 @@ def whole_schema(shape: Record[Any], of: Definition) -> Schema:
             "apiVersion": {"type": "string", "description": "The group and the version."},
             "kind": {"type": "string", "description": "The kind."},
             "metadata": {"type": "object"},
-            "spec": structural(spec.shape, spec.about or "What the author wants.", Place(of.resource.widening_nulls)),
+            "spec": structural(
+                spec.shape, spec.about or "What the author wants.", SchemaContext(of.resource.widening_nulls)
+            ),
             "status": _STATUS[of.resource.status],
         },
         "required": ["spec"],

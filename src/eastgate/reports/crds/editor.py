@@ -12,24 +12,24 @@ from eastgate.manifests.shapes.patterns import any_case, whole
 from eastgate.reports.crds.kinds import Readable, readable
 from eastgate.reports.crds.openapi import Schema, rules_of, sentence
 
-__all__ = ["editor_schemas", "file_name", "one_for_all"]
+__all__ = ["combine_schemas", "editor_schemas", "file_name"]
 
 DRAFT = "http://json-schema.org/draft-07/schema#"  # the newest that YAML language servers know all of
 
 
 def editor_schemas() -> list[tuple[Readable, Schema]]:
-    """The schema of each kind in each version, by group, kind and version."""
-    kinds = sorted(readable(), key=lambda one: (one.group, one.kind, one.version))
-    return [(one, {"$schema": DRAFT} | _resource(one)) for one in kinds]
+    """Return the schema of each kind in each version, sorted by group, kind and version."""
+    kinds = sorted(readable(), key=lambda kind: (kind.group, kind.kind, kind.version))
+    return [(kind, {"$schema": DRAFT} | _resource(kind)) for kind in kinds]
 
 
 def file_name(kind: Readable) -> str:
-    """Where tools look for the schema of a kind: <group>/<kind>_<version>.json, in small letters."""
+    """Return the path at which tools look for the schema of a kind: <group>/<kind>_<version>.json, in lower case."""
     return f"{kind.group}/{kind.kind.lower()}_{kind.version}.json"
 
 
-def one_for_all(schemas: list[tuple[Readable, Schema]]) -> Schema:
-    """One schema for files with documents of any of the kinds; others are left alone."""
+def combine_schemas(schemas: list[tuple[Readable, Schema]]) -> Schema:
+    """Return one schema for files with documents of any of the kinds; it accepts documents of other kinds."""
     return {
         "$schema": DRAFT,
         "title": "Authorization policies that Eastgate reads",
@@ -50,11 +50,11 @@ def _without_draft(schema: Schema) -> Schema:
 
 
 def _resource(kind: Readable) -> Schema:
-    made = [_named(shape, kind) for shape in kind.shapes]
+    made = [_of_kind(shape, kind) for shape in kind.shapes]
     return made[0] if len(made) == 1 else {"title": kind.kind, "anyOf": made}
 
 
-def _named(shape: Record[Any], kind: Readable) -> Schema:
+def _of_kind(shape: Record[Any], kind: Readable) -> Schema:
     schema: Schema = {"title": kind.kind, "description": shape.about or f"{kind.kind} of {kind.group}."}
     schema |= _schema(shape)
     schema["properties"] |= {
@@ -87,8 +87,8 @@ def _types(shape: Shape[Any]) -> Schema:
         case ListOf():
             return {"type": "array", "items": _schema(shape.item)}
         case MapOf():
-            known = {"properties": {name: _schema(of) for name, of in shape.known.items()}} if shape.known else {}
-            return {"type": "object"} | known | {"additionalProperties": _schema(shape.value)}
+            properties = {"properties": {name: _schema(of) for name, of in shape.known.items()}} if shape.known else {}
+            return {"type": "object"} | properties | {"additionalProperties": _schema(shape.value)}
         case Record():
             return _record(shape)
         case Anything():
@@ -96,7 +96,7 @@ def _types(shape: Shape[Any]) -> Schema:
 
 
 def _choice(shape: Choice) -> Schema:
-    """The words first, so that editors offer them."""
+    """Put the words first, so that editors offer them."""
     words: Schema = {"type": "string", "enum": [str(option) for option in shape.options]}
     if not shape.any_case:
         return words

@@ -47,7 +47,7 @@ class Readable:
 
 
 def served() -> list[Definition]:
-    """Return a definition of each kind that nobody else defines, with its versions in the order of its dialect."""
+    """Return a definition of each kind that only Eastgate defines, with its versions in the order of its dialect."""
     versions: dict[tuple[str, str], list[tuple[Kind[Any], Served]]] = {}
     for kind in registered().kinds:
         if kind.served is not None:
@@ -64,13 +64,13 @@ def _definition(versions: Sequence[tuple[Kind[Any], Served]]) -> Definition:
         kind.cluster_scoped,
         stored.resource,
         tuple(
-            Version(one.version, served.shape or one.shapes()[0], served.columns, served.superseded)
-            for one, served in versions
+            Version(kind.version, served.shape or kind.shapes()[0], served.columns, served.superseded)
+            for kind, served in versions
         ),
     )
 
 
 def readable() -> Iterator[Readable]:
-    """Give every kind that Eastgate reads itself."""
+    """Yield every kind that Eastgate reads itself."""
     for kind in registered().kinds:
         yield Readable(kind.group, kind.version, kind.kind, kind.shapes())

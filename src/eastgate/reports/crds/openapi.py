@@ -1,4 +1,4 @@
-"""Shapes into structural OpenAPI schemas, as a CustomResourceDefinition wants them.
+"""Structural OpenAPI schemas of shapes, as a CustomResourceDefinition needs them.
 
 An API server drops fields that a schema does not name, and a policy with a line less is another policy: a selector
 without its misspelt `matchExpression` selects everything. So no field is dropped: records keep what they do not know,
@@ -35,7 +35,7 @@ from eastgate.manifests.shapes import (
 from eastgate.manifests.shapes.patterns import any_case, whole
 from eastgate.records import dataclass
 
-__all__ = ["KEEP_UNKNOWN", "Place", "Schema", "rules_of", "sentence", "structural"]
+__all__ = ["KEEP_UNKNOWN", "Schema", "SchemaContext", "rules_of", "sentence", "structural"]
 
 Schema = dict[str, Any]
 
@@ -47,8 +47,8 @@ _NO_NULL_VALUES = Cel("self.all(key, dyn(self[key]) != null)", "a key has a valu
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a shape stands: the records around it, and the names of fields whose null would widen a policy.
+class SchemaContext:
+    """The records around a shape, and the names of fields whose null would widen a policy.
 
     Where there is no such list, no null is taken. Where there is one, any other null is dropped, as a field left out.
     """
@@ -56,31 +56,31 @@ class Place:
     widening: frozenset[str] | None = None
     around: tuple[Record[Any], ...] = ()
 
-    def within(self, shape: Record[Any]) -> Place:
-        """The place of the fields of a record here."""
+    def within(self, shape: Record[Any]) -> SchemaContext:
+        """Return the context of the fields of a record."""
         return replace(self, around=(*self.around, shape))
 
     def keeps_null(self, name: str, of: Field[Any]) -> bool:
-        """Whether a null is kept, to be refused: a required field that is dropped is missed anyway."""
+        """Tell whether a null is kept, to be refused: a required field that is dropped is missed anyway."""
         return not of.required and (self.widening is None or name in self.widening)
 
     def refuses_null(self, name: str, of: Field[Any]) -> bool:
-        """Whether a null that is kept is an error."""
+        """Tell whether a null that is kept is an error."""
         return self.keeps_null(name, of) and (self.widening is not None or not isinstance(of.shape, Anything))
 
 
-_ANYWHERE = Place()
+_ANYWHERE = SchemaContext()
 
 
-def structural(shape: Shape[Any], about: str | None = None, place: Place = _ANYWHERE) -> Schema:
-    """The schema of a shape, and of all that is in it."""
+def structural(shape: Shape[Any], about: str | None = None, context: SchemaContext = _ANYWHERE) -> Schema:
+    """Return the schema of a shape and of everything in it."""
     described = {"description": about} if about else {}
     if isinstance(shape, Record) and shape.served is not None:
         shape = shape.served
-    return described | _schema(shape, place) | _demands(shape)
+    return described | _schema(shape, context) | _demands(shape)
 
 
-def _schema(shape: Shape[Any], place: Place) -> Schema:
+def _schema(shape: Shape[Any], context: SchemaContext) -> Schema:
     match shape:
         case Text():
             return {"type": "string"} | ({"maxLength": shape.served} if shape.served else {})
@@ -93,14 +93,16 @@ def _schema(shape: Shape[Any], place: Place) -> Schema:
             return {"type": "boolean"}
         case ListOf():
             most = {"maxItems": shape.served} if shape.served else {}
-            return {"type": "array"} | most | {"items": structural(shape.item, _what(shape.item), place)}
+            return {"type": "array"} | most | {"items": structural(shape.item, _what(shape.item), context)}
         case MapOf():
             most = {"maxProperties": shape.served} if shape.served else {}
             return (
-                {"type": "object"} | most | {"additionalProperties": structural(shape.value, place=place) | _NULLABLE}
+                {"type": "object"}
+                | most
+                | {"additionalProperties": structural(shape.value, context=context) | _NULLABLE}
             )
         case Record():
-            return _record(shape, place)
+            return _record(shape, context)
         case Anything():
             return {KEEP_UNKNOWN: True}
 
@@ -111,33 +113,33 @@ def _choice(shape: Choice) -> Schema:
     return {"maxLength": max(map(len, shape.options)), "pattern": whole(any_case(*shape.options))}
 
 
-def _record(shape: Record[Any], place: Place) -> Schema:
-    if any(shape is one for one in place.around):  # conditions in conditions: a schema ends somewhere
+def _record(shape: Record[Any], context: SchemaContext) -> Schema:
+    if any(shape is record for record in context.around):  # conditions in conditions: a schema ends somewhere
         return {"type": "object", KEEP_UNKNOWN: True}
     required = [name for name, of in shape.fields.items() if of.required]
     return (
         {
             "type": "object",
-            "properties": {name: _property(name, of, place.within(shape)) for name, of in shape.fields.items()},
+            "properties": {name: _property(name, of, context.within(shape)) for name, of in shape.fields.items()},
         }
         | ({"required": required} if required else {})
         | {KEEP_UNKNOWN: True}
         | _closed(shape, len(required))
-        | _without(shape, place)
+        | _without(shape, context)
     )
 
 
-def _property(name: str, of: Field[Any], place: Place) -> Schema:
-    return structural(of.shape, sentence(of), place) | (_NULLABLE if place.keeps_null(name, of) else {})
+def _property(name: str, of: Field[Any], context: SchemaContext) -> Schema:
+    return structural(of.shape, sentence(of), context) | (_NULLABLE if context.keeps_null(name, of) else {})
 
 
-def _without(shape: Record[Any], place: Place) -> Schema:
-    """No refused field, and no null where it is kept.
+def _without(shape: Record[Any], context: SchemaContext) -> Schema:
+    """Forbid refused fields, and null where it is kept.
 
     Of a null an API server checks the type alone: so `not: {}` is true of it only.
     """
     refused = [{"required": [name]} for name, of in shape.fields.items() if of.refused]
-    wrong = [name for name, of in shape.fields.items() if place.refuses_null(name, of)]
+    wrong = [name for name, of in shape.fields.items() if context.refuses_null(name, of)]
     nulls = [{"required": [name], "properties": {name: {"not": {}}}} for name in wrong]
     return {"not": {"anyOf": [*refused, *nulls]}} if refused or nulls else {}
 
@@ -149,21 +151,21 @@ def _closed(shape: Record[Any], required: int) -> Schema:
     if len(optional) > _MOST_COUNTED:
         return {}
     alternatives = [
-        ({"required": list(written)} if written else {}) | {"maxProperties": required + len(written)}
+        ({"required": list(present)} if present else {}) | {"maxProperties": required + len(present)}
         for count in range(len(optional) + 1)
-        for written in combinations(optional, count)
+        for present in combinations(optional, count)
     ]
     return {"anyOf": alternatives}
 
 
 def rules_of(shape: Shape[Any]) -> list[Constraint]:
-    """The demands on a shape that an API server can check too."""
+    """Return the rules of a shape that an API server can check too."""
     match shape:
         case Text() | ListOf() | MapOf():
             rules: tuple[object, ...] = (shape.rule,)
         case Record():
             rules = shape.rules
-        case _:
+        case Whole() | Choice() | Flag() | Anything():
             rules = ()
     return [rule for rule in rules if isinstance(rule, Constraint)]
 
@@ -172,18 +174,18 @@ def _demands(shape: Shape[Any]) -> Schema:
     schema: Schema = {}
     for rule in rules_of(shape):
         schema |= rule.schema
-    cel = [one for rule in rules_of(shape) for one in rule.cel if not one.mesh]
+    cel = [cel for rule in rules_of(shape) for cel in rule.cel if not cel.mesh]
     if isinstance(shape, MapOf) and (
         shape.served or "maxProperties" in schema
     ):  # otherwise its cost would have no limit
         cel.append(_NO_NULL_VALUES)
     if cel:
-        schema["x-kubernetes-validations"] = [{"rule": one.rule, "message": one.message} for one in cel]
+        schema["x-kubernetes-validations"] = [{"rule": rule.rule, "message": rule.message} for rule in cel]
     return schema
 
 
 def sentence(of: Field[Any]) -> str | None:
-    """What a field means; where nobody has written that, what it is."""
+    """Return what a field means; where its shape has no such text, what it is."""
     return of.about or _what(of.shape)
 
 

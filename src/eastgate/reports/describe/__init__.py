@@ -1,4 +1,4 @@
-"""What can be said about one thing: who it is, what affects it, who may reach it. Start reading at `pods.py`."""
+"""Descriptions of one object: its identity, what affects it, who may reach it. Start reading at `pods.py`."""
 
 from eastgate.reports.describe.model import Description, Field
 from eastgate.reports.describe.subjects import KINDS, UnknownKind, describe, names_of

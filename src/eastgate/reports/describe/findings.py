@@ -1,24 +1,24 @@
-"""What lint finds about one thing."""
+"""The findings of lint about one object."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
 from eastgate.reports.cluster import Cluster
-from eastgate.reports.describe.model import Field, some
+from eastgate.reports.describe.model import Field, list_field
 from eastgate.reports.lint import Finding, lint
 
-__all__ = ["findings"]
+__all__ = ["findings_field"]
 
-_MOST_WORKLOADS = 2_000  # lint looks at all of them; with more, whoever wants to know runs it once
+_MOST_WORKLOADS = 2_000  # lint examines all of them; with more, run it by itself
 
 
-def findings(cluster: Cluster, subjects: Collection[str]) -> Field:
+def findings_field(cluster: Cluster, subjects: Collection[str]) -> Field:
     """List the findings about any of the subjects: workloads by key, others as `Kind/namespace/name`."""
     about = [finding for finding in _all(cluster) if set(finding.subjects) & set(subjects)]
     lines = [f"{finding.code.id} {finding.severity}: {finding.message}" for finding in about]
     data = [finding.to_json() for finding in about]
-    return some("findings", "Findings", data, lines) if lines else Field("findings", "Findings", data, ())
+    return list_field("findings", "Findings", data, lines) if lines else Field("findings", "Findings", data, ())
 
 
 def _all(cluster: Cluster) -> list[Finding]:

@@ -12,9 +12,9 @@ from eastgate.gateway.journey import Way, through_gateway, through_route
 from eastgate.ir import Request
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import columns
-from eastgate.reports.describe.findings import findings
-from eastgate.reports.describe.model import Description, Field, some, value
-from eastgate.reports.describe.tables import inherited, policy_list, where
+from eastgate.reports.describe.findings import findings_field
+from eastgate.reports.describe.model import Description, Field, list_field, value_field
+from eastgate.reports.describe.tables import inherited_field, points_field, span_data
 from eastgate.reports.describe.ways import ways_field
 
 __all__ = ["describe_backend", "describe_gateway", "describe_route"]
@@ -23,7 +23,7 @@ _ANY = Request({})
 
 
 def describe_gateway(cluster: Cluster, gateway: Gateway) -> Description:
-    """Everything about one Gateway, and the routes and backends behind it."""
+    """Describe a Gateway, and the routes and backends behind it."""
     world = cluster.authority.world
     point = GatewayNamed(gateway.namespace, gateway.name)
 
@@ -38,37 +38,39 @@ def describe_gateway(cluster: Cluster, gateway: Gateway) -> Description:
     }
     listeners = [
         {
-            "name": one.name,
-            "port": one.port,
-            "protocol": one.protocol,
-            "hostname": one.hostname,
-            "routes": [route.key for route in attached_routes(world, gateway, one)],
+            "name": listener.name,
+            "port": listener.port,
+            "protocol": listener.protocol,
+            "hostname": listener.hostname,
+            "routes": [route.key for route in attached_routes(world, gateway, listener)],
         }
-        for one in gateway.listeners
+        for listener in gateway.listeners
     ]
     rows = [
-        [[str(one["name"])], [f"{one['protocol']} {one['port']}"], [str(one["hostname"] or "*")]] for one in listeners
+        [[str(listener["name"])], [f"{listener['protocol']} {listener['port']}"], [str(listener["hostname"] or "*")]]
+        for listener in listeners
     ]
     return Description(
         (
-            value("kind", "Kind", "Gateway"),
-            value("name", "Name", gateway.name),
-            value("namespace", "Namespace", gateway.namespace),
-            value("class", "Class", gateway.gateway_class or None),
-            some("listeners", "Listeners", listeners, columns(None, rows)),
-            some("routes", "Routes", sorted(routes), [line for one in routes.values() for line in _route_lines(one)]),
-            inherited(cluster, cluster.attached(point)),
+            value_field("kind", "Kind", "Gateway"),
+            value_field("name", "Name", gateway.name),
+            value_field("namespace", "Namespace", gateway.namespace),
+            value_field("class", "Class", gateway.gateway_class or None),
+            list_field("listeners", "Listeners", listeners, columns(None, rows)),
+            list_field(
+                "routes", "Routes", sorted(routes), [line for route in routes.values() for line in _route_lines(route)]
+            ),
+            inherited_field(cluster, cluster.attached(point)),
             _policies(cluster, [point, *_points(ways)]),
             ways_field(cluster, ways, ways_of),
-            findings(cluster, {f"Gateway/{gateway.key}"}),
-            Field("source", "Source", where(gateway.span), ()),
+            findings_field(cluster, {f"Gateway/{gateway.key}"}),
+            Field("source", "Source", span_data(gateway.span), ()),
         ),
         (point, *_points(ways)),
     )
 
 
 def describe_route(cluster: Cluster, route: Route) -> Description:
-    """Everything about one route."""
     point = RouteNamed(route.namespace, route.name)
     is_http = route.kind == "HTTPRoute"
 
@@ -77,36 +79,46 @@ def describe_route(cluster: Cluster, route: Route) -> Description:
 
     ways = ways_of(_ANY)
     parents = [
-        {"kind": one.kind, "namespace": one.namespace, "name": one.name, "section": one.section_name, "port": one.port}
-        for one in route.parents
+        {
+            "kind": parent.kind,
+            "namespace": parent.namespace,
+            "name": parent.name,
+            "section": parent.section_name,
+            "port": parent.port,
+        }
+        for parent in route.parents
     ]
     return Description(
         (
-            value("kind", "Kind", route.kind),
-            value("name", "Name", route.name),
-            value("namespace", "Namespace", route.namespace),
-            value("hostnames", "Hostnames", list(route.hostnames), ", ".join(route.hostnames) or "*"),
-            some("parents", "Parents", parents, [f"{one.kind} {one.namespace}/{one.name}" for one in route.parents]),
-            some("rules", "Rules", list(_route_lines(route)), _route_lines(route)),
-            inherited(cluster, cluster.attached(point) if is_http else []),
+            value_field("kind", "Kind", route.kind),
+            value_field("name", "Name", route.name),
+            value_field("namespace", "Namespace", route.namespace),
+            value_field("hostnames", "Hostnames", list(route.hostnames), ", ".join(route.hostnames) or "*"),
+            list_field(
+                "parents",
+                "Parents",
+                parents,
+                [f"{parent.kind} {parent.namespace}/{parent.name}" for parent in route.parents],
+            ),
+            list_field("rules", "Rules", list(_route_lines(route)), _route_lines(route)),
+            inherited_field(cluster, cluster.attached(point) if is_http else []),
             _policies(cluster, [*([point] if is_http else []), *_points(ways)]),
             ways_field(cluster, ways, ways_of),
-            findings(cluster, {route.key}),
-            Field("source", "Source", where(route.span), ()),
+            findings_field(cluster, {route.key}),
+            Field("source", "Source", span_data(route.span), ()),
         ),
         (*([point] if is_http else []), *_points(ways)),
     )
 
 
 def describe_backend(cluster: Cluster, backend: Backend) -> Description:
-    """Everything about one Backend."""
     point = BackendNamed(backend.namespace, backend.name)
     leading = sorted(
         route.key
         for route in cluster.authority.world.routes.values()
         for rule in route.rules
-        for one in rule.backends
-        if (one.kind, one.namespace, one.name) == (backend.kind, backend.namespace, backend.name)
+        for ref in rule.backends
+        if (ref.kind, ref.namespace, ref.name) == (backend.kind, backend.namespace, backend.name)
     )
     to = f"Service {backend.service_name}" if backend.service_name else f"host {backend.hostname}"
     destination = {
@@ -118,16 +130,16 @@ def describe_backend(cluster: Cluster, backend: Backend) -> Description:
     way = Way("the backend alone", (point,), backend.key)
     return Description(
         (
-            value("kind", "Kind", backend.kind),
-            value("name", "Name", backend.name),
-            value("namespace", "Namespace", backend.namespace),
-            value("destination", "Destination", destination, f"{to}, port {backend.port}, path {backend.path}"),
-            some("routes", "Routes", leading, leading),
-            inherited(cluster, cluster.attached(point)),
+            value_field("kind", "Kind", backend.kind),
+            value_field("name", "Name", backend.name),
+            value_field("namespace", "Namespace", backend.namespace),
+            value_field("destination", "Destination", destination, f"{to}, port {backend.port}, path {backend.path}"),
+            list_field("routes", "Routes", leading, leading),
+            inherited_field(cluster, cluster.attached(point)),
             _policies(cluster, [point]),
             ways_field(cluster, [way], lambda _request: [way]),
-            findings(cluster, {f"{backend.kind}/{backend.key}"}),
-            Field("source", "Source", where(backend.span), ()),
+            findings_field(cluster, {f"{backend.kind}/{backend.key}"}),
+            Field("source", "Source", span_data(backend.span), ()),
         ),
         (point,),
     )
@@ -140,7 +152,7 @@ def _route_lines(route: Route) -> list[str]:
             f"{match.method + ' ' if match.method else ''}{match.path.type} {match.path.value}"
             for match in rule.matches
         )
-        to = ", ".join(f"{one.kind} {one.namespace}/{one.name}" for one in rule.backends)
+        to = ", ".join(f"{backend.kind} {backend.namespace}/{backend.name}" for backend in rule.backends)
         lines.append(f"  {matches} -> {to or ('redirect' if rule.redirects else 'no backend')}")
     return lines
 
@@ -153,4 +165,4 @@ def _points(ways: Iterable[Way]) -> list[NamedPoint]:
 
 
 def _policies(cluster: Cluster, points: Iterable[NamedPoint]) -> Field:
-    return policy_list(cluster, {point: cluster.attached(point) for point in dict.fromkeys(points)})
+    return points_field(cluster, {point: cluster.attached(point) for point in dict.fromkeys(points)})

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 
 from eastgate.cluster.points import Point
 from eastgate.records import dataclass
-from eastgate.reports.columns import Line, laid_out
+from eastgate.reports.columns import Line, lay_out
 
-__all__ = ["Description", "Field", "bounded", "some", "value"]
+__all__ = ["Description", "Field", "list_field", "shorten", "value_field"]
 
 _BOLD, _RESET = "\033[1m", "\033[0m"
 _MOST = 20
@@ -28,48 +28,48 @@ class Field:
     block: bool = False  # the lines stand below the title, even if there is one
 
 
-def value(key: str, title: str, data: object, text: str | None = None) -> Field:
-    """A field of one line; one without a value is data only."""
-    said = text if text is not None else "" if data is None else str(data)
-    return Field(key, title, data, (said,) if said else ())
+def value_field(key: str, title: str, data: object, text: str | None = None) -> Field:
+    """Make a field of one line; without a value, it is data only."""
+    line = text if text is not None else "" if data is None else str(data)
+    return Field(key, title, data, (line,) if line else ())
 
 
-def some(key: str, title: str, data: object, lines: Iterable[Line], *, none: str = "<none>") -> Field:
-    """A field of several lines; where there are none, it says so."""
-    found = tuple(lines)
-    return Field(key, title, data, found or (none,), block=bool(found))
+def list_field(key: str, title: str, data: object, lines: Iterable[Line], *, none: str = "<none>") -> Field:
+    """Make a field of several lines; `none` is shown where there are none."""
+    shown = tuple(lines)
+    return Field(key, title, data, shown or (none,), block=bool(shown))
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """All that is said about one thing. `points` are those that it says something of who may reach them."""
+    """A description in fields. `points` are the points of enforcement whose callers it lists."""
 
     fields: tuple[Field, ...]
     points: tuple[Point, ...] = ()
 
     def to_json(self) -> dict[str, object]:
-        """As plain data; the keys are the same for everything of one kind."""
+        """Return plain data; the keys are the same for everything of one kind."""
         return {field.key: field.data for field in self.fields}
 
     def lines(self, *, color: bool = False, width: int | None = None) -> list[str]:
-        """As text: short values beside their titles, the rest below them; as wide as there is room."""
+        """Render the fields: short values beside their titles, others below them; at most `width` wide."""
         short = [field for field in self.fields if field.lines and not field.block]
         beside = max((len(field.title) for field in short), default=0) + 3
-        said: list[str] = []
+        texts: list[str] = []
         for field in self.fields:
             if not field.lines:
                 continue
             indent = 2 if field.block else beside
-            lines = laid_out(field.lines, width - indent if width is not None else None, color=color)
+            lines = lay_out(field.lines, width - indent if width is not None else None, color=color)
             title = f"{_BOLD}{field.title}:{_RESET}" if color else f"{field.title}:"
             if field.block:
-                said += [title, *(f"  {line}".rstrip() for line in lines)]
+                texts += [title, *(f"  {line}".rstrip() for line in lines)]
             else:
                 pad = " " * (beside - len(field.title) - 1)
-                said += [f"{title}{pad}{lines[0]}", *(" " * beside + line for line in lines[1:])]
-        return said
+                texts += [f"{title}{pad}{lines[0]}", *(" " * beside + line for line in lines[1:])]
+        return texts
 
 
-def bounded(lines: Sequence[str], most: int = _MOST) -> list[str]:
-    """The first of many lines, and how many more there are."""
+def shorten(lines: Sequence[str], most: int = _MOST) -> list[str]:
+    """Return the first of many lines, and how many more there are."""
     return list(lines) if len(lines) <= most else [*lines[:most], f"... and {len(lines) - most} more"]

@@ -1,6 +1,6 @@
-"""What becomes of a request that no rule mentions: the mode that a workload is in, layer by layer.
+"""The mode of a workload, layer by layer: what happens to a request that no rule matches.
 
-Each dialect tells the modes of its own layers.
+Each dialect brings the modes of its own layers.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ class ShownMode:
         return "" if self.at.site is None else self.at.level
 
     def to_json(self) -> dict[str, object]:
-        """As plain data."""
         return {
             "layer": self.layer,
             "where": self.where or None,
@@ -54,7 +53,7 @@ class ShownMode:
 
 def summary(shown: Iterable[ShownMode]) -> str:
     """Return the strictest of some modes, for a column."""
-    present = {one.mode for one in shown}
+    present = {layer.mode for layer in shown}
     return str(next((mode for mode in reversed(Mode) if mode in present), Mode.OPEN))
 
 
@@ -74,15 +73,19 @@ def _modes(cluster: Cluster, workload: Workload) -> list[ShownMode]:
     stances = stances_of(cluster, workload)
     ordered = sorted(registered().dialects, key=lambda dialect: not dialect.words.levels)
     return [
-        _shown(one) for dialect in ordered for one in _of_dialect(dialect, cluster, workload, stances.get(dialect.name))
+        _show(mode)
+        for dialect in ordered
+        for mode in _of_dialect(dialect, cluster, workload, stances.get(dialect.name))
     ]
 
 
 def _of_dialect(dialect: Dialect[Any], cluster: Cluster, workload: Workload, stance: Hashable) -> Iterable[LayerMode]:
     authority = cluster.authority
     attached = authority.engine.attached(workload.key)
-    layers = {one.at: one for one in dialect.assemble(attached, Scene(authority.settings, authority.world, stance))}
-    policies = [one for one in cluster.attached(workload.key) if isinstance(one, dialect.model)]
+    layers = {
+        layer.at: layer for layer in dialect.assemble(attached, Scene(authority.settings, authority.world, stance))
+    }
+    policies = [policy for policy in cluster.attached(workload.key) if isinstance(policy, dialect.model)]
     for placement in dict.fromkeys((*dialect.words.levels, *layers)):
         layer = layers.get(placement)
         if layer is None:
@@ -91,6 +94,6 @@ def _of_dialect(dialect: Dialect[Any], cluster: Cluster, workload: Workload, sta
             yield from dialect.words.modes(layer, policies, stance)
 
 
-def _shown(one: LayerMode) -> ShownMode:
-    where = one.where if isinstance(one.where, str) else condition_text(one.where)
-    return ShownMode(one.at, one.mode, one.why, one.policies, where)
+def _show(mode: LayerMode) -> ShownMode:
+    where = mode.where if isinstance(mode.where, str) else condition_text(mode.where)
+    return ShownMode(mode.at, mode.mode, mode.why, mode.policies, where)

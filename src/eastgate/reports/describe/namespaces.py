@@ -7,12 +7,12 @@ from eastgate.dialects.modes import Mode
 from eastgate.ir import PolicyRef
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import columns
-from eastgate.reports.describe.findings import findings
-from eastgate.reports.describe.model import Description, Field, bounded, some, value
+from eastgate.reports.describe.findings import findings_field
+from eastgate.reports.describe.model import Description, Field, list_field, shorten, value_field
 from eastgate.reports.describe.modes import modes, summary
 from eastgate.reports.describe.policies import does_text
-from eastgate.reports.describe.tables import labels_text, policies_on, policy_data, where
-from eastgate.reports.effective import place_text
+from eastgate.reports.describe.tables import labels_text, policies_on, policy_data, span_data
+from eastgate.reports.effective import span_text
 
 __all__ = ["describe_namespace"]
 
@@ -20,44 +20,43 @@ _MOST = 50
 
 
 def describe_namespace(cluster: Cluster, name: str) -> Description:
-    """Everything about one namespace."""
     world = cluster.authority.world
     namespace = world.namespace(name)
-    told = [_workload(cluster, key) for key in sorted(world.select(PodsMatching(name, Selector.of())))]
-    open_ones = [str(one["key"]) for one in told if one["mode"] in (Mode.OPEN, Mode.GUARDED)]
+    workloads = [_workload(cluster, key) for key in sorted(world.select(PodsMatching(name, Selector.of())))]
+    open_ones = [str(workload["key"]) for workload in workloads if workload["mode"] in (Mode.OPEN, Mode.GUARDED)]
     rows = [
         [
-            [str(one["key"])],
-            [str(one["serviceAccount"])],
-            [str(one["ports"])],
-            [str(one["policies"])],
-            [str(one["mode"])],
+            [str(workload["key"])],
+            [str(workload["serviceAccount"])],
+            [str(workload["ports"])],
+            [str(workload["policies"])],
+            [str(workload["mode"])],
         ]
-        for one in told
+        for workload in workloads
     ]
     table = columns(["WORKLOAD", "SERVICEACCOUNT", "PORTS", "POLICIES", "MODE"], rows[:_MOST]) if rows else []
     more = [f"... and {len(rows) - _MOST} more"] if len(rows) > _MOST else []
-    services = sorted(key for key, one in world.services.items() if one.namespace == name)
+    services = sorted(key for key, service in world.services.items() if service.namespace == name)
     return Description(
         (
-            value("kind", "Kind", "Namespace"),
-            value("name", "Name", name),
+            value_field("kind", "Kind", "Namespace"),
+            value_field("name", "Name", name),
             Field("declared", "Declared", name in world.namespaces, ()),
-            some("labels", "Labels", dict(sorted(namespace.labels.items())), labels_text(namespace.labels)),
-            some(
+            list_field("labels", "Labels", dict(sorted(namespace.labels.items())), labels_text(namespace.labels)),
+            list_field(
                 "annotations",
                 "Annotations",
                 dict(sorted(namespace.annotations.items())),
                 labels_text(namespace.annotations),
             ),
-            value("services", "Services", services, ", ".join(bounded(services)) or "<none>"),
-            some("workloads", "Workloads", told, [*table, *more]),
-            some("open", "Open workloads", open_ones, bounded(open_ones)),
+            value_field("services", "Services", services, ", ".join(shorten(services)) or "<none>"),
+            list_field("workloads", "Workloads", workloads, [*table, *more]),
+            list_field("open", "Open workloads", open_ones, shorten(open_ones)),
             _policies(cluster, name),
-            findings(cluster, {f"Namespace/{name}"}),
-            Field("source", "Source", where(namespace.span), ()),
+            findings_field(cluster, {f"Namespace/{name}"}),
+            Field("source", "Source", span_data(namespace.span), ()),
         ),
-        tuple(str(one["key"]) for one in told),
+        tuple(str(workload["key"]) for workload in workloads),
     )
 
 
@@ -84,6 +83,6 @@ def _policies(cluster: Cluster, name: str) -> Field:
             affected = cluster.affected(policy)
             data.append({**policy_data(policy), "affects": [str(point) for point in affected]})
             rows.append(
-                [[str(policy.ref)], [does_text(policy)], [f"affects {len(affected)}"], [place_text(policy.span)]]
+                [[str(policy.ref)], [does_text(policy)], [f"affects {len(affected)}"], [span_text(policy.span)]]
             )
-    return some("policies", "Policies", data, columns(None, rows))
+    return list_field("policies", "Policies", data, columns(None, rows))

@@ -9,37 +9,45 @@ from eastgate.ir.attributes import SERVICE
 from eastgate.ir.predicates import Is, Predicate, atoms
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import columns
-from eastgate.reports.describe.findings import findings
-from eastgate.reports.describe.model import Description, Field, some, value
+from eastgate.reports.describe.findings import findings_field
+from eastgate.reports.describe.model import Description, Field, list_field, value_field
 from eastgate.reports.describe.modes import modes, stances_of, summary
-from eastgate.reports.describe.tables import effective_field, inherited, labels_text, policies_of, policies_on, where
-from eastgate.reports.effective import Facts, Place, Table, effective, to_ports
+from eastgate.reports.describe.tables import (
+    effective_field,
+    inherited_field,
+    labels_text,
+    policies_field,
+    policies_on,
+    span_data,
+)
+from eastgate.reports.effective import EnforcementPoint, Facts, Table, destinations_at, effective_table
 
 __all__ = ["declared_ports", "describe_pod", "pod_tables"]
 
 
 def describe_pod(cluster: Cluster, workload: Workload) -> Description:
-    """Everything about one workload."""
     direct = policies_on(cluster, workload)
     return Description(
         (
-            value("kind", "Kind", workload.kind, _kind(workload)),
-            value("name", "Name", workload.name),
-            value("namespace", "Namespace", workload.namespace),
-            value("key", "Key", workload.key, "" if workload.key == f"{workload.namespace}/{workload.name}" else None),
+            value_field("kind", "Kind", workload.kind, _kind(workload)),
+            value_field("name", "Name", workload.name),
+            value_field("namespace", "Namespace", workload.namespace),
+            value_field(
+                "key", "Key", workload.key, "" if workload.key == f"{workload.namespace}/{workload.name}" else None
+            ),
             Field("derived", "Derived", workload.derived, ()),
             Field("owners", "Owners", [list(owner) for owner in workload.owners], ()),
             *_identity(cluster, workload),
-            some("labels", "Labels", dict(sorted(workload.labels.items())), labels_text(workload.labels)),
-            value("ips", "IPs", list(workload.ips), ", ".join(workload.ips)),
+            list_field("labels", "Labels", dict(sorted(workload.labels.items())), labels_text(workload.labels)),
+            value_field("ips", "IPs", list(workload.ips), ", ".join(workload.ips)),
             _ports(workload),
             _services(cluster, workload),
-            inherited(cluster, direct, workload),
-            policies_of(cluster, direct, workload),
+            inherited_field(cluster, direct, workload),
+            policies_field(cluster, direct, workload),
             _modes(cluster, workload),
             effective_field(pod_tables(cluster, workload)),
-            findings(cluster, {workload.key, f"Pod/{workload.key}"}),
-            Field("source", "Source", where(workload.span), ()),
+            findings_field(cluster, {workload.key, f"Pod/{workload.key}"}),
+            Field("source", "Source", span_data(workload.span), ()),
         ),
         (workload.key,),
     )
@@ -55,61 +63,62 @@ def _identity(cluster: Cluster, workload: Workload) -> list[Field]:
     if not workload.is_pod:
         return [
             Field("serviceAccount", "Service Account", None, ()),
-            value("identity", "Identity", workload.mesh_name),
+            value_field("identity", "Identity", workload.mesh_name),
             _mesh_name(cluster, workload),
         ]
     spiffe = service_account_id(cluster.authority.settings.trust_domain, workload.namespace, workload.service_account)
     return [
-        value("serviceAccount", "Service Account", workload.service_account),
-        value("identity", "Identity", spiffe),
+        value_field("serviceAccount", "Service Account", workload.service_account),
+        value_field("identity", "Identity", spiffe),
         _mesh_name(cluster, workload),
     ]
 
 
 def _mesh_name(cluster: Cluster, workload: Workload) -> Field:
-    """Say what a dialect that has names of its own calls the workload, where it has a say in it."""
+    """Return the name that a dialect with names of its own has for the workload, where it applies to it."""
     stances = stances_of(cluster, workload)
     for dialect in registered().dialects:
         if dialect.words.mesh_name is not None and (not workload.is_pod or dialect.name in stances):
             name = dialect.words.mesh_name(workload, cluster.authority.settings)
-            return value("meshName", f"{dialect.name} Name", name)
+            return value_field("meshName", f"{dialect.name} Name", name)
     return Field("meshName", "Name in the mesh", None, ())
 
 
 def _ports(workload: Workload) -> Field:
     ports = [{"number": port.number, "name": port.name, "protocol": port.protocol} for port in workload.ports]
     text = (f"{port.number}/{port.protocol}" + (f" ({port.name})" if port.name else "") for port in workload.ports)
-    return value("ports", "Ports", ports, ", ".join(text) or "<none>")
+    return value_field("ports", "Ports", ports, ", ".join(text) or "<none>")
 
 
 def declared_ports(workload: Workload) -> list[int]:
-    """The ports that a workload says it has."""
     return [port.number for port in workload.ports]
 
 
 def _services(cluster: Cluster, workload: Workload) -> Field:
     keys = cluster.authority.world.services_of(workload.key)
-    return value("services", "Services", list(keys), ", ".join(keys) or "<none>")
+    return value_field("services", "Services", list(keys), ", ".join(keys) or "<none>")
 
 
 def _modes(cluster: Cluster, workload: Workload) -> Field:
-    found = modes(cluster, workload)
-    rows = [[[f"{one.layer} ({one.where})" if one.where else one.layer], [str(one.mode)], [one.why]] for one in found]
-    data = {"summary": summary(found), "layers": [one.to_json() for one in found]}
-    return some("mode", "Mode", data, columns(None, rows))
+    shown = modes(cluster, workload)
+    rows = [
+        [[f"{mode.layer} ({mode.where})" if mode.where else mode.layer], [str(mode.mode)], [mode.why]] for mode in shown
+    ]
+    data = {"summary": summary(shown), "layers": [mode.to_json() for mode in shown]}
+    return list_field("mode", "Mode", data, columns(None, rows))
 
 
 def pod_tables(cluster: Cluster, workload: Workload) -> list[tuple[str, Table]]:
-    """Who may reach its ports. Where it matters by which Service it is addressed, a table for each of them."""
+    """Return the tables of who may reach its ports: one for each Service that some rule names, and one for none."""
     layers = cluster.layers(workload.key)
     addressed: list[str | None] = [None]
     if any(SERVICE in layer.looks_at for layer in layers):
-        named = {service for layer in layers for case in layer.cases for service in _services_in(case.when)}
-        addressed += sorted(named & set(cluster.authority.world.services_of(workload.key)))
+        services = {service for layer in layers for case in layer.cases for service in _services_in(case.when)}
+        addressed += sorted(services & set(cluster.authority.world.services_of(workload.key)))
     tables = []
     for service in addressed:
-        place = Place((workload.key,), layers, Facts({SERVICE: service}))
-        table = effective(to_ports(place, declared_ports(workload)), cluster.authority.settings)
+        point = EnforcementPoint((workload.key,), layers, Facts({SERVICE: service}))
+        table = effective_table(destinations_at(point, declared_ports(workload)), cluster.authority.settings)
         tables.append((f"addressed to Service {service}" if service else "addressed to the pod", table))
     return tables
 

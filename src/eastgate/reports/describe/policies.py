@@ -50,16 +50,21 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class TargetInWords:
-    """What a policy targets, as the draft's table prints it; `target` is what the world selects by."""
+    """A target of a policy, as the draft's table prints it; `target` is what the world selects by."""
 
     kind: str
-    expression: str
+    text: str
     target: Target | None = None
+    is_selector: bool = False
+
+    @property
+    def expression(self) -> str:
+        return f"Selector={self.text}" if self.is_selector else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class RuleInWords:
-    """One rule: what it does, what it asks, and where it is written."""
+    """One rule: what it does, what it asks for, and its span."""
 
     does: str
     asks: str
@@ -83,7 +88,7 @@ def tier_of(policy: Policy) -> Tier | None:
 
 
 def is_indirect(policy: Policy) -> bool:
-    """Whether a policy is attached more widely than it applies, so that the terms that matched say nothing of it."""
+    """Tell whether a policy is attached more widely than it applies, so that the matched terms say nothing about it."""
     return dialect_of(policy).words.is_indirect(policy)
 
 
@@ -107,7 +112,7 @@ def does_text(policy: Policy) -> str:
 
 
 def targets_of(policy: Policy, document: Document | None) -> list[TargetInWords]:
-    """Return its targets, with the terms of selectors in the order in which they are written."""
+    """Return its targets, with the terms of selectors in the order of the manifest."""
     order = _Order(document)
     described = dialect_of(policy).words.targets(policy)
     if described is None:
@@ -117,21 +122,21 @@ def targets_of(policy: Policy, document: Document | None) -> list[TargetInWords]
 
 def _described_target(described: DescribedTarget, order: _Order) -> TargetInWords:
     expression = described.expression
-    text = expression if isinstance(expression, str) else f"Selector={order.text(expression)}"
-    return TargetInWords(described.kind, text, described.target)
+    if isinstance(expression, str):
+        return TargetInWords(described.kind, expression, described.target)
+    return TargetInWords(described.kind, order.text(expression), described.target, is_selector=True)
 
 
 def _target(target: Target, order: _Order) -> TargetInWords:
     match target:
         case PodsMatching(_, selector):
-            return TargetInWords("Pod", f"Selector={order.text(selector)}", target)
+            return TargetInWords("Pod", order.text(selector), target, is_selector=True)
         case ExternalsMatching(_, selector):
-            return TargetInWords("ExternalWorkload", f"Selector={order.text(selector)}", target)
+            return TargetInWords("ExternalWorkload", order.text(selector), target, is_selector=True)
         case PodsOfService(_, service):
             return TargetInWords("Service", service, target)
-        case PodsAcross(namespaces, pods):
-            spaces = f"NamespaceSelector={order.text(namespaces)} " if namespaces != Selector.of() else ""
-            return TargetInWords("Pod", f"{spaces}Selector={order.text(pods)}", target)
+        case PodsAcross():
+            return _pods_across(target, order)
         case PodsOwnedBy(_, kind, name):
             return TargetInWords(kind, name, target)
         case PodsOfAccount(_, account):
@@ -148,23 +153,30 @@ def _target(target: Target, order: _Order) -> TargetInWords:
             return TargetInWords("Backend", name, target)
 
 
+def _pods_across(target: PodsAcross, order: _Order) -> TargetInWords:
+    pods = order.text(target.pods)
+    if target.namespaces == Selector.of():
+        return TargetInWords("Pod", pods, target, is_selector=True)
+    return TargetInWords("Pod", f"NamespaceSelector={order.text(target.namespaces)} Selector={pods}", target)
+
+
 class _Order:
-    """The order in which labels stand in a manifest; those that it does not have come last, by name."""
+    """The order of labels in a manifest; those that it does not have come last, by name."""
 
     def __init__(self, document: Document | None) -> None:
-        self._places: dict[str, int] = {}
+        self._ranks: dict[str, int] = {}
         if document is not None and document.node is not None:
             for key in _label_keys(document.node):
-                self._places.setdefault(key, len(self._places))
+                self._ranks.setdefault(key, len(self._ranks))
 
     def text(self, selector: Selector) -> str:
-        """The selector, as the draft prints one: `{foo: a, bar: 2}`."""
+        """Render a selector as the draft does: `{foo: a, bar: 2}`."""
         terms = [(key, f"{key}: {value}") for key, value in selector.match_labels]
-        terms += [(one.key, str(one)) for one in selector.expressions]
-        return "{" + ", ".join(text for _, text in sorted(terms, key=self._place)) + "}"
+        terms += [(requirement.key, str(requirement)) for requirement in selector.expressions]
+        return "{" + ", ".join(text for _, text in sorted(terms, key=self._rank)) + "}"
 
-    def _place(self, term: tuple[str, str]) -> tuple[int, str, str]:
-        return self._places.get(term[0], len(self._places)), *term
+    def _rank(self, term: tuple[str, str]) -> tuple[int, str, str]:
+        return self._ranks.get(term[0], len(self._ranks)), *term
 
 
 def _label_keys(node: Node) -> Iterator[str]:
@@ -177,12 +189,12 @@ def _label_keys(node: Node) -> Iterator[str]:
             else:
                 yield from _label_keys(value)
     elif isinstance(node.value, list):
-        for one in node:
-            yield from _label_keys(one)
+        for child in node:
+            yield from _label_keys(child)
 
 
 def matched_terms(target: Target, workload: Workload, namespace_labels: Mapping[str, str]) -> list[str]:
-    """The terms by which a target means a workload."""
+    """Return the terms of a target that matched a workload."""
     match target:
         case PodsMatching(_, selector) | ExternalsMatching(_, selector):
             return list(selector.matched_terms(workload.labels)) or ["every pod of the namespace"]
@@ -205,7 +217,7 @@ def matched_terms(target: Target, workload: Workload, namespace_labels: Mapping[
 
 
 def rules_in_words(policy: Policy, settings: Settings) -> list[RuleInWords]:
-    """Return its rules, in the order written."""
+    """Return its rules, in the order of the manifest."""
     return [_rule(rule, settings) for rule in dialect_of(policy).words.rules(policy)]
 
 

@@ -7,34 +7,33 @@ from eastgate.ir import Layer
 from eastgate.ir.attributes import PORT, SERVICE
 from eastgate.reports.cluster import Cluster
 from eastgate.reports.columns import columns
-from eastgate.reports.describe.findings import findings
-from eastgate.reports.describe.model import Description, Field, bounded, some, value
+from eastgate.reports.describe.findings import findings_field
+from eastgate.reports.describe.model import Description, Field, list_field, shorten, value_field
 from eastgate.reports.describe.modes import modes, summary
-from eastgate.reports.describe.tables import effective_field, labels_text, policies_on, where
-from eastgate.reports.effective import Destination, Facts, Place, Table, effective
+from eastgate.reports.describe.tables import effective_field, labels_text, policies_on, span_data
+from eastgate.reports.effective import Destination, EnforcementPoint, Facts, Table, effective_table
 
 __all__ = ["describe_service", "service_table"]
 
 
 def describe_service(cluster: Cluster, service: Service) -> Description:
-    """Everything about one Service."""
     world = cluster.authority.world
     pods = [world.workloads[key] for key in world.pods_of(service.key)]
     return Description(
         (
-            value("kind", "Kind", "Service"),
-            value("name", "Name", service.name),
-            value("namespace", "Namespace", service.namespace),
-            value("type", "Type", service.type),
-            value(
+            value_field("kind", "Kind", "Service"),
+            value_field("name", "Name", service.name),
+            value_field("namespace", "Namespace", service.namespace),
+            value_field("type", "Type", service.type),
+            value_field(
                 "selector", "Selector", dict(sorted(service.selector.items())), ",".join(labels_text(service.selector))
             ),
             _ports(cluster, service, pods),
-            some("pods", "Pods", [pod.key for pod in pods], bounded([pod.key for pod in pods])),
+            list_field("pods", "Pods", [pod.key for pod in pods], shorten([pod.key for pod in pods])),
             _differences(cluster, pods),
             _effective(cluster, service, pods),
-            findings(cluster, {service.key, f"Service/{service.key}"}),
-            Field("source", "Source", where(service.span), ()),
+            findings_field(cluster, {service.key, f"Service/{service.key}"}),
+            Field("source", "Source", span_data(service.span), ()),
         ),
         tuple(pod.key for pod in pods),
     )
@@ -45,22 +44,22 @@ def _ports(cluster: Cluster, service: Service, pods: list[Workload]) -> Field:
     rows = []
     for port in service.ports:
         targets = _targets(cluster, service, port, pods)
-        numbers = sorted({number for found in targets.values() for number in found})
-        missing = sorted(key for key, found in targets.items() if not found)
+        numbers = sorted({number for reached in targets.values() for number in reached})
+        missing = sorted(key for key, reached in targets.items() if not reached)
         data.append(
             {
                 "port": port.port,
                 "name": port.name,
                 "protocol": port.protocol,
                 "target": port.target,
-                "leadsTo": {key: list(found) for key, found in targets.items()},
+                "leadsTo": {key: list(reached) for key, reached in targets.items()},
             }
         )
         leads = ", ".join(map(str, numbers)) or "nowhere"
-        note = f"no such port at {', '.join(bounded(missing, 5))}" if missing and pods else ""
-        named = f" ({port.name})" if port.name else ""
-        rows.append([[f"{port.port}/{port.protocol}{named}"], [f"-> {port.target}"], [f"= {leads}"], [note]])
-    return some("ports", "Ports", data, columns(None, rows))
+        note = f"no such port at {', '.join(shorten(missing, 5))}" if missing and pods else ""
+        name = f" ({port.name})" if port.name else ""
+        rows.append([[f"{port.port}/{port.protocol}{name}"], [f"-> {port.target}"], [f"= {leads}"], [note]])
+    return list_field("ports", "Ports", data, columns(None, rows))
 
 
 def _targets(cluster: Cluster, service: Service, port: ServicePort, pods: list[Workload]) -> dict[str, tuple[int, ...]]:
@@ -68,7 +67,7 @@ def _targets(cluster: Cluster, service: Service, port: ServicePort, pods: list[W
 
 
 def _differences(cluster: Cluster, pods: list[Workload]) -> Field:
-    """Pods that decide alike, together; more than one group is what a Service should not have."""
+    """Group the pods that decide alike; a Service should have no more than one group."""
     groups: dict[int, list[Workload]] = {}
     for pod in pods:
         groups.setdefault(id(cluster.authority.engine.program(pod.key)), []).append(pod)
@@ -78,31 +77,33 @@ def _differences(cluster: Cluster, pods: list[Workload]) -> Field:
         policies = [str(policy.ref) for policy in policies_on(cluster, members[0])]
         mode = summary(modes(cluster, members[0]))
         data.append({"pods": [pod.key for pod in members], "policies": policies, "mode": mode})
-        lines.append(", ".join(bounded([pod.key for pod in members], 5)) + f": {mode}")
+        lines.append(", ".join(shorten([pod.key for pod in members], 5)) + f": {mode}")
         lines += [f"  {policy}" for policy in policies] or ["  no policy"]
-    return some("groups", "Pods that decide alike", data, lines)
+    return list_field("groups", "Pods that decide alike", data, lines)
 
 
 def _effective(cluster: Cluster, service: Service, pods: list[Workload]) -> Field:
     table = service_table(cluster, service, pods)
     if table is None:
-        return some("effective", "Effective", [], [], none="there is nothing behind it to reach")
+        return list_field("effective", "Effective", [], [], none="there is nothing behind it to reach")
     return effective_field([("", table)])
 
 
 def service_table(cluster: Cluster, service: Service, pods: list[Workload]) -> Table | None:
-    """Who may reach its ports: allowed only where every pod that a port leads to allows."""
+    """Return the table of who may reach its ports: a port is allowed only where every pod behind it allows."""
     destinations = [
-        Destination(name, tuple(places), (port.port,))
-        for port in {one.port: one for one in service.ports}.values()
-        if (places := _places(cluster, service, port, pods))
+        Destination(name, tuple(points), (port.port,))
+        for port in {declared.port: declared for declared in service.ports}.values()
+        if (points := _enforcement_points(cluster, service, port, pods))
         for name in (str(port.port),)
     ]
-    return effective(destinations, cluster.authority.settings) if destinations else None
+    return effective_table(destinations, cluster.authority.settings) if destinations else None
 
 
-def _places(cluster: Cluster, service: Service, port: ServicePort, pods: list[Workload]) -> list[Place]:
-    """The pods, those that decide alike on the same port as one."""
+def _enforcement_points(
+    cluster: Cluster, service: Service, port: ServicePort, pods: list[Workload]
+) -> list[EnforcementPoint]:
+    """Return the pods behind a port as points; those that decide alike on the same port are one."""
     alike: dict[tuple[int, int], list[str]] = {}
     layers: dict[int, tuple[Layer, ...]] = {}
     for pod in pods:
@@ -111,6 +112,6 @@ def _places(cluster: Cluster, service: Service, port: ServicePort, pods: list[Wo
         for number in cluster.authority.world.target_ports(service, port.port, pod):
             alike.setdefault((id(program), number), []).append(pod.key)
     return [
-        Place(tuple(names), layers[program], Facts({SERVICE: service.key, PORT: number}))
+        EnforcementPoint(tuple(names), layers[program], Facts({SERVICE: service.key, PORT: number}))
         for (program, number), names in alike.items()
     ]

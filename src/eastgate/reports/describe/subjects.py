@@ -1,4 +1,4 @@
-"""What is to be described: `pod cart`, `pods/cart`, `policy AuthorizationPolicy/cart-from-web`, as people write it."""
+"""Find what to describe: `pod cart`, `pods/cart`, `policy AuthorizationPolicy/cart-from-web`, as people write it."""
 
 from __future__ import annotations
 
@@ -35,63 +35,63 @@ Candidate = tuple[str | None, str, Callable[[], Description]]
 class UnknownKind(ValueError):  # noqa: N818 - what a person wrote, not what went wrong
     """A word that is no kind of thing which can be described."""
 
-    def __init__(self, written: str) -> None:
-        near = did_you_mean(written.lower(), [*KINDS, *policy_kinds()])
+    def __init__(self, kind: str) -> None:
+        near = did_you_mean(kind.lower(), [*KINDS, *policy_kinds()])
         super().__init__(
-            f"`{written}` is no kind that can be described"
+            f"`{kind}` is no kind that can be described"
             + (f"; did you mean {near}?" if near else f": write {', '.join(KINDS)}, or the kind of a policy")
         )
 
 
 def describe(cluster: Cluster, kind: str, name: str | None, namespace: str | None) -> list[Description]:
-    """What is meant, described; several where several have the name. Raises QuestionError where nothing has it."""
+    """Describe everything of a kind, or everything of it that has a name. Raises QuestionError where nothing has it."""
     word = word_of(kind)
-    candidates = [one for one in _candidates(cluster, word, kind) if namespace in (None, one[0])]
+    candidates = [candidate for candidate in _candidates(cluster, word, kind) if namespace in (None, candidate[0])]
     if name is None:
-        return [_qualified(cluster, build()) for _, _, build in candidates]
-    found = [one for one in candidates if _is_called(name, word, one)]
-    if not found:
+        return [_add_unconsidered(cluster, build()) for _, _, build in candidates]
+    matching = [candidate for candidate in candidates if _is_name_of(name, word, candidate)]
+    if not matching:
         raise _not_found(kind, name, namespace, candidates)
-    return [_qualified(cluster, build()) for _, _, build in found]
+    return [_add_unconsidered(cluster, build()) for _, _, build in matching]
 
 
-def _qualified(cluster: Cluster, description: Description) -> Description:
-    """The description, with what it could not consider: whoever may call, and wherever from."""
+def _add_unconsidered(cluster: Cluster, description: Description) -> Description:
+    """Add to a description what was not considered, for any caller from anywhere."""
     if not description.points:
         return description
-    found = cluster.unconsidered(description.points)
-    lines = tuple(line.removeprefix("not considered: ") for line in told(found, cluster.authority.unread))
-    data = [one.to_json() for one in found.met]
+    unconsidered = cluster.unconsidered(description.points)
+    lines = tuple(line.removeprefix("not considered: ") for line in told(unconsidered, cluster.authority.unread))
+    data = [met.to_json() for met in unconsidered.met]
     fields = (*description.fields, Field("unconsidered", "Not considered", data, lines, block=True))
     return replace(description, fields=fields)
 
 
 def names_of(cluster: Cluster, kind: str, namespace: str | None = None) -> list[str]:
-    """The names that `describe` knows for a kind."""
+    """Return the names that `describe` accepts for a kind."""
     return sorted({name for where, name, _ in _candidates(cluster, word_of(kind), kind) if namespace in (None, where)})
 
 
-def _is_called(written: str, word: Word, candidate: Candidate) -> bool:
-    """A name alone, or with its namespace; of a policy also with its kind before it."""
+def _is_name_of(text: str, word: Word, candidate: Candidate) -> bool:
+    """Tell whether a text is a candidate's name, with or without its namespace; of a policy, also with its kind."""
     namespace, name, _ = candidate
     bare = name.rpartition("/")[2]
     names = {name, bare, f"{namespace}/{bare}"}
     if word.kind == "policy" or "/" in name:
         kind = name.partition("/")[0]
         names |= {f"{kind}/{bare}", f"{kind}/{namespace}/{bare}"}
-        first, slash, rest = written.partition("/")
-        return written in names or (bool(slash) and f"{policy_kinds().get(word_of(first).kind, first)}/{rest}" in names)
-    return written in names
+        first, slash, rest = text.partition("/")
+        return text in names or (bool(slash) and f"{policy_kinds().get(word_of(first).kind, first)}/{rest}" in names)
+    return text in names
 
 
 def _not_found(kind: str, name: str, namespace: str | None, candidates: Iterable[Candidate]) -> QuestionError:
     where = f" in namespace {namespace}" if namespace else ""
-    near = did_you_mean(name, {one[1].rpartition("/")[2] for one in candidates})
+    near = did_you_mean(name, {candidate[1].rpartition("/")[2] for candidate in candidates})
     hint = f"did you mean {near}?" if near else None
     return QuestionError(NOT_DECLARED, f"no manifest declares {kind} {name}{where}", hint)
 
 
-def _candidates(cluster: Cluster, word: Word, written: str) -> Iterator[Candidate]:
+def _candidates(cluster: Cluster, word: Word, text: str) -> Iterator[Candidate]:
     world = cluster.authority.world
     kind = word.kind
     if kind in ("pod", "workload", "externalworkload") or kind in _CONTROLLERS:
@@ -112,7 +112,7 @@ def _candidates(cluster: Cluster, word: Word, written: str) -> Iterator[Candidat
         yield from _routes(cluster, word)
         yield from _policies(cluster, word)
     else:
-        raise UnknownKind(written)
+        raise UnknownKind(text)
 
 
 def _sorted(declared: Mapping[str, T]) -> list[T]:
@@ -120,12 +120,12 @@ def _sorted(declared: Mapping[str, T]) -> list[T]:
 
 
 def _namespaces(cluster: Cluster) -> list[str]:
-    named = {policy.ref.namespace for policy in cluster.policies if policy.ref.namespace}
-    return sorted({*cluster.authority.world.namespaces_in_use(), *named})
+    of_policies = {policy.ref.namespace for policy in cluster.policies if policy.ref.namespace}
+    return sorted({*cluster.authority.world.namespaces_in_use(), *of_policies})
 
 
 def _pods(cluster: Cluster, kind: str) -> Iterator[Candidate]:
-    """Workloads, by their own names and by those of whatever makes them."""
+    """Yield workloads by their own names, and by those of their owners."""
     wanted = _CONTROLLERS.get(kind)
     for key in sorted(cluster.authority.world.workloads):
         workload = cluster.authority.world.workloads[key]

@@ -10,8 +10,8 @@ from eastgate.diagnostics.spans import Span
 from eastgate.dialects import Policy
 from eastgate.ir import PolicyRef
 from eastgate.reports.cluster import Cluster
-from eastgate.reports.columns import Line, columns, indented
-from eastgate.reports.describe.model import Field, some
+from eastgate.reports.columns import Line, columns, indent_lines
+from eastgate.reports.describe.model import Field, list_field
 from eastgate.reports.describe.policies import (
     action_of,
     does_text,
@@ -21,18 +21,18 @@ from eastgate.reports.describe.policies import (
     targets_of,
     tier_of,
 )
-from eastgate.reports.effective import Table, place_text, table_text, table_to_json
+from eastgate.reports.effective import Table, span_text, table_text, table_to_json
 
 __all__ = [
     "effect_of",
     "effective_field",
-    "inherited",
+    "inherited_field",
     "labels_text",
-    "policies_of",
+    "points_field",
+    "policies_field",
     "policies_on",
     "policy_data",
-    "policy_list",
-    "where",
+    "span_data",
 ]
 
 # The draft's own table, to the space: see "Enhanced Discoverability" in GEP-3779.
@@ -41,18 +41,18 @@ _RULE = ("----", "----", "-----------", "-----------")
 _WIDTHS = (23, 37, 14, 0)
 
 
-def where(span: Span | None) -> dict[str, object]:
-    """A place as plain data."""
+def span_data(span: Span | None) -> dict[str, object]:
+    """Return the file and line of a span, as plain data."""
     return {"file": span.file if span else None, "line": span.line if span else None}
 
 
 def labels_text(labels: Mapping[str, str]) -> list[str]:
-    """Labels as kubectl shows them."""
+    """Render labels as kubectl does."""
     return [f"{key}={value}" for key, value in sorted(labels.items())]
 
 
-def inherited(cluster: Cluster, policies: Sequence[Policy], workload: Workload | None = None) -> Field:
-    """The draft's `InheritedPolicies` table; of a policy with several targets, those that mean the workload."""
+def inherited_field(cluster: Cluster, policies: Sequence[Policy], workload: Workload | None = None) -> Field:
+    """Make the draft's `InheritedPolicies` table; of a policy with several targets, those that select the workload."""
     rows: list[tuple[str, str, str, str]] = []
     for policy in policies:
         for target in targets_of(policy, cluster.document(policy.ref)):
@@ -64,51 +64,55 @@ def inherited(cluster: Cluster, policies: Sequence[Policy], workload: Workload |
     if not rows:
         return Field("inheritedPolicies", "InheritedPolicies", data, ("<none>",))
     body = [[[cell] for cell in row] for row in (_RULE, *rows)]
-    return some("inheritedPolicies", "InheritedPolicies", data, columns(_HEADERS, body, least=_WIDTHS))
+    return list_field("inheritedPolicies", "InheritedPolicies", data, columns(_HEADERS, body, least=_WIDTHS))
 
 
 def effect_of(cluster: Cluster, ref: PolicyRef, point: Point) -> str:
-    """Whether a policy that targets a point decides there: `enforced`, `audit` or `none`."""
+    """Return how a policy that targets a point acts there: `enforced`, `audit` or `none`."""
     effects = cluster.effects(point)
     return "enforced" if ref in effects.enforced else "audit" if ref in effects.observed else "none"
 
 
 def policies_on(cluster: Cluster, workload: Workload) -> list[Policy]:
-    """The policies that a workload has: those that mean it by their own target, and what acts on it through another.
+    """Return the policies that select a workload by their own target, and those that act on it through another.
 
     Of those that are attached more widely than they apply, only what has an effect there.
     """
     attached = [policy for policy in cluster.attached(workload.key) if policy.targets]
-    return [one for one in attached if not is_indirect(one) or effect_of(cluster, one.ref, workload.key) != "none"]
+    return [
+        policy
+        for policy in attached
+        if not is_indirect(policy) or effect_of(cluster, policy.ref, workload.key) != "none"
+    ]
 
 
-def policies_of(cluster: Cluster, policies: Sequence[Policy], workload: Workload) -> Field:
-    """Each policy on a workload: what it does, and which terms of its selector matched."""
+def policies_field(cluster: Cluster, policies: Sequence[Policy], workload: Workload) -> Field:
+    """List each policy on a workload, with what it does and which terms of its selector matched."""
     world = cluster.authority.world
     labels = world.namespace(workload.namespace).labels
     data: list[dict[str, object]] = []
     lines: list[str] = []
     for policy in policies:
         effect = effect_of(cluster, policy.ref, workload.key)
-        meant = [one for one in policy.targets if world.target_matches(one, workload)]
-        terms = [matched_terms(one, workload, labels) for one in meant]
+        meant = [target for target in policy.targets if world.target_matches(target, workload)]
+        terms = [matched_terms(target, workload, labels) for target in meant]
         words = targets_of(policy, cluster.document(policy.ref))
         data.append({**policy_data(policy), "effect": effect, "matched": terms, **_targets(cluster, policy)})
-        lines.append(f"{policy.ref}  {does_text(policy)}  {place_text(policy.span)}")
-        lines.append("  target   " + "; ".join(f"{one.kind} {one.expression}" for one in words))
-        lines += [f"  matched  {', '.join(one)}" for one in terms[:1] if not is_indirect(policy)]
+        lines.append(f"{policy.ref}  {does_text(policy)}  {span_text(policy.span)}")
+        lines.append("  target   " + "; ".join(f"{target.kind} {target.expression}" for target in words))
+        lines += [f"  matched  {', '.join(matched)}" for matched in terms[:1] if not is_indirect(policy)]
         if effect == "none":
             lines.append("  effect   none: nothing of it is in force here")
-    return some("policies", "Policies", data, lines)
+    return list_field("policies", "Policies", data, lines)
 
 
 def _targets(cluster: Cluster, policy: Policy) -> dict[str, object]:
-    found = targets_of(policy, cluster.document(policy.ref))
-    return {"targets": [{"kind": one.kind, "expression": one.expression} for one in found]}
+    targets = targets_of(policy, cluster.document(policy.ref))
+    return {"targets": [{"kind": target.kind, "expression": target.expression} for target in targets]}
 
 
 def policy_data(policy: Policy) -> dict[str, object]:
-    """What every list of policies says of one."""
+    """Return the data that every list of policies has for a policy."""
     tier = tier_of(policy)
     return {
         "kind": policy.ref.kind,
@@ -120,34 +124,34 @@ def policy_data(policy: Policy) -> dict[str, object]:
         "tier": tier.name if tier else None,
         "priority": tier.priority if tier else None,
         "audit": policy.audit,
-        **where(policy.span),
+        **span_data(policy.span),
     }
 
 
-def policy_list(cluster: Cluster, by_point: Mapping[NamedPoint, Sequence[Policy]]) -> Field:
-    """The policies at each of several points."""
+def points_field(cluster: Cluster, by_point: Mapping[NamedPoint, Sequence[Policy]]) -> Field:
+    """List the policies at each of several points."""
     data: dict[str, object] = {}
     lines: list[str] = []
     for point, policies in by_point.items():
         lines.append(f"{point}:" + ("" if policies else " <none>"))
-        told = []
+        entries = []
         for policy in policies:
             effect = effect_of(cluster, policy.ref, point)
-            told.append({**policy_data(policy), "effect": effect, **_targets(cluster, policy)})
+            entries.append({**policy_data(policy), "effect": effect, **_targets(cluster, policy)})
             idle = "  (no effect)" if effect == "none" else ""
-            lines.append(f"  {policy.ref}  {does_text(policy)}  {place_text(policy.span)}{idle}")
-        data[str(point)] = told
-    return some("policies", "Policies", data, lines)
+            lines.append(f"  {policy.ref}  {does_text(policy)}  {span_text(policy.span)}{idle}")
+        data[str(point)] = entries
+    return list_field("policies", "Policies", data, lines)
 
 
 def effective_field(tables: Iterable[tuple[str, Table]], *, title: str = "PORT") -> Field:
-    """The effective table, or several with a line above each that says what it is about."""
-    found = list(tables)
+    """Make the field of the effective table; of several tables, each below a line that says what it is about."""
+    titled = list(tables)
     data: list[dict[str, object]] = []
     lines: list[Line] = []
-    for about, table in found:
+    for about, table in titled:
         data.append({"to": about or None, "rows": table_to_json(table)})
-        indent = "  " if len(found) > 1 else ""
-        lines += [f"{about}:"] if len(found) > 1 else []
-        lines += indented(table_text(table, title=title), indent)
-    return some("effective", "Effective", data, lines)
+        indent = "  " if len(titled) > 1 else ""
+        lines += [f"{about}:"] if len(titled) > 1 else []
+        lines += indent_lines(table_text(table, title=title), indent)
+    return list_field("effective", "Effective", data, lines)

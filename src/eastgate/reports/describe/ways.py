@@ -1,7 +1,7 @@
 """Who may take which way through a gateway: a table by host, route and backend.
 
 Policies at gateways look at hosts, in the header and in the TLS handshake. A client that means no harm sends the same
-in both, and the table is about such requests: one row for each host that somebody names, and one for the others.
+in both, and the table is about such requests: one row for each host that a rule names, and one for the others.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from eastgate.gateway.journey import Way
 from eastgate.ir import Is, Matcher, OneOf, Request, Suffix
 from eastgate.ir.attributes import BACKEND, HOST, SNI
 from eastgate.reports.cluster import Cluster
-from eastgate.reports.describe.model import Field, some
+from eastgate.reports.describe.model import Field, list_field
 from eastgate.reports.describe.tables import effective_field
-from eastgate.reports.effective import Destination, Facts, Place, effective
+from eastgate.reports.effective import Destination, EnforcementPoint, Facts, effective_table
 
 __all__ = ["ways_field"]
 
@@ -25,56 +25,57 @@ _HOSTS = frozenset({HOST, SNI})
 
 
 def ways_field(cluster: Cluster, ways: list[Way], ways_of: Callable[[Request], list[Way]]) -> Field:
-    """The effective table of some ways; `ways_of` are those that a request may take."""
+    """Make the effective table of some ways; `ways_of` returns those that a request may take."""
     layers = [layer for way in ways for point in way.points for layer in cluster.layers(point)]
     asked = (atom for layer in layers for atom in layer.atoms(observed=False))
     matchers = [atom.matcher for atom in asked if isinstance(atom, Is) and atom.attribute in _HOSTS]
     destinations: list[Destination] = []
     for name, facts in _hosts(matchers):
-        led = _leading(ways_of(Request(facts.values)) if facts.values else ways)
+        led = _without_dead_end(ways_of(Request(facts.values)) if facts.values else ways)
         if not facts.values or any(_route(way.points) for way in led):
             destinations += [_destination(cluster, name, facts, way, alone=len(led) == 1) for way in led]
     if not destinations:
-        return some("effective", "Effective", [], [], none="no request takes it")
+        return list_field("effective", "Effective", [], [], none="no request takes it")
     title = "HOST" if matchers else "WAY"
-    return effective_field([("", effective(destinations, cluster.authority.settings))], title=title)
+    return effective_field([("", effective_table(destinations, cluster.authority.settings))], title=title)
 
 
 def _destination(cluster: Cluster, host: str, facts: Facts, way: Way, *, alone: bool) -> Destination:
     layers = tuple(layer for point in way.points for layer in cluster.layers(point))
-    name = " ".join(part for part in (host, "" if alone else _way(way)) if part)
-    return Destination(name, (Place((way.where,), layers, facts.and_(Facts({BACKEND: way.backend}))),))
+    name = " ".join(part for part in (host, "" if alone else _way_text(way)) if part)
+    return Destination(name, (EnforcementPoint((way.where,), layers, facts.and_(Facts({BACKEND: way.backend}))),))
 
 
 def _hosts(matchers: Iterable[Matcher]) -> Iterator[tuple[str, Facts]]:
-    """Each host that some rule names, each group of hosts, and the others; all as one where nobody looks at hosts."""
-    known = list(matchers)
-    exact = sorted({str(value) for one in known if isinstance(one, OneOf) for value in one.values})
-    suffixes = sorted({one.text for one in known if isinstance(one, Suffix)}, key=lambda text: (-len(text), text))
-    if not known:
+    """Yield each host that some rule names, each group of hosts, and all others; one entry if no rule names any."""
+    given = list(matchers)
+    exact = sorted({str(value) for matcher in given if isinstance(matcher, OneOf) for value in matcher.values})
+    suffixes = sorted(
+        {matcher.text for matcher in given if isinstance(matcher, Suffix)}, key=lambda text: (-len(text), text)
+    )
+    if not given:
         yield "", Facts()
         return
     for host in exact:
         yield host, Facts({HOST: host, SNI: host})
     for suffix in suffixes:
         host = _FRESH + suffix
-        others = " (others)" if any(one.endswith(suffix) for one in (*exact, *suffixes) if one != suffix) else ""
+        others = " (others)" if any(other.endswith(suffix) for other in (*exact, *suffixes) if other != suffix) else ""
         yield f"*{suffix}{others}", Facts({HOST: host, SNI: host}, _HOSTS)
     yield "any other host", Facts({HOST: _FRESH, SNI: _FRESH}, _HOSTS)
 
 
-def _leading(ways: list[Way]) -> list[Way]:
-    """Without the way of what matches no route, if there is any other: nobody gets anywhere on it."""
+def _without_dead_end(ways: list[Way]) -> list[Way]:
+    """Leave out the way of requests that match no route, if there is any other: it leads nowhere."""
     return [way for way in ways if _route(way.points)] or ways
 
 
 def _route(points: Iterable[Point]) -> str | None:
-    """The route of a way."""
     return next((f"{point.namespace}/{point.name}" for point in points if isinstance(point, RouteNamed)), None)
 
 
-def _way(way: Way) -> str:
-    """Say the route of a way and where it leads."""
+def _way_text(way: Way) -> str:
+    """Render the route of a way and where it leads."""
     route = _route(way.points)
     if route is None:
         return "no route" if isinstance(way.points[-1], DeadEnd) else way.where

@@ -2,8 +2,16 @@
 
 from eastgate.reports.effective.callers import CallerEntry
 from eastgate.reports.effective.folding import Branch, Ending
-from eastgate.reports.effective.render import place_text, table_text, table_to_json
-from eastgate.reports.effective.table import Cell, Destination, Place, Row, Table, effective, to_ports
+from eastgate.reports.effective.render import span_text, table_text, table_to_json
+from eastgate.reports.effective.table import (
+    Cell,
+    Destination,
+    EnforcementPoint,
+    Row,
+    Table,
+    destinations_at,
+    effective_table,
+)
 from eastgate.symbolic.partial import Facts
 
 __all__ = [
@@ -12,13 +20,13 @@ __all__ = [
     "Cell",
     "Destination",
     "Ending",
+    "EnforcementPoint",
     "Facts",
-    "Place",
     "Row",
     "Table",
-    "effective",
-    "place_text",
+    "destinations_at",
+    "effective_table",
+    "span_text",
     "table_text",
     "table_to_json",
-    "to_ports",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from eastgate.records import dataclass
 from eastgate.symbolic.callers import (
     AccountsIn,
@@ -16,27 +18,32 @@ from eastgate.symbolic.callers import (
     OtherNames,
 )
 
-__all__ = ["KINDS", "CallerEntry", "entry_of"]
+__all__ = ["CallerEntry", "CallerKind", "entry_of"]
 
-# What a caller is, in the order in which they are shown: those who are named, those of a group, and the rest.
-KINDS = (
-    "serviceAccount",
-    "spiffe",
-    "name",
-    "namespace",
-    "suffix",
-    "otherServiceAccount",
-    "otherSpiffe",
-    "otherName",
-    "none",
-)
+
+class CallerKind(StrEnum):
+    """The kinds of callers in the order in which tables show them: exact ones, groups, and all others."""
+
+    SERVICE_ACCOUNT = "serviceAccount"
+    SPIFFE = "spiffe"
+    NAME = "name"
+    NAMESPACE = "namespace"
+    SUFFIX = "suffix"
+    OTHER_ACCOUNT = "otherServiceAccount"
+    OTHER_SPIFFE = "otherSpiffe"
+    OTHER_NAME = "otherName"
+    NONE = "none"
+
+
+_EXACT = frozenset({CallerKind.SERVICE_ACCOUNT, CallerKind.SPIFFE, CallerKind.NAME, CallerKind.NONE})
+_ORDER = {kind: index for index, kind in enumerate(CallerKind)}
 
 
 @dataclass(frozen=True, slots=True)
 class CallerEntry:
-    """A cell of callers in a table: `kind` is one of `KINDS`; `identity` and `mesh_name` are those of any of them."""
+    """A cell of callers in a table: `identity` and `mesh_name` are those of any of them."""
 
-    kind: str
+    kind: CallerKind
     name: str
     identity: str | None
     mesh_name: str | None
@@ -44,12 +51,12 @@ class CallerEntry:
     @property
     def is_exact(self) -> bool:
         """Whether this is one identity, and not a group of them."""
-        return self.kind in ("serviceAccount", "spiffe", "name", "none")
+        return self.kind in _EXACT
 
     @property
     def order(self) -> tuple[int, str]:
-        """Where it stands in a table."""
-        return KINDS.index(self.kind), self.name
+        """The key by which tables sort callers."""
+        return _ORDER[self.kind], self.name
 
 
 def entry_of(cell: CallerCell, callers: CallerCells) -> CallerEntry:
@@ -57,22 +64,24 @@ def entry_of(cell: CallerCell, callers: CallerCells) -> CallerEntry:
     return CallerEntry(*_kind_and_name(cell, callers), *callers.representative(cell))
 
 
-def _kind_and_name(cell: CallerCell, callers: CallerCells) -> tuple[str, str]:
+def _kind_and_name(cell: CallerCell, callers: CallerCells) -> tuple[CallerKind, str]:
     match cell:
         case Identity(identity):
             account = callers.names.account(identity)
-            return ("serviceAccount", "/".join(account)) if account is not None else ("spiffe", identity)
+            if account is None:
+                return CallerKind.SPIFFE, identity
+            return CallerKind.SERVICE_ACCOUNT, "/".join(account)
         case AccountsIn(domain, namespace):
-            return ("namespace", namespace) if domain == callers.domain else ("suffix", str(cell))
+            return (CallerKind.NAMESPACE, namespace) if domain == callers.domain else (CallerKind.SUFFIX, str(cell))
         case OtherAccounts():
-            return "otherServiceAccount", ""
+            return CallerKind.OTHER_ACCOUNT, ""
         case OtherIdentities():
-            return "otherSpiffe", ""
+            return CallerKind.OTHER_SPIFFE, ""
         case Name(name):
-            return "name", name
+            return CallerKind.NAME, name
         case NamesUnder():
-            return "suffix", str(cell)
+            return CallerKind.SUFFIX, str(cell)
         case OtherNames():
-            return "otherName", ""
+            return CallerKind.OTHER_NAME, ""
         case Anonymous():
-            return "none", ""
+            return CallerKind.NONE, ""

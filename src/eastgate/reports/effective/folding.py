@@ -1,4 +1,4 @@
-"""Decision lists as people read them: "allow if this, by that rule; otherwise deny", as short as it can be said."""
+"""Decision lists as people read them: "allow if this, by that rule; otherwise deny", as short as possible."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["OPEN", "Branch", "Ending", "fold", "list_layer"]
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What happens to some requests. `origin` is the rule that decides, if any; `status` None: not always the same."""
+    """A verdict on some requests. `origin` is the rule that decides, if any; `status` None: not always the same."""
 
     allowed: bool
     origin: Origin | None = None
@@ -53,7 +53,7 @@ def _ending(outcome: Outcome, _chain: Chain) -> Ending:
 
 
 def fold(branches: Sequence[Branch]) -> tuple[Branch, ...]:
-    """Return the same list, as short as it can easily be said: a refusal that no rule brings about needs few words."""
+    """Shorten the list: merge branches that read alike, and leave out refusals that change nothing."""
     if len(branches) > MOST_COMPARED:
         return tuple(branches)
     kept = _without_shadowed(_without_idle_refusals(list(branches)))
@@ -80,24 +80,24 @@ def _merge(first: Ending, second: Ending) -> Ending:
 
 def _without_idle_refusals(branches: list[Branch]) -> list[Branch]:
     """Leave out refusals that no rule brings about and that nothing behind them would let in."""
-    place = 0
-    while place < len(branches) - 1:
-        if branches[place].end.is_default and _is_idle(branches, place):
+    index = 0
+    while index < len(branches) - 1:
+        if branches[index].end.is_default and _is_idle(branches, index):
             last = branches[-1]
-            branches[-1] = Entry(last.when, _merge(branches[place].end, last.end))
-            del branches[place]
+            branches[-1] = Entry(last.when, _merge(branches[index].end, last.end))
+            del branches[index]
         else:
-            place += 1
+            index += 1
     return branches
 
 
-def _is_idle(branches: list[Branch], place: int) -> bool:
+def _is_idle(branches: list[Branch], index: int) -> bool:
     """Return whether all that a refusal keeps from later ones is decided before it, or refused by default there too."""
-    before = [frozenset(conjuncts(branch.when)) for branch in branches[:place]]
-    for later in branches[place + 1 :]:
+    before = [frozenset(conjuncts(branch.when)) for branch in branches[:index]]
+    for later in branches[index + 1 :]:
         if later.end.is_default:
             continue
-        overlap = both((branches[place].when, later.when))
+        overlap = both((branches[index].when, later.when))
         if overlap != NEVER and not any(asked <= frozenset(conjuncts(overlap)) for asked in before):
             return False
     return branches[-1].end.is_default
@@ -105,17 +105,17 @@ def _is_idle(branches: list[Branch], place: int) -> bool:
 
 def _without_shadowed(branches: list[Branch]) -> list[Branch]:
     """Leave out branches for which a later one does the same, and none between them does anything else."""
-    place = 0
-    while place < len(branches):
-        branch = branches[place]
+    index = 0
+    while index < len(branches):
+        branch = branches[index]
         asked = frozenset(conjuncts(branch.when))
-        for later in branches[place + 1 :]:
+        for later in branches[index + 1 :]:
             if later.end == branch.end and frozenset(conjuncts(later.when)) <= asked:
-                del branches[place]
+                del branches[index]
                 break
             if later.end != branch.end and both((branch.when, later.when)) != NEVER:
-                place += 1
+                index += 1
                 break
         else:
-            place += 1
+            index += 1
     return branches

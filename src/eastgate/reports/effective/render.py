@@ -15,7 +15,7 @@ from eastgate.reports.effective.folding import Branch
 from eastgate.reports.effective.table import Cell, Destination, Row, Table
 from eastgate.reports.effective.words import callers_text, condition_text, messages_text, ports_text
 
-__all__ = ["by_text", "destination_text", "place_text", "table_text", "table_to_json"]
+__all__ = ["by_text", "destination_text", "span_text", "table_text", "table_to_json"]
 
 _MOST_CALLERS = 6  # in one row
 _MOST_ROWS = 40
@@ -25,7 +25,7 @@ _MESSAGES = 36  # of the messages of a row
 
 
 def table_text(table: Table, *, title: str = "PORT", whole: bool = False) -> list[Line]:
-    """The table, bounded to what a person reads; `whole`: all of it."""
+    """Render the table, bounded to what a person reads; `whole`: all of it."""
     most = len(table.rows) if whole else _MOST_ROWS
     headers = ["FROM", title, "MESSAGE", "VERDICT", "BY"]
     alike = groupby(table.rows[:most], key=lambda row: row.callers)
@@ -33,7 +33,7 @@ def table_text(table: Table, *, title: str = "PORT", whole: bool = False) -> lis
     drop = set() if len(table.messages) > 1 else {2}
     if not any(destination_text(row.destinations, table) for row in table.rows):
         drop.add(1)
-    kept = [place for place in range(len(headers)) if place not in drop]
+    kept = [column for column in range(len(headers)) if column not in drop]
     lines = columns([headers[p] for p in kept], [[row[p] for p in kept] for row in body])
     if len(table.rows) > most:
         lines.append(f"... and {len(table.rows) - most} more")
@@ -41,15 +41,20 @@ def table_text(table: Table, *, title: str = "PORT", whole: bool = False) -> lis
 
 
 def _block(rows: list[Row], table: Table, *, whole: bool) -> list[Lines]:
-    """The rows of the same callers, who are named once."""
+    """Render the rows of the same callers, who are shown once."""
     block: list[Lines] = [_bounded(callers_text(rows[0].callers, table.callers), whole=whole, most=_MOST_CALLERS)]
     block += [[], [], [], []]
     before = None
-    levels = len({layer.name for one in table.destinations for place in one.places for layer in place.layers}) > 1
+    levels = (
+        len(
+            {layer.name for destination in table.destinations for point in destination.points for layer in point.layers}
+        )
+        > 1
+    )
     for row in rows:
         to = destination_text(row.destinations, table)
-        said = _wrapped(messages_text(row.messages, alone=len(row.messages) == len(table.messages)), _MESSAGES)
-        cells = [[to if to != before else ""], said, *_outcomes(row.cell, whole=whole, levels=levels)]
+        message_lines = _wrapped(messages_text(row.messages, alone=len(row.messages) == len(table.messages)), _MESSAGES)
+        cells = [[to if to != before else ""], message_lines, *_outcomes(row.cell, whole=whole, levels=levels)]
         height = max(len(cell) for cell in cells)
         for column, cell in zip(block[1:], cells, strict=True):
             column += [*cell, *[""] * (height - len(cell))]
@@ -62,27 +67,27 @@ def _bounded(entries: list[str], *, whole: bool, most: int) -> list[str]:
 
 
 def destination_text(destinations: Sequence[Destination], table: Table) -> str:
-    """Destinations of one row in a few words."""
-    names = [one.name for one in destinations if one.name]
+    """Describe the destinations of one row in a few words."""
+    names = [destination.name for destination in destinations if destination.name]
     if names:
         return ", ".join(names)
-    ports = [port for one in destinations for port in one.ports]
-    others = any(one.others for one in destinations)
+    ports = [port for destination in destinations for port in destination.ports]
+    others = any(destination.others for destination in destinations)
     if not ports and not others:
         return ""
     return ports_text(ports, others=others, alone=len(destinations) == len(table.destinations))
 
 
 def _outcomes(cell: Cell, *, whole: bool, levels: bool) -> tuple[Lines, Lines]:
-    """The verdicts of a row, and beside each who gives it. What comes to the same is said once."""
+    """Return the verdicts of a row, and beside each the rule that gives it. Equal ones are shown once."""
     if cell.too_many:
         return ["depends"], ["more conditions than can be listed: ask `eastgate check`"]
     by: Lines = []
     verdicts: Lines = []
     if cell.verdict != "if":
         verdicts.append(cell.verdict)
-        said = list(dict.fromkeys(by_text(branch, levels=levels) for branch in cell.branches))
-        by += _bounded(said, whole=whole, most=3)
+        origins = list(dict.fromkeys(by_text(branch, levels=levels) for branch in cell.branches))
+        by += _bounded(origins, whole=whole, most=3)
     else:
         _conditions(cell, verdicts, by, whole=whole, levels=levels)
     if cell.refusing:
@@ -95,11 +100,11 @@ def _conditions(cell: Cell, verdicts: Lines, by: Lines, *, whole: bool, levels: 
     shown = list(cell.branches)
     if len(shown) > _MOST_CONDITIONS and not whole:
         shown = [*shown[: _MOST_CONDITIONS - 1], shown[-1]]
-    for place, branch in enumerate(shown):
-        if place == len(shown) - 1 and len(shown) < len(cell.branches):
+    for index, branch in enumerate(shown):
+        if index == len(shown) - 1 and len(shown) < len(cell.branches):
             verdicts.append(f"... and {len(cell.branches) - len(shown)} more")
         by += [""] * (len(verdicts) - len(by))
-        verdicts += _wrapped(_verdict(branch, first=place == 0), _WIDTH)
+        verdicts += _wrapped(_verdict(branch, first=index == 0), _WIDTH)
         by.append(by_text(branch, levels=levels))
 
 
@@ -115,18 +120,18 @@ def _verdict(branch: Branch, *, first: bool) -> str:
 
 
 def by_text(branch: Branch, *, levels: bool = False) -> str:
-    """Who decides it, and where that is written; `levels`: at which layer, where nobody's rule does."""
+    """Describe the rule that decides and its span; `levels`: the layer, where no rule does."""
     if branch.end.origin is not None:
-        place = place_text(branch.end.origin.span)
-        return f"{branch.end.origin}  {place}" if place else str(branch.end.origin)
+        line = span_text(branch.end.origin.span)
+        return f"{branch.end.origin}  {line}" if line else str(branch.end.origin)
     if branch.end.allowed:
         return "nothing is in the way"
     level = f" at {branch.end.layer}" if levels and branch.end.layer else ""
     return DEAD_ENDS.get(branch.end.stage, f"no rule allows it{level}")
 
 
-def place_text(span: Span | None) -> str:
-    """File and line."""
+def span_text(span: Span | None) -> str:
+    """Return file and line; nothing without a span."""
     return f"{span.file}:{span.line}" if span is not None else ""
 
 
@@ -134,14 +139,14 @@ def place_text(span: Span | None) -> str:
 
 
 def table_to_json(table: Table) -> list[dict[str, object]]:
-    """Every row, complete."""
+    """Return every row, without bounds."""
     return [
         {
             "from": callers_text(row.callers, table.callers),
-            "callers": [_caller(one) for one in row.callers],
+            "callers": [_caller(caller) for caller in row.callers],
             "to": destination_text(row.destinations, table),
-            "ports": sorted(port for one in row.destinations for port in one.ports),
-            "otherPorts": any(one.others for one in row.destinations),
+            "ports": sorted(port for destination in row.destinations for port in destination.ports),
+            "otherPorts": any(destination.others for destination in row.destinations),
             "messages": [str(message) for message in row.messages if not message.any],
             "verdict": row.cell.verdict,
             "branches": [_branch(branch) for branch in row.cell.branches],
@@ -154,7 +159,7 @@ def table_to_json(table: Table) -> list[dict[str, object]]:
 def _caller(caller: CallerEntry) -> dict[str, object]:
     exact = caller.is_exact
     return {
-        "kind": caller.kind,
+        "kind": str(caller.kind),
         "name": caller.name or None,
         "identity": caller.identity if exact else None,
         "meshName": caller.mesh_name if exact else None,

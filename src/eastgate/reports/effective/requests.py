@@ -1,4 +1,4 @@
-"""What is called, in classes that no rule tells apart: ports, and MCP messages with their tools."""
+"""Classes of requests that no rule tells apart: ports, and MCP messages with their tools."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PortClass:
 
 
 def port_classes(looked_at: Iterable[Is | Computed], declared: Iterable[int]) -> list[PortClass]:
-    """Each port that is declared, or that some rule names; and all others."""
+    """Return each port that is declared or that some rule names, and one class for all others."""
     matchers = [a.matcher for a in looked_at if isinstance(a, Is) and a.attribute == PORT]
     exact: dict[int, list[int]] = {port: [] for port in declared}
     for number, matcher in enumerate(matchers):
@@ -38,11 +38,11 @@ def port_classes(looked_at: Iterable[Is | Computed], declared: Iterable[int]) ->
     for port in sorted(exact):
         classes[tuple(exact[port])].append(port)
     other = free_port(exact)
-    found = [PortClass(tuple(ports), False, Facts({PORT: ports[0]})) for key, ports in classes.items() if key]
+    listed = [PortClass(tuple(ports), False, Facts({PORT: ports[0]})) for key, ports in classes.items() if key]
     if other is not None:
         unnamed = tuple(classes.get((), ()))
-        found.append(PortClass(unnamed, True, Facts({PORT: other}, frozenset({PORT}))))
-    return found
+        listed.append(PortClass(unnamed, True, Facts({PORT: other}, frozenset({PORT}))))
+    return listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ ANY_MESSAGE = Message(None, None, Facts(), any=True)
 
 
 def messages(looked_at: Sequence[Is | Computed]) -> list[Message]:
-    """Each message that some rule names; and all others."""
+    """Return each message that some rule names, and one for all others."""
     mentioned: set[Attribute] = set()
     for atom in looked_at:
         mentioned |= {atom.attribute} if isinstance(atom, Is) else atom.attributes
@@ -81,13 +81,15 @@ def messages(looked_at: Sequence[Is | Computed]) -> list[Message]:
     methods = dict(_texts(a.matcher for a in looked_at if isinstance(a, Is) and a.attribute == MCP_METHOD))
     tools = dict(_texts(a.matcher for a in looked_at if isinstance(a, Is) and a.attribute == MCP_TOOL))
     prefixes = [name[:-1] for name in methods if name.endswith("*")]
-    methods |= {one: one for one in _WITH_NAME if one == _CALL or any(one.startswith(p) for p in prefixes)}
-    found = [
+    methods |= {
+        method: method for method in _WITH_NAME if method == _CALL or any(method.startswith(p) for p in prefixes)
+    }
+    listed = [
         _message(name, method, tool, value)
-        for name, method in sorted(methods.items(), key=lambda one: (one[0] != _CALL, one[0]))
+        for name, method in sorted(methods.items(), key=lambda item: (item[0] != _CALL, item[0]))
         for tool, value in ([*sorted(tools.items()), ("*", OTHER)] if method in _WITH_NAME else [(None, None)])
     ]
-    return [*found, _message("*", OTHER, None, None), _message(None, None, None, None)]
+    return [*listed, _message("*", OTHER, None, None), _message(None, None, None, None)]
 
 
 def _message(name: str | None, method: str | None, tool: str | None, value: str | None) -> Message:
@@ -97,11 +99,11 @@ def _message(name: str | None, method: str | None, tool: str | None, value: str 
 
 
 def _texts(matchers: Iterable[Matcher]) -> Iterator[tuple[str, str]]:
-    """What to call each class of texts, and a text of it."""
-    known = list(matchers)
-    starts = sorted({m.text for m in known if isinstance(m, Prefix)})
-    ends = sorted({m.text for m in known if isinstance(m, Suffix)})
-    for matcher in known:
+    """Yield a name for each class of texts, and a text of it."""
+    given = list(matchers)
+    starts = sorted({m.text for m in given if isinstance(m, Prefix)})
+    ends = sorted({m.text for m in given if isinstance(m, Suffix)})
+    for matcher in given:
         if isinstance(matcher, OneOf):
             yield from ((str(value), str(value)) for value in matcher.values)
     for start in ["", *starts]:

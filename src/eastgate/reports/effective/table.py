@@ -21,12 +21,12 @@ from eastgate.symbolic.callers import CallerCell, CallerCells
 from eastgate.symbolic.listing import TooManyEntries, in_sequence
 from eastgate.symbolic.partial import ArmIndex, Facts
 
-__all__ = ["Cell", "Destination", "Place", "Row", "Table", "effective", "to_ports"]
+__all__ = ["Cell", "Destination", "EnforcementPoint", "Row", "Table", "destinations_at", "effective_table"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A point that guards itself, or several that do it alike, and what is known of all requests that arrive there."""
+class EnforcementPoint:
+    """A point of enforcement, or several that decide alike, and what is known of all requests that arrive there."""
 
     names: tuple[str, ...]
     layers: tuple[Layer, ...]
@@ -35,17 +35,17 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """What a caller addresses: it gets there only if ALL places let it in. `others`: also every port not named."""
+    """An address as callers use it: ALL of its points must allow. `others`: also every port that no rule names."""
 
     name: str
-    places: tuple[Place, ...]
+    points: tuple[EnforcementPoint, ...]
     ports: tuple[int, ...] = ()
     others: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What becomes of some requests. `refusing` are places that let nothing in while another lets something in."""
+    """The verdicts on some requests. `refusing` are points that allow nothing while another one allows something."""
 
     branches: tuple[Branch, ...]
     refusing: tuple[str, ...] = ()
@@ -80,11 +80,13 @@ class Table:
     messages: tuple[Message, ...]
 
 
-def to_ports(place: Place, declared: Iterable[int]) -> list[Destination]:
-    """Return a place by its ports: those that are declared, those that some rule names, and all others."""
+def destinations_at(point: EnforcementPoint, declared: Iterable[int]) -> list[Destination]:
+    """Return the destinations at a point: the ports that are declared, those that some rule names, and all others."""
     return [
-        Destination("", (Place(place.names, place.layers, place.facts.and_(ports.facts)),), ports.ports, ports.others)
-        for ports in port_classes(_atoms(place.layers), declared)
+        Destination(
+            "", (EnforcementPoint(point.names, point.layers, point.facts.and_(ports.facts)),), ports.ports, ports.others
+        )
+        for ports in port_classes(_atoms(point.layers), declared)
     ]
 
 
@@ -93,9 +95,11 @@ def _atoms(layers: Iterable[Layer]) -> list[Is | Computed]:
     return list(dict.fromkeys(chain.from_iterable(layer.atoms(observed=False) for layer in layers)))
 
 
-def effective(destinations: Sequence[Destination], settings: Settings) -> Table:
+def effective_table(destinations: Sequence[Destination], settings: Settings) -> Table:
     """Return the table of some destinations."""
-    layers = {id(layer): layer for one in destinations for place in one.places for layer in place.layers}
+    layers = {
+        id(layer): layer for destination in destinations for point in destination.points for layer in point.layers
+    }
     asked = _atoms(layers.values())
     kinds = messages(asked)
     callers = CallerCells(settings)
@@ -116,7 +120,7 @@ def effective(destinations: Sequence[Destination], settings: Settings) -> Table:
         for alike_callers, outcome in sorted(
             ((shown(group), outcome) for outcome, group in by_outcome.items()), key=lambda item: item[0][0].order
         )
-        for row in _merged(outcome, destinations, kinds)
+        for row in _merge(outcome, destinations, kinds)
     ]
     return Table(tuple(rows), shown(cells), tuple(destinations), tuple(kinds))
 
@@ -124,7 +128,7 @@ def effective(destinations: Sequence[Destination], settings: Settings) -> Table:
 def _cells(
     caller: Facts, destinations: Sequence[Destination], kinds: Sequence[Message], index: ArmIndex
 ) -> tuple[tuple[Cell, ...], ...]:
-    """Return what becomes of a caller's requests: for each destination, of each message."""
+    """Return the cells of a caller: for each destination, one for each message."""
     return tuple(
         tuple(_cell(destination, caller.and_(message.facts), index) for message in kinds)
         for destination in destinations
@@ -134,27 +138,29 @@ def _cells(
 def _cell(destination: Destination, facts: Facts, index: ArmIndex) -> Cell:
     try:
         lists = [
-            in_sequence([list_layer(layer, facts.and_(place.facts), index) for layer in place.layers], OPEN)
-            for place in destination.places
+            in_sequence([list_layer(layer, facts.and_(point.facts), index) for layer in point.layers], OPEN)
+            for point in destination.points
         ]
         branches = fold(in_sequence(lists, OPEN))
     except TooManyEntries:
         return Cell((), too_many=True)
-    letting = [any(branch.end.allowed for branch in branches_of_place) for branches_of_place in lists]
-    refusing = [place.names for place, lets in zip(destination.places, letting, strict=True) if not lets]
+    letting = [any(branch.end.allowed for branch in branches_at_point) for branches_at_point in lists]
+    refusing = [point.names for point, lets in zip(destination.points, letting, strict=True) if not lets]
     return Cell(branches, tuple(chain.from_iterable(refusing)) if any(letting) else ())
 
 
-def _merged(
-    cells: tuple[tuple[Cell, ...], ...], destinations: Sequence[Destination], said: Sequence[Message]
+def _merge(
+    cells: tuple[tuple[Cell, ...], ...], destinations: Sequence[Destination], kinds: Sequence[Message]
 ) -> Iterable[tuple[tuple[Destination, ...], tuple[Message, ...], Cell]]:
-    """Destinations that come out equal for all messages are one row, and then messages that come out equal."""
+    """Merge destinations with equal cells for all messages into one row, and then messages with equal cells."""
     alike: dict[tuple[Cell, ...], list[Destination]] = {}
     for destination, of_messages in zip(destinations, cells, strict=True):
         alike.setdefault(of_messages, []).append(destination)
-    for of_messages, together in sorted(alike.items(), key=lambda item: any(one.others for one in item[1])):
+    for of_messages, together in sorted(
+        alike.items(), key=lambda item: any(destination.others for destination in item[1])
+    ):
         by_cell: dict[Cell, list[Message]] = {}
-        for message, cell in zip(said, of_messages, strict=True):
+        for message, cell in zip(kinds, of_messages, strict=True):
             by_cell.setdefault(cell, []).append(message)
         for cell, ones in by_cell.items():
             yield tuple(together), tuple(ones), cell

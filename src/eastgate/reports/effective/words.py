@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from eastgate.ir import (
     AccountsOf,
     And,
+    Computed,
     InNetwork,
     Is,
     Not,
@@ -19,7 +20,7 @@ from eastgate.ir import (
     conjuncts,
 )
 from eastgate.ir.attributes import HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT, SENT_PATH
-from eastgate.reports.effective.callers import CallerEntry, entry_of
+from eastgate.reports.effective.callers import CallerEntry, CallerKind, entry_of
 from eastgate.reports.effective.requests import Message
 from eastgate.settings import Settings
 from eastgate.symbolic.callers import CallerCell, CallerCells
@@ -28,24 +29,24 @@ from eastgate.symbolic.simplify import both
 __all__ = ["callers_text", "condition_text", "messages_text", "ports_text", "rule_text"]
 
 _OTHERS = {
-    "otherServiceAccount": "any other service account",
-    "otherSpiffe": "any other SPIFFE ID",
-    "otherName": "any other DNS name",
+    CallerKind.OTHER_ACCOUNT: "any other service account",
+    CallerKind.OTHER_SPIFFE: "any other SPIFFE ID",
+    CallerKind.OTHER_NAME: "any other DNS name",
 }
 
 
 def condition_text(predicate: Predicate) -> str:
-    """A condition, for a line of a table."""
+    """Render a condition, for a line of a table."""
     if isinstance(predicate, Or) and not _is_path(predicate):
         return " or ".join(condition_text(part) for part in predicate.parts) or "never"
     parts = conjuncts(predicate)
-    method = next((one for one in parts if _is_list(one, METHOD)), None)
-    path = next((one for one in parts if _is_path(one)), None)
-    said = [_bracketed(part) for part in parts if part is not method and part is not path]
-    line = [_values(one) for one in (method, path) if one is not None]
+    method = next((part for part in parts if _is_list(part, METHOD)), None)
+    path = next((part for part in parts if _is_path(part)), None)
+    texts = [_part_text(part) for part in parts if part is not method and part is not path]
+    line = [_values(part) for part in (method, path) if part is not None]
     if line:
-        said.insert(0, " ".join(line))
-    return " and ".join(said) or "anything"
+        texts.insert(0, " ".join(line))
+    return " and ".join(texts) or "anything"
 
 
 def _is_list(part: Predicate, attribute: object) -> bool:
@@ -54,7 +55,7 @@ def _is_list(part: Predicate, attribute: object) -> bool:
 
 def _is_path(part: Predicate) -> bool:
     if isinstance(part, Or):
-        return bool(part.parts) and all(_is_path(one) for one in part.parts)
+        return bool(part.parts) and all(_is_path(option) for option in part.parts)
     if not isinstance(part, Is) or part.attribute not in (PATH, SENT_PATH):
         return False
     return isinstance(part.matcher, OneOf | Prefix | Suffix)
@@ -62,14 +63,14 @@ def _is_path(part: Predicate) -> bool:
 
 def _values(part: Predicate) -> str:
     if isinstance(part, Or):
-        return ", ".join(_values(one) for one in part.parts)
-    assert isinstance(part, Is)  # noqa: S101 - who calls has looked
+        return ", ".join(_values(option) for option in part.parts)
+    assert isinstance(part, Is)  # noqa: S101 - callers have checked it
     if isinstance(part.matcher, OneOf):
         return ",".join(sorted(map(str, part.matcher.values)))
     return str(part.matcher)
 
 
-def _bracketed(part: Predicate) -> str:
+def _part_text(part: Predicate) -> str:
     match part:
         case Or():
             return f"({condition_text(part)})"
@@ -89,26 +90,26 @@ def _bracketed(part: Predicate) -> str:
             return f"{attribute} in {', '.join(map(str, networks))}"
         case Is(attribute, Present()):
             return f"any {attribute}"
-        case _:
+        case Is() | And() | Computed():
             return str(part)
 
 
 def rule_text(predicate: Predicate, settings: Settings) -> str:
-    """What a rule asks, in words: from whom, to which port, and the rest."""
+    """Render what a rule asks for: the callers, the ports, and the rest."""
     callers = CallerCells(settings)
-    said: list[str] = []
+    texts: list[str] = []
     rest: list[Predicate] = []
     for part in conjuncts(both(conjuncts(predicate))):
         names = _names(part, callers)
         if names is not None:
-            said.append("from " + (", ".join(names) or "nobody"))
+            texts.append("from " + (", ".join(names) or "nobody"))
         elif _is_list(part, PORT):
-            said.append(f"port {_values(part) or 'none'}")
+            texts.append(f"port {_values(part) or 'none'}")
         else:
             rest.append(part)
     if rest:
-        said.append(condition_text(both(rest)))
-    return "; ".join(said) or "anything"
+        texts.append(condition_text(both(rest)))
+    return "; ".join(texts) or "anything"
 
 
 def _names(part: Predicate, callers: CallerCells) -> list[str] | None:
@@ -136,62 +137,70 @@ def _cell_names(cells: Iterable[CallerCell], callers: CallerCells) -> list[str]:
 
 
 def callers_text(callers: Sequence[CallerEntry], everybody: Sequence[CallerEntry]) -> list[str]:
-    """Callers of one row, each as one entry; `everybody` are those of the whole table."""
+    """Render the callers of one row, each as one entry; `everybody` are those of the whole table."""
     chosen = set(callers)
     if len(chosen) == len(everybody):
         return ["anyone"]
-    if chosen == {one for one in everybody if one.kind != "none"}:
+    if chosen == {entry for entry in everybody if entry.kind != CallerKind.NONE}:
         return ["any identity"]
-    others = [one for one in everybody if one.kind in _OTHERS]
-    said = [_caller(one, everybody) for one in callers if one.kind not in _OTHERS and one.kind != "none"]
-    mine = [one for one in callers if one.kind in _OTHERS]
-    nobody = any(one.kind == "none" for one in callers)
+    others = [entry for entry in everybody if entry.kind in _OTHERS]
+    texts = [
+        _caller(entry, everybody) for entry in callers if entry.kind not in _OTHERS and entry.kind != CallerKind.NONE
+    ]
+    mine = [entry for entry in callers if entry.kind in _OTHERS]
+    nobody = any(entry.kind == CallerKind.NONE for entry in callers)
     if mine and len(mine) == len(others):
-        said.append("anyone else" if nobody and not said else "any other identity")
-        nobody = nobody and said[-1] != "anyone else"
-    elif {one.kind for one in mine} == {"otherServiceAccount", "otherName"}:
-        said.append("any other name of the mesh")
+        texts.append("anyone else" if nobody and not texts else "any other identity")
+        nobody = nobody and texts[-1] != "anyone else"
+    elif {entry.kind for entry in mine} == {CallerKind.OTHER_ACCOUNT, CallerKind.OTHER_NAME}:
+        texts.append("any other name of the mesh")
     else:
-        said += [_OTHERS[one.kind] for one in mine]
-    return [*said, "no identity"] if nobody else said
+        texts += [_caller(entry, everybody) for entry in mine]
+    return [*texts, "no identity"] if nobody else texts
 
 
 def _caller(caller: CallerEntry, everybody: Sequence[CallerEntry]) -> str:
     match caller.kind:
-        case "serviceAccount":
+        case CallerKind.SERVICE_ACCOUNT:
             return f"sa:{caller.name}"
-        case "name":
+        case CallerKind.NAME:
             return f"id:{caller.name}"
-        case "namespace":
+        case CallerKind.NAMESPACE:
             stem = f"{caller.name}/"
-            named = any(one.kind == "serviceAccount" and one.name.startswith(stem) for one in everybody)
-            return f"sa:{caller.name}/*" + (" (others)" if named else "")
-        case _:
+            has_accounts = any(
+                entry.kind == CallerKind.SERVICE_ACCOUNT and entry.name.startswith(stem) for entry in everybody
+            )
+            return f"sa:{caller.name}/*" + (" (others)" if has_accounts else "")
+        case CallerKind.SPIFFE | CallerKind.SUFFIX:
             return caller.name
+        case CallerKind.OTHER_ACCOUNT | CallerKind.OTHER_SPIFFE | CallerKind.OTHER_NAME:
+            return _OTHERS[caller.kind]
+        case CallerKind.NONE:
+            return "no identity"
 
 
 def messages_text(messages: Sequence[Message], *, alone: bool) -> str:
-    """MCP messages of one row; `alone`: there is no other row, so that it is for all of them."""
+    """Render the MCP messages of one row; `alone`: there is no other row, so that it is for all of them."""
     if alone:
         return "any"
-    tools = [str(one.tool) for one in messages if one.method == "tools/call" and one.tool != "*"]
-    others = [str(one) for one in messages if one.method != "tools/call" or one.tool == "*"]
+    tools = [str(message.tool) for message in messages if message.method == "tools/call" and message.tool != "*"]
+    others = [str(message) for message in messages if message.method != "tools/call" or message.tool == "*"]
     return ", ".join([*([f"tool{'s' if len(tools) > 1 else ''} {', '.join(tools)}"] if tools else []), *others])
 
 
 def ports_text(ports: Iterable[int], *, others: bool, alone: bool) -> str:
-    """Ports of one row, in ranges; `alone`: there is no other row, so that it is for all of them."""
+    """Render the ports of one row as ranges; `alone`: there is no other row, so that it is for all of them."""
     if others:
         return "any" if alone else "any other"
     return ", ".join(_ranges(sorted(ports)))
 
 
 def _ranges(ports: Sequence[int]) -> list[str]:
-    said: list[str] = []
+    texts: list[str] = []
     start = 0
-    for place in range(1, len(ports) + 1):
-        if place == len(ports) or ports[place] != ports[place - 1] + 1:
-            first, last = ports[start], ports[place - 1]
-            said += [f"{first}-{last}"] if last - first > 1 else map(str, range(first, last + 1))
-            start = place
-    return said
+    for index in range(1, len(ports) + 1):
+        if index == len(ports) or ports[index] != ports[index - 1] + 1:
+            first, last = ports[start], ports[index - 1]
+            texts += [f"{first}-{last}"] if last - first > 1 else map(str, range(first, last + 1))
+            start = index
+    return texts

@@ -1,4 +1,4 @@
-"""What there is, in rows: policies with what they affect, workloads with the mode they are in, and the rest."""
+"""Listings: policies with what they affect, workloads with their modes, and objects of all other kinds."""
 
 from __future__ import annotations
 
@@ -55,24 +55,24 @@ def listing(
     names: Collection[str] = (),
     selector: Selector | None = None,
 ) -> Listing:
-    """All of a kind, sorted by namespace and name. Raises UnknownKind."""
+    """List everything of a kind, sorted by namespace and name. Raises UnknownKind."""
     word = word_of(kind)
     builder = _BUILDERS.get(word.kind) or (rows.policies if word.kind in policy_kinds() else rows.objects)
-    found = builder(cluster, word)
-    if builder is rows.objects and not found.rows and word.kind not in _KNOWN:
+    listed = builder(cluster, word)
+    if builder is rows.objects and not listed.rows and word.kind not in _KNOWN:
         raise UnknownKind(_unknown(cluster, kind))
     kept = [
         row
-        for row in found.rows
+        for row in listed.rows
         if namespace in (None, row.namespace)
         and (not names or row.name in names or f"{row.kind}/{row.name}" in names)
         and (selector is None or selector.matches(row.labels))
     ]
-    return replace(found, rows=sorted(kept, key=lambda row: (row.namespace, row.name, row.kind, row.group)))
+    return replace(listed, rows=sorted(kept, key=lambda row: (row.namespace, row.name, row.kind, row.group)))
 
 
 def _unknown(cluster: Cluster, kind: str) -> str:
-    known = {*_BUILDERS, *policy_kinds(), *(document.kind.lower() for document in cluster.documents)}
-    near = did_you_mean(word_of(kind).kind, known)
+    kinds = {*_BUILDERS, *policy_kinds(), *(document.kind.lower() for document in cluster.documents)}
+    near = did_you_mean(word_of(kind).kind, kinds)
     hint = f"did you mean {near}?" if near else f"write {', '.join(KINDS)}, or any kind that is in the manifests"
     return f"there is no kind `{kind}` here: {hint}"

@@ -1,4 +1,4 @@
-"""Manifests as they were written, for `-o json` and `-o yaml`. What stands in a Secret is not for showing."""
+"""Manifests as their authors wrote them, for `-o json` and `-o yaml`, without the values of Secrets."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ UNKNOWN_AGE = "<unknown>"
 
 
 def manifest(document: Document) -> dict[str, Plain]:
-    """The object, as it was written."""
-    written = document.node.plain() if document.node is not None else document.data
-    found: dict[str, Plain] = dict(written) if isinstance(written, dict) else {}
+    """Return the object as its author wrote it, without the values of a Secret."""
+    plain = document.node.plain() if document.node is not None else document.data
+    shown: dict[str, Plain] = dict(plain) if isinstance(plain, dict) else {}
     if document.kind == "Secret":
         for key in ("data", "stringData"):
-            values = found.get(key)
+            values = shown.get(key)
             if isinstance(values, dict):
-                found[key] = dict.fromkeys(values, "***")
-    return found
+                shown[key] = dict.fromkeys(values, "***")
+    return shown
 
 
 def as_list(documents: Iterable[Document]) -> dict[str, object]:
-    """A Kubernetes List, with its keys in kubectl's order."""
+    """Return a Kubernetes List, with its keys in kubectl's order."""
     return {
         "apiVersion": "v1",
         "items": [manifest(document) for document in documents],
@@ -36,7 +36,6 @@ def as_list(documents: Iterable[Document]) -> dict[str, object]:
 
 
 def labels_of(document: Document) -> dict[str, str]:
-    """The labels of an object."""
     labels = _metadata(document).get("labels")
     return {str(key): str(value) for key, value in labels.items()} if isinstance(labels, dict) else {}
 
@@ -51,10 +50,10 @@ def _metadata(document: Document) -> dict[str, Plain]:
 
 
 def age_of(document: Document | None, now: datetime | None = None) -> str:
-    """How long ago the API server took it in, as kubectl says it; `<unknown>` where it has not."""
-    written = _metadata(document).get("creationTimestamp") if document is not None else None
+    """Return the age since an API server stored it, in kubectl's format; `<unknown>` where none has."""
+    timestamp = _metadata(document).get("creationTimestamp") if document is not None else None
     try:
-        created = datetime.fromisoformat(str(written).replace("Z", "+00:00"))
+        created = datetime.fromisoformat(str(timestamp).replace("Z", "+00:00"))
     except ValueError:
         return UNKNOWN_AGE
     if created.tzinfo is None:
@@ -63,7 +62,7 @@ def age_of(document: Document | None, now: datetime | None = None) -> str:
 
 
 def _duration(seconds: int) -> str:
-    """kubectl's words: two units while the first is small, then one."""
+    """Format a duration as kubectl does: two units while the first is small, then one."""
     minutes, hours, days, years = seconds // 60, seconds // 3600, seconds // 86400, seconds // (86400 * 365)
     steps: tuple[tuple[bool, str], ...] = (
         (seconds < 0, UNKNOWN_AGE),

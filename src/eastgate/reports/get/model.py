@@ -8,7 +8,7 @@ from dataclasses import field
 from eastgate.diagnostics.printable import printable
 from eastgate.manifests import Document
 from eastgate.records import dataclass
-from eastgate.reports.columns import columns, laid_out, narrowed
+from eastgate.reports.columns import columns, lay_out, narrow
 from eastgate.reports.get.manifests import UNKNOWN_AGE
 
 __all__ = ["Listed", "Listing"]
@@ -33,7 +33,7 @@ class Listed:
 
     @property
     def full_name(self) -> str:
-        """What `-o name` prints: `kind.group/name`, as kubectl does."""
+        """The name that `-o name` prints: `kind.group/name`, as kubectl does."""
         return f"{self.kind.lower()}{'.' + self.group if self.group else ''}/{self.name}"
 
 
@@ -48,7 +48,7 @@ class Listing:
     def text(
         self, *, wide: bool = False, headers: bool = True, width: int | None = None, color: bool = False
     ) -> list[str]:
-        """In columns, three spaces apart as kubectl has them; cut off where there is less room than `width`.
+        """Render columns three spaces apart, as kubectl does; cut off where there is less room than `width`.
 
         Where nothing has an age, as in files that no API server has seen, there is no column for it.
         """
@@ -63,7 +63,7 @@ class Listing:
             gap = 2
             grid = _cut(grid, width, gap)
         rows = [[[cell] for cell in row] for row in grid[1:]]
-        lines = laid_out(columns(grid[0], rows, gap=gap), color=color)
+        lines = lay_out(columns(grid[0], rows, gap=gap), color=color)
         return lines if headers else lines[1:]
 
 
@@ -89,15 +89,15 @@ def _cut(grid: list[list[str]], width: int, gap: int) -> list[list[str]]:
     widths = _widths(grid, gap)
     firm = sum(size for size, title in zip(widths, grid[0], strict=True) if title in _NAMES)
     others = iter(
-        narrowed(
+        narrow(
             [size for size, title in zip(widths, grid[0], strict=True) if title not in _NAMES],
             width + gap - firm,
             _CUT + gap,
         )
     )
     sizes = [size if title in _NAMES else next(others) for size, title in zip(widths, grid[0], strict=True)]
-    return [[_ended(cell, size - gap) for cell, size in zip(row, sizes, strict=True)] for row in grid]
+    return [[_cut_cell(cell, size - gap) for cell, size in zip(row, sizes, strict=True)] for row in grid]
 
 
-def _ended(cell: str, width: int) -> str:
+def _cut_cell(cell: str, width: int) -> str:
     return cell if len(cell) <= width else cell[: width - 1] + "…"

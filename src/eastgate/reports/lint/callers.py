@@ -1,4 +1,4 @@
-"""Clients whom nobody can be: accounts and namespaces that do not exist, and those of other trust domains."""
+"""Callers that cannot exist: of accounts and namespaces that do not exist, and of other trust domains."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from eastgate.dialects.linting.nearest import misspelt, near, some
 from eastgate.reports.lint.inventory import Inventory, Policy
 from eastgate.reports.lint.statements import Caller, callers
 
-__all__ = ["named_callers"]
+__all__ = ["find_unknown_callers"]
 
 
-def named_callers(inventory: Inventory) -> Iterator[Finding]:
-    """Tell of every client that a policy names and that does not exist here."""
-    known: dict[tuple[str | None, ...], bool] = {}
+def find_unknown_callers(inventory: Inventory) -> Iterator[Finding]:
+    """Report every client that a policy names and that does not exist here."""
+    exists: dict[tuple[str | None, ...], bool] = {}
     for policy in inventory.policies:
         for caller in callers(policy, inventory.settings):
             key = (caller.trust_domain, caller.namespace, caller.account)
-            if key not in known:
-                known[key] = _is_known(caller, inventory)
-            if not known[key]:
+            if key not in exists:
+                exists[key] = _is_known(caller, inventory)
+            if not exists[key]:
                 finding = _finding(caller, policy, inventory)
                 if finding is not None:
                     yield finding
 
 
 def _is_known(caller: Caller, inventory: Inventory) -> bool:
-    """Whether there is nothing to say."""
+    """Tell whether a caller can exist here."""
     if caller.trust_domain not in (None, inventory.settings.trust_domain):
         return False
     if caller.namespace is None:
@@ -66,7 +66,7 @@ def _no_namespace(caller: Caller, policy: Policy, inventory: Inventory) -> Findi
         message = f"there is no namespace {name}, from which {policy.ref} names clients"
         return Finding(codes.TYPO, message, span, f"did you mean {close}?", (str(policy.ref),))
     if not inventory.world.namespaces:
-        return None  # who declares none, declares them elsewhere
+        return None  # manifests without any have them declared elsewhere
     message = f"no manifest declares namespace {name}, or anything in it"
     return Finding(codes.NO_SUCH_NAMESPACE, message, span, f"add namespace {name} to the manifests", (str(policy.ref),))
 

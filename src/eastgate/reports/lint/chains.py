@@ -1,4 +1,4 @@
-"""One chain, prepared for questions about its rules: who decides a request before a rule gets to, or beside it."""
+"""Analysis of a chain: which rules decide a request before another rule does, or beside it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eastgate.symbolic.cells import ports_named
 from eastgate.symbolic.stages import Arm, Move, order_stage
 from eastgate.symbolic.witnesses import complete_with_others, find_denied
 
-__all__ = ["Analysis", "Place", "places"]
+__all__ = ["Analysis", "ChainRule", "rules_in"]
 
 _EFFECTS = {
     Move.ACCEPT: Effect.ACCEPT,
@@ -24,8 +24,8 @@ _EFFECTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A rule in a chain: of which stage, and what it does."""
+class ChainRule:
+    """A rule in a chain: the index of its stage, its own index in the stage, and its effect."""
 
     rule: Rule
     stage: int
@@ -33,19 +33,19 @@ class Place:
     effect: Effect
 
 
-def places(chain: Chain) -> Iterator[Place]:
-    """Yield every rule that decides by itself. What an authorizer is asked about is for the authorizer to decide."""
+def rules_in(chain: Chain) -> Iterator[ChainRule]:
+    """Yield every rule that decides by itself, leaving out those that an authorizer decides."""
     for number, stage in enumerate(chain.stages):
-        for place, arm in enumerate(_arms(stage)):
-            yield Place(arm.rule, number, place, _EFFECTS[arm.move])
+        for index, arm in enumerate(_arms(stage)):
+            yield ChainRule(arm.rule, number, index, _EFFECTS[arm.move])
 
 
 def _arms(stage: Stage) -> list[Arm]:
     """Return the arms of a stage whose rules decide by themselves."""
     ordered = order_stage(stage)
-    if any(arm.authorizer is not None for one in ordered for arm in one.arms):
+    if any(arm.authorizer is not None for level in ordered for arm in level.arms):
         return []
-    return [arm for one in ordered for arm in one.arms]
+    return [arm for level in ordered for arm in level.arms]
 
 
 class Analysis:
@@ -66,56 +66,56 @@ class Analysis:
     def _free_port(self) -> int:
         """A port that no rule names."""
         asked = (atom for atom in self.chain.atoms(observed=False) if isinstance(atom, Is))
-        named = ports_named(atom.matcher for atom in asked if atom.attribute == PORT)
-        return next((port for port in range(65535, 0, -1) if port not in named), 65535)
+        taken = ports_named(atom.matcher for atom in asked if atom.attribute == PORT)
+        return next((port for port in range(65535, 0, -1) if port not in taken), 65535)
 
-    def reaches(self, place: Place, found: Request) -> bool:
-        """Whether a request that a rule matches gets to it: nothing decides it before."""
-        request = complete_with_others(found.values, self._looked_at, self._free_port).assuming(found.assumed)
-        if self._decided(self._program_before(place.stage), request) is not None:
+    def is_reached_by(self, candidate: ChainRule, witness: Request) -> bool:
+        """Tell whether a request that a rule matches reaches it: no earlier rule decides it."""
+        request = complete_with_others(witness.values, self._looked_at, self._free_port).assuming(witness.assumed)
+        if self._deciding_rule(self._program_before(candidate.stage), request) is not None:
             return False
-        if not isinstance(self.chain.stages[place.stage], FirstMatch):
+        if not isinstance(self.chain.stages[candidate.stage], FirstMatch):
             return True
-        return self._decided(self._program_beside(place.stage, backwards=False), request) is place.rule
+        return self._deciding_rule(self._program_beside(candidate.stage, backwards=False), request) is candidate.rule
 
-    def caught(self, place: Place, found: Request) -> Rule | None:
-        """Which other rule decides a request before this rule does, or as it does; None where this one is needed."""
-        request = complete_with_others(found.values, self._looked_at, self._free_port)
-        request = request.assuming(found.assumed)
-        before = self._decided(self._program_before(place.stage), request)
+    def find_decider(self, candidate: ChainRule, witness: Request) -> Rule | None:
+        """Find another rule that decides a request before this rule or beside it; None where this one is needed."""
+        request = complete_with_others(witness.values, self._looked_at, self._free_port)
+        request = request.assuming(witness.assumed)
+        before = self._deciding_rule(self._program_before(candidate.stage), request)
         if before is not None:
             return before
         for backwards in (False, True):
-            beside = self._decided(self._program_beside(place.stage, backwards=backwards), request)
-            if beside is not None and beside is not place.rule:
+            beside = self._deciding_rule(self._program_beside(candidate.stage, backwards=backwards), request)
+            if beside is not None and beside is not candidate.rule:
                 return beside
-            if isinstance(self.chain.stages[place.stage], FirstMatch):
+            if isinstance(self.chain.stages[candidate.stage], FirstMatch):
                 break  # there only what comes earlier counts
         return None
 
     @staticmethod
-    def _decided(program: Program, request: Request) -> Rule | None:
+    def _deciding_rule(program: Program, request: Request) -> Rule | None:
         return program.outcome(program.decide(request)).rule
 
-    def is_before(self, place: Place, rule: Rule) -> bool:
-        """Whether a rule decides, and is not just another one of the same stage with the same effect."""
-        stage = self.chain.stages[place.stage]
+    def decides_before(self, candidate: ChainRule, rule: Rule) -> bool:
+        """Tell whether a rule decides before the candidate, and is not one of the same stage with the same effect."""
+        stage = self.chain.stages[candidate.stage]
         if isinstance(stage, FirstMatch):
             return True
-        ids = self._ids.get(place.stage)
+        ids = self._ids.get(candidate.stage)
         if ids is None:
-            ids = self._ids[place.stage] = {id(one) for one in rules_of(stage)}
+            ids = self._ids[candidate.stage] = {id(member) for member in rules_of(stage)}
         return id(rule) not in ids
 
-    def escapes(self, place: Place, deciding: Sequence[Rule]) -> Request | None:
-        """A request that a rule matches and that gets past these rules. Raises GaveUp."""
+    def find_escape(self, candidate: ChainRule, deciding: Sequence[Rule]) -> Request | None:
+        """Find a request that a rule matches and that none of these rules decides. Raises GaveUp."""
         kept = {id(rule) for rule in deciding}
-        stages = [_only(stage, kept) for stage in self.chain.stages[: place.stage]]
-        own = self.chain.stages[place.stage]
+        stages = [_only(stage, kept) for stage in self.chain.stages[: candidate.stage]]
+        own = self.chain.stages[candidate.stage]
         if isinstance(own, FirstMatch):
-            earlier = own.steps[: place.number]
+            earlier = own.steps[: candidate.number]
             stages.append([Step(step.rule, Effect.ACCEPT) for step in earlier if id(step.rule) in kept])
-        last = Step(place.rule, Effect.DENY)
+        last = Step(candidate.rule, Effect.DENY)
         chain = Chain(
             (
                 *(FirstMatch("before", tuple(steps), Effect.PASS) for steps in stages if steps),
@@ -124,22 +124,24 @@ class Analysis:
         )
         return find_denied(chain)
 
-    def escapes_all(self, place: Place) -> Request | None:
-        """A request that a rule matches and that nothing decides before. Raises GaveUp."""
-        own = self.chain.stages[place.stage]
-        earlier = [step.rule for step in own.steps[: place.number]] if isinstance(own, FirstMatch) else []
-        return self.escapes(place, [*(r for s in self.chain.stages[: place.stage] for r in rules_of(s)), *earlier])
+    def find_undecided(self, candidate: ChainRule) -> Request | None:
+        """Find a request that a rule matches and that nothing decides before. Raises GaveUp."""
+        own = self.chain.stages[candidate.stage]
+        earlier = [step.rule for step in own.steps[: candidate.number]] if isinstance(own, FirstMatch) else []
+        return self.find_escape(
+            candidate, [*(r for s in self.chain.stages[: candidate.stage] for r in rules_of(s)), *earlier]
+        )
 
     def _program_before(self, stage: int) -> Program:
-        """Names the rule of an earlier stage that decides a request."""
+        """Return the program that names the rule of an earlier stage that decides a request."""
         program = self._before.get(stage)
         if program is None:
-            stages = [_only(one, None) for one in self.chain.stages[:stage]]
+            stages = [_only(earlier, None) for earlier in self.chain.stages[:stage]]
             program = self._before[stage] = _compiled([steps for steps in stages if steps])
         return program
 
     def _program_beside(self, stage: int, *, backwards: bool) -> Program:
-        """Names the first, or the last, rule of a stage that matches a request."""
+        """Return the program that names the first, or the last, rule of a stage that matches a request."""
         program = self._beside.get((stage, backwards))
         if program is None:
             rules = list(rules_of(self.chain.stages[stage]))

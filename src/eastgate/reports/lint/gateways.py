@@ -1,4 +1,4 @@
-"""What is behind a Gateway and unguarded beside guarded neighbours."""
+"""Routes and Backends without a policy, beside others of the same Gateway that have one."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from eastgate.dialects.linting import Finding, codes, enumerated, locating, subj
 from eastgate.reports.lint.context import command
 from eastgate.reports.lint.inventory import Inventory
 
-__all__ = ["unprotected"]
+__all__ = ["find_unprotected"]
 
 
-def unprotected(inventory: Inventory) -> Iterator[Finding]:
-    """Tell of routes and Backends without any policy on their way, where others of the same Gateway have one."""
+def find_unprotected(inventory: Inventory) -> Iterator[Finding]:
+    """Report routes and Backends without any policy on their way, where others of the same Gateway have one."""
     guarded = {target for policy in inventory.policies if not policy.audit for target in policy.targets}
     reported: set[str] = set()
     for gateway in sorted(inventory.world.gateways.values(), key=lambda gateway: gateway.key):

@@ -1,4 +1,4 @@
-"""What the dialects tell lint, looked up by policy and by layer. A policy that no dialect knows is an error."""
+"""What the dialects bring for lint, looked up by policy and by layer. A policy of no dialect is an error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ from eastgate.dialects.linting import Check, Linting, Reading, Statements, codes
 from eastgate.ir import Attachment
 from eastgate.reports.lint.inventory import Group, Inventory
 
-__all__ = ["blamed", "dialects_by_layer", "lint_codes", "linting_of", "own_checks", "readings_at", "statements_of"]
+__all__ = [
+    "dialects_by_layer",
+    "lint_codes",
+    "linting_of",
+    "own_checks",
+    "policies_to_blame",
+    "readings_at",
+    "statements_of",
+]
 
 
 def linting_of(policy: Policy) -> Linting[Any]:
@@ -42,23 +50,25 @@ def lint_codes() -> dict[str, Code]:
 
 def dialects_by_layer(group: Group, inventory: Inventory) -> list[Dialect[Any]]:
     """Return the dialect of each layer of a group."""
-    known = inventory.dialects_by_layer.get(group.first)
-    if known is None:
-        known = inventory.dialects_by_layer[group.first] = _dialects_by_layer(group, inventory)
-    return known
+    by_layer = inventory.dialects_by_layer.get(group.first)
+    if by_layer is None:
+        by_layer = inventory.dialects_by_layer[group.first] = _dialects_by_layer(group, inventory)
+    return by_layer
 
 
 def _dialects_by_layer(group: Group, inventory: Inventory) -> list[Dialect[Any]]:
     stances = dict(inventory.stances(group, group.attached, inventory.settings))
-    present = [one for one in registered().dialects if one.name in stances or _own(one, group.attached)]
+    present = [dialect for dialect in registered().dialects if dialect.name in stances or _own(dialect, group.attached)]
     if len(present) == 1:
         return present * len(group.layers)
-    scenes = {one.name: Scene(inventory.settings, inventory.world, stances.get(one.name)) for one in present}
+    scenes = {
+        dialect.name: Scene(inventory.settings, inventory.world, stances.get(dialect.name)) for dialect in present
+    }
     return [dialect for dialect in present for _ in dialect.assemble(group.attached, scenes[dialect.name])]
 
 
-def blamed(group: Group, index: int, inventory: Inventory) -> list[Policy]:
-    """Return the policies in force that are named where a layer lets nobody in, those that allow first."""
+def policies_to_blame(group: Group, index: int, inventory: Inventory) -> list[Policy]:
+    """Return the policies in force because of which a layer allows nothing, those that allow first."""
     blames, layer = dialects_by_layer(group, inventory)[index].lint().blames, group.layers[index]
     enforced = dict.fromkeys(attachment.policy for attachment in group.attached if not attachment.policy.audit)
     policies = [policy for policy in enforced if blames(policy, layer)]
@@ -69,10 +79,10 @@ def readings_at(group: Group) -> Iterator[tuple[Reading[Any], list[Policy]]]:
     """Return the readings that matter at a group, each with the policies in force that it concerns."""
     for dialect in registered().dialects:
         own = _own(dialect, group.attached)
-        enforced = [one for one in own if not one.policy.audit]
+        enforced = [attachment for attachment in own if not attachment.policy.audit]
         for reading in dialect.lint().readings:
             if reading.shapes(group.layers, own):
-                yield reading, [one.policy for one in enforced if reading.concerns(one)]
+                yield reading, [attachment.policy for attachment in enforced if reading.concerns(attachment)]
 
 
 def _own(dialect: Dialect[Any], attached: Iterable[Attachment[Policy]]) -> list[Attachment[Policy]]:

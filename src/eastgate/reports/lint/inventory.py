@@ -23,7 +23,7 @@ from eastgate.engine.compiled import Program, compile_layers
 from eastgate.ir import Attachment, PolicyRef, Rule, Stances
 from eastgate.settings import Settings
 
-__all__ = ["Group", "Inventory", "Labels", "Policy", "collected"]
+__all__ = ["Group", "Inventory", "Labels", "Policy", "collect_labels"]
 
 Labels = dict[str, set[str]]  # the values of each key
 
@@ -40,12 +40,10 @@ class Inventory:
 
     @property
     def world(self) -> World:
-        """What exists."""
         return self.authority.world
 
     @property
     def settings(self) -> Settings:
-        """How it is read."""
         return self.authority.settings
 
     @cached_property
@@ -145,7 +143,7 @@ class Inventory:
         return self.world.workloads[key]
 
     def policy_of(self, rule: Rule) -> Policy | None:
-        """Return the policy that a rule was written in."""
+        """Return the policy that a rule comes from."""
         return self.by_ref.get(rule.origin.policy) if rule.origin.policy is not None else None
 
     @cached_property
@@ -176,7 +174,7 @@ class Inventory:
     def labels_in(self, namespace: str) -> Labels:
         """Return the labels of a namespace's pods."""
         if namespace not in self._labels:
-            self._labels[namespace] = collected(pod.labels for pod in self.workloads_in.get(namespace, ()))
+            self._labels[namespace] = collect_labels(pod.labels for pod in self.workloads_in.get(namespace, ()))
         return self._labels[namespace]
 
     @cached_property
@@ -199,7 +197,7 @@ class Inventory:
         return frozenset(names)
 
 
-def collected(labels: Iterable[Mapping[str, str]]) -> Labels:
+def collect_labels(labels: Iterable[Mapping[str, str]]) -> Labels:
     """Collect every key, and the values that it has somewhere."""
     collection: Labels = {}
     for mapping in labels:

@@ -1,8 +1,9 @@
-"""Labels that nothing has: what was probably meant."""
+"""Labels in selectors that no workload has, and those that were probably meant."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 from eastgate.cluster import (
     ExternalsMatching,
@@ -11,27 +12,30 @@ from eastgate.cluster import (
     PodsMatching,
     PodsOfService,
     Selector,
-    Target,
     Workload,
 )
 from eastgate.dialects.linting import Finding, codes, locating
 from eastgate.dialects.linting.nearest import misspelt as misspelling
 from eastgate.dialects.linting.nearest import near, some
-from eastgate.reports.lint.inventory import Inventory, Labels, Policy, collected
+from eastgate.reports.lint.inventory import Inventory, Labels, Policy, collect_labels
 
-__all__ = ["misspelt", "nearest_labels"]
+__all__ = ["Selecting", "find_misspelt_labels", "suggest_labels"]
+
+Selecting: TypeAlias = PodsMatching | PodsAcross | PodsOfService | ExternalsMatching  # by labels
 
 
-def nearest_labels(target: Target, inventory: Inventory) -> str | None:
-    """The labels that a selector which selects nothing was most likely meant to have."""
+def suggest_labels(target: Selecting, inventory: Inventory) -> str | None:
+    """Suggest the labels that a selector which selects nothing was most likely meant to have."""
     match target:
         case PodsMatching(namespace, selector):
-            here = inventory.labels_in(namespace)
+            labels = inventory.labels_in(namespace)
             if not inventory.workloads_in.get(namespace):
                 return f"namespace {namespace} has no workloads in these manifests"
-            return _suggestion(selector, here)
+            return _suggestion(selector, labels)
         case PodsAcross(namespaces, pods):
-            spaces = collected(inventory.world.namespace(name).labels for name in inventory.world.namespaces_in_use())
+            spaces = collect_labels(
+                inventory.world.namespace(name).labels for name in inventory.world.namespaces_in_use()
+            )
             return _suggestion(namespaces, spaces) or _suggestion(pods, _labels_of(inventory.world.workloads.values()))
         case PodsOfService(namespace, name):
             service = inventory.world.services[f"{namespace}/{name}"]
@@ -40,12 +44,10 @@ def nearest_labels(target: Target, inventory: Inventory) -> str | None:
         case ExternalsMatching(namespace, selector):
             others = (w for w in inventory.world.workloads.values() if not w.is_pod and w.namespace == namespace)
             return _suggestion(selector, _labels_of(others))
-        case _:
-            return None
 
 
-def misspelt(policy: Policy, target: Target, inventory: Inventory) -> Iterator[Finding]:
-    """Values of a selector that selects something, which nothing has, and which resemble one that something has."""
+def find_misspelt_labels(policy: Policy, target: Selecting, inventory: Inventory) -> Iterator[Finding]:
+    """Report values of a selector that no label has, and that resemble one which some label has."""
     if not isinstance(target, PodsMatching) or not target.selector.expressions:
         return
     selector = target.selector
@@ -82,4 +84,4 @@ def _suggestion(selector: Selector, labels: Labels) -> str | None:
 
 
 def _labels_of(workloads: Iterable[Workload]) -> Labels:
-    return collected(workload.labels for workload in workloads)
+    return collect_labels(workload.labels for workload in workloads)

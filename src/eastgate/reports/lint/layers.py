@@ -1,4 +1,4 @@
-"""Workloads on which policies of two dialects apply: a client that the one names and the other always refuses."""
+"""Workloads with policies of two dialects: clients that the one allows and the other always denies."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from eastgate.reports.lint.possible import can_allow, chains_for
 from eastgate.reports.lint.statements import Caller, callers_in
 from eastgate.symbolic.truth import truth
 
-__all__ = ["disagreeing_layers"]
+__all__ = ["find_disagreements"]
 
 _MOST_RULES = 200  # of one layer
 
 
-def disagreeing_layers(inventory: Inventory) -> Iterator[Finding]:
-    """Give one example for each rule whose clients a layer of another dialect refuses."""
+def find_disagreements(inventory: Inventory) -> Iterator[Finding]:
+    """Report one example for each rule whose clients a layer of another dialect denies."""
     for group in inventory.workload_groups:
         if len(group.layers) < 2:
             continue
@@ -74,18 +74,18 @@ def _request(caller: Caller, port: int, inventory: Inventory) -> Request:
 
 
 def _matches(rule: Rule, layer: Layer, request: Request) -> bool:
-    """Whether it is this rule that lets the client in, on this port."""
+    """Tell whether it is this rule that lets the client in, on this port."""
     return any(
-        one.origin == rule.origin and truth(one.when, request) is not False
+        candidate.origin == rule.origin and truth(candidate.when, request) is not False
         for chain in chains_for(layer, request)
         for stage in chain.stages
         if isinstance(stage, AllowAny)
-        for one in stage.rules
+        for candidate in stage.rules
     )
 
 
 def _exposing(group: Group, port: int, inventory: Inventory) -> list[str]:
-    """The workloads of a class that declare a port; what else they declare may differ."""
+    """Return the workloads of a class that declare a port; what else they declare may differ."""
     return [key for key in group.members if any(declared.number == port for declared in inventory.workload(key).ports)]
 
 

@@ -1,4 +1,4 @@
-"""Workloads, Gateways and Backends that nothing can reach, and by whose doing."""
+"""Workloads, Gateways and Backends that nothing can reach, and the policies that close them."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from eastgate.api.questions import Question
 from eastgate.dialects.linting import Finding, codes, locating
 from eastgate.ir import AllowAny, Chain, Effect, Layer, Request
 from eastgate.ir.attributes import PORT
-from eastgate.reports.lint.chains import Analysis, places
+from eastgate.reports.lint.chains import Analysis, rules_in
 from eastgate.reports.lint.context import command
-from eastgate.reports.lint.hooks import blamed
+from eastgate.reports.lint.hooks import policies_to_blame
 from eastgate.reports.lint.inventory import Group, Inventory, Policy
-from eastgate.reports.lint.possible import chains_for, is_written
+from eastgate.reports.lint.possible import admits_clients, chains_for
 from eastgate.symbolic.witnesses import GaveUp, witness
 
-__all__ = ["locked_out"]
+__all__ = ["find_closed_points"]
 
 
-def locked_out(inventory: Inventory) -> Iterator[Finding]:
-    """Tell of every class of workloads with a layer that allows nothing at all."""
+def find_closed_points(inventory: Inventory) -> Iterator[Finding]:
+    """Report every point with a layer that allows nothing at all."""
     for group in inventory.groups:
         closed = next((i for i, layer in enumerate(group.layers) if _is_closed(layer, group, inventory)), None)
         if closed is not None:
-            yield _finding(blamed(group, closed, inventory), group, inventory)
+            yield _finding(policies_to_blame(group, closed, inventory), group, inventory)
 
 
 def _is_closed(layer: Layer, group: Group, inventory: Inventory) -> bool:
@@ -39,12 +39,20 @@ def _allows_nothing(layer: Layer, chain: Chain) -> bool:
     if not any(isinstance(stage, AllowAny) for stage in chain.stages):
         return False
     analysis = Analysis(layer, chain)
-    allowing = [place for place in places(chain) if place.effect is Effect.ACCEPT and is_written(place.rule)]
+    allowing = [
+        candidate
+        for candidate in rules_in(chain)
+        if candidate.effect is Effect.ACCEPT and admits_clients(candidate.rule)
+    ]
     try:
-        found = [(place, one) for place in allowing if (one := witness(place.rule.when)) is not None]
-        if any(analysis.reaches(place, one) for place, one in found):  # nearly always, and quickly seen
+        witnesses = [
+            (candidate, request) for candidate in allowing if (request := witness(candidate.rule.when)) is not None
+        ]
+        if any(
+            analysis.is_reached_by(candidate, request) for candidate, request in witnesses
+        ):  # nearly always, and quickly seen
             return False
-        return all(analysis.escapes_all(place) is None for place, _ in found)
+        return all(analysis.find_undecided(candidate) is None for candidate, _ in witnesses)
     except GaveUp:
         return False
 

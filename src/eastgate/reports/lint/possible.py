@@ -1,11 +1,11 @@
-"""Whether a layer can allow a request of which only a part is known. Where that is unclear, it can."""
+"""Whether a layer can allow a partial request. Where that is unclear, it can."""
 
 from __future__ import annotations
 
 from eastgate.ir import Chain, Layer, Request, Rule, RuleKind
 from eastgate.symbolic.judging import possible_chains, possible_outcomes
 
-__all__ = ["can_allow", "chains_for", "is_written"]
+__all__ = ["admits_clients", "can_allow", "chains_for"]
 
 
 def chains_for(layer: Layer, request: Request) -> list[Chain]:
@@ -21,6 +21,6 @@ def can_allow(layer: Layer, request: Request) -> bool:
     )
 
 
-def is_written(rule: Rule) -> bool:
-    """Return whether a rule lets in anybody whom somebody chose: not just the workload itself, or the kubelet."""
+def admits_clients(rule: Rule) -> bool:
+    """Tell whether a rule is about clients, and not just about the workload itself or the kubelet."""
     return rule.origin.kind not in (RuleKind.ITSELF, RuleKind.PROBE)

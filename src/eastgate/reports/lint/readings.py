@@ -17,13 +17,13 @@ from eastgate.ir.attributes import ADDRESS, PORT, Attribute
 from eastgate.reports.lint.context import command
 from eastgate.reports.lint.hooks import readings_at
 from eastgate.reports.lint.inventory import Group, Inventory, Policy
-from eastgate.reports.lint.samples import sampled
+from eastgate.reports.lint.samples import sample_questions
 
-__all__ = ["audited", "readings"]
+__all__ = ["find_audit_changes", "find_reading_differences"]
 
 
-def readings(inventory: Inventory) -> Iterator[Finding]:
-    """Tell of each point at which another reading would decide a request otherwise."""
+def find_reading_differences(inventory: Inventory) -> Iterator[Finding]:
+    """Report each point at which another reading would decide a request otherwise."""
     for group in inventory.groups:
         for reading, concerned in readings_at(group):
             yield from _reading(group, inventory, reading, concerned)
@@ -55,20 +55,20 @@ def _verdict(allowed: bool) -> str:
 
 
 def _difference(group: Group, other: Program, inventory: Inventory) -> tuple[Question, bool] | None:
-    """A question that the two decide differently, and what is decided now."""
+    """Find a question that the two programs decide differently, and return it with the present verdict."""
     looked_at = frozenset[Attribute]().union(
-        *(one.looks_at for layers in (group.layers, other.layers) for one in layers)
+        *(layer.looks_at for layers in (group.layers, other.layers) for layer in layers)
     )
     program = inventory.program(group)
-    for question, arrival in sampled(group, inventory):
-        request = _known(arrival.request, looked_at)
+    for question, arrival in sample_questions(group, inventory):
+        request = _without_unknowns(arrival.request, looked_at)
         allowed = bool(program.decide(request) & 1)
         if bool(other.decide(request) & 1) is not allowed:
             return question, allowed
     return None
 
 
-def _known(request: Request, looked_at: frozenset[Attribute]) -> Request:
+def _without_unknowns(request: Request, looked_at: frozenset[Attribute]) -> Request:
     """Take what the question leaves out as absent: an example is about one request."""
     absent: dict[Attribute, Known] = dict.fromkeys(looked_at - request.values.keys() - {PORT, ADDRESS})
     return Request({**request.values, **absent}, request.answers) if absent else request
@@ -77,8 +77,8 @@ def _known(request: Request, looked_at: frozenset[Attribute]) -> Request:
 # Audited policies
 
 
-def audited(inventory: Inventory) -> Iterator[Finding]:
-    """Tell what each audited policy would change, by one example."""
+def find_audit_changes(inventory: Inventory) -> Iterator[Finding]:
+    """Report what each audited policy would change, by one example."""
     for policy in inventory.policies:
         if not policy.audit:
             continue
@@ -100,5 +100,8 @@ def audited(inventory: Inventory) -> Iterator[Finding]:
 
 
 def _change(group: Group, policy: Policy, enforced: Policy, inventory: Inventory) -> tuple[Question, bool] | None:
-    attached = [replace(one, policy=enforced) if one.policy is policy else one for one in group.attached]
+    attached = [
+        replace(attachment, policy=enforced) if attachment.policy is policy else attachment
+        for attachment in group.attached
+    ]
     return _difference(group, inventory.assembled(group, attached, inventory.settings), inventory)

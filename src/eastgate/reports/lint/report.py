@@ -15,7 +15,7 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: 
 
 
 def counted(findings: Sequence[Finding]) -> str:
-    """How many there are of each severity, in words."""
+    """Count the findings of each severity, in words."""
     counts = Counter(finding.severity for finding in findings)
     return ", ".join(_plural(counts[severity], severity) for severity in Severity if counts[severity]) or "no findings"
 
@@ -25,7 +25,7 @@ def _plural(count: int, severity: Severity) -> str:
 
 
 def to_json(findings: Sequence[Finding]) -> dict[str, object]:
-    """All findings, and how many of each severity."""
+    """Return all findings, and how many there are of each severity."""
     counts = Counter(str(finding.severity) for finding in findings)
     return {
         "findings": [finding.to_json() for finding in findings],
@@ -34,7 +34,7 @@ def to_json(findings: Sequence[Finding]) -> dict[str, object]:
 
 
 def github(findings: Sequence[Finding]) -> Iterator[str]:
-    """One workflow command for each finding; what would end a command early is escaped."""
+    """Yield one workflow command for each finding, with whatever would end a command early escaped."""
     for finding in findings:
         span = finding.span
         fields = {}

@@ -1,4 +1,4 @@
-"""Rules that no request can match by themselves, wherever they apply; and ports that nobody listens on."""
+"""Rules that no request can match, wherever they apply; and ports that no workload exposes."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from functools import partial
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.linting import EmptyList, Finding, codes, locating
 from eastgate.dialects.linting.ports import unexposed_ports as unexposed
-from eastgate.ir import And, Is, OneOf, Or, Predicate, Rule, atoms
+from eastgate.ir import And, Computed, Is, Not, OneOf, Or, Predicate, Rule, atoms
 from eastgate.ir.attributes import PORT
 from eastgate.manifests.node import Node
 from eastgate.reports.lint.hooks import statements_of
 from eastgate.reports.lint.inventory import Inventory, Policy
 from eastgate.reports.lint.solving import is_possible
 
-__all__ = ["impossible_rules", "unexposed_ports"]
+__all__ = ["find_impossible_rules", "find_unexposed_ports"]
 
 
-def impossible_rules(inventory: Inventory) -> Iterator[Finding]:
-    """Tell of rules with an empty list, or with conditions that exclude each other."""
+def find_impossible_rules(inventory: Inventory) -> Iterator[Finding]:
+    """Report rules with an empty list, or with conditions that exclude each other."""
     for policy in inventory.policies:
         statements = statements_of(policy)
         for rule in statements.rules:
@@ -58,7 +58,7 @@ def _every(predicate: Predicate) -> Iterator[Predicate]:
 
 
 def _is_empty(predicate: Predicate) -> bool:
-    """Tell whether it is what an empty list means: nothing of anything."""
+    """Tell whether a predicate is the meaning of an empty list, which matches nothing."""
     match predicate:
         case Or(parts):
             return all(_is_empty(part) for part in parts)
@@ -66,7 +66,7 @@ def _is_empty(predicate: Predicate) -> bool:
             return any(_is_empty(part) for part in parts)
         case Is(_, OneOf(values)):
             return not values
-        case _:
+        case Is() | Not() | Computed():
             return False
 
 
@@ -89,8 +89,8 @@ def _empty_node(document: Span, within: Span | None) -> Span | None:
 # Ports
 
 
-def unexposed_ports(inventory: Inventory) -> Iterator[Finding]:
-    """Tell of ports in rules that none of the workloads declares."""
+def find_unexposed_ports(inventory: Inventory) -> Iterator[Finding]:
+    """Report ports in rules that none of the workloads declares."""
     for policy in inventory.policies:
         rules = statements_of(policy).rules
         yield from unexposed(policy, [port for rule in rules for port in _ports(policy, rule)], inventory)

@@ -1,4 +1,4 @@
-"""Run all checks: what they find, in the order in which it is written, without what is suppressed."""
+"""Run all checks: their findings by file and line, without those that are suppressed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from eastgate.reports.lint.checks import CHECKS
 from eastgate.reports.lint.context import CheckContext
 from eastgate.reports.lint.hooks import own_checks
 from eastgate.reports.lint.inventory import Inventory
-from eastgate.reports.lint.suppression import without_suppressed
+from eastgate.reports.lint.suppression import drop_suppressed
 from eastgate.unread import diagnosed
 
 __all__ = ["lint"]
@@ -25,7 +25,7 @@ def lint(authority: Authority, manifests: Manifests | None = None) -> list[Findi
     """
     context = CheckContext(authority)
     with no_collection():
-        distinct = dict.fromkeys(without_suppressed(_findings(context, manifests), context))
+        distinct = dict.fromkeys(drop_suppressed(_findings(context, manifests), context))
     return sorted(distinct, key=lambda finding: finding.sort_key)
 
 
@@ -37,12 +37,12 @@ def _findings(context: CheckContext, manifests: Manifests | None) -> Iterator[Fi
     yield from (Finding.of(diagnostic) for diagnostic in unread)
     checks: list[Callable[[CheckContext], Iterable[Finding]]] = [*CHECKS, *own_checks()]
     for check in checks:
-        yield from (_as_declared(finding, context) for finding in check(context))
+        yield from (_name_backends(finding, context) for finding in check(context))
 
 
-def _as_declared(finding: Finding, inventory: Inventory) -> Finding:
+def _name_backends(finding: Finding, inventory: Inventory) -> Finding:
     """Name Backends as they are declared: those of all kinds are enforced as one."""
     if not any(subject.startswith("Backend/") for subject in finding.subjects):
         return finding
-    kinds = {f"Backend/{key}": f"{one.kind}/{key}" for key, one in inventory.world.backends.items()}
+    kinds = {f"Backend/{key}": f"{backend.kind}/{key}" for key, backend in inventory.world.backends.items()}
     return replace(finding, subjects=tuple(kinds.get(subject, subject) for subject in finding.subjects))

@@ -1,4 +1,4 @@
-"""Questions that are likely to show a difference: those who exist here, on the ports and Services that exist here."""
+"""Questions that are likely to show a difference: from callers that exist, to ports and Services that exist."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from eastgate.ir.attributes import MCP_TOOL, METHOD, PATH, PORT, Attribute
 from eastgate.reports.lint.inventory import Group, Inventory
 from eastgate.reports.lint.statements import callers
 
-__all__ = ["sampled", "sources"]
+__all__ = ["sample_questions", "sources"]
 
 _MOST = 12  # of each kind
 
 
-def sampled(group: Group, inventory: Inventory) -> Iterator[tuple[Question, Arrival]]:
-    """Questions about the first of a group, with what arrives there."""
+def sample_questions(group: Group, inventory: Inventory) -> Iterator[tuple[Question, Arrival]]:
+    """Yield questions about the first member of a group, with the requests that arrive there."""
     values = _values(group)
     http: list[dict[str, str]] = [{}]
     if METHOD in values or PATH in values:
-        paths = [*(str(one) for one in values.get(PATH, ())), "/"]
-        methods = [*(str(one) for one in values.get(METHOD, ())), "GET"]
+        paths = [*(str(value) for value in values.get(PATH, ())), "/"]
+        methods = [*(str(value) for value in values.get(METHOD, ())), "GET"]
         http = [{"method": method, "path": path} for path, method in product(paths, methods)][:_MOST]
     if MCP_TOOL in values:
         http = [{"mcp_method": "tools/call", "tool": str(tool)} for tool in [*values[MCP_TOOL], "other"]][:_MOST]
-    for source, (to, port), more in product(sources(group, inventory), _places(group, inventory, values), http):
+    for source, (to, port), more in product(sources(group, inventory), _destinations(group, inventory, values), http):
         question = Question(source, to, port, **more)  # type: ignore[arg-type]
         try:
             for arrival in arrivals(question, inventory.world, inventory.settings):
@@ -37,51 +37,53 @@ def sampled(group: Group, inventory: Inventory) -> Iterator[tuple[Question, Arri
 
 
 def sources(group: Group, inventory: Inventory) -> list[str]:
-    """A neighbour, those whom the policies name, and somebody without an identity."""
-    found: dict[str, None] = {}
+    """Return a neighbour, the callers that the policies name, and a caller without an identity."""
+    accounts: dict[str, None] = {}
     own = inventory.workload(group.first) if group.is_workload else None
     for namespace, names in list(inventory.accounts.items())[:_MOST]:
         for name in sorted(names)[:3]:
             if own is None or (namespace, name) != (own.namespace, own.service_account):
-                found[f"sa:{namespace}/{name}"] = None
-    strangers = list(found)[:_MOST]
-    named: dict[str, None] = {}
-    for one in group.attached:
-        for caller in callers(one.policy, inventory.settings):
+                accounts[f"sa:{namespace}/{name}"] = None
+    strangers = list(accounts)[:_MOST]
+    policy_sources: dict[str, None] = {}
+    for attachment in group.attached:
+        for caller in callers(attachment.policy, inventory.settings):
             own_domain = caller.trust_domain == inventory.settings.trust_domain
             if own_domain and caller.namespace and caller.account not in (None, "*"):
-                named[f"sa:{caller.namespace}/{caller.account}"] = None
+                policy_sources[f"sa:{caller.namespace}/{caller.account}"] = None
             elif caller.identity.startswith("spiffe://"):
-                named[caller.identity] = None
-    return list(dict.fromkeys([*strangers, "sa:default/stranger", *list(named)[:_MOST], "anonymous"]))
+                policy_sources[caller.identity] = None
+    return list(dict.fromkeys([*strangers, "sa:default/stranger", *list(policy_sources)[:_MOST], "anonymous"]))
 
 
-def _places(group: Group, inventory: Inventory, values: dict[Attribute, list[object]]) -> list[tuple[str, int | None]]:
+def _destinations(
+    group: Group, inventory: Inventory, values: dict[Attribute, list[object]]
+) -> list[tuple[str, int | None]]:
     if not group.is_workload:
         return [(group.destination, None)]
     workload = inventory.workload(group.first)
     declared = [port.number for port in workload.ports]
-    named = [port for port in values.get(PORT, ()) if isinstance(port, int)]
-    ports = list(dict.fromkeys([*declared, *named]))[:_MOST] or [8080]
-    found: list[tuple[str, int | None]] = [(group.destination, port) for port in ports]
+    compared = [port for port in values.get(PORT, ()) if isinstance(port, int)]
+    ports = list(dict.fromkeys([*declared, *compared]))[:_MOST] or [8080]
+    destinations: list[tuple[str, int | None]] = [(group.destination, port) for port in ports]
     for key in inventory.world.services_of(workload.key)[:3]:
-        found += [(f"service:{key}", port.port) for port in inventory.world.services[key].ports[:3]]
-    return found
+        destinations += [(f"service:{key}", port.port) for port in inventory.world.services[key].ports[:3]]
+    return destinations
 
 
 def _values(group: Group) -> dict[Attribute, list[object]]:
-    """What the rules compare attributes with."""
-    found: dict[Attribute, list[object]] = {}
+    """Return the values that the rules compare attributes with."""
+    by_attribute: dict[Attribute, list[object]] = {}
     for rule in _rules(group):
         for atom in atoms(rule.when):
             if not isinstance(atom, Is):
                 continue
-            values = found.setdefault(atom.attribute, [])
+            values = by_attribute.setdefault(atom.attribute, [])
             if len(values) < _MOST and isinstance(atom.matcher, OneOf):
                 values += [value for value in sorted(atom.matcher.values, key=str)[:3] if value not in values]
             elif len(values) < _MOST and isinstance(atom.matcher, Prefix) and atom.attribute == PATH:
                 values.append(f"{atom.matcher.text}x")
-    return found
+    return by_attribute
 
 
 def _rules(group: Group) -> Iterator[Rule]:

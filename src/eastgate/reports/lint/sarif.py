@@ -24,7 +24,7 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: 
 
 
 def sarif(findings: Sequence[Finding]) -> dict[str, object]:
-    """One run: the rules are the codes of lint, and those that were met while reading."""
+    """Return one run: its rules are the codes of lint, and those that were met while reading."""
     rules = {**lint_codes(), **{finding.code.id: finding.code for finding in findings}}
     ordered = sorted(rules)
     driver = {
@@ -39,7 +39,7 @@ def sarif(findings: Sequence[Finding]) -> dict[str, object]:
 
 
 def anchor(code: Code) -> str:
-    """The heading of a code on the page of diagnostics, as Markdown renderers make links of headings."""
+    """Return the anchor of a code on the page of diagnostics, as Markdown renderers derive it from the heading."""
     severity = "" if code.severity is Severity.ERROR else f" ({code.severity})"
     heading = f"{code.id}: {code.title}{severity}".lower()
     return re.sub(r"[^\w\- ]", "", heading).replace(" ", "-")
@@ -94,6 +94,6 @@ def _uri(file: str) -> str:
 
 
 def _fingerprint(finding: Finding) -> str:
-    """The same for the same finding after lines were added above it."""
+    """Return a hash that stays the same when lines are added above the finding."""
     text = "\n".join((finding.code.id, finding.message, *finding.subjects[:1]))
     return hashlib.sha256(text.encode()).hexdigest()[:32]

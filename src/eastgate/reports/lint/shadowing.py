@@ -1,4 +1,4 @@
-"""Rules for which no request is left, and rules that could go: looked at chain by chain, told once for each rule.
+"""Rules that never decide, and redundant rules: examined chain by chain, reported once for each rule.
 
 A rule is fine as soon as it is needed on one workload. Whether it is needed is found out with requests: one that the
 rule matches is sent through the chain; who decides it instead becomes a suspect, and then a request is looked for that
@@ -13,12 +13,12 @@ from typing import TypeAlias
 from eastgate.dialects.linting import Fallback, Finding, codes
 from eastgate.ir import Derived, PolicyRef, Rule, RuleKind
 from eastgate.records import dataclass
-from eastgate.reports.lint.chains import Analysis, Place, places
+from eastgate.reports.lint.chains import Analysis, ChainRule, rules_in
 from eastgate.reports.lint.hooks import linting_of
 from eastgate.reports.lint.inventory import Group, Inventory
 from eastgate.symbolic.witnesses import GaveUp, witness
 
-__all__ = ["shadowed_rules"]
+__all__ = ["find_shadowed_rules"]
 
 RuleKey: TypeAlias = tuple[PolicyRef | None, int, Derived | None]
 
@@ -36,25 +36,25 @@ class _Verdict:
     where: Group
 
 
-def shadowed_rules(inventory: Inventory) -> Iterator[Finding]:
-    """Tell of rules that are decided before, covered by another, or written twice."""
+def find_shadowed_rules(inventory: Inventory) -> Iterator[Finding]:
+    """Report rules that are decided before, covered by another, or duplicated."""
     needed: set[RuleKey] = set()
     idle: dict[RuleKey, list[_Verdict]] = {}
     for group in inventory.groups:
         for layer in group.layers:
             for chain in layer.chains:
-                _chain(group, Analysis(layer, chain), needed, idle)
+                _judge_chain(group, Analysis(layer, chain), needed, idle)
     for key, verdicts in idle.items():
         if key not in needed:
             yield from _findings(verdicts, inventory)
 
 
-def _chain(group: Group, analysis: Analysis, needed: set[RuleKey], idle: dict[RuleKey, list[_Verdict]]) -> None:
-    for place in places(analysis.chain):
-        key = _key(place.rule)
-        if not _is_written(place.rule) or key in needed:
+def _judge_chain(group: Group, analysis: Analysis, needed: set[RuleKey], idle: dict[RuleKey, list[_Verdict]]) -> None:
+    for candidate in rules_in(analysis.chain):
+        key = _key(candidate.rule)
+        if not _is_authored(candidate.rule) or key in needed:
             continue
-        verdict = _judged(place, analysis, group)
+        verdict = _judge(candidate, analysis, group)
         if verdict is None:
             needed.add(key)
             idle.pop(key, None)
@@ -62,8 +62,8 @@ def _chain(group: Group, analysis: Analysis, needed: set[RuleKey], idle: dict[Ru
             idle.setdefault(key, []).append(verdict)
 
 
-def _is_written(rule: Rule) -> bool:
-    """Tell whether somebody wrote it as a rule."""
+def _is_authored(rule: Rule) -> bool:
+    """Tell whether a rule is one of a policy, and not a default that follows from it."""
     return rule.origin.policy is not None and rule.origin.kind not in (RuleKind.FALLBACK, RuleKind.UNCOVERED)
 
 
@@ -72,26 +72,26 @@ def _key(rule: Rule) -> RuleKey:
     return rule.origin.policy, rule.origin.index, rule.origin.derived
 
 
-def _judged(place: Place, analysis: Analysis, group: Group) -> _Verdict | None:
-    """Say why a rule is not needed; None where it is. A rule that nothing can match has nobody to blame."""
-    wanted = place.rule.when
+def _judge(candidate: ChainRule, analysis: Analysis, group: Group) -> _Verdict | None:
+    """Return why a rule is not needed; None where it is. For a rule that nothing can match, no other is the cause."""
+    wanted = candidate.rule.when
     suspects: list[Rule] = []
     try:
         request = witness(wanted)
         if request is None:
-            return _Verdict(place.rule, (), True, False, group)
+            return _Verdict(candidate.rule, (), True, False, group)
         for _ in range(_MOST_SUSPECTS):
-            caught = analysis.caught(place, request)
+            caught = analysis.find_decider(candidate, request)
             if caught is None or caught in suspects:
                 return None
             suspects.append(caught)
-            if analysis.is_before(place, caught):
-                before = [suspect for suspect in suspects if analysis.is_before(place, suspect)]
-                if analysis.escapes(place, before) is None:
-                    return _Verdict(place.rule, _least(place, before, analysis), True, False, group)
+            if analysis.decides_before(candidate, caught):
+                before = [suspect for suspect in suspects if analysis.decides_before(candidate, suspect)]
+                if analysis.find_escape(candidate, before) is None:
+                    return _Verdict(candidate.rule, _minimize(candidate, before, analysis), True, False, group)
             elif witness(wanted, [caught.when]) is None:
                 mutual = witness(caught.when, [wanted]) is None
-                return _Verdict(place.rule, (caught,), False, mutual, group)
+                return _Verdict(candidate.rule, (caught,), False, mutual, group)
             request = witness(wanted, [suspect.when for suspect in suspects])
             if request is None:
                 return None  # only all of them together do it, and then each may be needed for the other
@@ -100,18 +100,18 @@ def _judged(place: Place, analysis: Analysis, group: Group) -> _Verdict | None:
     return None
 
 
-def _least(place: Place, rules: Sequence[Rule], analysis: Analysis) -> tuple[Rule, ...]:
+def _minimize(candidate: ChainRule, rules: Sequence[Rule], analysis: Analysis) -> tuple[Rule, ...]:
     """Leave out the rules that are not needed to decide everything before."""
     kept = list(rules)
     for rule in rules:
         fewer = [other for other in kept if other is not rule]
-        if fewer and analysis.escapes(place, fewer) is None:
+        if fewer and analysis.find_escape(candidate, fewer) is None:
             kept = fewer
     return tuple(kept)
 
 
 def _findings(verdicts: list[_Verdict], inventory: Inventory) -> Iterator[Finding]:
-    """Tell of a rule that is needed nowhere. It never matches only if others come first wherever it is."""
+    """Report a rule that is needed nowhere. It never matches only if others come first wherever it is."""
     never = all(verdict.before for verdict in verdicts)
     verdicts = [verdict for verdict in verdicts if verdict.before == never]
     rule = verdicts[0].rule
@@ -140,7 +140,7 @@ def _findings(verdicts: list[_Verdict], inventory: Inventory) -> Iterator[Findin
 
 
 def _fallback(rule: Rule, inventory: Inventory) -> Fallback:
-    """Return how its dialect speaks of what an object lets in by itself."""
+    """Return how its dialect reports rules that an object adds by itself."""
     policy = inventory.policy_of(rule)
     fallback = linting_of(policy).fallback if policy is not None else None
     if fallback is None:

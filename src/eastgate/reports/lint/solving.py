@@ -13,7 +13,7 @@ _BODILESS = And((Is(METHOD, OneOf(frozenset({"GET", "HEAD", "DELETE", "OPTIONS"}
 
 
 def is_possible(wanted: Predicate) -> bool:
-    """Return whether any request meets a predicate. What nobody could find out counts as possible."""
+    """Return whether any request meets a predicate. Where the search gives up, it counts as possible."""
     try:
         return witness(wanted, (_BODILESS,) if mentions(wanted) >= {METHOD, MCP_METHOD} else ()) is not None
     except GaveUp:

@@ -1,4 +1,4 @@
-"""The callers that policies name, one at a time, with the text that names them: the same for every dialect."""
+"""The callers that policies of any dialect name, one at a time, with the text that names them."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def callers_in(predicate: Predicate, span: Span | None, settings: Settings) -> I
     """List every client that a predicate names."""
     for atom in atoms(predicate):
         if isinstance(atom, Is):
-            yield from _named(atom, span, settings)
+            yield from _callers_of_atom(atom, span, settings)
 
 
-def _named(atom: Is, span: Span | None, settings: Settings) -> Iterator[Caller]:
+def _callers_of_atom(atom: Is, span: Span | None, settings: Settings) -> Iterator[Caller]:
     match atom.attribute, atom.matcher:
         case attribute, OneOf(values) if attribute == IDENTITY:
             yield from (_spiffe(str(value), span) for value in sorted(values, key=str))
@@ -67,12 +67,12 @@ def _spiffe(identity: str, span: Span | None) -> Caller:
     match account_of(identity):
         case domain, namespace, account:
             return Caller(identity, span, namespace, account, domain)
-        case _:
+        case None:
             return Caller(identity, span, trust_domain=trust_domain_of(identity))
 
 
 def _mesh(name: str, span: Span | None, settings: Settings) -> Caller:
-    """A name in Linkerd's form, `account.namespace.serviceaccount.identity.<control plane>.<domain>`."""
+    """Read a name in Linkerd's form, `account.namespace.serviceaccount.identity.<control plane>.<domain>`."""
     if name.startswith("spiffe://"):
         return _spiffe(name, span)
     parts = parse_account_name(name)

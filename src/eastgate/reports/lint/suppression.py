@@ -20,7 +20,7 @@ from eastgate.records import dataclass
 from eastgate.reports.lint.hooks import lint_codes
 from eastgate.reports.lint.inventory import Inventory
 
-__all__ = ["ANNOTATION", "without_suppressed"]
+__all__ = ["ANNOTATION", "drop_suppressed"]
 
 ANNOTATION = "eastgate.dev/lint-ignore"
 
@@ -38,14 +38,14 @@ class _Suppression:
 
 @dataclass(slots=True)
 class _Annotations:
-    """What was read from the annotations: suppressions, and what is wrong with them."""
+    """The suppressions that annotations hold, and what is wrong with them."""
 
     suppressions: list[_Suppression] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
 
 
-def without_suppressed(findings: Iterable[Finding], inventory: Inventory) -> Iterator[Finding]:
-    """Leave out the findings that somebody suppressed, and add what is wrong with suppressions."""
+def drop_suppressed(findings: Iterable[Finding], inventory: Inventory) -> Iterator[Finding]:
+    """Leave out the findings that are suppressed, and add what is wrong with suppressions."""
     annotations = _Annotations()
     for document, keys in _documents(inventory):
         _read(document, keys, annotations)
@@ -101,7 +101,7 @@ def _is_mentioned(source: SourceText) -> bool:
 
 
 def _backend(kind: str, key: str) -> tuple[str, ...]:
-    """Backends of all kinds are enforced as one."""
+    """Return the key that Backends of all kinds share, since they are enforced as one."""
     return (f"Backend/{key}",) if kind in BACKEND_KINDS else ()
 
 
@@ -124,8 +124,8 @@ def _read(document: Span, keys: frozenset[str], into: _Annotations) -> None:
 
 
 def _unused(suppression: _Suppression) -> Finding:
-    known = lint_codes()
-    near = did_you_mean(suppression.code, known) if suppression.code not in known else None
+    all_codes = lint_codes()
+    near = did_you_mean(suppression.code, all_codes) if suppression.code not in all_codes else None
     message = f"there is no finding {suppression.code} here to suppress"
     help_ = f"did you mean {near}?" if near else "remove it"
     return Finding(codes.SUPPRESSES_NOTHING, message, suppression.span, help_, tuple(sorted(suppression.keys)))

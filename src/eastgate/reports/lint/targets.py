@@ -1,11 +1,13 @@
-"""Targets that are not there, or have nothing behind them."""
+"""Targets that do not exist, or select nothing."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import assert_never
 
 from eastgate.cluster import (
     BackendNamed,
+    Everything,
     ExternalsMatching,
     GatewayNamed,
     PodNamed,
@@ -14,6 +16,7 @@ from eastgate.cluster import (
     PodsOfAccount,
     PodsOfService,
     PodsOwnedBy,
+    RouteNamed,
     Target,
 )
 from eastgate.diagnostics.spans import Span
@@ -23,13 +26,13 @@ from eastgate.dialects.linting.targets import missing_target, target_span
 from eastgate.records import dataclass
 from eastgate.reports.lint.hooks import statements_of
 from eastgate.reports.lint.inventory import Inventory, Policy
-from eastgate.reports.lint.labels import misspelt, nearest_labels
+from eastgate.reports.lint.labels import Selecting, find_misspelt_labels, suggest_labels
 
-__all__ = ["empty_targets"]
+__all__ = ["find_empty_targets"]
 
 
-def empty_targets(inventory: Inventory) -> Iterator[Finding]:
-    """Tell of every target without anything behind it."""
+def find_empty_targets(inventory: Inventory) -> Iterator[Finding]:
+    """Report every target that does not exist or selects nothing."""
     for policy in inventory.policies:
         statements = statements_of(policy)
         for number, target in enumerate(statements.targets):
@@ -38,7 +41,7 @@ def empty_targets(inventory: Inventory) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """Where a target is written: in which field of a policy's spec, and at which index of a list."""
+    """The field of a policy's spec that holds a target, and its index where that is a list."""
 
     policy: Policy
     name: str
@@ -64,9 +67,13 @@ def _target(field: _Field, target: Target, inventory: Inventory) -> Iterator[Fin
             if not world.select(target):
                 yield from _nothing(field, target, inventory)
             else:
-                yield from misspelt(field.policy, target, inventory)
+                yield from find_misspelt_labels(field.policy, target, inventory)
+        case GatewayNamed() | BackendNamed() | PodsOwnedBy() | PodsOfAccount() | PodNamed():
+            pass  # it exists
+        case RouteNamed() | Everything():
+            pass  # dialects whose policies target routes check them
         case _:
-            pass
+            assert_never(target)
 
 
 def _missing(field: _Field, kind: str, namespace: str, name: str, declared: Iterable[str]) -> Finding:
@@ -77,8 +84,8 @@ def _no_workload(field: _Field, target: PodsOwnedBy | PodsOfAccount | PodNamed, 
     policy, world = field.policy, inventory.world
     match target:
         case PodsOwnedBy(namespace, kind, name):
-            here = [w for w in world.workloads.values() if w.namespace == namespace]
-            names = {owner.name for w in here for owner in w.owners if owner.kind == kind}
+            workloads = [w for w in world.workloads.values() if w.namespace == namespace]
+            names = {owner.name for w in workloads for owner in w.owners if owner.kind == kind}
         case PodsOfAccount(namespace, name):
             kind, names = "ServiceAccount", inventory.accounts.get(namespace, set())
         case PodNamed(namespace, name):
@@ -90,11 +97,11 @@ def _no_workload(field: _Field, target: PodsOwnedBy | PodsOfAccount | PodNamed, 
     return Finding(codes.NO_SUCH_TARGET, message, field.span(name), help_, (str(policy.ref),))
 
 
-def _nothing(field: _Field, target: Target, inventory: Inventory) -> Iterator[Finding]:
+def _nothing(field: _Field, target: Selecting, inventory: Inventory) -> Iterator[Finding]:
     if not inventory.world.workloads:
         return  # then nothing is selected by anything
     policy = field.policy
-    help_ = nearest_labels(target, inventory) or "change the target, or remove the policy"
+    help_ = suggest_labels(target, inventory) or "change the target, or remove the policy"
     message = f"{policy.ref} selects nothing: there are no {target}"
     name = target.service if isinstance(target, PodsOfService) else ""
     yield Finding(codes.SELECTS_NOTHING, message, field.span(name), help_, (str(policy.ref),))

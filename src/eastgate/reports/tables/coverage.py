@@ -1,4 +1,4 @@
-"""Which rules the cases exercised: a rule is exercised where it decided, accepted, passed or was observed."""
+"""Coverage of rules by cases: a rule is exercised where it decided, accepted, passed or was observed."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ class Coverage:
     exercised: set[Key] = field(default_factory=set)
 
     def add_policies(self, policies: Iterable[Policy]) -> None:
-        """Rules that could be exercised."""
+        """Add the rules that could be exercised."""
         for policy in policies:
             for origin in policy.origins:
                 self.rules.setdefault(_key(origin), origin)
 
     def add_decision(self, decision: Decision) -> None:
-        """Rules that a case exercised."""
+        """Add the rules that a case exercised."""
         for layer in decision.trace(nearest=0).layers:
             for stage in layer.stages:
-                found = [stage.rule] if stage.rule else []
-                self.exercised.update(_key(rule.origin) for rule in [*found, *(rule for rule, _ in stage.observed)])
+                deciding = [stage.rule] if stage.rule else []
+                self.exercised.update(_key(rule.origin) for rule in [*deciding, *(rule for rule, _ in stage.observed)])
 
     @property
     def missing(self) -> list[Origin]:
@@ -42,7 +42,7 @@ class Coverage:
 
     @property
     def percent(self) -> float:
-        """How much of the rules was exercised; 100 where there are none."""
+        """The percentage of rules that were exercised; 100 where there are none."""
         covered = len(self.rules) - len(self.missing)
         return 100.0 * covered / len(self.rules) if self.rules else 100.0
 

@@ -20,8 +20,8 @@ __all__ = ["Case", "Rejection", "Table"]
 class Case:
     """One question. `by` names the policy that must have decided, or `none` for a default; None: whichever.
 
-    `status` is what the client must see; None: whatever. `places` are those of the parts of the question, by their name
-    among those of a Question and, of a mapping, by key.
+    `status` is what the client must see; None: whatever. `part_spans` are the spans of the parts of the question, by
+    their names in a `Question` and, of a mapping, by key.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Case:
     cites: str | None
     span: Span
     status: int | None = None
-    places: Mapping[tuple[str, str], Span] = field(default_factory=dict, compare=False, repr=False)
+    part_spans: Mapping[tuple[str, str], Span] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Files and folders into tables. Documents that are no DecisionTest are passed over."""
+"""Read tables from files and folders. Documents that are no DecisionTest are skipped."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read_tables(
     follow: bool = False,
     unread: Handling = Handling.BY_KIND,
 ) -> tuple[list[Table], Reporter]:
-    """Every table in the files and folders, also one that cannot be read, with everything that is wrong with them.
+    """Read every table in the files and folders, also one with errors, and report everything that is wrong with them.
 
     With `follow`, links that lead out of the folders are followed, and tables may name files anywhere. `unread` holds
     for tables that do not say it themselves.
@@ -48,33 +48,33 @@ def read_tables(
     given = [Path(path) for path in paths]
     for file in files_of(given, reporter, Bounds.of(given, follow=follow)):
         roots = read_nodes(file)
-        found = list(filter(_seems_a_table, roots.nodes))
+        nodes = list(filter(_is_meant_as_table, roots.nodes))
         broken = roots.reporter.errors
-        if found or Path(file) in given or _names_a_table(broken):
+        if nodes or Path(file) in given or _names_a_table(broken):
             reporter.found.extend(roots.reporter)  # what is wrong beside a table may be a table
-            tables.extend([_unread(file, broken, base)] if broken else [])
+            tables.extend([_unreadable_table(file, broken, base)] if broken else [])
         bounds = ANYWHERE if follow else around(file)
-        tables.extend(_table(node, Path(file), base, bounds, unread, reporter) for node in found)
-    if not any(one.cases or one.rejects or one.problem for one in tables):
+        tables.extend(_table(node, Path(file), base, bounds, unread, reporter) for node in nodes)
+    if not any(table.cases or table.rejects or table.problem for table in tables):
         where = ", ".join(str(path) for path in given)
         if not reporter.errors:
             what, help_ = (KIND, f"write one, of apiVersion {API_VERSION}") if not tables else ("case", "write cases")
             reporter.report(NO_TABLES, f"there is no {what} in {where}", help=help_)
-        tables.append(_unread(where, reporter.errors, base))
+        tables.append(_unreadable_table(where, reporter.errors, base))
     return tables, reporter
 
 
 def _names_a_table(broken: Iterable[Diagnostic]) -> bool:
-    """Whether a text that is broken before anybody can tell what it is seems to be a table."""
-    return any(one.span is not None and _A_TABLE.search(one.span.source.text) for one in broken)
+    """Tell whether a text that could not be parsed seems to be a table."""
+    return any(error.span is not None and _A_TABLE.search(error.span.source.text) for error in broken)
 
 
-def _unread(name: str, errors: Sequence[Diagnostic], base: Settings, span: Span | None = None) -> Table:
-    """A table that stands for one that cannot be read."""
+def _unreadable_table(name: str, errors: Sequence[Diagnostic], base: Settings, span: Span | None = None) -> Table:
+    """Make a table in place of one that cannot be read."""
     error = errors[0]
-    place = f" ({error.span})" if error.span is not None else ""
-    found = span or error.span or Span(SourceText(name, ""), 1, 1, 1, 1)
-    return Table(name, found, base, (), None, (), problem=f"it could not be read: {error.message}{place}")
+    where = f" ({error.span})" if error.span is not None else ""
+    table_span = span or error.span or Span(SourceText(name, ""), 1, 1, 1, 1)
+    return Table(name, table_span, base, (), None, (), problem=f"it could not be read: {error.message}{where}")
 
 
 def _is_table(node: Node) -> bool:
@@ -82,55 +82,55 @@ def _is_table(node: Node) -> bool:
     return kind is not None and kind.value == KIND
 
 
-def _seems_a_table(node: Node) -> bool:
-    """Whether somebody means this to be a table, whatever kind it says it is of."""
+def _is_meant_as_table(node: Node) -> bool:
+    """Tell whether a document is meant as a table, whatever kind it has."""
     kind = node.nearest("kind").value
     if _is_table(node) or (isinstance(kind, str) and did_you_mean(kind, (KIND,))):
         return True
     cases = node.nearest("spec", "cases").value
-    return isinstance(cases, list) and any("expect" in one for one in cases)
+    return isinstance(cases, list) and any("expect" in case for case in cases)
 
 
 def _table(node: Node, file: Path, base: Settings, bounds: Bounds, handling: Handling, reporter: Reporter) -> Table:
-    found = Reporter()
-    check(DECISION_TEST, node, Check(found, None))
+    diagnostics = Reporter()
+    check(DECISION_TEST, node, Check(diagnostics, None))
     if not _is_table(node):
-        place = node.nearest("kind").span if "kind" in node else next(iter(node.keys.values()), node).span
-        found.found.insert(
-            0, Diagnostic(NOT_A_TABLE, f"this has cases, and is no {KIND}", place, f"write kind: {KIND}")
+        span = node.nearest("kind").span if "kind" in node else next(iter(node.keys.values()), node).span
+        diagnostics.found.insert(
+            0, Diagnostic(NOT_A_TABLE, f"this has cases, and is no {KIND}", span, f"write kind: {KIND}")
         )
     version = node.get("apiVersion")
     if version is not None and version.value != API_VERSION:
         message = f"a {KIND} has the apiVersion {API_VERSION}"
-        found.report(NOT_A_TABLE, message, version.span, help=f"write apiVersion: {API_VERSION}")
-    if not found.errors:
+        diagnostics.report(NOT_A_TABLE, message, version.span, help=f"write apiVersion: {API_VERSION}")
+    if not diagnostics.errors:
         spec = node["spec"]
-        written = spec.get("settings")
+        settings_node = spec.get("settings")
         try:
             settings = Settings.from_mapping(
-                {name: one.plain() for name, one in written.items()} if written else {}, base
+                {name: value.plain() for name, value in settings_node.items()} if settings_node else {}, base
             )
         except SettingsError as error:
-            found.report(BAD_SETTING, str(error), written.span if written else node.span)
-    reporter.found.extend(found)
-    if found.errors:
+            diagnostics.report(BAD_SETTING, str(error), settings_node.span if settings_node else node.span)
+    reporter.found.extend(diagnostics)
+    if diagnostics.errors:
         name = node.nearest("metadata", "name").value
-        return _unread(name if isinstance(name, str) else str(file), found.errors, base, node.span)
+        return _unreadable_table(name if isinstance(name, str) else str(file), diagnostics.errors, base, node.span)
     answers = spec.get("externalAuth")
     return Table(
         name=node["metadata"]["name"].text,
         span=node.span,
         settings=settings,
-        manifests=tuple(file.parent / one.text for one in spec.get("manifests") or ()),
+        manifests=tuple(file.parent / path.text for path in spec.get("manifests") or ()),
         objects=spec.get("objects"),
-        jwks={issuer: file.parent / one.text for issuer, one in jwks.items()} if (jwks := spec.get("jwks")) else {},
-        cases=tuple(_case(one, index, answers) for index, one in enumerate(spec.get("cases") or ())),
+        jwks={issuer: file.parent / path.text for issuer, path in jwks.items()} if (jwks := spec.get("jwks")) else {},
+        cases=tuple(_case(case, index, answers) for index, case in enumerate(spec.get("cases") or ())),
         rejects=tuple(
-            Rejection(one["policy"].text, _text(one, "code"), _text(one, "cites"), one.span)
-            for one in spec.get("rejects") or ()
+            Rejection(rejection["policy"].text, _text(rejection, "code"), _text(rejection, "cites"), rejection.span)
+            for rejection in spec.get("rejects") or ()
         ),
         bounds=bounds,
-        unread=Handling(said) if (said := _text(spec, "unread")) is not None else handling,
+        unread=Handling(handling_text) if (handling_text := _text(spec, "unread")) is not None else handling,
     )
 
 
@@ -151,7 +151,7 @@ def _case(node: Node, index: int, answers: Node | None) -> Case:
         source_ip=_text(node, "sourceIP"),
         http_protocol=_text(http, "protocol"),
         claims=_plain(node, "claims"),
-        external_auth={name: one.text for name, one in answers.items()} if answers else {},
+        external_auth={name: answer.text for name, answer in answers.items()} if answers else {},
     )
     name = _text(node, "name") or f"case {index}: {question}"
     status = node.get("status")
@@ -163,7 +163,7 @@ def _case(node: Node, index: int, answers: Node | None) -> Case:
         _text(node, "cites"),
         node.span,
         status.number if status is not None else None,
-        dict(_places(node, answers)),
+        dict(_spans_of_parts(node, answers)),
     )
 
 
@@ -177,33 +177,33 @@ _PARTS = {
 }
 
 
-def _places(node: Node, answers: Node | None) -> Iterator[tuple[tuple[str, str], Span]]:
-    """Where each part of the question stands that names something."""
+def _spans_of_parts(node: Node, answers: Node | None) -> Iterator[tuple[tuple[str, str], Span]]:
+    """Yield the span of each part of the question that names something."""
     for part, path in _PARTS.items():
         yield (part, ""), node.nearest(*path).span
-    for part, named in {
+    for part, mapping in {
         "headers": node.nearest("http", "headers"),
         "claims": node.nearest("claims"),
         "external_auth": answers,
     }.items():
-        if named is not None:
-            yield from (((part, key), named.key_span(key)) for key in named.keys)
+        if mapping is not None:
+            yield from (((part, key), mapping.key_span(key)) for key in mapping.keys)
 
 
 def _text(node: Node | None, key: str) -> str | None:
-    found = node.get(key) if node is not None else None
-    return found.text if found is not None else None
+    child = node.get(key) if node is not None else None
+    return child.text if child is not None else None
 
 
 def _plain(node: Node, key: str) -> dict[str, Plain] | None:
-    found = node.get(key)
-    return {name: one.plain() for name, one in found.items()} if found is not None else None
+    child = node.get(key)
+    return {name: value.plain() for name, value in child.items()} if child is not None else None
 
 
 def _headers(http: Node | None) -> dict[str, list[str]] | None:
-    """All values of each header."""
-    found = http.get("headers") if http is not None else None
-    if found is None:
+    """Return all values of each header."""
+    headers = http.get("headers") if http is not None else None
+    if headers is None:
         return None
-    lists = ((name, one if isinstance(one.value, list) else [one]) for name, one in found.items())
-    return {name: [one.text for one in values] for name, values in lists}
+    lists = ((name, header if isinstance(header.value, list) else [header]) for name, header in headers.items())
+    return {name: [value.text for value in values] for name, values in lists}

@@ -1,4 +1,4 @@
-"""What a run says: to people, to programs, and to CI systems that read JUnit."""
+"""A run as text, as JSON, and as JUnit XML for CI systems."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GREEN, _RED, _RESET = "\033[32m", "\033[31m", "\033[0m"
 
 
 def text(run: Run, *, verbose: bool = False, color: bool = False) -> Iterator[str]:
-    """Failures (and with `verbose` everything), the uncovered rules, and last one line that counts."""
+    """Yield failures (and with `verbose` everything), the uncovered rules, and last one line that counts."""
     for result in run.results:
         if not result.passed:
             yield printable(f"FAIL {result.span.place} {result.table.name}: {result.name}")
@@ -47,7 +47,7 @@ def _coverage(coverage: Coverage) -> Iterator[str]:
 
 
 def to_json(run: Run) -> dict[str, object]:
-    """The run as plain data."""
+    """Return the run as plain data."""
     data: dict[str, object] = {
         "passed": run.passed,
         "failed": run.failed,
@@ -81,7 +81,7 @@ def _result(result: Result) -> dict[str, object]:
 
 
 def junit(run: Run) -> str:
-    """The run as JUnit XML: a suite for each table. XML has no way to write most of what is not printable."""
+    """Return the run as JUnit XML: a suite for each table. XML cannot hold most characters that are not printable."""
     root = ET.Element("testsuites", tests=str(len(run.results)), failures=str(run.failed))
     for (file, name), group in groupby(run.results, key=lambda r: (r.span.file, r.table.name)):
         results = list(group)

@@ -1,4 +1,4 @@
-"""Tables, run: every case decided and compared with what it expects."""
+"""Run tables: decide every case, and compare the decision with what it expects."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _Shared = tuple[tuple[Path, ...], Settings, Bounds]
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of one case, or of one rejection."""
+    """The result of one case, or of one rejection."""
 
     table: Table
     name: str
@@ -47,7 +47,7 @@ class Result:
 
 @dataclass(slots=True)
 class Run:
-    """What came of all."""
+    """The results of all tables."""
 
     results: list[Result] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
@@ -55,17 +55,17 @@ class Run:
 
     @property
     def passed(self) -> int:
-        """How many are as expected."""
+        """The number of results that are as expected."""
         return sum(1 for result in self.results if result.passed)
 
     @property
     def failed(self) -> int:
-        """How many are not. A table that cannot be read is one of them."""
+        """The number of results that are not. A table that cannot be read is one of them."""
         return len(self.results) - self.passed
 
     @property
     def unread(self) -> int:
-        """How many tables cannot be read."""
+        """The number of tables that cannot be read."""
         return sum(1 for result in self.results if result.table.problem is not None)
 
 
@@ -91,10 +91,10 @@ def run_tables(
             continue
         manifests = _manifests(table, shared)
         run.results.extend(_rejections(table, manifests))
-        if problem := _unusable(table, manifests, run):
+        if problem := _why_unusable(table, manifests, run):
             run.results.append(Result(table, "its manifests can be read", table.span, problem))
         if (problem and strict) or manifests.strays:
-            why = problem or _errors(manifests.strays)
+            why = problem or _errors_text(manifests.strays)
             run.results.extend(Result(table, case.name, case.span, why, case.cites) for case in table.cases)
             continue
         if not table.cases:
@@ -111,7 +111,7 @@ def run_tables(
         for case in table.cases:
             result = _decide(table, case, authority, run.coverage)
             doubts = [
-                doubt.diagnostic(case.places.get((doubt.part, doubt.key), case.span), strict=strict)
+                doubt.diagnostic(case.part_spans.get((doubt.part, doubt.key), case.span), strict=strict)
                 for doubt in spelling.doubts(case.question)
             ]
             run.diagnostics.extend(doubt for doubt in doubts if doubt not in run.diagnostics)
@@ -127,8 +127,8 @@ def _manifests(table: Table, shared: dict[_Shared, Manifests]) -> Manifests:
     if table.objects is None:
         key = (table.manifests, table.settings, table.bounds)
         if key not in shared:
-            found = read_manifests(table.manifests, table.settings, bounds=table.bounds)
-            shared[key] = found if table.manifests else Manifests(table.settings)
+            manifests = read_manifests(table.manifests, table.settings, bounds=table.bounds)
+            shared[key] = manifests if table.manifests else Manifests(table.settings)
         return shared[key]
     files = read_documents(table.manifests, table.settings, bounds=table.bounds)
     reading = read_objects(table.objects, positioned=reads, into=files, namespace=table.settings.namespace)
@@ -136,7 +136,7 @@ def _manifests(table: Table, shared: dict[_Shared, Manifests]) -> Manifests:
 
 
 def _keys(table: Table) -> KnownKeys | None:
-    """The keys that a table names. Raises ValueError where they are none, or are not to be read."""
+    """Return the keys that a table names. Raises ValueError where they are invalid, or out of bounds."""
     if not table.jwks:
         return None
     reporter = Reporter()
@@ -146,9 +146,9 @@ def _keys(table: Table) -> KnownKeys | None:
     return KnownKeys.from_files(table.jwks)
 
 
-def _unusable(table: Table, manifests: Manifests, run: Run) -> str | None:
-    """Why a table cannot be decided: errors in its manifests other than those that it expects."""
-    expected = {one.policy for one in table.rejects}
+def _why_unusable(table: Table, manifests: Manifests, run: Run) -> str | None:
+    """Return why a table cannot be decided: errors in its manifests other than those that it expects."""
+    expected = {rejection.policy for rejection in table.rejects}
     allowed = {
         id(error) for fault in manifests.faults if expected & _names_of(fault.document) for error in fault.errors
     }
@@ -156,10 +156,10 @@ def _unusable(table: Table, manifests: Manifests, run: Run) -> str | None:
     if not surprising:
         return None
     run.diagnostics.extend(error for error in surprising if error not in run.diagnostics)
-    return _errors(surprising)
+    return _errors_text(surprising)
 
 
-def _errors(errors: Sequence[Diagnostic]) -> str:
+def _errors_text(errors: Sequence[Diagnostic]) -> str:
     where = f" ({errors[0].span})" if errors[0].span is not None else ""
     return f"its manifests have errors: {errors[0].message}{where}"
 
@@ -173,19 +173,19 @@ def _decide(table: Table, case: Case, authority: Authority, coverage: Coverage |
     if coverage is not None:
         coverage.add_decision(decision)
     took = time.perf_counter() - start
-    problem = _difference(case, decision) or _incomplete(table, decision)
+    problem = _why_different(case, decision) or _why_incomplete(table, decision)
     return Result(table, case.name, case.span, problem, case.cites, decision, took)
 
 
-def _incomplete(table: Table, decision: Decision) -> str | None:
-    """Why an answer as expected is not enough: what was not read could change it, and the table does not mind that."""
+def _why_incomplete(table: Table, decision: Decision) -> str | None:
+    """Return why an expected verdict is not enough: what was not read could change it, and no setting accepts that."""
     if decision.complete or table.unread in (Handling.WARN, Handling.IGNORE):
         return None
     left_out = "; ".join(told(decision.unconsidered))
     return f"{decision.verdict} is by what was read: {left_out} (write unread: ignore to do without)"
 
 
-def _difference(case: Case, decision: Decision) -> str | None:
+def _why_different(case: Case, decision: Decision) -> str | None:
     if decision.verdict != case.expect:
         return f"expected {case.expect}, got {decision.verdict}: {decision.reason}"
     if case.by is not None and case.by not in _names(decision):
@@ -196,7 +196,7 @@ def _difference(case: Case, decision: Decision) -> str | None:
 
 
 def _names(decision: Decision) -> tuple[str, ...]:
-    """What `by` may call the policy that decided."""
+    """Return the names that `by` may give the policy that decided."""
     rule = decision.outcome.rule
     policy = rule.origin.policy if rule is not None else None
     if policy is None:
@@ -206,12 +206,18 @@ def _names(decision: Decision) -> tuple[str, ...]:
 
 def _rejections(table: Table, manifests: Manifests) -> list[Result]:
     return [
-        Result(table, f"{one.policy} is rejected", one.span, _rejection_problem(one, manifests), one.cites)
-        for one in table.rejects
+        Result(
+            table,
+            f"{rejection.policy} is rejected",
+            rejection.span,
+            _why_not_rejected(rejection, manifests),
+            rejection.cites,
+        )
+        for rejection in table.rejects
     ]
 
 
-def _rejection_problem(rejection: Rejection, manifests: Manifests) -> str | None:
+def _why_not_rejected(rejection: Rejection, manifests: Manifests) -> str | None:
     fault = next((fault for fault in manifests.faults if rejection.policy in _names_of(fault.document)), None)
     if fault is None:
         return f"expected {rejection.policy} to be rejected, it was not"
@@ -223,6 +229,6 @@ def _rejection_problem(rejection: Rejection, manifests: Manifests) -> str | None
 
 
 def _names_of(document: Document) -> set[str]:
-    """What `rejects` may call an object: Kind/namespace/name, and Kind/name where no namespace is written."""
+    """Return the names that `rejects` may give an object: Kind/namespace/name, or Kind/name without a namespace."""
     name = f"{document.kind}/{document.home}/{document.name}"
     return {name} if document.namespace else {name, f"{document.kind}/{document.name}"}

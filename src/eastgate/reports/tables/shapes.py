@@ -16,7 +16,7 @@ _several: ListOf[None] = ListOf(_text, "a list of values")
 
 
 def _header_values(node: Node, to: Check[None]) -> None:
-    """A header has a value, or a list of all its values."""
+    """Check that a header has a value, or a list of all its values."""
     for _, value in node.items():  # noqa: PERF102 - a node has no values()
         check(_several if isinstance(value.value, list) else _text, value, to)
 
