@@ -88,7 +88,7 @@ class Gateway:
 
 @dataclass(frozen=True, slots=True)
 class ParentRef:
-    """What a route asks to be attached to, with Gateway API's defaults filled in."""
+    """A reference to the parent that a route asks to be attached to, with Gateway API's defaults filled in."""
 
     namespace: str
     name: str
@@ -131,7 +131,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """Something behind a gateway that speaks MCP: a Service of its own namespace, or a host elsewhere.
+    """A server behind a gateway that speaks MCP: a Service of its own namespace, or a host elsewhere.
 
     The world reads no manifest into one. `group` and `kind` are those of the dialect that declares it.
     """
@@ -159,7 +159,7 @@ class Backend:
 
 @dataclass(frozen=True, slots=True)
 class GrantFrom:
-    """Who may refer into the grant's namespace."""
+    """A kind and namespace that may refer into the grant's namespace."""
 
     group: str
     kind: str
@@ -168,7 +168,7 @@ class GrantFrom:
 
 @dataclass(frozen=True, slots=True)
 class GrantTo:
-    """What may be referred to in the grant's namespace; no name means all of that kind."""
+    """An object that may be referred to in the grant's namespace; no name means all of that kind."""
 
     group: str
     kind: str

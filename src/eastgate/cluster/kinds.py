@@ -56,7 +56,7 @@ def canonical_group(group: str, kind: str) -> str | None:
 
 
 def world_kind(group: str, kind: str) -> str:
-    """What the world calls a kind of a canonical group."""
+    """Return the name of a kind of a canonical group in the world."""
     return _KINDS[group, kind]
 
 
@@ -71,7 +71,7 @@ def uses_kind(kind: str) -> bool:
 
 
 def object_id(api_version: str, kind: str, namespace: str | None, name: str) -> ObjectId | None:
-    """What the world calls this object, say to remove it; None for a kind that it does not read."""
+    """Return the ID of this object in the world, say to remove it; None for a kind that the world does not read."""
     group = canonical_group(group_of(api_version), kind)
     if group is None:
         return None

@@ -117,14 +117,16 @@ class Selector:
         unknown = {key for key in self.keys if is_added_label(key) and key not in labels}
         if not unknown:
             return False
-        known = ((key, value) for key, value in self.match_labels if key not in unknown)
-        rest = Selector.of(dict(known), (one for one in self.expressions if one.key not in unknown))
+        certain = ((key, value) for key, value in self.match_labels if key not in unknown)
+        rest = Selector.of(
+            dict(certain), (requirement for requirement in self.expressions if requirement.key not in unknown)
+        )
         return rest.matches(labels)
 
     @property
     def keys(self) -> set[str]:
-        """The labels that it looks at."""
-        return {key for key, _ in self.match_labels} | {one.key for one in self.expressions}
+        """Return the keys of the labels that it looks at."""
+        return {key for key, _ in self.match_labels} | {requirement.key for requirement in self.expressions}
 
     @property
     def equalities(self) -> tuple[tuple[str, str], ...]:

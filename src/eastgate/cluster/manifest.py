@@ -40,9 +40,9 @@ class Manifest(Protocol):
 
     @property
     def span(self) -> Span | None:
-        """Where it stands."""
+        """Return the span of the whole object."""
         ...
 
     def locate(self, *path: str | int) -> Span | None:
-        """Where the value under a path of keys and list positions stands."""
+        """Return the span of the value under a path of keys and list positions."""
         ...

@@ -70,11 +70,13 @@ class Membership:
         if not filed or not workload.is_pod:
             return
         labels = workload.labels.items()
-        found = [key for term in labels for key in filed.get(term, ()) if self.services[key].selector.items() <= labels]
-        if found:
-            found.sort()
-            self._of[workload.key] = tuple(found)
-            for key in found:
+        services = [
+            key for term in labels for key in filed.get(term, ()) if self.services[key].selector.items() <= labels
+        ]
+        if services:
+            services.sort()
+            self._of[workload.key] = tuple(services)
+            for key in services:
                 self._members.setdefault(key, set()).add(workload.key)
 
     def dismiss(self, workload_key: str) -> None:

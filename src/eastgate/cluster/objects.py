@@ -20,15 +20,15 @@ NAME_LABEL = "kubernetes.io/metadata.name"
 """The label that Kubernetes puts on every namespace, and that nobody can change."""
 
 
-def moment(written: object) -> str | None:
-    """A time of RFC 3339 as a text that sorts by age, whatever zone it was written in; None for anything else."""
+def moment(value: object) -> str | None:
+    """Return a time of RFC 3339 as a text that sorts by age, whatever its zone; None for anything else."""
     try:
-        found = datetime.fromisoformat(written) if isinstance(written, str) else None
+        time = datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:
         return None
-    if found is None or found.tzinfo is None:
+    if time is None or time.tzinfo is None:
         return None
-    return found.astimezone(UTC).isoformat(timespec="microseconds")
+    return time.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 class ObjectId(NamedTuple):

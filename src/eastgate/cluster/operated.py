@@ -39,17 +39,17 @@ OPERATED_FIELDS: dict[str, Of | AnyShape] = {
 
 def knative_pod(pod: Pod, revision: str | None) -> Pod:
     """The pod of the revision of a Knative Service that is written; without a name it is the first one."""
-    named = revision or f"{pod.name}-{_FIRST_REVISION}"
+    revision_name = revision or f"{pod.name}-{_FIRST_REVISION}"
     labels = {
-        "app": named,
+        "app": revision_name,
         **pod.labels,
         "serving.knative.dev/service": pod.name,
         "serving.knative.dev/configuration": pod.name,
-        "serving.knative.dev/revision": named,
+        "serving.knative.dev/revision": revision_name,
     }
-    written = pod.ports or (ContainerPort(_USER_PORT),)
-    ports = tuple(replace(port, name="user-port") for port in written)
-    queue = ContainerPort(8013 if any(port.name == "h2c" for port in written) else 8012, "queue-port")
+    declared = pod.ports or (ContainerPort(_USER_PORT),)
+    ports = tuple(replace(port, name="user-port") for port in declared)
+    queue = ContainerPort(8013 if any(port.name == "h2c" for port in declared) else 8012, "queue-port")
     return replace(pod, labels=labels, ports=(*ports, queue, *_QUEUE))
 
 

@@ -28,9 +28,9 @@ class Placement:
     networks: Networks = field(init=False)
 
     def __post_init__(self) -> None:
-        found = [ip_address(one) for one in self.addresses.values()]
-        four = collapse_addresses(IPv4Network(one) for one in found if isinstance(one, IPv4Address))
-        six = collapse_addresses(IPv6Network(one) for one in found if isinstance(one, IPv6Address))
+        addresses = [ip_address(address) for address in self.addresses.values()]
+        four = collapse_addresses(IPv4Network(address) for address in addresses if isinstance(address, IPv4Address))
+        six = collapse_addresses(IPv6Network(address) for address in addresses if isinstance(address, IPv6Address))
         object.__setattr__(self, "networks", (*four, *six))
 
     def itself(self, workload: str) -> Networks:

@@ -38,7 +38,7 @@ API_KINDS = {"KnativeService": "Service"}
 
 
 class Owner(NamedTuple):
-    """What controls a pod, or what controls that. A kind of a foreign group is written `Kind.group`."""
+    """A controller of a pod, or of its controller. A kind of a foreign group is written `Kind.group`."""
 
     kind: str
     name: str
@@ -91,7 +91,7 @@ class Pod:
 
     @property
     def kind(self) -> str:
-        """What it is called in a manifest."""
+        """Return the kind that it has in a manifest."""
         return "Pod"
 
     @property
@@ -102,7 +102,7 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """Something that makes pods: one of `CONTROLLER_KINDS`.
+    """An object that makes pods: one of `CONTROLLER_KINDS`.
 
     `template` is the pod it would make, under the controller's own name.
     """
@@ -167,9 +167,9 @@ class Workload:
         return next((p.number for p in self.ports if p.name == name and p.protocol == protocol), None)
 
     def ports_named(self, name: str) -> frozenset[int]:
-        """The numbers of all TCP ports of that name, as Linkerd resolves it.
+        """Return the numbers of all TCP ports of that name, as Linkerd resolves it.
 
         Several containers may use one name. Outside of the cluster there is one list of ports, and the last counts.
         """
-        found = [p.number for p in (*self.ports, *self.init_ports) if p.name == name and p.protocol == "TCP"]
-        return frozenset(found if self.is_pod else found[-1:])
+        numbers = [p.number for p in (*self.ports, *self.init_ports) if p.name == name and p.protocol == "TCP"]
+        return frozenset(numbers if self.is_pod else numbers[-1:])

@@ -123,7 +123,7 @@ def dns_subdomain(what: str) -> Text[C]:
 
 @constraint(minLength=1, maxLength=63, pattern=whole(DNS_LABEL))
 def dns_label_name(node: Node, to: Check[C]) -> None:
-    """What may be written as the name of a namespace or a Service."""
+    """Demand what the name of a namespace or a Service may be."""
     _name(node, to, dns_label_problem)
 
 
@@ -259,10 +259,10 @@ def selector_of(node: Node | None) -> Selector:
         {key: value.text for key, value in labels.items()} if labels is not None else {},
         [
             Requirement(
-                one["key"].text,
-                Operator(one["operator"].text),
-                frozenset(value.text for value in one.get("values") or ()),
+                expression["key"].text,
+                Operator(expression["operator"].text),
+                frozenset(value.text for value in expression.get("values") or ()),
             )
-            for one in expressions or ()
+            for expression in expressions or ()
         ],
     )

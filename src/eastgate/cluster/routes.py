@@ -20,7 +20,7 @@ __all__ = [
 
 
 class PathType(enum.StrEnum):
-    """How a path is compared, as it is written."""
+    """The ways of comparing a path, by their names in a manifest."""
 
     EXACT = "Exact"
     PREFIX = "PathPrefix"
@@ -61,7 +61,7 @@ class RouteMatch:
 
 @dataclass(frozen=True, slots=True)
 class RouteBackend:
-    """Where a share of a rule's requests goes, with Gateway API's defaults filled in."""
+    """A destination for a share of a rule's requests, with Gateway API's defaults filled in."""
 
     namespace: str
     name: str
@@ -103,7 +103,7 @@ class GrpcMatch:
 
 @dataclass(frozen=True, slots=True)
 class GrpcRule:
-    """What a rule of a GRPCRoute says of the calls it is for: those for which ANY of `matches` holds.
+    """A rule of a GRPCRoute: it is for the calls for which ANY of `matches` holds.
 
     Without matches it is for all calls. `filters` are the types of its filters, in order.
     """

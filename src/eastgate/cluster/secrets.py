@@ -75,13 +75,13 @@ def read_secret(root: Data, namespace: str, name: str, span: Span | None) -> Sec
     """Return a Secret; `stringData` goes before `data`, as it does to the API server."""
     metadata = mapping(root, "metadata")
     decoded = {key: _decoded(value) or b"" for key, value in mapping(root, "data").items()}
-    written = {key: str(value).encode("utf-8", "surrogatepass") for key, value in mapping(root, "stringData").items()}
+    encoded = {key: str(value).encode("utf-8", "surrogatepass") for key, value in mapping(root, "stringData").items()}
     return Secret(
         namespace=namespace,
         name=name,
         labels=strings(metadata, "labels"),
         annotations=strings(metadata, "annotations"),
-        data=decoded | written,
+        data=decoded | encoded,
         type=text(root, "type") or "Opaque",
         span=span,
     )

@@ -139,7 +139,7 @@ class BackendNamed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Everything:
-    """All that a namespace has, or all that there is: workloads, gateways, routes and backends."""
+    """The whole of a namespace, or of the cluster: workloads, gateways, routes and backends."""
 
     namespace: str | None
 

@@ -101,12 +101,12 @@ class WorkloadIndex:
         return shelf.externals.select(selector) if shelf is not None else frozenset()
 
     def at(self, address: str) -> Workload | None:
-        """The one workload that has an address.
+        """Return the one workload that has an address.
 
         None where several claim it: an address that does not tell who somebody is must not pass for one that does.
         """
-        found = self._by_address.get(canonical_address(address), ())
-        return self.workloads[found[0]] if len(found) == 1 else None
+        keys = self._by_address.get(canonical_address(address), ())
+        return self.workloads[keys[0]] if len(keys) == 1 else None
 
 
 def _addresses(workload: Workload) -> set[str]:

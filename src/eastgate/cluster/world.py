@@ -40,7 +40,7 @@ __all__ = ["LiveWorld", "World"]
 
 
 class World:
-    """What exists, with the questions that dialects and the engine have about it. It is for reading."""
+    """The objects of a cluster, with the questions that dialects and the engine have about them. It is for reading."""
 
     __slots__ = ("_has", "_watching")
 
@@ -70,12 +70,12 @@ class World:
 
     @property
     def networks(self) -> Networks:
-        """Where workloads are placed; none where they are not."""
+        """Return the networks that workloads are placed in; none where they are not placed."""
         return () if self._has.placement is None else self._has.placement.networks
 
     @property
     def objects(self) -> Mapping[ObjectId, WorldObject]:
-        """Everything that was declared."""
+        """Return all declared objects."""
         return MappingProxyType(self._has.objects)
 
     @property
@@ -206,7 +206,7 @@ class World:
         return self._has.slices.unknown(service, self._has.index)
 
     def target_ports(self, service: Service, port: int | None, workload: Workload) -> tuple[int, ...]:
-        """The ports of a workload that a port of a Service leads to, or that all its ports lead to; sorted.
+        """Return the ports of a workload that a port of a Service leads to, or that all its ports lead to; sorted.
 
         Usually one. Two where the Service's port is both TCP and UDP with different targets. None where
         the Service has no such port, or leads to a port name that the workload does not declare: then
@@ -214,14 +214,14 @@ class World:
         """
         if service.takes_endpoints and service.key in self._has.slices.services:
             return tuple(sorted(self._has.slices.ports(service, port)))
-        found: set[int] = set()
+        numbers: set[int] = set()
         for candidate in service.ports:
             if port is None or candidate.port == port:
                 target = candidate.target
                 number = workload.port_named(target, candidate.protocol) if isinstance(target, str) else target
                 if number is not None:
-                    found.add(number)
-        return tuple(sorted(found))
+                    numbers.add(number)
+        return tuple(sorted(numbers))
 
     def granted(
         self,
