@@ -171,7 +171,7 @@ class Authority:
             return [name if isinstance(name, PolicyRef) else _ref_of_id(name)]
         refs = [policy.ref for policy in self.policies]
         refs += map(_ref_of_id, self._world.objects)
-        refs += [_ref_of(unread.document) for unread in self.unread_objects.found]
+        refs += [_ref_of(unread.document) for unread in self.unread_objects.objects]
         return [ref for ref in refs if str(ref) == name]
 
     def _examine(
@@ -204,9 +204,9 @@ class Authority:
         return closing
 
     def _unread_after(self, news: Manifests, gone: set[PolicyRef]) -> UnreadObjects:
-        replaced = {_ref_of(unread.document) for unread in news.unread.found} | gone
-        kept = [unread for unread in self.unread_objects.found if _ref_of(unread.document) not in replaced]
-        return UnreadObjects([*kept, *news.unread.found])
+        replaced = {_ref_of(unread.document) for unread in news.unread.objects} | gone
+        kept = [unread for unread in self.unread_objects.objects if _ref_of(unread.document) not in replaced]
+        return UnreadObjects([*kept, *news.unread.objects])
 
     def place(self, addresses: Mapping[str, str]) -> None:
         """Have these workloads run at these addresses, on one machine: see `LiveWorld.place`."""

@@ -30,7 +30,15 @@ from eastgate.ir import Authorizer, Known, Request, ask_authorizers, authorizers
 from eastgate.ir.attributes import Attribute
 from eastgate.records import dataclass
 from eastgate.settings import Settings
-from eastgate.unread import Handling, Standing, Unconsidered, UnreadObjects, could_change, standing, told
+from eastgate.unread import (
+    Handling,
+    Standing,
+    Unconsidered,
+    UnreadObjects,
+    could_change,
+    describe_unconsidered,
+    standing,
+)
 
 __all__ = ["Decider", "Prepared"]
 
@@ -139,7 +147,7 @@ class Decider:
             if crossing.uncertain is not None:
                 raise _unlabelled(*crossing.uncertain)
         decision = self._answer(question, decided, sure)
-        if self._unread_objects.found:
+        if self._unread_objects.objects:
             unconsidered = decision.unconsidered
             if standing(unconsidered, self.unread, allowed=decision.allowed) is Standing.UNDECIDED:
                 raise _not_considered(decision)
@@ -176,7 +184,7 @@ class Decider:
                 allowed[each.where] = number & 1 == 1 and allowed.get(each.where, True)
             ways = tuple(allowed.items())
         unconsidered = self._unconsidered
-        if self._unread_objects.found:
+        if self._unread_objects.objects:
             points = dict.fromkeys(point for each, _, _ in decided for point in each.points)
             callers = callers_of(question, self._world, self._settings)
             unconsidered = self._unread_objects.about(points, callers, self._world, rejected=self._rejections)
@@ -268,7 +276,7 @@ def _unlabelled(point: Point, policy: Policy) -> QuestionError:
 
 
 def _not_considered(decision: Decision) -> QuestionError:
-    lines = "; ".join(told(decision.unconsidered)).removeprefix("not considered: ")
+    lines = "; ".join(describe_unconsidered(decision.unconsidered)).removeprefix("not considered: ")
     first = could_change(decision.unconsidered, allowed=decision.allowed)[0].unread
     message = f"what is not read could change the answer: {lines}"
     way_out = f"--unread warn answers without {first.kind.kind} {first.document.name}"

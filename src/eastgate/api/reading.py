@@ -17,7 +17,7 @@ from eastgate.ir import PolicyRef
 from eastgate.manifests import Bounds, Document, Reading, read, read_text
 from eastgate.records import dataclass
 from eastgate.settings import Settings
-from eastgate.unread import UnreadObjects, unread
+from eastgate.unread import UnreadObjects, unread_object
 
 __all__ = [
     "Fault",
@@ -86,7 +86,7 @@ class Manifests:
         """Take in one document."""
         reporter = Reporter()
         if (kind := dialects.unread(document)) is not None:
-            self.unread.found.append(unread(kind, document))
+            self.unread.objects.append(unread_object(kind, document))
         elif dialects.is_policy(document):
             policy = dialects.read_policy(document, self.settings, reporter)
             if policy is None:

@@ -22,7 +22,7 @@ from eastgate.diagnostics import Code, Diagnostic
 from eastgate.diagnostics.printable import printable
 from eastgate.manifests import Bounds, Kustomized
 from eastgate.settings import BAD_SETTING, Settings, SettingsError
-from eastgate.unread import Handling, counted
+from eastgate.unread import Handling, describe_unread
 
 if TYPE_CHECKING:
     from eastgate.languages.jwt import KeySource
@@ -308,7 +308,7 @@ def load_authority(
             f"left aside {manifests.unused} of kinds that are not used" + left_out(manifests.excluded),
             err=True,
         )
-        for line in counted(manifests.unread.found):
+        for line in describe_unread(manifests.unread.objects):
             say(printable(line), err=True)
     try:
         return Authority(manifests, settings, keys, strict=strict, unread=unread)

@@ -31,7 +31,7 @@ from eastgate.mesh.local.watching import FileStamp, stamps, watch_changes
 from eastgate.mesh.mesh import LocalMesh, unread_at_workloads
 from eastgate.records import dataclass
 from eastgate.settings import Settings
-from eastgate.unread import Handling, Standing, standing, told
+from eastgate.unread import Handling, Standing, describe_unconsidered, standing
 
 __all__ = ["Difference", "ManifestFiles", "Reloading", "difference"]
 
@@ -83,7 +83,7 @@ class ManifestFiles:
         """Raise ManifestError where nothing is to be enforced because of objects that are not read."""
         unconsidered = unread_at_workloads(world, manifests.unread)
         if standing(unconsidered, self._unread, allowed=True) is Standing.UNDECIDED:
-            message = f"what would be enforced may be too wide: {'; '.join(told(unconsidered))}"
+            message = f"what would be enforced may be too wide: {'; '.join(describe_unconsidered(unconsidered))}"
             raise ManifestError([Diagnostic(NOT_CONSIDERED, message, None, "--unread warn enforces what is read")])
 
     def is_usable(self, manifests: Manifests) -> bool:

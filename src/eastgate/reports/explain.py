@@ -10,7 +10,7 @@ from eastgate.diagnostics import snippet
 from eastgate.diagnostics.printable import printable
 from eastgate.engine.trace import LayerTrace, NearMiss, StageTrace
 from eastgate.ir import AskAll, Rule, Ruling
-from eastgate.unread import Handling, told
+from eastgate.unread import Handling, describe_unconsidered
 
 __all__ = ["explain"]
 
@@ -50,7 +50,7 @@ class _Explanation:
             if layer.nearest:
                 yield ""
                 yield from self.nearest(layer)
-        if said := list(told(decision.unconsidered, unread)):
+        if said := list(describe_unconsidered(decision.unconsidered, unread)):
             yield ""
             yield from map(printable, said)
 

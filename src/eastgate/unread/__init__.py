@@ -10,14 +10,14 @@ from eastgate.unread.answers import (
     Handling,
     UnreadObjects,
     could_change,
-    counted,
-    diagnosed,
+    describe_unconsidered,
+    describe_unread,
+    diagnose_unread,
     is_policy_like,
     standing,
-    told,
 )
 from eastgate.unread.kinds import KINDS, is_unread_name, resembling, unread_kind
-from eastgate.unread.locating import located, unread
+from eastgate.unread.locating import locate_targets, unread_object
 from eastgate.unread.model import (
     By,
     Influence,
@@ -47,14 +47,14 @@ __all__ = [
     "UnreadKind",
     "UnreadObjects",
     "could_change",
-    "counted",
-    "diagnosed",
+    "describe_unconsidered",
+    "describe_unread",
+    "diagnose_unread",
     "is_policy_like",
     "is_unread_name",
-    "located",
+    "locate_targets",
     "resembling",
     "standing",
-    "told",
-    "unread",
     "unread_kind",
+    "unread_object",
 ]

@@ -20,7 +20,7 @@ from eastgate.records import dataclass
 from eastgate.reports.tables.coverage import Coverage
 from eastgate.reports.tables.model import Case, Rejection, Table
 from eastgate.settings import Settings
-from eastgate.unread import Handling, told
+from eastgate.unread import Handling, describe_unconsidered
 
 __all__ = ["Result", "Run", "run_tables"]
 
@@ -181,7 +181,7 @@ def _incomplete(table: Table, decision: Decision) -> str | None:
     """Why an answer as expected is not enough: what was not read could change it, and the table does not mind that."""
     if decision.complete or table.unread in (Handling.WARN, Handling.IGNORE):
         return None
-    left_out = "; ".join(told(decision.unconsidered))
+    left_out = "; ".join(describe_unconsidered(decision.unconsidered))
     return f"{decision.verdict} is by what was read: {left_out} (write unread: ignore to do without)"
 
 
