@@ -97,12 +97,12 @@ class Authority:
 
     @property
     def world(self) -> World:
-        """What exists, for reading. It always shows the world as it is now; `update` changes it."""
+        """Return what exists, for reading. It always shows the world as it is now; `update` changes it."""
         return self._world
 
     @property
     def engine(self) -> Engine[Policy]:
-        """What decides. It is for the packages of this project, and no part of the public API."""
+        """Return the engine. It is for the packages of this project, and no part of the public API."""
         return self._engine
 
     @property
@@ -241,7 +241,7 @@ class Authority:
 
     @property
     def unread(self) -> Handling:
-        """What becomes of answers that objects of unread kinds could change."""
+        """Return how answers are treated that objects of unread kinds could change."""
         return self._decider.unread
 
     @property

@@ -47,7 +47,7 @@ _Decided = tuple["_Crossing", Request, tuple[Program | None, int]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Crossing(Stop):
-    """Where a question leads, with what is asked and looked at there. `uncertain` may target it, or may not."""
+    """A point that a question leads to, with what is asked and looked at there. `uncertain` may target it or not."""
 
     values: Values
     authorizers: Mapping[str, Authorizer]
@@ -262,7 +262,7 @@ def _leave_out_others(values: dict[Attribute, Known], question: Question, looked
 
 def _undecidable(policies: Sequence[rejection.Policy]) -> QuestionError:
     policy = policies[0]
-    causes = [error for one in policies for error in one.errors]
+    causes = [error for rejected in policies for error in rejected.errors]
     is_about = "what it targets" if policy.is_policy else "what it may be about"
     message = f"{policy.ref} cannot be read, so that nothing can be said of {is_about}"
     return QuestionError(

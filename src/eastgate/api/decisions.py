@@ -47,7 +47,7 @@ class Verdict(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stop:
-    """Where requests arrive, and the programs that decide there, one for each point of enforcement in path order."""
+    """A destination, and the programs that decide there, one for each point of enforcement in path order."""
 
     where: str
     points: tuple[Point, ...]
@@ -137,14 +137,14 @@ class Decision:
 
     @property
     def outcome(self) -> Outcome:
-        """What the layer that decided said of the request."""
+        """Return the outcome of the layer that decided."""
         if self._outcome is None:
             self._outcome = UNOPPOSED if self._program is None else self._program.outcome(self._verdict)
         return self._outcome
 
     @property
     def conditions(self) -> tuple[tuple[str, Condition], ...]:
-        """What the policies on the way would show in their status."""
+        """Return the conditions that the policies on the way would show in their status."""
         return self._conditions(self._stop)
 
     @property
@@ -185,7 +185,7 @@ class Decision:
 
     @property
     def span(self) -> Span | None:
-        """Where the rule that decided is written; None where a default decided."""
+        """Return the span of the rule that decided; None where a default decided."""
         rule = self.outcome.rule
         return rule.origin.span if rule else None
 
@@ -202,7 +202,7 @@ class Decision:
 
     @property
     def refusal(self) -> Refusal | int | None:
-        """How a denied client is refused; None where it is allowed. An authorizer may choose a status of its own."""
+        """Return how a denied client is refused; None where it is allowed. An authorizer may choose a status."""
         return None if self.allowed else _REFUSALS.get(self.status, self.status)
 
     def trace(self, nearest: int = 3) -> Trace:
@@ -307,10 +307,10 @@ def _because(decision: Decision, rule: Rule) -> str:
     return next((f": {answer.text}" for answer in answers if isinstance(answer, Ruling) and not answer.allowed), "")
 
 
-def trace_to_json(told: Trace) -> list[dict[str, object]]:
+def trace_to_json(trace: Trace) -> list[dict[str, object]]:
     """A trace as plain data: one entry for each layer."""
-    reached = [_layer_to_json(layer) for layer in told.layers]
-    return reached + [{"layer": layer, "verdict": "not reached", "stages": []} for layer in told.not_reached]
+    reached = [_layer_to_json(layer) for layer in trace.layers]
+    return reached + [{"layer": layer, "verdict": "not reached", "stages": []} for layer in trace.not_reached]
 
 
 def _layer_to_json(layer: LayerTrace) -> dict[str, object]:
@@ -325,8 +325,8 @@ def _layer_to_json(layer: LayerTrace) -> dict[str, object]:
             {
                 **origin_to_json(miss.rule.origin),
                 "missed": [
-                    {"attribute": str(one.attribute), "wanted": one.wanted, "actual": shown(one.actual)}
-                    for one in miss.missed
+                    {"attribute": str(part.attribute), "wanted": part.wanted, "actual": shown(part.actual)}
+                    for part in miss.missed
                 ],
             }
             for miss in layer.nearest
@@ -349,10 +349,10 @@ def _stage_to_json(stage: StageTrace) -> dict[str, object]:
 
 
 def _answer_to_json(authorizer: str, answer: Answer) -> dict[str, object]:
-    told: dict[str, object] = {"authorizer": authorizer, "answer": str(answer)}
+    entry: dict[str, object] = {"authorizer": authorizer, "answer": str(answer)}
     if isinstance(answer, Ruling) and answer.is_explained:
-        told["status"] = answer.status
-        told["steps"] = [
+        entry["status"] = answer.status
+        entry["steps"] = [
             {
                 "kind": str(step.kind),
                 "name": step.name,
@@ -366,8 +366,8 @@ def _answer_to_json(authorizer: str, answer: Answer) -> dict[str, object]:
             }
             for step in answer.steps
         ]
-        told["document"] = answer.document
-    return told
+        entry["document"] = answer.document
+    return entry
 
 
 def origin_to_json(origin: Origin) -> dict[str, object]:

@@ -70,7 +70,7 @@ class Fault:
 
 @dataclass(slots=True)
 class Manifests:
-    """What was read by some settings: what exists, what is demanded, and everything that is wrong with it."""
+    """The documents that were read with some settings: what exists, what is demanded, and what is wrong with either."""
 
     settings: Settings = field(default_factory=Settings)
     objects: list[WorldObject] = field(default_factory=list)
@@ -126,8 +126,9 @@ class Manifests:
     @property
     def strays(self) -> list[Diagnostic]:
         """The errors that no policy has: without what they are in, nobody knows what exists or is demanded."""
-        known = {id(error) for fault in self.faults if fault.reason != FaultReason.OBJECT for error in fault.errors}
-        return [error for error in self.reporter.errors if id(error) not in known]
+        faults = (fault for fault in self.faults if fault.reason != FaultReason.OBJECT)
+        attributed = {id(error) for fault in faults for error in fault.errors}
+        return [error for error in self.reporter.errors if id(error) not in attributed]
 
     @property
     def unsure(self) -> list[Fault]:
@@ -236,8 +237,8 @@ def read_documents(
 
 def read_plain(objects: Sequence[Mapping[str, object]], settings: Settings) -> Manifests:
     """Read objects of the Kubernetes API that are given as plain data, as the client libraries have them."""
-    written = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}, indent=1)
-    reading = read_text("update.json", written, positioned=dialects.reads, namespace=settings.namespace)
+    content = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}, indent=1)
+    reading = read_text("update.json", content, positioned=dialects.reads, namespace=settings.namespace)
     return sort_documents(reading.documents, settings, reading.reporter, reading.twice)
 
 
@@ -247,8 +248,10 @@ def _says_the_same(first: Document, second: Document) -> bool:
         return False
     if dialects.unread(first) is not None:
         return first.data == second.data
-    declared = [interpret(cast("Manifest", one), Reporter(), one.default_namespace) for one in (first, second)]
-    return declared[0] is not None and declared[0] == declared[1]
+    declared = interpret(cast("Manifest", first), Reporter(), first.default_namespace)
+    return declared is not None and declared == interpret(
+        cast("Manifest", second), Reporter(), second.default_namespace
+    )
 
 
 def sort_documents(

@@ -238,7 +238,7 @@ def settings_from(values: Sequence[str], config: str | None, output: str) -> Set
     """The settings: the file's, and over them those of the command line."""
     path = Path(config) if config else Path("eastgate.yaml")
     try:
-        base = read_config(path, named=bool(config)) if config or os.path.lexists(path) else Settings()
+        base = read_config(path, explicit=bool(config)) if config or os.path.lexists(path) else Settings()
         return Settings.from_mapping(pairs(values, "--set", output), base)
     except ManifestError as error:
         fail(error.diagnostics, output)

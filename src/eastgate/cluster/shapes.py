@@ -35,7 +35,7 @@ STRINGS: MapOf[None] = MapOf(TEXT)
 """Labels, annotations, the selector of a Service."""
 FLAG = Flag()
 PORT = Whole(1, 65535, codes.BAD_PORT, "a port")
-NAMED_PORT = Whole(1, 65535, codes.BAD_PORT, "a port", named=True)
+NAMED_PORT = Whole(1, 65535, codes.BAD_PORT, "a port", or_name=True)
 
 
 @lru_cache(maxsize=4096)

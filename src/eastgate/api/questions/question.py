@@ -46,7 +46,7 @@ class Question:
 
     @property
     def raw(self) -> RawRequest:
-        """What authorizers may look at beside the request of the rules."""
+        """Return what authorizers may look at beside the request of the rules."""
         return RawRequest(self.headers, self.http_protocol, self.claims, self.token, self.certificate)
 
     @property

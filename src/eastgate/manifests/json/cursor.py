@@ -69,23 +69,23 @@ class Cursor:
         self.findings.stop(UNCLOSED, f"this `{span.underlined}` is never closed", span, f"add a `{closing}`")
 
     def _way_out(self) -> str:
-        """What people mean who write what stands at the cursor where JSON has no place for it."""
-        written = self.word()
-        if written in _MEANT:
-            return f"write `{_MEANT[written]}`"
-        if written == "'":
+        """Return what to write instead of the word at the cursor."""
+        word = self.word()
+        if word in _MEANT:
+            return f"write `{_MEANT[word]}`"
+        if word == "'":
             return "use double quotes instead of single quotes"
-        if written in ("/", "#"):
+        if word in ("/", "#"):
             return "JSON has no comments: remove it, or name the file `.yaml`"
-        if written.startswith("---"):
+        if word.startswith("---"):
             return "`---` separates YAML documents: name the file `.yaml`"
-        if written in ("}", "]"):
+        if word in ("}", "]"):
             return "remove it" if not self.open else "write a value before it"
-        if written[:1].isdigit() or written[:1] in ("+", "-", "."):
+        if word[:1].isdigit() or word[:1] in ("+", "-", "."):
             return "numbers are written like `10`, `-1`, `0.5` or `1e3`"
-        near = suggestion(written, ("true", "false", "null"))
+        near = suggestion(word, ("true", "false", "null"))
         if near:
             return f"did you mean `{near}`?"
-        if written[:1].isalpha() or written[:1] == "_":
-            return f'put it in double quotes: "{shown(written)}"'
+        if word[:1].isalpha() or word[:1] == "_":
+            return f'put it in double quotes: "{shown(word)}"'
         return "write an object, a list, a string in double quotes, a number, `true`, `false` or `null`"

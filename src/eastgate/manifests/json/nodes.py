@@ -39,15 +39,15 @@ def read_json_nodes(text: Text, start: int, end: int, reporter: Reporter) -> lis
 
 
 def _next_object(cursor: Cursor, begin: int) -> int | None:
-    """Where to go on behind a value that could not be read; None where nobody can know its end.
+    """Return where to go on behind a value that could not be read; None where nobody can know its end.
 
     A line that starts with `{` starts an object if the broken value did the same. Anything else would
     only make more findings out of one mistake.
     """
     if cursor.string[begin] != "{" or cursor.text.position(begin)[1] != 1:
         return None
-    found = _NEXT_OBJECT.search(cursor.string, max(begin, cursor.position - 1), cursor.end)
-    return found.end() if found else None
+    match = _NEXT_OBJECT.search(cursor.string, max(begin, cursor.position - 1), cursor.end)
+    return match.end() if match else None
 
 
 def _value(cursor: Cursor, depth: int) -> Node:

@@ -72,7 +72,7 @@ def _most_keys(raw: bytes) -> int:
 
 
 def _items(text: str, raw: bytes) -> list[Extent]:
-    """Where the entries of the top-level `items` stand. msgspec knows how long each value is; that is enough."""
+    """Return where the entries of the top-level `items` stand. msgspec knows how long each value is; that is enough."""
     length = _bytes_length if text.isascii() else _text_length
     position = text.index("{") + 1
     extents: list[Extent] = []

@@ -60,12 +60,12 @@ _KEYWORDS = {
 
 
 def all_of(*rules: Rule) -> Constraint:
-    """Several demands on one thing, in this order."""
+    """Combine several demands on one thing, in this order."""
 
     def rule(node: Node, to: Check[Any]) -> None:
-        for one in rules:
-            one(node, to)
+        for demand in rules:
+            demand(node, to)
 
-    said = [one for one in rules if isinstance(one, Constraint)]
-    schema = {name: value for one in said for name, value in one.schema.items()}
-    return Constraint(rule, schema, tuple(cel for one in said for cel in one.cel))
+    constraints = [demand for demand in rules if isinstance(demand, Constraint)]
+    schema = {name: value for constraint in constraints for name, value in constraint.schema.items()}
+    return Constraint(rule, schema, tuple(cel for constraint in constraints for cel in constraint.cel))

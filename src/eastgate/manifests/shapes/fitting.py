@@ -64,12 +64,12 @@ def _is_text(value: object) -> bool:
 
 
 def _whole(shape: Whole) -> Fits:
-    lowest, highest, named = shape.minimum, shape.maximum, shape.named
+    lowest, highest, or_name = shape.minimum, shape.maximum, shape.or_name
 
     def whole(value: object) -> bool:
         if isinstance(value, int):
             return lowest <= value <= highest and not isinstance(value, bool)
-        return named and isinstance(value, str) and not value.isdigit()
+        return or_name and isinstance(value, str) and not value.isdigit()
 
     return whole
 
