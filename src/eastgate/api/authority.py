@@ -10,16 +10,7 @@ from eastgate import dialects
 from eastgate.api.deciding import Decider, Prepared
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question, QuestionError
-from eastgate.api.reading import (
-    Fault,
-    FaultReason,
-    ManifestError,
-    Manifests,
-    read_documents,
-    read_manifests,
-    read_plain,
-    sort_documents,
-)
+from eastgate.api.reading import FaultReason, ManifestError, Manifests, read_manifests, read_plain
 from eastgate.cluster import LiveWorld, ObjectId, Workload, World, WorldObject
 from eastgate.cluster.points import Point
 from eastgate.diagnostics import Diagnostic
@@ -34,18 +25,7 @@ from eastgate.unread import Handling, UnreadObjects
 if TYPE_CHECKING:
     from eastgate.languages.jwt import KeySource
 
-__all__ = [
-    "Authority",
-    "Fault",
-    "FaultReason",
-    "ManifestError",
-    "Manifests",
-    "Prepared",
-    "load",
-    "read_documents",
-    "read_manifests",
-    "sort_documents",
-]
+__all__ = ["Authority", "load"]
 
 
 class Authority:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eastgate.api.authority import ManifestError
+from eastgate.api.reading import ManifestError
 from eastgate.diagnostics import Reporter
 from eastgate.diagnostics.printable import printable
 from eastgate.manifests import Bounds, read_nodes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from eastgate.api.authority import read_documents
+from eastgate.api.reading import read_documents
 from eastgate.cli.options import manifest_options, settings_from
 from eastgate.cli.output import PARTIAL, UNDECIDED, emit, emit_json, fail, say, warn
 from eastgate.cli.progress import progress

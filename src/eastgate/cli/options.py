@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import click
 
-from eastgate.api.authority import Authority, ManifestError, read_manifests
+from eastgate.api.authority import Authority
 from eastgate.api.config import read_config
 from eastgate.api.questions import Question
+from eastgate.api.reading import ManifestError, read_manifests
 from eastgate.cli import complete
 from eastgate.cli.output import fail, say
 from eastgate.cli.progress import progress

@@ -14,8 +14,9 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import field
 
-from eastgate.api.authority import Authority, ManifestError, Manifests, read_manifests
+from eastgate.api.authority import Authority
 from eastgate.api.questions import NOT_CONSIDERED
+from eastgate.api.reading import ManifestError, Manifests, read_manifests
 from eastgate.cluster import ObjectId, World
 from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.diagnostics.printable import printable

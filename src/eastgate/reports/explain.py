@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from eastgate.api.decisions import Decision, shown
+from eastgate.api.decisions import Decision
+from eastgate.api.trace_json import shown_value
 from eastgate.diagnostics import snippet
 from eastgate.diagnostics.printable import printable
 from eastgate.engine.trace import LayerTrace, NearMiss, StageTrace
@@ -167,5 +168,5 @@ def _of(rules: int) -> str:
 
 
 def _value(value: object) -> str:
-    found = shown(value)
+    found = shown_value(value)
     return " and ".join(found) if isinstance(found, list) else str(found)

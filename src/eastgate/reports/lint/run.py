@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from eastgate.api.authority import Authority, Manifests
+from eastgate.api.authority import Authority
+from eastgate.api.reading import Manifests
 from eastgate.collection import no_collection
 from eastgate.dialects.linting import Finding
 from eastgate.reports.lint.checks import CHECKS

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from itertools import groupby
 
-from eastgate.api.decisions import origin_to_json
+from eastgate.api.trace_json import origin_to_json
 from eastgate.diagnostics.printable import printable
 from eastgate.reports.tables.coverage import Coverage
 from eastgate.reports.tables.run import Result, Run

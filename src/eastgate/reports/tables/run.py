@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
-from eastgate.api.authority import Authority, Manifests, read_documents, read_manifests, sort_documents
+from eastgate.api.authority import Authority
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import QuestionError
+from eastgate.api.reading import Manifests, read_documents, read_manifests, sort_documents
 from eastgate.api.spelling import Spelling
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.diagnostics.spans import Span
