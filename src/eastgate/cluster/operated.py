@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from eastgate.cluster.checked import Data, text
+from eastgate.cluster.fields import Data, text
 from eastgate.cluster.pods import ContainerPort, Pod
 from eastgate.cluster.shapes import FLAG, TEXT, AnyShape, Of
 from eastgate.manifests.shapes.shape import Field

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from eastgate.cluster import codes
-from eastgate.cluster.checked import Data, entries, mapping, number, text
+from eastgate.cluster.fields import Data, entries, mapping, number, text
 from eastgate.cluster.pods import ContainerPort, HttpProbe
 from eastgate.cluster.shapes import NAMED_PORT, PORT, TEXT, Of, each, record
 from eastgate.ir.paths import sent_path

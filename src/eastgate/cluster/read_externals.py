@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eastgate.cluster import codes
-from eastgate.cluster.checked import Data, entries, mapping, strings, text
 from eastgate.cluster.externals import EXTERNAL_GROUP, ExternalWorkload
+from eastgate.cluster.fields import Data, entries, mapping, strings, text
 from eastgate.cluster.names import dns_subdomain_problem
 from eastgate.cluster.read_containers import ports, read_port
 from eastgate.cluster.read_pods import read_addresses

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from eastgate.cluster import codes
-from eastgate.cluster.checked import Data, entries, mapping, number, strings, text, texts
+from eastgate.cluster.fields import Data, entries, mapping, number, strings, text, texts
 from eastgate.cluster.gateways import (
     GATEWAY_GROUP,
     AllowedRoutes,

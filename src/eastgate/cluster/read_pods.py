@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from eastgate.cluster import codes
-from eastgate.cluster.checked import Data, entries, mapping, strings, text
+from eastgate.cluster.fields import Data, entries, mapping, strings, text
 from eastgate.cluster.kinds import canonical_group, group_of, world_kind
 from eastgate.cluster.names import dns_subdomain_problem
 from eastgate.cluster.operated import OPERATED, OPERATED_FIELDS, knative_pod, operated

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from eastgate.cluster import codes
-from eastgate.cluster.checked import Data, entries, mapping, number, text
+from eastgate.cluster.fields import Data, entries, mapping, number, text
 from eastgate.cluster.patterns import pattern_problem
 from eastgate.cluster.routes import (
     GrpcMatch,

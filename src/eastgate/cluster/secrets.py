@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 
 from eastgate.cluster import codes
-from eastgate.cluster.checked import Data, mapping, strings, text
+from eastgate.cluster.fields import Data, mapping, strings, text
 from eastgate.cluster.objects import ObjectId
 from eastgate.cluster.shapes import STRINGS, TEXT, record
 from eastgate.diagnostics.spans import Span

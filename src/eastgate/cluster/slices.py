@@ -6,7 +6,7 @@ from collections.abc import Set
 from dataclasses import field
 from typing import NamedTuple
 
-from eastgate.cluster.checked import Data, entries, mapping, number, strings, text, texts
+from eastgate.cluster.fields import Data, entries, mapping, number, strings, text, texts
 from eastgate.cluster.objects import ObjectId, Service
 from eastgate.cluster.pods import Workload
 from eastgate.cluster.read_containers import PROTOCOL, read_protocol
