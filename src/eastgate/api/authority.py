@@ -67,12 +67,12 @@ class Authority:
 
     @property
     def settings(self) -> Settings:
-        """The settings that manifests were read with, and that decide."""
+        """Return the settings that manifests were read with, and that decide."""
         return self._settings
 
     @property
     def keys(self) -> KeySource | None:
-        """The keys of token issuers."""
+        """Return the keys of token issuers."""
         return self._keys
 
     @property
@@ -87,12 +87,12 @@ class Authority:
 
     @property
     def policies(self) -> Sequence[Policy]:
-        """Every policy, in the order of their names."""
+        """Return every policy, in the order of their names."""
         return self._engine.policies
 
     @property
     def rejected(self) -> Sequence[rejection.Policy]:
-        """The policies that cannot be read, each of which closes what it targets."""
+        """Return the policies that cannot be read, each of which closes what it targets."""
         return [policy for policy in self.policies if isinstance(policy, rejection.Policy)]
 
     def _assemble(self, attached: Sequence[Attachment[Policy]], stances: Stances) -> list[Layer]:
@@ -226,7 +226,7 @@ class Authority:
 
     @property
     def unread_objects(self) -> UnreadObjects:
-        """The objects of kinds that are not read."""
+        """Return the objects of kinds that are not read."""
         return self._decider.unread_objects
 
     @unread_objects.setter

@@ -77,7 +77,7 @@ class Decider:
 
     @property
     def unread_objects(self) -> UnreadObjects:
-        """The objects of kinds that are not read."""
+        """Return the objects of kinds that are not read."""
         return self._unread_objects
 
     @unread_objects.setter
@@ -172,7 +172,7 @@ class Decider:
         return [policy for policy in self.rejected_at([caller.key for caller in callers]) if not policy.is_policy]
 
     def _answer(self, question: Question, decided: Sequence[_Decided], sure: _Decided | None = None) -> Decision:
-        """The first denial decides, or the first arrival of all where all are allowed."""
+        """Answer with the first denial, or with the first arrival where all are allowed."""
         if len(decided) == 1:
             crossing, request, verdict = decided[0]
             ways = crossing.allowed_way if verdict[1] & 1 else crossing.denied_way

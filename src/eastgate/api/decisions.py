@@ -53,7 +53,7 @@ class Stop:
     layers: tuple[Layer, ...]
 
     def decide(self, request: Request) -> tuple[Program | None, int]:
-        """ALL points must allow: return the program and the verdict that decided, the last acceptance or a denial."""
+        """Return the program and the verdict that decided: a denial, or the last acceptance. ALL points must allow."""
         deciding: tuple[Program | None, int] = (None, PASSED)
         for program in self.programs:
             verdict = program.finder.find(request)
@@ -130,7 +130,7 @@ class Decision:
 
     @property
     def arrival(self) -> Arrival:
-        """The request that this is about, and where it arrives."""
+        """Return the request that this is about, and where it arrives."""
         return Arrival(self._stop.where, self._stop.points, self._request)
 
     @property
@@ -147,12 +147,12 @@ class Decision:
 
     @property
     def complete(self) -> bool:
-        """Whether nothing that was not considered could change the verdict."""
+        """Tell whether nothing that was not considered could change the verdict."""
         return not could_change(self.unconsidered, allowed=self.allowed)
 
     @property
     def denied(self) -> tuple[str, ...]:
-        """The places that refuse."""
+        """Return the destinations that refuse."""
         return tuple(where for where, allowed in self.ways if not allowed)
 
     @property
@@ -171,13 +171,13 @@ class Decision:
 
     @property
     def policy(self) -> str | None:
-        """The policy that decided, as Kind/namespace/name; None where a default did."""
+        """Return the policy that decided, as Kind/namespace/name; None where a default did."""
         rule = self.outcome.rule
         return str(rule.origin.policy) if rule and rule.origin.policy else None
 
     @property
     def rule(self) -> int | None:
-        """The place of the rule that decided in its policy, from 0."""
+        """Return the index of the rule that decided in its policy, from 0."""
         rule = self.outcome.rule
         return rule.origin.index if rule and rule.origin.policy else None
 
@@ -195,7 +195,7 @@ class Decision:
 
     @property
     def status(self) -> int:
-        """The HTTP status that the client sees, 200 where it is allowed; 0 is a closed connection."""
+        """Return the HTTP status that the client sees, 200 where it is allowed; 0 is a closed connection."""
         return self.outcome.status
 
     @property
@@ -214,18 +214,18 @@ class Decision:
 
     @property
     def unknown(self) -> tuple[Attribute, ...]:
-        """The attributes that the question leaves out and that decide: with other values it may be allowed."""
+        """Return the attributes that the question leaves out and that decide: with other values it may be allowed."""
         return () if self.allowed or self.is_fully_known else self.trace().unknown
 
     @property
     def is_fully_known(self) -> bool:
-        """Whether everything is known of the request that any rule looks at."""
+        """Tell whether everything is known of the request that any rule looks at."""
         values = self._request.values
         return all(attribute in values for layer in self.layers for attribute in layer.looks_at)
 
     @property
     def reason(self) -> str:
-        """The answer in one sentence."""
+        """Return the answer in one sentence."""
         return _reason(self)
 
     def to_json(self) -> dict[str, object]:
@@ -292,7 +292,7 @@ def _reason(decision: Decision) -> str:
 
 
 def _is_exhausted(decision: Decision) -> bool:
-    """Whether the search for a completion that is denied was given up."""
+    """Tell whether the search for a completion that is denied was given up."""
     layers = () if decision.is_fully_known else decision.trace().layers
     return bool(layers) and layers[-1].exhausted
 

@@ -68,12 +68,12 @@ class Examples:
     deny: tuple[str, ...] | None
 
     def to_json(self) -> dict[str, object]:
-        """As plain data."""
+        """Return it as plain data."""
         return {"allow": list(self.allow), "deny": list(self.deny) if self.deny is not None else None}
 
 
 def examples(decision: Decision, authority: Authority) -> Examples | None:
-    """Examples for a question that is denied because of what it leaves out; None where no allow was found."""
+    """Return examples for a question that is denied because of what it leaves out; None where no allow was found."""
     if decision.allowed or not decision.unknown:
         return None
     return _Search(decision, authority).examples()
@@ -129,7 +129,7 @@ class _Search:
                 yield before
 
     def _others(self) -> dict[Attribute, Value]:
-        """A value for everything that is unknown and can be asked, which no rule names."""
+        """Return a value for everything that is unknown and can be asked, which no rule names."""
         looked_at = frozenset().union(*(layer.looks_at for layer in self._layers))
         unknown = [attribute for attribute in sorted(looked_at) if attribute not in self._request.values]
         return {attribute: self._other(attribute) for attribute in unknown if attribute in _PARTS}
@@ -256,7 +256,7 @@ def _value(attribute: Attribute, matcher: Matcher) -> Value | None:
 
 
 def _ordinary(attribute: Attribute) -> Iterator[Value]:
-    """Values that such an attribute may have, without end."""
+    """Yield values that such an attribute may have, without end."""
     if attribute == PORT:
         yield from (8080, 80, 443)
         yield from count(9000)

@@ -59,12 +59,12 @@ class Fault:
 
     @property
     def closes(self) -> bool:
-        """Whether it closes what it targets, or may be about."""
+        """Tell whether it closes what it targets, or may be about."""
         return self.reason in (FaultReason.POLICY, FaultReason.ROUTE, FaultReason.TWICE)
 
     @property
     def policy(self) -> Policy:
-        """The policy that closes what the document targets."""
+        """Return the policy that closes what the document targets."""
         return dialects.reject(self.document, self.errors)
 
 
@@ -120,24 +120,24 @@ class Manifests:
 
     @property
     def closing(self) -> list[Fault]:
-        """The faults that close what they target, or may be about."""
+        """Return the faults that close what they target, or may be about."""
         return [fault for fault in self.faults if fault.closes]
 
     @property
     def strays(self) -> list[Diagnostic]:
-        """The errors that no policy has: without what they are in, nobody knows what exists or is demanded."""
+        """Return the errors that no policy has: without what they are in, nobody knows what exists or is demanded."""
         faults = (fault for fault in self.faults if fault.reason != FaultReason.OBJECT)
         attributed = {id(error) for fault in faults for error in fault.errors}
         return [error for error in self.reporter.errors if id(error) not in attributed]
 
     @property
     def unsure(self) -> list[Fault]:
-        """Routes with errors, and objects that are written twice: nobody knows what exists of them."""
+        """Return routes with errors, and objects that are written twice: nobody knows what exists of them."""
         return [fault for fault in self.closing if not dialects.is_policy(fault.document)]
 
     @property
     def demanded(self) -> list[Policy]:
-        """The policies, and those with errors, each of which closes what it targets."""
+        """Return the policies, and those with errors, each of which closes what it targets."""
         return [*self.policies, *(fault.policy for fault in self.closing)]
 
     def keep(self, good: Mapping[PolicyRef, Policy]) -> None:

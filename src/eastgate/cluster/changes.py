@@ -27,7 +27,7 @@ class Change:
 
     @property
     def workloads(self) -> frozenset[str]:
-        """The keys of all workloads to look at again."""
+        """Return the keys of all workloads to look at again."""
         return self.added | self.removed | self.changed
 
     def __bool__(self) -> bool:

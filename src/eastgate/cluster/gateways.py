@@ -77,7 +77,7 @@ class Gateway:
 
     @property
     def key(self) -> str:
-        """Its name among the world's gateways: `namespace/name`."""
+        """Return its name among the world's gateways: `namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
     @property
@@ -120,7 +120,7 @@ class Route:
 
     @property
     def key(self) -> str:
-        """Its name among the world's routes: `Kind/namespace/name`."""
+        """Return its name among the world's routes: `Kind/namespace/name`."""
         return f"{self.kind}/{self.namespace}/{self.name}"
 
     @property
@@ -148,7 +148,7 @@ class Backend:
 
     @property
     def key(self) -> str:
-        """Its name among the world's backends: `namespace/name`."""
+        """Return its name among the world's backends: `namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
     @property
@@ -191,7 +191,7 @@ class ReferenceGrant:
         return ObjectId(GATEWAY_GROUP, "ReferenceGrant", self.namespace, self.name)
 
     def allows(self, origin: GrantFrom, group: str, kind: str, name: str) -> bool:
-        """Whether this grant lets `origin` refer to that object of the grant's namespace."""
+        """Tell whether this grant lets `origin` refer to that object of the grant's namespace."""
         return origin in self.origins and (
             GrantTo(group, kind) in self.destinations or GrantTo(group, kind, name) in self.destinations
         )

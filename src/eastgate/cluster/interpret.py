@@ -32,7 +32,7 @@ __all__ = ["interpret"]
 
 
 def _has_target(port: Data) -> bool:
-    """To Kubernetes 0 and the empty string are as good as absent here."""
+    """Tell whether there is a target: 0 and the empty string are none to Kubernetes."""
     target = port.get("targetPort")
     return isinstance(target, bool) or (target != 0 and target != "")
 

@@ -102,7 +102,7 @@ class Inventory:
         return tuple(sorted(workloads, key=lambda workload: workload.key))
 
     def external(self, namespace: str, name: str) -> tuple[Workload, ...]:
-        """The workload outside of the cluster that has this name, if there is one."""
+        """Return the workload outside of the cluster that has this name, if there is one."""
         return tuple(workload for workload in self._seats.get((namespace, name), ()) if not workload.is_pod)
 
     def update(self, wanted: Mapping[ObjectId, WorldObject | None]) -> Change:
@@ -226,7 +226,7 @@ class Inventory:
         self._settle_namespace(slot[0])
 
     def _claimants(self, slot: Slot) -> tuple[Workload, ...]:
-        """The workloads of one name, of which the first has the plain key: one outside of the cluster comes last."""
+        """Return the workloads of one name; the first has the plain key, and one outside of the cluster comes last."""
         inside = self._ownership.workloads_named(slot)
         external = self._externals.get(slot)
         if external is None:

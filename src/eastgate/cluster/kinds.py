@@ -43,13 +43,13 @@ _NAMES = frozenset(kind for _, kind in _KINDS)
 
 
 def group_of(api_version: str) -> str:
-    """The group of an `apiVersion`, empty for the core group."""
+    """Return the group of an `apiVersion`, empty for the core group."""
     group, slash, _ = api_version.partition("/")
     return group if slash else ""
 
 
 def canonical_group(group: str, kind: str) -> str | None:
-    """The group under which the world knows this kind of this group, or None where it does not."""
+    """Return the group under which the world knows this kind of this group, or None where it does not."""
     if group == _OLD_GROUP:
         return _HOMES.get(kind)
     return group if (group, kind) in _KINDS else None
@@ -61,12 +61,12 @@ def world_kind(group: str, kind: str) -> str:
 
 
 def uses(api_version: str, kind: str) -> bool:
-    """Whether the world reads objects of this kind; their version does not matter."""
+    """Tell whether the world reads objects of this kind; their version does not matter."""
     return canonical_group(group_of(api_version), kind) is not None
 
 
 def uses_kind(kind: str) -> bool:
-    """Whether the world reads objects of a kind of this name in some group."""
+    """Tell whether the world reads objects of a kind of this name in some group."""
     return kind in _NAMES
 
 

@@ -25,7 +25,7 @@ class LabelIndex:
         return key in self._labels
 
     def keys(self) -> frozenset[str]:
-        """All keys."""
+        """Return all keys."""
         return frozenset(self._labels)
 
     def add(self, key: str, labels: Mapping[str, str]) -> None:

@@ -15,27 +15,27 @@ class Manifest(Protocol):
 
     @property
     def api_version(self) -> str:
-        """Its `apiVersion`."""
+        """Return its `apiVersion`."""
         ...
 
     @property
     def kind(self) -> str:
-        """Its `kind`."""
+        """Return its `kind`."""
         ...
 
     @property
     def name(self) -> str:
-        """Its `metadata.name`."""
+        """Return its `metadata.name`."""
         ...
 
     @property
     def namespace(self) -> str | None:
-        """Its `metadata.namespace`, None where it has none."""
+        """Return its `metadata.namespace`, None where it has none."""
         ...
 
     @property
     def data(self) -> Mapping[str, object]:
-        """The whole object as JSON data: dicts, lists, strings, numbers, booleans, None."""
+        """Return the whole object as JSON data: dicts, lists, strings, numbers, booleans, None."""
         ...
 
     @property

@@ -33,11 +33,11 @@ class Membership:
         self._anchor: dict[str, _Term] = {}
 
     def members(self, service_key: str) -> set[str] | frozenset[str]:
-        """The keys of the pods behind a Service, none for one that does not exist."""
+        """Return the keys of the pods behind a Service, none for one that does not exist."""
         return self._members.get(service_key, frozenset())
 
     def services_of(self, workload_key: str) -> tuple[str, ...]:
-        """The keys of the Services that a workload stands behind, sorted."""
+        """Return the keys of the Services that a workload stands behind, sorted."""
         return self._of.get(workload_key, ())
 
     def put(self, service: Service, index: WorkloadIndex, touch: _Touch) -> None:

@@ -84,7 +84,7 @@ class Service:
 
     @property
     def key(self) -> str:
-        """Its name among the world's Services: `namespace/name`."""
+        """Return its name among the world's Services: `namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
     @property
@@ -94,12 +94,12 @@ class Service:
 
     @property
     def selects_pods(self) -> bool:
-        """Whether Kubernetes fills it with pods: unlike elsewhere, an empty selector selects nothing here."""
+        """Tell whether Kubernetes fills it with pods: unlike elsewhere, an empty selector selects nothing here."""
         return bool(self.selector) and self.type != "ExternalName"
 
     @property
     def takes_endpoints(self) -> bool:
-        """Whether somebody else says in EndpointSlices what is behind it."""
+        """Tell whether somebody else says in EndpointSlices what is behind it."""
         return not self.selector and self.type != "ExternalName"
 
 
@@ -113,7 +113,7 @@ class ServiceAccount:
 
     @property
     def key(self) -> str:
-        """Its name among the world's service accounts: `namespace/name`."""
+        """Return its name among the world's service accounts: `namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
     @property

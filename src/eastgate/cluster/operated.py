@@ -38,7 +38,7 @@ OPERATED_FIELDS: dict[str, Of | AnyShape] = {
 
 
 def knative_pod(pod: Pod, revision: str | None) -> Pod:
-    """The pod of the revision of a Knative Service that is written; without a name it is the first one."""
+    """Return the pod of the declared revision of a Knative Service; without a name it is the first one."""
     revision_name = revision or f"{pod.name}-{_FIRST_REVISION}"
     labels = {
         "app": revision_name,
@@ -54,7 +54,7 @@ def knative_pod(pod: Pod, revision: str | None) -> Pod:
 
 
 def operated(kind: str, pod: Pod, spec: Data) -> Pod:
-    """The pod of a Prometheus or an Alertmanager."""
+    """Return the pod of a Prometheus or an Alertmanager."""
     application, number = ("prometheus", 9090) if kind == "Prometheus" else ("alertmanager", 9093)
     version = text(spec, "version")
     labels = {

@@ -138,7 +138,7 @@ class Ownership:
         return tuple(workloads)
 
     def slots_below(self, slot: Slot) -> set[Slot]:
-        """The slots of everything that may have an owner of this name."""
+        """Return the slots of everything that may have an owner of this name."""
         slots: set[Slot] = set()
         for family in self._asked_by.get(slot, ()):
             slots |= family.pods

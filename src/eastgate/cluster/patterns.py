@@ -25,13 +25,13 @@ def pattern_problem(pattern: str) -> str | None:
 
 
 def matches_pattern(pattern: str, text: str) -> bool:
-    """Whether an expression matches all of a text. One that is no expression matches nothing."""
+    """Tell whether an expression matches all of a text. One that is no expression matches nothing."""
     compiled = _compiled(pattern)
     return not isinstance(compiled, str) and compiled.fullmatch(_bytes(text)) is not None
 
 
 def spans_first_match(pattern: str, text: str) -> bool:
-    """Whether the first match of an expression in a text, with alternatives tried in order, is all of it."""
+    """Tell whether the first match of an expression in a text, with alternatives tried in order, is all of it."""
     compiled = _compiled(pattern)
     if isinstance(compiled, str):
         return False
@@ -55,5 +55,5 @@ def _compiled(pattern: str) -> _Expression | str:
 
 
 def _bytes(text: str) -> bytes:
-    """UTF-8, also of what is none: a half of a surrogate pair."""
+    """Encode as UTF-8, also what is no character: half of a surrogate pair."""
     return text.encode("utf-8", "surrogatepass")

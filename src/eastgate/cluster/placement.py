@@ -34,6 +34,6 @@ class Placement:
         object.__setattr__(self, "networks", (*four, *six))
 
     def itself(self, workload: str) -> Networks:
-        """The address from which a workload calls itself; none where it is not placed."""
+        """Return the address from which a workload calls itself; none where it is not placed."""
         address = self.addresses.get(workload)
         return () if address is None else (ip_network(address),)

@@ -114,12 +114,12 @@ class Controller:
 
     @property
     def namespace(self) -> str:
-        """The namespace of the controller and of its pods."""
+        """Return the namespace of the controller and of its pods."""
         return self.template.namespace
 
     @property
     def name(self) -> str:
-        """The name of the controller."""
+        """Return the name of the controller."""
         return self.template.name
 
     @property
@@ -159,11 +159,11 @@ class Workload:
 
     @property
     def is_pod(self) -> bool:
-        """Whether it is a pod, real or derived: nothing else is meant by a selector of pods."""
+        """Tell whether it is a pod, real or derived: nothing else is meant by a selector of pods."""
         return self.kind == "Pod"
 
     def port_named(self, name: str, protocol: str = "TCP") -> int | None:
-        """The number of the first declared port of that name and protocol, as Kubernetes resolves it."""
+        """Return the number of the first declared port of that name and protocol, as Kubernetes resolves it."""
         return next((p.number for p in self.ports if p.name == name and p.protocol == protocol), None)
 
     def ports_named(self, name: str) -> frozenset[int]:

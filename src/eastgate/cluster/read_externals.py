@@ -22,7 +22,7 @@ OLD_VERSION = f"{EXTERNAL_GROUP}/v1alpha1"
 
 
 def _identity_problems(name: str) -> Iterator[Problem]:
-    """The name in its certificate, as a DNS name or a SPIFFE ID: nobody could prove to be anything else."""
+    """Demand a DNS name or a SPIFFE ID, as in its certificate: nobody could prove to be anything else."""
     problem = spiffe_problem(name) if name.startswith("spiffe:") else dns_subdomain_problem(name)
     if problem:
         message = f"`{name}` is not the name of a workload in the mesh: {problem}"

@@ -52,7 +52,7 @@ def _hostname_problems(hostname: str) -> Iterator[Problem]:
 
 
 def _listener_problems(hostname: str) -> Iterator[Problem]:
-    """To a listener the empty hostname is as good as absent."""
+    """Yield what is wrong with a listener, to which the empty hostname is as good as absent."""
     return _hostname_problems(hostname) if hostname else iter(())
 
 

@@ -36,7 +36,7 @@ class PathMatch:
 
     @property
     def comparable(self) -> str:
-        """The value in the form in which paths are compared; an expression is one already."""
+        """Return the value in the form in which paths are compared; an expression is one already."""
         return self.value if self.type is PathType.REGEX else comparable_path(self.value)
 
 
@@ -84,7 +84,7 @@ class RouteRule:
 
     @property
     def redirects(self) -> bool:
-        """Whether the gateway answers these requests itself. Other filters do not change where a request goes."""
+        """Tell whether the gateway answers these requests itself. Other filters do not change where a request goes."""
         return "RequestRedirect" in self.filters
 
 

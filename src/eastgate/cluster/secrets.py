@@ -33,7 +33,7 @@ class Secret:
 
     @property
     def key(self) -> str:
-        """Its name among the world's Secrets: `namespace/name`."""
+        """Return its name among the world's Secrets: `namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
     @property
@@ -43,7 +43,7 @@ class Secret:
 
 
 def _secret_problems(root: Data) -> Iterator[Problem]:
-    """The problems are the name's: a value is not for showing."""
+    """Yield what is wrong, by the names of entries: their values are not shown."""
     for key, value in mapping(root, "data").items():
         if _decoded(value) is None:
             yield _problem(f"`{key}` of the Secret is not base64", _BASE64)

@@ -48,7 +48,7 @@ def usual_address(address: str) -> str | None:
 
 
 def _address_problems(address: str) -> Iterator[Problem]:
-    """To Kubernetes the empty string is as good as absent here."""
+    """Yield what is wrong with an address; to Kubernetes the empty string is as good as absent."""
     if address and usual_address(address) is None:
         yield Problem(codes.BAD_ADDRESS, f"`{address}` is not an IP address", "write an IPv4 or IPv6 address")
 

@@ -116,7 +116,7 @@ class Slices:
 
     @property
     def services(self) -> Set[str]:
-        """The keys of the Services that have slices, declared or not."""
+        """Return the keys of the Services that have slices, declared or not."""
         return self._of.keys()
 
     def pods(self, service: str, index: WorkloadIndex) -> frozenset[str]:

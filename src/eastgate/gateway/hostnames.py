@@ -20,7 +20,7 @@ _NO_LABEL = "?"  # stands for a label that nobody has written
 
 
 def comparable(host: Host) -> Host:
-    """A host or hostname in the form in which it is compared; empty is none."""
+    """Return a host or hostname in the form in which it is compared; empty is none."""
     return comparable_host(host) or None if host is not None else None
 
 

@@ -53,7 +53,7 @@ class _Named(str):
 
     @property
     def key(self) -> str:
-        """`namespace/name`."""
+        """Return `namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
 

@@ -35,14 +35,14 @@ class Cursor:
         self._line = bisect_right(self._starts, start) - 1
 
     def peek(self) -> str:
-        """The next character that is no space, and the cursor before it; empty at the end."""
+        """Skip spaces, and return the character behind them; empty at the end."""
         match = _SPACE.match(self.string, self.position, self.end)
         if match is not None:
             self.position = match.end()
         return self.string[self.position] if self.position < self.end else ""
 
     def word(self) -> str:
-        """The word at the cursor."""
+        """Return the word at the cursor."""
         match = _WORD.match(self.string, self.position, self.end)
         return match.group() if match else ""
 
@@ -55,11 +55,11 @@ class Cursor:
         return line + 1, offset - starts[line] + 1
 
     def span(self, start: int, end: int) -> Span:
-        """The span between two offsets, wherever they are."""
+        """Return the span between two offsets, wherever they are."""
         return self.text.span(start, end)
 
     def wrong(self, message: str, help_: str | None = None) -> NoReturn:
-        """The text is wrong at the cursor; where it ends there, the bracket that is open is what is wrong."""
+        """Report that the text is wrong at the cursor; where it ends there, that a bracket is not closed."""
         if self.position < self.end:
             span = self.span(self.position, self.position + max(1, len(self.word())))
             self.findings.stop(JSON_SYNTAX, message, span, help_ or self._way_out())

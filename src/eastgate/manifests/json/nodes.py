@@ -19,7 +19,7 @@ _NEXT_OBJECT = re.compile(r"\n(?=\{)")
 
 
 def read_json_nodes(text: Text, start: int, end: int, reporter: Reporter) -> list[Node]:
-    """The values in a stretch of a text, one behind the other. Unreadable ones are reported and left out."""
+    """Read the values in a stretch of a text, one behind the other. Unreadable ones are reported and left out."""
     nodes: list[Node] = []
     if text.report_bad_bytes(start, end, reporter):
         return nodes
@@ -51,7 +51,7 @@ def _next_object(cursor: Cursor, begin: int) -> int | None:
 
 
 def _value(cursor: Cursor, depth: int) -> Node:
-    """The next value. Recursion is bounded by `MAX_DEPTH`."""
+    """Read the next value. Recursion is bounded by `MAX_DEPTH`."""
     sign = cursor.peek()
     start = cursor.position
     if sign in ("{", "["):
@@ -136,6 +136,6 @@ def _node(
     column: int,
     keys: dict[str, Node] | None = None,
 ) -> Node:
-    """A node that ends before the cursor."""
+    """Return a node that ends before the cursor."""
     end_line, last_column = cursor.place(cursor.position - 1)
     return Node(value, cursor.text.source, line, column, end_line, last_column + 1, keys)

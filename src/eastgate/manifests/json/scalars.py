@@ -46,7 +46,7 @@ def read_string(cursor: Cursor) -> str:
 
 
 def _broken_string(cursor: Cursor) -> NoReturn:
-    """The string has no end, or a control character in it."""
+    """Report a string that has no end, or a control character in it."""
     start, string = cursor.position, cursor.string
     begun = _BEGUN.match(string, start, cursor.end)
     at = begun.end() if begun else start + 1

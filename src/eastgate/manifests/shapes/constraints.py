@@ -47,7 +47,7 @@ class Constraint:
 
 
 def constraint(*cel: Cel, **schema: object) -> Callable[[Rule], Constraint]:
-    """Says beside a rule how an API server checks the same. `list_type` is `x-kubernetes-list-type`, and so on."""
+    """State beside a rule how an API server checks the same. `list_type` is `x-kubernetes-list-type`, and so on."""
     keywords = {_KEYWORDS.get(name, name): value for name, value in schema.items()}
     return lambda rule: Constraint(rule, keywords, cel)
 

@@ -163,7 +163,7 @@ def quoted(text: str) -> str:
 
 
 def enumerated(words: Sequence[str], last: str) -> str:
-    """a, b and c."""
+    """Join words for a sentence: a, b and c."""
     return f" {last} ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
 
 
@@ -322,14 +322,14 @@ def _otherwise(shape: Record[C]) -> str:
 
 
 def _meant(shape: Record[C], key: str) -> str | None:
-    """The field that somebody who wrote an unknown key most likely meant."""
+    """Return the field that somebody who wrote an unknown key most likely meant."""
     if key in shape.fields or _negated(shape, key) is not None:
         return None
     return shape.misspelt.get(key) or did_you_mean(key, shape.fields)
 
 
 def _negated(shape: Record[C], key: str) -> str | None:
-    """The field that an unknown key negates. To suggest that field would turn the meaning round."""
+    """Return the field that an unknown key negates. To suggest that field would turn the meaning round."""
     positive = key.casefold().removeprefix("not")
     fields = (name for name in shape.fields if name.casefold() == positive)
     return next(fields, None) if positive != key.casefold() else None
