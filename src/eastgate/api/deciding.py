@@ -47,7 +47,7 @@ _Decided = tuple["_Crossing", Request, tuple[Program | None, int]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Crossing(Stop):
-    """A point that a question leads to, with what is asked and looked at there. `uncertain` may target it or not."""
+    """Where a question leads, with what is asked and looked at there. `uncertain` may target it, or may not."""
 
     values: Values
     authorizers: Mapping[str, Authorizer]

@@ -282,7 +282,7 @@ class Spelling:
 
     @cached_property
     def _authorizers(self) -> frozenset[str]:
-        """Return the external authorizers that policies ask."""
+        """The external authorizers that policies ask."""
         stages = (stage for layer in self._layers for chain in layer.chains for stage in chain.stages)
         return frozenset(ask.authorizer for stage in stages if isinstance(stage, AskAll) for ask in stage.asks)
 
