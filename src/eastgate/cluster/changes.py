@@ -1,4 +1,4 @@
-"""What an update of the world changed, told so that only what it touches need be looked at again."""
+"""The changes that an update makes to the world: only what they touch need be looked at again."""
 
 from __future__ import annotations
 

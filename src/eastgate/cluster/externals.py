@@ -1,4 +1,4 @@
-"""What is outside of the cluster and yet takes part in its mesh: Linkerd's ExternalWorkload, say a virtual machine.
+"""Workloads outside of the cluster that take part in its mesh: Linkerd's ExternalWorkload, say a virtual machine.
 
 It is a workload, since policies apply to it and it calls others, but never a pod: whatever selects pods,
 by label or by Service, does not mean it.

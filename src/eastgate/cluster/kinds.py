@@ -1,4 +1,4 @@
-"""Which kinds of Kubernetes objects the world reads, and what names one of them."""
+"""The kinds of Kubernetes objects that the world reads, and the IDs of objects."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _KINDS = {
     (SLICE_GROUP, "EndpointSlice"): "EndpointSlice",
     **{(GATEWAY_GROUP, kind): kind for kind in ("Gateway", "ReferenceGrant", *ROUTE_KINDS)},
 }
-"""What the world calls a kind of a group."""
+"""The name of a kind of a group in the world."""
 _OLD_GROUP = "extensions"  # where apps and batch kinds lived before Kubernetes 1.16
 _HOMES = {kind: CONTROLLER_KINDS[kind] for kind in CONTROLLER_KINDS if CONTROLLER_KINDS[kind] in ("apps", "batch")}
 _NAMES = frozenset(kind for _, kind in _KINDS)

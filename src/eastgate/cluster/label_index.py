@@ -1,4 +1,4 @@
-"""Finding what a selector selects without looking at everything."""
+"""An index of labels, which answers a selector without looking at everything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the world asks of a manifest: plain data, its name, and where things stand in it."""
+"""The protocol of a manifest, as the world needs it: plain data, names, and spans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which pods stand behind which Services."""
+"""Membership: the pods behind each Service."""
 
 from __future__ import annotations
 

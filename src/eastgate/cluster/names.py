@@ -1,4 +1,4 @@
-"""What Kubernetes accepts as a name, a label key and a label value, and what to say where it does not.
+"""Names, label keys and label values as Kubernetes accepts them, and what is wrong with others.
 
 Each function answers with a clause that says what is wrong ("it is longer than 63 characters"), to
 be put behind the offending text, or with None where nothing is.

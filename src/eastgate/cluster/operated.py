@@ -34,7 +34,7 @@ OPERATED_FIELDS: dict[str, Of | AnyShape] = {
     "listenLocal": FLAG,
     "portName": Field(TEXT, when=_is_reachable),
 }
-"""What is read of the spec of a Prometheus or an Alertmanager, beside what it has in common with a pod's."""
+"""The fields that are read in the spec of a Prometheus or an Alertmanager, beside those in common with a pod's."""
 
 
 def knative_pod(pod: Pod, revision: str | None) -> Pod:

@@ -1,4 +1,4 @@
-"""Where workloads run, in a world whose addresses are assigned and not declared."""
+"""Addresses of workloads, in a world where they are assigned and not declared."""
 
 from __future__ import annotations
 

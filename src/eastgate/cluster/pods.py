@@ -34,7 +34,7 @@ CONTROLLER_KINDS = {
 """The kinds that make pods, with their groups, in the order in which they are given the plain key of a name."""
 
 API_KINDS = {"KnativeService": "Service"}
-"""What the API calls a kind that is called otherwise here, since another group has a kind of its name."""
+"""Names in the API of kinds that have another name here, since another group has a kind of theirs."""
 
 
 class Owner(NamedTuple):

@@ -1,4 +1,4 @@
-"""What the containers of a pod declare: ports, and the probes that the kubelet sends to them."""
+"""Declarations of the containers of a pod: ports, and the probes that the kubelet sends to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rule of an HTTPRoute or a GRPCRoute says: which requests it is for, and where they go."""
+"""Rules of HTTPRoutes and GRPCRoutes: which requests a rule is for, and where they go."""
 
 from __future__ import annotations
 

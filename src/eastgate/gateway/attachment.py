@@ -1,4 +1,4 @@
-"""Which HTTPRoutes are attached to which listeners, by the route's wish and the listener's leave."""
+"""Attachment of HTTPRoutes to listeners: the route asks for it, and the listener allows it."""
 
 from __future__ import annotations
 

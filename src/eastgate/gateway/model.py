@@ -1,4 +1,4 @@
-"""Where a request goes: the nouns of routing."""
+"""The nouns of routing: rules that a request may take, and their backends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an answer could not consider: objects of kinds that are not read, and policies that cannot be read.
+"""Objects that an answer could not consider: those of kinds that are not read, and policies that cannot be read.
 
 The first are in a catalogue (`kinds.py`) that says what each can do and how its target is found (`locating.py`); an
 answer says which of them could change it (`answers.py`). The second close what they target

@@ -1,4 +1,4 @@
-"""Which objects that are not read could change an answer, what that makes of it, and how it is described."""
+"""Objects of unread kinds that could change an answer: finding them, how far it stands, and describing it."""
 
 from __future__ import annotations
 

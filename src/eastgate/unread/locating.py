@@ -1,4 +1,4 @@
-"""Where an object acts that nobody understands: as much as can be read of its target, and never less.
+"""Locate where an object of an unread kind acts, as far as its target can be read.
 
 What cannot be read of a target widens it: to all of its namespace, or to all there is.
 """

@@ -1,4 +1,4 @@
-"""What an answer could not consider: objects of kinds that are not read, and how much each of them can change."""
+"""Objects of kinds that are not read, and how much each of them can change an answer."""
 
 from __future__ import annotations
 

@@ -38,9 +38,7 @@ def test_what_comes_out_is_the_golden(name: str, update: bool) -> None:
     if update:
         GOLDENS.mkdir(exist_ok=True)
         (GOLDENS / name).write_text(result.stdout, encoding="utf-8")
-    assert result.stdout == (GOLDENS / name).read_text(encoding="utf-8"), (
-        "run pytest with --update, and read it"
-    )
+    assert result.stdout == (GOLDENS / name).read_text(encoding="utf-8"), "run pytest with --update, and read it"
 
 
 def test_every_golden_is_of_a_command() -> None:

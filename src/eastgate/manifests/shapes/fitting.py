@@ -1,4 +1,4 @@
-"""Whether plain data fits a shape, quickly: no positions, no findings, a yes or a no.
+"""A quick check whether plain data fits a shape: no positions, no findings, a yes or a no.
 
 It is asked of every object that is not a policy, ten thousands of Pods among them, nearly all of which are in order.
 A null is as good as absent, as it is to Kubernetes. Who needs to know what is wrong looks a second time.
