@@ -9,8 +9,9 @@ from bench.plans import Ask
 from bench.report import Section, Target, duration
 from bench.timing import quiet, warmed
 from bench.worlds import ask_http, ask_some, generate, with_paths
-from eastgate.api.authority import Authority, Manifests
+from eastgate.api.authority import Authority
 from eastgate.api.questions import Question
+from eastgate.api.reading import Manifests
 from eastgate.settings import Settings
 
 __all__ = ["run"]

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from eastgate._version import __version__
 
 if TYPE_CHECKING:
-    from eastgate.api.authority import Authority, Prepared, load
+    from eastgate.api.authority import Authority, load
+    from eastgate.api.deciding import Prepared
     from eastgate.api.decisions import Decision, Verdict
     from eastgate.api.questions import Arrival, Question, QuestionError
     from eastgate.api.questions.ends import (
@@ -175,7 +176,8 @@ _NAMES = {
     "reports.explain": ("explain",),
     "reports.get": ("Listed", "Listing"),
     "commands": ("convert_manifests", "describe", "list_objects", "make_crds", "run_lint", "run_tables"),
-    "api.authority": ("Authority", "Prepared", "load"),
+    "api.authority": ("Authority", "load"),
+    "api.deciding": ("Prepared",),
     "convert": ("Assumption", "Conversion"),
     "convert.model": ("Written",),
     "api.decisions": ("Decision", "Verdict"),

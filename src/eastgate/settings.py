@@ -47,21 +47,21 @@ class SettingsError(ValueError):
 
 
 class MeshMode(StrEnum):
-    """Where policies are enforced: beside each workload, or at the node and at waypoints."""
+    """The proxies that enforce policies: beside each workload, or at the node and at waypoints."""
 
     SIDECAR = "sidecar"
     AMBIENT = "ambient"
 
 
 class OpenRequests(StrEnum):
-    """What becomes of a request that is still open when policies stop allowing it."""
+    """The ways to treat a request that is still open when policies stop allowing it."""
 
     END = "end"
     FINISH = "finish"
 
 
 class DataPlane(StrEnum):
-    """Whose proxies decide: those of the system that a policy is for, where it has its own, or ours."""
+    """The proxies that decide: those of the system that a policy is for, where it has its own, or ours."""
 
     NATIVE = "native"
     EASTGATE = "eastgate"
@@ -98,17 +98,17 @@ class Settings:
     local_networks: Networks = ()  # of the machine that stands for a cluster; nobody writes them
 
     def __post_init__(self) -> None:
-        changed = (one for one in self.sections if one != type(one)())
-        object.__setattr__(self, "sections", tuple(sorted(changed, key=lambda one: type(one).__name__)))
+        changed = (section for section in self.sections if section != type(section)())
+        object.__setattr__(self, "sections", tuple(sorted(changed, key=lambda section: type(section).__name__)))
         for section in self.sections:
             section.check(self)
 
     @classmethod
-    def from_mapping(cls, written: Mapping[str, object], base: Settings | None = None) -> Settings:
+    def from_mapping(cls, mapping: Mapping[str, object], base: Settings | None = None) -> Settings:
         """Read settings by their written names, `denyOnly` and so on, on top of others."""
         homes = _homes()
         changes: dict[type[Settings] | type[Section], dict[str, object]] = {}
-        for name, value in written.items():
+        for name, value in mapping.items():
             home = homes.get(name)
             if home is None:
                 near = did_you_mean(name, homes)
@@ -119,7 +119,7 @@ class Settings:
             owner, attribute = home
             changes.setdefault(owner, {})[attribute] = _value(name, attribute, getattr(owner(), attribute), value)
         settings = base or cls()
-        sections = {type(one): one for one in settings.sections}
+        sections = {type(section): section for section in settings.sections}
         for owner, changed in changes.items():
             if issubclass(owner, Section):
                 sections[owner] = replace(settings.section(owner), **changed)
@@ -128,19 +128,19 @@ class Settings:
 
     def section(self, kind: type[S]) -> S:
         """Return the settings that a dialect brings: as they were set, or their defaults."""
-        return next((one for one in self.sections if isinstance(one, kind)), kind())
+        return next((section for section in self.sections if isinstance(section, kind)), kind())
 
     def having(self, section: Section) -> Settings:
         """Return the same with other settings of a dialect."""
-        others = (one for one in self.sections if type(one) is not type(section))
+        others = (other for other in self.sections if type(other) is not type(section))
         return replace(self, sections=(*others, section))
 
     def enforced(self) -> Settings:
-        """The same where our own proxies enforce: what they do is not a matter of choice."""
+        """Return the settings where our own proxies enforce: what these do is not a matter of choice."""
         return replace(self, data_plane=DataPlane.EASTGATE)
 
     def mesh_name(self, namespace: str, account: str) -> str:
-        """What Linkerd calls a service account; `*` as the account: what it calls all of the namespace.
+        """Return Linkerd's name of a service account; with `*` as the account, that of all of the namespace.
 
         Linkerd's own trust domain is the cluster's domain unless somebody sets another one.
         """
@@ -164,7 +164,7 @@ _UNWRITTEN = ("sections", "local_networks")
 
 
 class _Brought:
-    """Where the settings of dialects come from: `eastgate.dialects`, which is above this module, says so."""
+    """The source of the settings of dialects, set by `eastgate.dialects`, which is above this module."""
 
     sections: Callable[[], Iterable[type[Section]]] | None = None
 
@@ -179,7 +179,7 @@ def _homes() -> dict[str, tuple[type[Settings] | type[Section], str]]:
     if _Brought.sections is None:
         raise RuntimeError("the settings of dialects are not known yet: import eastgate.dialects first")
     owners: list[type[Settings] | type[Section]] = [Settings, *_Brought.sections()]
-    names = ((owner, one.name) for owner in owners for one in fields(owner) if one.name not in _UNWRITTEN)
+    names = ((owner, setting.name) for owner in owners for setting in fields(owner) if setting.name not in _UNWRITTEN)
     return {_camel(name): (owner, name) for owner, name in names}
 
 

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import eastgate
-from eastgate.api.authority import read_manifests
+from eastgate.api.reading import read_manifests
 from eastgate.cli import main
 from eastgate.diagnostics import Reporter
 from eastgate.languages.rego import Budget, NoAnswer, Problem, RegoProgram, evaluate, program

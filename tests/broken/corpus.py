@@ -9,7 +9,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from eastgate.api.authority import read_manifests
+from eastgate.api.reading import read_manifests
 from eastgate.diagnostics import Diagnostic
 from eastgate.settings import Settings
 

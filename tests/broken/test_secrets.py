@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from eastgate.api.authority import Manifests, sort_documents
+from eastgate.api.reading import Manifests, sort_documents
 from eastgate.diagnostics import render_all
 from eastgate.dialects import reads
 from eastgate.manifests import read_text

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate.cluster import codes
-from eastgate.cluster.checking import Examination
+from eastgate.cluster.examination import Examination
 from eastgate.cluster.read_gateways import GATEWAY, GRANT, route_shape
 from eastgate.cluster.read_pods import POD, controller_shape
 from eastgate.cluster.secrets import SECRET

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from eastgate import Authority, Settings
-from eastgate.api.authority import sort_documents
+from eastgate.api.reading import sort_documents
 from eastgate.dialects import reads
 from eastgate.envoy.config.clusters import Address
 from eastgate.envoy.config.tokens import TokenIdentity

@@ -14,7 +14,7 @@ import pytest
 from cryptography import x509
 
 from eastgate import Authority, Question, dialects
-from eastgate.api.authority import sort_documents
+from eastgate.api.reading import sort_documents
 from eastgate.identity import (
     EmbeddedCa,
     IdentityChange,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.api.authority import read_documents, read_manifests
+from eastgate.api.reading import read_documents, read_manifests
 from eastgate.manifests import Bounds, read, read_text
 from eastgate.manifests.skimming import type_of
 from eastgate.settings import Settings

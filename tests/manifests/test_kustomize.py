@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.api.authority import Manifests, read_manifests
+from eastgate.api.reading import Manifests, read_manifests
 from eastgate.manifests import Bounds, Kustomized, inputs, rendering
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: NAME}\n"

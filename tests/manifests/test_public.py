@@ -9,7 +9,7 @@ import pytest
 
 from eastgate import manifests as sources
 
-_MODULES = [module.name for module in pkgutil.iter_modules(sources.__path__, "eastgate.manifests.")]
+_MODULES = [m.name for m in pkgutil.walk_packages(sources.__path__, "eastgate.manifests.") if not m.ispkg]
 
 
 def test_the_package_offers_this_and_nothing_else() -> None:

@@ -16,7 +16,8 @@ from joserfc import jwt
 from joserfc.jwk import ECKey, KeySet
 
 from eastgate import dialects
-from eastgate.api.authority import Authority, sort_documents
+from eastgate.api.authority import Authority
+from eastgate.api.reading import sort_documents
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.manifests.reader import read_text
 from eastgate.mesh.local.connection import HttpRequest, Target

@@ -10,7 +10,7 @@ import os
 import pytest
 
 from eastgate import Authority, dialects
-from eastgate.api.authority import sort_documents
+from eastgate.api.reading import sort_documents
 from eastgate.envoy.config.clusters import Address
 from eastgate.envoy.config.sidecar import OUTBOUND_PORT
 from eastgate.manifests.reader import read_text

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.api.authority import Manifests, read_manifests
+from eastgate.api.reading import Manifests, read_manifests
 from eastgate.mesh.events import Changes
 from eastgate.mesh.reloading import difference
 from tests.mesh.running import SHOP

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from eastgate import Authority, Question, dialects
-from eastgate.api.authority import sort_documents
+from eastgate.api.reading import sort_documents
 from eastgate.envoy.config.clusters import Address
 from eastgate.envoy.config.sidecar import OUTBOUND_PORT
 from eastgate.manifests.reader import read_text

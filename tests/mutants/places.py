@@ -35,7 +35,7 @@ SUBJECTS = {
             "tests/cli",
             "tests/test_conformance.py",
             "tests/reports",
-            "tests/test_api.py",
+            "tests/api/test_public.py",
         ),
     ),
     "symbolic": Subject("eastgate.symbolic", ("tests/symbolic", "tests/engine", "tests/envoy/plan", "tests/reports")),

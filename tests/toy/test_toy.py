@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from eastgate import Authority, Question, dialects
-from eastgate.api.authority import sort_documents
+from eastgate.api.reading import sort_documents
 from eastgate.cli import main
 from eastgate.cli.catalogue import all_codes, chapters
 from eastgate.cli.complete import things

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import eastgate
 from eastgate import dialects
-from eastgate.api.authority import sort_documents
+from eastgate.api.reading import sort_documents
 from eastgate.manifests import read_text
 from eastgate.settings import Settings
 from tests.unread.conftest import WEB_TO_CART, WORLD, Run

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate import Authority, Question, Settings
-from eastgate.api.authority import sort_documents
+from eastgate.api.reading import sort_documents
 from eastgate.dialects import reads
 from eastgate.dialects.gep3779.settings import GepSettings
 from eastgate.engine import reference

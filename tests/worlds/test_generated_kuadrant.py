@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eastgate import Decision, Question, Settings
-from eastgate.api.authority import Authority, sort_documents
+from eastgate.api.authority import Authority
+from eastgate.api.reading import sort_documents
 from eastgate.dialects import reads
 from eastgate.engine import reference
 from eastgate.manifests import read_text

@@ -10,16 +10,7 @@ from eastgate import dialects
 from eastgate.api.deciding import Decider, Prepared
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question, QuestionError
-from eastgate.api.reading import (
-    Fault,
-    FaultReason,
-    ManifestError,
-    Manifests,
-    read_documents,
-    read_manifests,
-    read_plain,
-    sort_documents,
-)
+from eastgate.api.reading import FaultReason, ManifestError, Manifests, read_manifests, read_plain
 from eastgate.cluster import LiveWorld, ObjectId, Workload, World, WorldObject
 from eastgate.cluster.points import Point
 from eastgate.diagnostics import Diagnostic
@@ -34,18 +25,7 @@ from eastgate.unread import Handling, UnreadObjects
 if TYPE_CHECKING:
     from eastgate.languages.jwt import KeySource
 
-__all__ = [
-    "Authority",
-    "Fault",
-    "FaultReason",
-    "ManifestError",
-    "Manifests",
-    "Prepared",
-    "load",
-    "read_documents",
-    "read_manifests",
-    "sort_documents",
-]
+__all__ = ["Authority", "load"]
 
 
 class Authority:
@@ -87,32 +67,32 @@ class Authority:
 
     @property
     def settings(self) -> Settings:
-        """The settings that manifests were read with, and that decide."""
+        """Return the settings that manifests were read with, and that decide."""
         return self._settings
 
     @property
     def keys(self) -> KeySource | None:
-        """The keys of token issuers."""
+        """Return the keys of token issuers."""
         return self._keys
 
     @property
     def world(self) -> World:
-        """What exists, for reading. It always shows the world as it is now; `update` changes it."""
+        """Return what exists, for reading. It always shows the world as it is now; `update` changes it."""
         return self._world
 
     @property
     def engine(self) -> Engine[Policy]:
-        """What decides. It is for the packages of this project, and no part of the public API."""
+        """Return the engine. It is for the packages of this project, and no part of the public API."""
         return self._engine
 
     @property
     def policies(self) -> Sequence[Policy]:
-        """Every policy, in the order of their names."""
+        """Return every policy, in the order of their names."""
         return self._engine.policies
 
     @property
     def rejected(self) -> Sequence[rejection.Policy]:
-        """The policies that cannot be read, each of which closes what it targets."""
+        """Return the policies that cannot be read, each of which closes what it targets."""
         return [policy for policy in self.policies if isinstance(policy, rejection.Policy)]
 
     def _assemble(self, attached: Sequence[Attachment[Policy]], stances: Stances) -> list[Layer]:
@@ -171,7 +151,7 @@ class Authority:
             return [name if isinstance(name, PolicyRef) else _ref_of_id(name)]
         refs = [policy.ref for policy in self.policies]
         refs += map(_ref_of_id, self._world.objects)
-        refs += [_ref_of(unread.document) for unread in self.unread_objects.found]
+        refs += [_ref_of(unread.document) for unread in self.unread_objects.objects]
         return [ref for ref in refs if str(ref) == name]
 
     def _examine(
@@ -204,9 +184,9 @@ class Authority:
         return closing
 
     def _unread_after(self, news: Manifests, gone: set[PolicyRef]) -> UnreadObjects:
-        replaced = {_ref_of(unread.document) for unread in news.unread.found} | gone
-        kept = [unread for unread in self.unread_objects.found if _ref_of(unread.document) not in replaced]
-        return UnreadObjects([*kept, *news.unread.found])
+        replaced = {_ref_of(unread.document) for unread in news.unread.objects} | gone
+        kept = [unread for unread in self.unread_objects.objects if _ref_of(unread.document) not in replaced]
+        return UnreadObjects([*kept, *news.unread.objects])
 
     def place(self, addresses: Mapping[str, str]) -> None:
         """Have these workloads run at these addresses, on one machine: see `LiveWorld.place`."""
@@ -241,12 +221,12 @@ class Authority:
 
     @property
     def unread(self) -> Handling:
-        """What becomes of answers that objects of unread kinds could change."""
+        """Return how answers are treated that objects of unread kinds could change."""
         return self._decider.unread
 
     @property
     def unread_objects(self) -> UnreadObjects:
-        """The objects of kinds that are not read."""
+        """Return the objects of kinds that are not read."""
         return self._decider.unread_objects
 
     @unread_objects.setter

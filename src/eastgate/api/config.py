@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from eastgate.api.authority import ManifestError
+from eastgate.api.reading import ManifestError
 from eastgate.diagnostics import Reporter
 from eastgate.diagnostics.printable import printable
 from eastgate.manifests import Bounds, read_nodes
@@ -22,13 +22,13 @@ __all__ = ["read_config"]
 _CONFIG: Record[None] = Record("eastgate.yaml", {"settings": Field(MapOf(Text(), "a mapping of settings"))})
 
 
-def read_config(path: Path, *, named: bool = True) -> Settings:
-    """The settings in a file. Raises ManifestError or SettingsError where it has errors.
+def read_config(path: Path, *, explicit: bool = True) -> Settings:
+    """Read the settings in a file. Raises ManifestError or SettingsError where it has errors.
 
-    One that nobody `named` was found in its folder, and must not lead out of it.
+    One that is not `explicit` was looked up in a folder, and must not lead out of it.
     """
     reporter = Reporter()
-    if not named and not Bounds.of([path.parent]).hold(path):
+    if not explicit and not Bounds.of([path.parent]).hold(path):
         message = f"`{printable(str(path))}` leads out of its folder, and is not followed"
         reporter.report(LEADS_OUT, message, help=f"name it: --config {printable(str(path))}")
         raise ManifestError(reporter.errors)
@@ -40,8 +40,8 @@ def read_config(path: Path, *, named: bool = True) -> Settings:
         raise ManifestError(reporter.errors)
     settings = Settings()
     for node in nodes:
-        written = node.get("settings")
+        section = node.get("settings")
         settings = Settings.from_mapping(
-            {name: one.value for name, one in written.items()} if written else {}, settings
+            {name: setting.value for name, setting in section.items()} if section else {}, settings
         )
     return settings

@@ -30,7 +30,15 @@ from eastgate.ir import Authorizer, Known, Request, ask_authorizers, authorizers
 from eastgate.ir.attributes import Attribute
 from eastgate.records import dataclass
 from eastgate.settings import Settings
-from eastgate.unread import Handling, Standing, Unconsidered, UnreadObjects, could_change, standing, told
+from eastgate.unread import (
+    Handling,
+    Standing,
+    Unconsidered,
+    UnreadObjects,
+    could_change,
+    describe_unconsidered,
+    standing,
+)
 
 __all__ = ["Decider", "Prepared"]
 
@@ -69,7 +77,7 @@ class Decider:
 
     @property
     def unread_objects(self) -> UnreadObjects:
-        """The objects of kinds that are not read."""
+        """Return the objects of kinds that are not read."""
         return self._unread_objects
 
     @unread_objects.setter
@@ -139,7 +147,7 @@ class Decider:
             if crossing.uncertain is not None:
                 raise _unlabelled(*crossing.uncertain)
         decision = self._answer(question, decided, sure)
-        if self._unread_objects.found:
+        if self._unread_objects.objects:
             unconsidered = decision.unconsidered
             if standing(unconsidered, self.unread, allowed=decision.allowed) is Standing.UNDECIDED:
                 raise _not_considered(decision)
@@ -164,7 +172,7 @@ class Decider:
         return [policy for policy in self.rejected_at([caller.key for caller in callers]) if not policy.is_policy]
 
     def _answer(self, question: Question, decided: Sequence[_Decided], sure: _Decided | None = None) -> Decision:
-        """The first denial decides, or the first arrival of all where all are allowed."""
+        """Answer with the first denial, or with the first arrival where all are allowed."""
         if len(decided) == 1:
             crossing, request, verdict = decided[0]
             ways = crossing.allowed_way if verdict[1] & 1 else crossing.denied_way
@@ -176,7 +184,7 @@ class Decider:
                 allowed[each.where] = number & 1 == 1 and allowed.get(each.where, True)
             ways = tuple(allowed.items())
         unconsidered = self._unconsidered
-        if self._unread_objects.found:
+        if self._unread_objects.objects:
             points = dict.fromkeys(point for each, _, _ in decided for point in each.points)
             callers = callers_of(question, self._world, self._settings)
             unconsidered = self._unread_objects.about(points, callers, self._world, rejected=self._rejections)
@@ -254,7 +262,7 @@ def _leave_out_others(values: dict[Attribute, Known], question: Question, looked
 
 def _undecidable(policies: Sequence[rejection.Policy]) -> QuestionError:
     policy = policies[0]
-    causes = [error for one in policies for error in one.errors]
+    causes = [error for rejected in policies for error in rejected.errors]
     is_about = "what it targets" if policy.is_policy else "what it may be about"
     message = f"{policy.ref} cannot be read, so that nothing can be said of {is_about}"
     return QuestionError(
@@ -268,7 +276,7 @@ def _unlabelled(point: Point, policy: Policy) -> QuestionError:
 
 
 def _not_considered(decision: Decision) -> QuestionError:
-    lines = "; ".join(told(decision.unconsidered)).removeprefix("not considered: ")
+    lines = "; ".join(describe_unconsidered(decision.unconsidered)).removeprefix("not considered: ")
     first = could_change(decision.unconsidered, allowed=decision.allowed)[0].unread
     message = f"what is not read could change the answer: {lines}"
     way_out = f"--unread warn answers without {first.kind.kind} {first.document.name}"

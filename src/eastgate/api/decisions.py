@@ -6,20 +6,19 @@ import enum
 from collections.abc import Callable
 
 from eastgate.api.questions import Arrival, Question
+from eastgate.api.trace_json import trace_to_json
 from eastgate.cluster.points import Point
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects.base import Condition
 from eastgate.engine.compiled import Program, compile_layers
-from eastgate.engine.trace import LayerTrace, StageTrace, Trace, trace
+from eastgate.engine.trace import Trace, trace
 from eastgate.engine.verdicts import PASSED
 from eastgate.ir import (
     REFUSED_HOST,
     REFUSED_SPELLING,
     UNOPPOSED,
-    Answer,
     AskAll,
     Layer,
-    Origin,
     Outcome,
     Refusal,
     Request,
@@ -29,7 +28,6 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import Attribute
 from eastgate.records import dataclass
-from eastgate.symbolic.cells import OTHER
 from eastgate.unread import Handling, Plane, Standing, Unconsidered, could_change, standing
 
 __all__ = ["Decision", "Stop", "Verdict"]
@@ -47,7 +45,7 @@ class Verdict(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stop:
-    """Where requests arrive, and the programs that decide there, one for each point of enforcement in path order."""
+    """A destination, and the programs that decide there, one for each point of enforcement in path order."""
 
     where: str
     points: tuple[Point, ...]
@@ -55,7 +53,7 @@ class Stop:
     layers: tuple[Layer, ...]
 
     def decide(self, request: Request) -> tuple[Program | None, int]:
-        """ALL points must allow: return the program and the verdict that decided, the last acceptance or a denial."""
+        """Return the program and the verdict that decided: a denial, or the last acceptance. ALL points must allow."""
         deciding: tuple[Program | None, int] = (None, PASSED)
         for program in self.programs:
             verdict = program.finder.find(request)
@@ -132,29 +130,29 @@ class Decision:
 
     @property
     def arrival(self) -> Arrival:
-        """The request that this is about, and where it arrives."""
+        """Return the request that this is about, and where it arrives."""
         return Arrival(self._stop.where, self._stop.points, self._request)
 
     @property
     def outcome(self) -> Outcome:
-        """What the layer that decided said of the request."""
+        """Return the outcome of the layer that decided."""
         if self._outcome is None:
             self._outcome = UNOPPOSED if self._program is None else self._program.outcome(self._verdict)
         return self._outcome
 
     @property
     def conditions(self) -> tuple[tuple[str, Condition], ...]:
-        """What the policies on the way would show in their status."""
+        """Return the conditions that the policies on the way would show in their status."""
         return self._conditions(self._stop)
 
     @property
     def complete(self) -> bool:
-        """Whether nothing that was not considered could change the verdict."""
+        """Tell whether nothing that was not considered could change the verdict."""
         return not could_change(self.unconsidered, allowed=self.allowed)
 
     @property
     def denied(self) -> tuple[str, ...]:
-        """The places that refuse."""
+        """Return the destinations that refuse."""
         return tuple(where for where, allowed in self.ways if not allowed)
 
     @property
@@ -173,19 +171,19 @@ class Decision:
 
     @property
     def policy(self) -> str | None:
-        """The policy that decided, as Kind/namespace/name; None where a default did."""
+        """Return the policy that decided, as Kind/namespace/name; None where a default did."""
         rule = self.outcome.rule
         return str(rule.origin.policy) if rule and rule.origin.policy else None
 
     @property
     def rule(self) -> int | None:
-        """The place of the rule that decided in its policy, from 0."""
+        """Return the index of the rule that decided in its policy, from 0."""
         rule = self.outcome.rule
         return rule.origin.index if rule and rule.origin.policy else None
 
     @property
     def span(self) -> Span | None:
-        """Where the rule that decided is written; None where a default decided."""
+        """Return the span of the rule that decided; None where a default decided."""
         rule = self.outcome.rule
         return rule.origin.span if rule else None
 
@@ -197,12 +195,12 @@ class Decision:
 
     @property
     def status(self) -> int:
-        """The HTTP status that the client sees, 200 where it is allowed; 0 is a closed connection."""
+        """Return the HTTP status that the client sees, 200 where it is allowed; 0 is a closed connection."""
         return self.outcome.status
 
     @property
     def refusal(self) -> Refusal | int | None:
-        """How a denied client is refused; None where it is allowed. An authorizer may choose a status of its own."""
+        """Return how a denied client is refused; None where it is allowed. An authorizer may choose a status."""
         return None if self.allowed else _REFUSALS.get(self.status, self.status)
 
     def trace(self, nearest: int = 3) -> Trace:
@@ -216,18 +214,18 @@ class Decision:
 
     @property
     def unknown(self) -> tuple[Attribute, ...]:
-        """The attributes that the question leaves out and that decide: with other values it may be allowed."""
+        """Return the attributes that the question leaves out and that decide: with other values it may be allowed."""
         return () if self.allowed or self.is_fully_known else self.trace().unknown
 
     @property
     def is_fully_known(self) -> bool:
-        """Whether everything is known of the request that any rule looks at."""
+        """Tell whether everything is known of the request that any rule looks at."""
         values = self._request.values
         return all(attribute in values for layer in self.layers for attribute in layer.looks_at)
 
     @property
     def reason(self) -> str:
-        """The answer in one sentence."""
+        """Return the answer in one sentence."""
         return _reason(self)
 
     def to_json(self) -> dict[str, object]:
@@ -294,7 +292,7 @@ def _reason(decision: Decision) -> str:
 
 
 def _is_exhausted(decision: Decision) -> bool:
-    """Whether the search for a completion that is denied was given up."""
+    """Tell whether the search for a completion that is denied was given up."""
     layers = () if decision.is_fully_known else decision.trace().layers
     return bool(layers) and layers[-1].exhausted
 
@@ -305,87 +303,3 @@ def _because(decision: Decision, rule: Rule) -> str:
     asks = (ask for stage in stages if isinstance(stage, AskAll) for ask in stage.asks if ask.rule is rule)
     answers = (decision.arrival.request.answers.get(ask.authorizer) for ask in asks)
     return next((f": {answer.text}" for answer in answers if isinstance(answer, Ruling) and not answer.allowed), "")
-
-
-def trace_to_json(told: Trace) -> list[dict[str, object]]:
-    """A trace as plain data: one entry for each layer."""
-    reached = [_layer_to_json(layer) for layer in told.layers]
-    return reached + [{"layer": layer, "verdict": "not reached", "stages": []} for layer in told.not_reached]
-
-
-def _layer_to_json(layer: LayerTrace) -> dict[str, object]:
-    return {
-        "layer": layer.layer,
-        "verdict": "allow" if layer.outcome.allowed else "deny",
-        "scope": None if layer.scope is None else str(layer.scope),
-        "readings": [str(reading) for reading in layer.readings],
-        "assumed": {str(attribute): shown(value) for attribute, value in layer.assumed},
-        "stages": [_stage_to_json(stage) for stage in layer.stages],
-        "nearest": [
-            {
-                **origin_to_json(miss.rule.origin),
-                "missed": [
-                    {"attribute": str(one.attribute), "wanted": one.wanted, "actual": shown(one.actual)}
-                    for one in miss.missed
-                ],
-            }
-            for miss in layer.nearest
-        ],
-    }
-
-
-_NO_RULE = {"policy": None, "rule": None, "label": None, "file": None, "line": None}
-
-
-def _stage_to_json(stage: StageTrace) -> dict[str, object]:
-    return {
-        "stage": stage.stage,
-        "said": stage.said,
-        "rules": stage.rules,
-        **(origin_to_json(stage.rule.origin) if stage.rule else _NO_RULE),
-        "observed": [{**origin_to_json(rule.origin), "would": would} for rule, would in stage.observed],
-        "asked": [_answer_to_json(authorizer, answer) for authorizer, answer in stage.asked],
-    }
-
-
-def _answer_to_json(authorizer: str, answer: Answer) -> dict[str, object]:
-    told: dict[str, object] = {"authorizer": authorizer, "answer": str(answer)}
-    if isinstance(answer, Ruling) and answer.is_explained:
-        told["status"] = answer.status
-        told["steps"] = [
-            {
-                "kind": str(step.kind),
-                "name": step.name,
-                "verdict": str(step.verdict),
-                "reason": step.reason,
-                "file": step.span.file if step.span else None,
-                "line": step.span.line if step.span else None,
-                "seen": [
-                    {"expression": seen.expression, "saw": seen.saw, "verdict": str(seen.verdict)} for seen in step.seen
-                ],
-            }
-            for step in answer.steps
-        ]
-        told["document"] = answer.document
-    return told
-
-
-def origin_to_json(origin: Origin) -> dict[str, object]:
-    """Which rule, and where it is written."""
-    span = origin.span
-    return {
-        "policy": str(origin.policy) if origin.policy else None,
-        "rule": origin.index if origin.policy else None,
-        "label": origin.label or None,
-        "file": span.file if span else None,
-        "line": span.line if span else None,
-    }
-
-
-def shown(value: object) -> object:
-    """A value as a person wants to see it."""
-    if isinstance(value, tuple):
-        return list(value)
-    if isinstance(value, str) and OTHER in value:  # which nobody can ask about
-        return "any other" if value == OTHER else value.replace(OTHER, "other")
-    return value if isinstance(value, str | int) else "absent" if value is None else "unknown"

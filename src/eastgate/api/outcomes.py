@@ -62,18 +62,18 @@ _Values = Mapping[Attribute, Value]
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """What may be added to a question so that it is allowed, and so that it is denied; as words of a command line."""
+    """Words of a command line that may be added to a question so that it is allowed, and so that it is denied."""
 
     allow: tuple[str, ...]
     deny: tuple[str, ...] | None
 
     def to_json(self) -> dict[str, object]:
-        """As plain data."""
+        """Return it as plain data."""
         return {"allow": list(self.allow), "deny": list(self.deny) if self.deny is not None else None}
 
 
 def examples(decision: Decision, authority: Authority) -> Examples | None:
-    """Examples for a question that is denied because of what it leaves out; None where no allow was found."""
+    """Return examples for a question that is denied because of what it leaves out; None where no allow was found."""
     if decision.allowed or not decision.unknown:
         return None
     return _Search(decision, authority).examples()
@@ -88,11 +88,11 @@ class _Search:
         self._atoms = [atom for layer in decision.layers for atom in _atoms(layer) if isinstance(atom, Is)]
 
     def examples(self) -> Examples | None:
-        found = next(islice(self._allowed(), 1), None)
-        if found is None:
+        allowed = next(self._allowed(), None)
+        if allowed is None:
             return None
         given = set(self._question.arguments)
-        allow = self._shortened(found)
+        allow = self._shortened(allowed)
         deny = self._denied(allow)
 
         def added(question: Question) -> tuple[str, ...]:
@@ -103,7 +103,7 @@ class _Search:
         return Examples(added(allow), added(deny) if deny is not None else None)
 
     def _allowed(self) -> Iterator[Question]:
-        """Questions that are allowed: with what a rule of each layer asks for, and the rest as nobody names it."""
+        """Yield allowed questions: with what a rule of each layer asks for, and the rest as nobody names it."""
         ways = [_unique([{}, *islice(self._fills(layer), _MOST_RULES)]) for layer in self._layers]
         others = self._others()
         for choice in islice(product(*ways), _MOST_TRIES):
@@ -112,24 +112,24 @@ class _Search:
                 wanted.update(fill)
             for values in (wanted, {**others, **wanted}):
                 question = self._with(values)
-                if values and (found := self._decide(question)) is not None and found.allowed:
+                if values and (decision := self._decide(question)) is not None and decision.allowed:
                     yield question
 
     def _fills(self, layer: Layer) -> Iterator[dict[Attribute, Value]]:
-        """What each rule that allows asks of what is unknown."""
+        """Yield for each rule that allows the values that it asks of what is unknown."""
         cases = [(case.when, case.chain) for case in layer.cases] + [(And(()), layer.otherwise)]
         for when, chain in cases:
             before = _fill(when, self._request)
             for stage in chain.stages if before is not None else ():
                 for rule in _allowing(stage):
-                    found = _fill(rule.when, self._request)
-                    if found is not None:
-                        yield {**(before or {}), **found}
+                    fill = _fill(rule.when, self._request)
+                    if fill is not None:
+                        yield {**(before or {}), **fill}
             if not any(isinstance(stage, AllowAny) for stage in chain.stages) and before:
                 yield before
 
     def _others(self) -> dict[Attribute, Value]:
-        """A value for everything that is unknown and can be asked, which no rule names."""
+        """Return a value for everything that is unknown and can be asked, which no rule names."""
         looked_at = frozenset().union(*(layer.looks_at for layer in self._layers))
         unknown = [attribute for attribute in sorted(looked_at) if attribute not in self._request.values]
         return {attribute: self._other(attribute) for attribute in unknown if attribute in _PARTS}
@@ -137,7 +137,7 @@ class _Search:
     def _other(self, attribute: Attribute) -> Value:
         matchers = [atom.matcher for atom in self._atoms if atom.attribute == attribute]
         values = list(islice(_ordinary(attribute), _MOST_OTHERS))
-        return next((value for value in values if not any(one.contains(value) for one in matchers)), values[0])
+        return next((value for value in values if not any(matcher.contains(value) for matcher in matchers)), values[0])
 
     def _with(self, values: _Values) -> Question:
         parts: dict[str, object] = {}
@@ -158,19 +158,23 @@ class _Search:
         return replace(self._question, **parts)  # type: ignore[arg-type]
 
     def _shortened(self, question: Question) -> Question:
-        """The same without what it is allowed without."""
+        """Return the question without the parts that it is allowed without."""
         for part in ("sni", "source_ip", "host", "claims", "headers", "tool", "mcp_method", "path", "method", "port"):
             given = getattr(self._question, part)
             shorter = replace(question, **{part: given})
-            if getattr(question, part) != given and (found := self._decide(shorter)) is not None and found.allowed:
+            if (
+                getattr(question, part) != given
+                and (decision := self._decide(shorter)) is not None
+                and decision.allowed
+            ):
                 question = shorter
         return question
 
     def _denied(self, allowed: Question) -> Question | None:
-        """The nearest question that is denied whatever else there is."""
+        """Return the nearest question that is denied whatever else there is."""
         candidates = [
             replace(allowed, **{part: self._other(attribute)})  # type: ignore[arg-type]
-            for attribute, part in sorted(_PARTS.items(), key=lambda one: one[1] == "port")
+            for attribute, part in sorted(_PARTS.items(), key=lambda item: item[1] == "port")
             if getattr(allowed, part) != getattr(self._question, part)
         ]
         candidates.append(replace(allowed, headers=self._question.headers or {}, claims=self._question.claims))
@@ -178,8 +182,8 @@ class _Search:
         for candidate in candidates:
             rest = {part: value for part, value in others.items() if getattr(candidate, part) is None}
             for question in (candidate, replace(candidate, **rest)):  # type: ignore[arg-type]
-                found = self._decide(question)
-                if found is not None and not found.allowed and not found.unknown:
+                decision = self._decide(question)
+                if decision is not None and not decision.allowed and not decision.unknown:
                     return question
         return None
 
@@ -210,11 +214,11 @@ def _allowing(stage: Stage) -> Iterator[Rule]:
 
 
 def _unique(fills: list[dict[Attribute, Value]]) -> list[dict[Attribute, Value]]:
-    return [fill for place, fill in enumerate(fills) if fill not in fills[:place]]
+    return [fill for position, fill in enumerate(fills) if fill not in fills[:position]]
 
 
 def _fill(predicate: Predicate, request: Request) -> dict[Attribute, Value] | None:
-    """Values of what is unknown that go with a predicate; None where it cannot hold."""
+    """Return values for what is unknown that satisfy a predicate; None where it cannot hold."""
     match predicate:
         case Is(attribute, matcher):
             if attribute in request.values:
@@ -222,13 +226,13 @@ def _fill(predicate: Predicate, request: Request) -> dict[Attribute, Value] | No
             value = _value(attribute, matcher)
             return {attribute: value} if value is not None else None
         case And(parts):
-            found: dict[Attribute, Value] = {}
+            values: dict[Attribute, Value] = {}
             for part in parts:
                 more = _fill(part, request)
                 if more is None:
                     return None
-                found = {**more, **found}
-            return found
+                values = {**more, **values}
+            return values
         case Or(parts):
             return next((more for part in parts if (more := _fill(part, request)) is not None), None)
         case _:
@@ -252,7 +256,7 @@ def _value(attribute: Attribute, matcher: Matcher) -> Value | None:
 
 
 def _ordinary(attribute: Attribute) -> Iterator[Value]:
-    """Values that such an attribute may have, without end."""
+    """Yield values that such an attribute may have, without end."""
     if attribute == PORT:
         yield from (8080, 80, 443)
         yield from count(9000)

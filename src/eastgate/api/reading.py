@@ -17,7 +17,7 @@ from eastgate.ir import PolicyRef
 from eastgate.manifests import Bounds, Document, Reading, read, read_text
 from eastgate.records import dataclass
 from eastgate.settings import Settings
-from eastgate.unread import UnreadObjects, unread
+from eastgate.unread import UnreadObjects, unread_object
 
 __all__ = [
     "Fault",
@@ -59,18 +59,18 @@ class Fault:
 
     @property
     def closes(self) -> bool:
-        """Whether it closes what it targets, or may be about."""
+        """Tell whether it closes what it targets, or may be about."""
         return self.reason in (FaultReason.POLICY, FaultReason.ROUTE, FaultReason.TWICE)
 
     @property
     def policy(self) -> Policy:
-        """The policy that closes what the document targets."""
+        """Return the policy that closes what the document targets."""
         return dialects.reject(self.document, self.errors)
 
 
 @dataclass(slots=True)
 class Manifests:
-    """What was read by some settings: what exists, what is demanded, and everything that is wrong with it."""
+    """The documents that were read with some settings: what exists, what is demanded, and what is wrong with either."""
 
     settings: Settings = field(default_factory=Settings)
     objects: list[WorldObject] = field(default_factory=list)
@@ -86,7 +86,7 @@ class Manifests:
         """Take in one document."""
         reporter = Reporter()
         if (kind := dialects.unread(document)) is not None:
-            self.unread.found.append(unread(kind, document))
+            self.unread.objects.append(unread_object(kind, document))
         elif dialects.is_policy(document):
             policy = dialects.read_policy(document, self.settings, reporter)
             if policy is None:
@@ -120,23 +120,24 @@ class Manifests:
 
     @property
     def closing(self) -> list[Fault]:
-        """The faults that close what they target, or may be about."""
+        """Return the faults that close what they target, or may be about."""
         return [fault for fault in self.faults if fault.closes]
 
     @property
     def strays(self) -> list[Diagnostic]:
-        """The errors that no policy has: without what they are in, nobody knows what exists or is demanded."""
-        known = {id(error) for fault in self.faults if fault.reason != FaultReason.OBJECT for error in fault.errors}
-        return [error for error in self.reporter.errors if id(error) not in known]
+        """Return the errors that no policy has: without what they are in, nobody knows what exists or is demanded."""
+        faults = (fault for fault in self.faults if fault.reason != FaultReason.OBJECT)
+        attributed = {id(error) for fault in faults for error in fault.errors}
+        return [error for error in self.reporter.errors if id(error) not in attributed]
 
     @property
     def unsure(self) -> list[Fault]:
-        """Routes with errors, and objects that are written twice: nobody knows what exists of them."""
+        """Return routes with errors, and objects that are written twice: nobody knows what exists of them."""
         return [fault for fault in self.closing if not dialects.is_policy(fault.document)]
 
     @property
     def demanded(self) -> list[Policy]:
-        """The policies, and those with errors, each of which closes what it targets."""
+        """Return the policies, and those with errors, each of which closes what it targets."""
         return [*self.policies, *(fault.policy for fault in self.closing)]
 
     def keep(self, good: Mapping[PolicyRef, Policy]) -> None:
@@ -236,8 +237,8 @@ def read_documents(
 
 def read_plain(objects: Sequence[Mapping[str, object]], settings: Settings) -> Manifests:
     """Read objects of the Kubernetes API that are given as plain data, as the client libraries have them."""
-    written = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}, indent=1)
-    reading = read_text("update.json", written, positioned=dialects.reads, namespace=settings.namespace)
+    content = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}, indent=1)
+    reading = read_text("update.json", content, positioned=dialects.reads, namespace=settings.namespace)
     return sort_documents(reading.documents, settings, reading.reporter, reading.twice)
 
 
@@ -247,8 +248,10 @@ def _says_the_same(first: Document, second: Document) -> bool:
         return False
     if dialects.unread(first) is not None:
         return first.data == second.data
-    declared = [interpret(cast("Manifest", one), Reporter(), one.default_namespace) for one in (first, second)]
-    return declared[0] is not None and declared[0] == declared[1]
+    declared = interpret(cast("Manifest", first), Reporter(), first.default_namespace)
+    return declared is not None and declared == interpret(
+        cast("Manifest", second), Reporter(), second.default_namespace
+    )
 
 
 def sort_documents(

@@ -77,7 +77,7 @@ class Doubt:
     key: str = ""
 
     def diagnostic(self, span: Span | None = None, *, strict: bool = False) -> Diagnostic:
-        """The doubt as a warning about a place; with `strict`, as an error."""
+        """Return the doubt as a warning about a place; with `strict`, as an error."""
         code = replace(self.code, severity=Severity.ERROR) if strict else self.code
         return Diagnostic(code, self.message, span, self.help)
 
@@ -143,7 +143,7 @@ class Spelling:
 
     @cached_property
     def _declared(self) -> Mapping[str, set[str]]:
-        """The service accounts that manifests have, by namespace."""
+        """Return the service accounts that manifests have, by namespace."""
         world = self._authority.world
         accounts: defaultdict[str, set[str]] = defaultdict(set)
         for workload in world.workloads.values():
@@ -155,7 +155,7 @@ class Spelling:
 
     @cached_property
     def _accounts(self) -> Mapping[str, set[str]]:
-        """The service accounts that manifests have or policies name, by namespace."""
+        """Return the service accounts that manifests have or policies name, by namespace."""
         accounts = defaultdict(set, {namespace: set(names) for namespace, names in self._declared.items()})
         domain = self._authority.settings.trust_domain
         for identity in self._values[IDENTITY]:
@@ -171,7 +171,7 @@ class Spelling:
 
     @cached_property
     def _namespaces(self) -> frozenset[str]:
-        """The namespaces that are declared, that anything is in, or that a policy names."""
+        """Return the namespaces that are declared, that anything is in, or that a policy names."""
         world, policies = self._authority.world, self._authority.policies
         used = {*world.namespaces_in_use(), *(str(obj.namespace) for obj in world.objects if obj.namespace)}
         used |= {policy.ref.namespace for policy in policies if policy.ref.namespace}
@@ -203,7 +203,7 @@ class Spelling:
 
     @cached_property
     def _hosts(self) -> frozenset[str]:
-        """The hosts that policies, routes and listeners name, and those of Services."""
+        """Return the hosts that policies, routes and listeners name, and those of Services."""
         world, domain = self._authority.world, self._authority.settings.cluster_domain
         names = {host for host in self._hostnames if not host.startswith("*")}
         for service in world.services.values():
@@ -238,20 +238,20 @@ class Spelling:
     # What there is
 
     def _slip(self, word: str, candidates: Iterable[str]) -> str | None:
-        """The name that was probably meant; None where a policy has what is written, wherever it has it."""
+        """Return the name that was probably meant; None where a policy has what is written, wherever it has it."""
         names = candidates if isinstance(candidates, set | frozenset) else set(candidates)
         meant = mistyped(word, names) if word not in names else None
         return meant if meant is not None and not self._is_written(word) else None
 
     def _is_written(self, name: str) -> bool:
-        """Whether a policy has the name in its text: it may name more than what it asks of a request."""
+        """Tell whether a policy has the name in its text: it may name more than what it asks of a request."""
         word = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])")
         spans = (policy.span for policy in self._authority.policies)
         return any(word.search(span.source.line(at)) for span in spans for at in range(span.line, span.end_line + 1))
 
     @cached_property
     def _layers(self) -> list[Layer]:
-        """Every layer of every policy that targets something."""
+        """Return every layer of every policy that targets something."""
         engine, world = self._authority.engine, self._authority.world
         targets = (target for policy in self._authority.policies for target in policy.targets)
         points: list[Point] = [*world.workloads, *(target for target in targets if isinstance(target, NamedPoint))]
@@ -264,7 +264,7 @@ class Spelling:
 
     @cached_property
     def _values(self) -> defaultdict[Attribute, frozenset[str]]:
-        """The values that policies name one by one, by attribute."""
+        """Return the values that policies name one by one, by attribute."""
         by_attribute: defaultdict[Attribute, set[str]] = defaultdict(set)
         for atom in self._atoms:
             if isinstance(atom, Is) and isinstance(atom.matcher, OneOf):
@@ -273,7 +273,7 @@ class Spelling:
 
     @cached_property
     def _keys(self) -> defaultdict[str, set[str]]:
-        """The names of headers and claims that policies look at."""
+        """Return the names of headers and claims that policies look at."""
         keys: defaultdict[str, set[str]] = defaultdict(set)
         for atom in self._atoms:
             for attribute in atom.attributes if isinstance(atom, Computed) else (atom.attribute,):

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import click
 from click.shell_completion import CompletionItem
 
-from eastgate.api.authority import Authority, ManifestError, read_manifests
+from eastgate.api.authority import Authority
+from eastgate.api.reading import ManifestError, read_manifests
 from eastgate.manifests import Kustomized
 
 __all__ = ["destinations", "matching", "sources", "things"]

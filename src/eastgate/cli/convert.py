@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from eastgate.api.authority import read_documents
+from eastgate.api.reading import read_documents
 from eastgate.cli.options import manifest_options, settings_from
 from eastgate.cli.output import PARTIAL, UNDECIDED, emit, emit_json, fail, say, warn
 from eastgate.cli.progress import progress
 from eastgate.cli.unconsidered import note, unread_option
 from eastgate.diagnostics.printable import printable
 from eastgate.manifests import Bounds
-from eastgate.unread import Handling, Unread, counted, diagnosed, is_policy_like
+from eastgate.unread import Handling, Unread, describe_unread, diagnose_unread, is_policy_like
 
 if TYPE_CHECKING:
     from eastgate.convert import Conversion
@@ -86,14 +86,14 @@ def convert(
     manifests, conversion = converted(reading, to, chosen, options)
     if manifests.reporter.errors:
         fail(manifests.reporter, output)
-    if unread == "error" and manifests.unread.found:
-        fail(diagnosed(manifests.unread.found, Handling.ERROR), output)
+    if unread == "error" and manifests.unread.objects:
+        fail(diagnose_unread(manifests.unread.objects, Handling.ERROR), output)
     if verbose:
         say(f"read {len(manifests.policies)} policies, wrote {len(conversion.written)} manifests", err=True)
     refused = strict and bool(conversion.losses)
     if out is not None and not refused:
         _write_files(conversion, Path(out), output)
-    left_out = list(manifests.unread.found) if unread != "ignore" else []
+    left_out = list(manifests.unread.objects) if unread != "ignore" else []
     _say(conversion, output, left_out, shown=out is None and not refused)
     sys.exit(_LOST if conversion.losses else PARTIAL if any(map(is_policy_like, left_out)) else 0)
 
@@ -121,7 +121,7 @@ def _say(conversion: Conversion, output: str, left_out: Sequence[Unread], *, sho
             f"; {kept} polic{'y is' if kept == 1 else 'ies are'} not converted and must stay in force" if kept else ""
         )
         say(f"{words}{behind}", err=True)
-    note(counted(left_out), err=True)
+    note(describe_unread(left_out), err=True)
 
 
 def _qualified_name(kind: str, namespace: str | None, name: str) -> str:

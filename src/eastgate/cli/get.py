@@ -15,7 +15,7 @@ from eastgate.collection import no_collection
 from eastgate.diagnostics.printable import printable
 from eastgate.manifests import Document
 from eastgate.reports.get import BadSelector, Listing, UnknownKind, as_list, listing, manifest, parse_selector
-from eastgate.unread import Handling, counted
+from eastgate.unread import Handling, describe_unread
 
 __all__ = ["get"]
 
@@ -57,7 +57,7 @@ def get(words: tuple[str, ...], files: tuple[str, ...], output: str, **options: 
     for name in missing:
         say(printable(f"there is no {kind} {name}"), err=True)
     if handling_of(options["unread"]) is not Handling.IGNORE:
-        note(counted(cluster.authority.unread_objects.found), err=True)
+        note(describe_unread(cluster.authority.unread_objects.objects), err=True)
     broken = {
         (rejected.ref.group, rejected.ref.kind, rejected.ref.namespace or "", rejected.ref.name)
         for rejected in cluster.authority.rejected

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from eastgate.api.authority import ManifestError, read_documents
+from eastgate.api.reading import ManifestError, read_documents
 from eastgate.cli.options import left_out, settings_from, with_default_namespace
 from eastgate.cli.output import fail, say, warn
 from eastgate.cli.progress import progress

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import click
 
-from eastgate.api.authority import Authority, Manifests, read_manifests
+from eastgate.api.authority import Authority
+from eastgate.api.reading import Manifests, read_manifests
 from eastgate.cli.options import left_out, manifest_options, settings_from
 from eastgate.cli.output import UNDECIDED, colored, emit, emit_json, say
 from eastgate.cli.progress import progress

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import click
 
-from eastgate.api.authority import Authority, ManifestError, read_manifests
+from eastgate.api.authority import Authority
 from eastgate.api.config import read_config
 from eastgate.api.questions import Question
+from eastgate.api.reading import ManifestError, read_manifests
 from eastgate.cli import complete
 from eastgate.cli.output import fail, say
 from eastgate.cli.progress import progress
@@ -22,7 +23,7 @@ from eastgate.diagnostics import Code, Diagnostic
 from eastgate.diagnostics.printable import printable
 from eastgate.manifests import Bounds, Kustomized
 from eastgate.settings import BAD_SETTING, Settings, SettingsError
-from eastgate.unread import Handling, counted
+from eastgate.unread import Handling, describe_unread
 
 if TYPE_CHECKING:
     from eastgate.languages.jwt import KeySource
@@ -238,7 +239,7 @@ def settings_from(values: Sequence[str], config: str | None, output: str) -> Set
     """The settings: the file's, and over them those of the command line."""
     path = Path(config) if config else Path("eastgate.yaml")
     try:
-        base = read_config(path, named=bool(config)) if config or os.path.lexists(path) else Settings()
+        base = read_config(path, explicit=bool(config)) if config or os.path.lexists(path) else Settings()
         return Settings.from_mapping(pairs(values, "--set", output), base)
     except ManifestError as error:
         fail(error.diagnostics, output)
@@ -308,7 +309,7 @@ def load_authority(
             f"left aside {manifests.unused} of kinds that are not used" + left_out(manifests.excluded),
             err=True,
         )
-        for line in counted(manifests.unread.found):
+        for line in describe_unread(manifests.unread.objects):
             say(printable(line), err=True)
     try:
         return Authority(manifests, settings, keys, strict=strict, unread=unread)

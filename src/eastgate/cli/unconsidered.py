@@ -9,7 +9,7 @@ import click
 from eastgate.api.decisions import Decision
 from eastgate.cli.output import ALLOWED, DENIED, PARTIAL, say
 from eastgate.diagnostics.printable import printable
-from eastgate.unread import Handling, Standing, Unconsidered, standing, told
+from eastgate.unread import Handling, Standing, Unconsidered, describe_unconsidered, standing
 
 __all__ = ["handling_of", "note", "status_of", "tell", "unread_option"]
 
@@ -35,7 +35,7 @@ def status_of(decision: Decision, handling: Handling) -> int:
 
 def tell(found: Unconsidered, handling: Handling) -> None:
     """Say what was not considered."""
-    note(told(found, handling))
+    note(describe_unconsidered(found, handling))
 
 
 def note(lines: Iterable[str], *, err: bool = False) -> None:

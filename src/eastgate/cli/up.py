@@ -100,7 +100,7 @@ def up(
 
 
 def _run(session: Session, output: str, verbose: bool) -> None:
-    from eastgate.api.authority import ManifestError
+    from eastgate.api.reading import ManifestError
     from eastgate.mesh.codes import MESH_NOT_STARTED
     from eastgate.mesh.local.errors import LocalMeshError
 

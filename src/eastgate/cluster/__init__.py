@@ -1,4 +1,4 @@
-"""What exists: namespaces, workloads, services, gateways, routes; and who they are.
+"""The cluster: namespaces, workloads, services, gateways, routes, and their identities.
 
 `interpret` turns a manifest into an object, `World` holds objects and answers questions about them.
 Start reading at `pods.py` and `world.py`.

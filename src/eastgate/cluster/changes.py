@@ -1,4 +1,4 @@
-"""What an update of the world changed, told so that only what it touches need be looked at again."""
+"""The changes that an update makes to the world: only what they touch need be looked at again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Change:
 
     @property
     def workloads(self) -> frozenset[str]:
-        """The keys of all workloads to look at again."""
+        """Return the keys of all workloads to look at again."""
         return self.added | self.removed | self.changed
 
     def __bool__(self) -> bool:

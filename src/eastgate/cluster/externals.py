@@ -1,4 +1,4 @@
-"""What is outside of the cluster and yet takes part in its mesh: Linkerd's ExternalWorkload, say a virtual machine.
+"""Workloads outside of the cluster that take part in its mesh: Linkerd's ExternalWorkload, say a virtual machine.
 
 It is a workload, since policies apply to it and it calls others, but never a pod: whatever selects pods,
 by label or by Service, does not mean it.
@@ -34,7 +34,7 @@ class ExternalWorkload:
 
     @property
     def kind(self) -> str:
-        """What it is called in a manifest."""
+        """Return the kind that it has in a manifest."""
         return "ExternalWorkload"
 
     @property
@@ -43,7 +43,7 @@ class ExternalWorkload:
         return ObjectId(EXTERNAL_GROUP, self.kind, self.namespace, self.name)
 
     def as_workload(self, key: str) -> Workload:
-        """What policies see of it: no service account, lest it pass for the one that pods have by default."""
+        """Return it as policies see it: without an account, lest it pass for the one that pods have by default."""
         return Workload(
             key=key,
             namespace=self.namespace,

@@ -77,7 +77,7 @@ class Gateway:
 
     @property
     def key(self) -> str:
-        """Its name among the world's gateways: `namespace/name`."""
+        """Return its name among the world's gateways: `namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
     @property
@@ -88,7 +88,7 @@ class Gateway:
 
 @dataclass(frozen=True, slots=True)
 class ParentRef:
-    """What a route asks to be attached to, with Gateway API's defaults filled in."""
+    """A reference to the parent that a route asks to be attached to, with Gateway API's defaults filled in."""
 
     namespace: str
     name: str
@@ -120,7 +120,7 @@ class Route:
 
     @property
     def key(self) -> str:
-        """Its name among the world's routes: `Kind/namespace/name`."""
+        """Return its name among the world's routes: `Kind/namespace/name`."""
         return f"{self.kind}/{self.namespace}/{self.name}"
 
     @property
@@ -131,7 +131,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """Something behind a gateway that speaks MCP: a Service of its own namespace, or a host elsewhere.
+    """A server behind a gateway that speaks MCP: a Service of its own namespace, or a host elsewhere.
 
     The world reads no manifest into one. `group` and `kind` are those of the dialect that declares it.
     """
@@ -148,7 +148,7 @@ class Backend:
 
     @property
     def key(self) -> str:
-        """Its name among the world's backends: `namespace/name`."""
+        """Return its name among the world's backends: `namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
     @property
@@ -159,7 +159,7 @@ class Backend:
 
 @dataclass(frozen=True, slots=True)
 class GrantFrom:
-    """Who may refer into the grant's namespace."""
+    """A kind and namespace that may refer into the grant's namespace."""
 
     group: str
     kind: str
@@ -168,7 +168,7 @@ class GrantFrom:
 
 @dataclass(frozen=True, slots=True)
 class GrantTo:
-    """What may be referred to in the grant's namespace; no name means all of that kind."""
+    """An object that may be referred to in the grant's namespace; no name means all of that kind."""
 
     group: str
     kind: str
@@ -191,7 +191,7 @@ class ReferenceGrant:
         return ObjectId(GATEWAY_GROUP, "ReferenceGrant", self.namespace, self.name)
 
     def allows(self, origin: GrantFrom, group: str, kind: str, name: str) -> bool:
-        """Whether this grant lets `origin` refer to that object of the grant's namespace."""
+        """Tell whether this grant lets `origin` refer to that object of the grant's namespace."""
         return origin in self.origins and (
             GrantTo(group, kind) in self.destinations or GrantTo(group, kind, name) in self.destinations
         )

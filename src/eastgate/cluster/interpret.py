@@ -8,8 +8,8 @@ or a port that is no number is reported, with everything else that is wrong with
 from __future__ import annotations
 
 from eastgate.cluster import codes
-from eastgate.cluster.checked import Data, entries, mapping, number, strings, text
-from eastgate.cluster.checking import Examination
+from eastgate.cluster.examination import Examination
+from eastgate.cluster.fields import Data, entries, mapping, number, strings, text
 from eastgate.cluster.gateways import ROUTE_KINDS
 from eastgate.cluster.kinds import WorldObject, object_id, world_kind
 from eastgate.cluster.manifest import Manifest
@@ -32,7 +32,7 @@ __all__ = ["interpret"]
 
 
 def _has_target(port: Data) -> bool:
-    """To Kubernetes 0 and the empty string are as good as absent here."""
+    """Tell whether there is a target: 0 and the empty string are none to Kubernetes."""
     target = port.get("targetPort")
     return isinstance(target, bool) or (target != 0 and target != "")
 

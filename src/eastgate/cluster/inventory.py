@@ -34,7 +34,7 @@ _T = TypeVar("_T")
 
 @dataclass(slots=True)
 class _Update:
-    """What one update has met so far."""
+    """The changes that one update has met so far."""
 
     objects: set[ObjectId] = field(default_factory=set)  # that differ
     namespaces: set[str] = field(default_factory=set)  # whose labels or annotations differ
@@ -45,7 +45,7 @@ class _Update:
 
 
 class Inventory:
-    """All that a world has, in tables and indexes that agree with each other between updates."""
+    """The objects of a world, in tables and indexes that agree with each other between updates."""
 
     __slots__ = (
         "_backends",
@@ -87,22 +87,22 @@ class Inventory:
         self._seats: dict[Slot, tuple[Workload, ...]] = {}
 
     def namespace(self, name: str) -> Namespace:
-        """A namespace, declared or not."""
-        found = self.namespaces.get(name)
-        return found if found is not None else Namespace(name)
+        """Return a namespace, declared or not."""
+        namespace = self.namespaces.get(name)
+        return namespace if namespace is not None else Namespace(name)
 
     def owned(self, namespace: str, name: str) -> tuple[Workload, ...]:
-        """The workloads with an owner of that name, of any kind, sorted by key."""
-        found = [
+        """Return the workloads with an owner of that name, of any kind, sorted by key."""
+        workloads = [
             workload
             for slot in self._ownership.slots_below((namespace, name))
             for workload in self._seats.get(slot, ())
             if any(owner.name == name for owner in workload.owners)
         ]
-        return tuple(sorted(found, key=lambda workload: workload.key))
+        return tuple(sorted(workloads, key=lambda workload: workload.key))
 
     def external(self, namespace: str, name: str) -> tuple[Workload, ...]:
-        """The workload outside of the cluster that has this name, if there is one."""
+        """Return the workload outside of the cluster that has this name, if there is one."""
         return tuple(workload for workload in self._seats.get((namespace, name), ()) if not workload.is_pod)
 
     def update(self, wanted: Mapping[ObjectId, WorldObject | None]) -> Change:
@@ -132,7 +132,7 @@ class Inventory:
         """Put the pods of its EndpointSlices behind a Service that selects none."""
         service = self.membership.services.get(key)
         if service is not None and service.takes_endpoints:
-            self.membership.lead(key, self.slices.pods(key, self.index), lambda one: self._note(one, update))
+            self.membership.lead(key, self.slices.pods(key, self.index), lambda workload: self._note(workload, update))
 
     def _declare(self, declared: WorldObject, *, present: bool, update: _Update) -> None:
         match declared:
@@ -158,7 +158,7 @@ class Inventory:
                 self._declare_grant(declared, present=present)
 
     def _declare_claim(self, declared: Pod | Controller | ExternalWorkload, *, present: bool) -> set[Slot]:
-        """Something that becomes workloads came or went; answers with the slots whose workloads may be others now."""
+        """Take in or drop what becomes workloads; return the slots whose workloads may be others now."""
         slot = (declared.namespace, declared.name)
         match declared:
             case Pod(finished=finished):
@@ -226,7 +226,7 @@ class Inventory:
         self._settle_namespace(slot[0])
 
     def _claimants(self, slot: Slot) -> tuple[Workload, ...]:
-        """The workloads of one name, of which the first has the plain key: one outside of the cluster comes last."""
+        """Return the workloads of one name; the first has the plain key, and one outside of the cluster comes last."""
         inside = self._ownership.workloads_named(slot)
         external = self._externals.get(slot)
         if external is None:

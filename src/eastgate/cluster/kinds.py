@@ -1,4 +1,4 @@
-"""Which kinds of Kubernetes objects the world reads, and what names one of them."""
+"""The kinds of Kubernetes objects that the world reads, and the IDs of objects."""
 
 from __future__ import annotations
 
@@ -36,42 +36,42 @@ _KINDS = {
     (SLICE_GROUP, "EndpointSlice"): "EndpointSlice",
     **{(GATEWAY_GROUP, kind): kind for kind in ("Gateway", "ReferenceGrant", *ROUTE_KINDS)},
 }
-"""What the world calls a kind of a group."""
+"""The name of a kind of a group in the world."""
 _OLD_GROUP = "extensions"  # where apps and batch kinds lived before Kubernetes 1.16
 _HOMES = {kind: CONTROLLER_KINDS[kind] for kind in CONTROLLER_KINDS if CONTROLLER_KINDS[kind] in ("apps", "batch")}
 _NAMES = frozenset(kind for _, kind in _KINDS)
 
 
 def group_of(api_version: str) -> str:
-    """The group of an `apiVersion`, empty for the core group."""
+    """Return the group of an `apiVersion`, empty for the core group."""
     group, slash, _ = api_version.partition("/")
     return group if slash else ""
 
 
 def canonical_group(group: str, kind: str) -> str | None:
-    """The group under which the world knows this kind of this group, or None where it does not."""
+    """Return the group under which the world knows this kind of this group, or None where it does not."""
     if group == _OLD_GROUP:
         return _HOMES.get(kind)
     return group if (group, kind) in _KINDS else None
 
 
 def world_kind(group: str, kind: str) -> str:
-    """What the world calls a kind of a canonical group."""
+    """Return the name of a kind of a canonical group in the world."""
     return _KINDS[group, kind]
 
 
 def uses(api_version: str, kind: str) -> bool:
-    """Whether the world reads objects of this kind; their version does not matter."""
+    """Tell whether the world reads objects of this kind; their version does not matter."""
     return canonical_group(group_of(api_version), kind) is not None
 
 
 def uses_kind(kind: str) -> bool:
-    """Whether the world reads objects of a kind of this name in some group."""
+    """Tell whether the world reads objects of a kind of this name in some group."""
     return kind in _NAMES
 
 
 def object_id(api_version: str, kind: str, namespace: str | None, name: str) -> ObjectId | None:
-    """What the world calls this object, say to remove it; None for a kind that it does not read."""
+    """Return the ID of this object in the world, say to remove it; None for a kind that the world does not read."""
     group = canonical_group(group_of(api_version), kind)
     if group is None:
         return None

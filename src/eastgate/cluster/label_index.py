@@ -1,4 +1,4 @@
-"""Finding what a selector selects without looking at everything."""
+"""An index of labels, which answers a selector without looking at everything."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LabelIndex:
         return key in self._labels
 
     def keys(self) -> frozenset[str]:
-        """All keys."""
+        """Return all keys."""
         return frozenset(self._labels)
 
     def add(self, key: str, labels: Mapping[str, str]) -> None:
@@ -33,31 +33,31 @@ class LabelIndex:
         self._labels[key] = labels
         having = self._having
         for term in labels.items():
-            found = having.get(term)
-            if found is None:
+            keys = having.get(term)
+            if keys is None:
                 having[term] = {key}
             else:
-                found.add(key)
+                keys.add(key)
 
     def discard(self, key: str) -> None:
         """Take a thing out, if it is in."""
         for term in self._labels.pop(key, {}).items():
-            found = self._having[term]
-            found.discard(key)
-            if not found:
+            keys = self._having[term]
+            keys.discard(key)
+            if not keys:
                 del self._having[term]
 
     def select(self, selector: Selector) -> frozenset[str]:
-        """The keys of everything selected."""
+        """Return the keys of everything selected."""
         terms, rest = selector.equalities, selector.filters
-        found = self._with_all(terms) if terms else self._candidates(rest)
-        if rest and found:
+        keys = self._with_all(terms) if terms else self._candidates(rest)
+        if rest and keys:
             labels = self._labels
-            return frozenset(key for key in found if all(r.matches(labels[key]) for r in rest))
-        return found
+            return frozenset(key for key in keys if all(r.matches(labels[key]) for r in rest))
+        return keys
 
     def _candidates(self, rest: tuple[Requirement, ...]) -> frozenset[str]:
-        """Where no value is demanded: everything with one of some values, or else everything."""
+        """Return what may be selected where no single value is demanded: the first `In` narrows it down."""
         for requirement in rest:
             if requirement.operator is Operator.IN:
                 having = (self._having.get((requirement.key, value), ()) for value in requirement.values)
@@ -67,9 +67,9 @@ class LabelIndex:
     def _with_all(self, terms: tuple[tuple[str, str], ...]) -> frozenset[str]:
         having = []
         for term in terms:
-            found = self._having.get(term)
-            if found is None:
+            keys = self._having.get(term)
+            if keys is None:
                 return frozenset()
-            having.append(found)
+            having.append(keys)
         having.sort(key=len)  # so that the work is bounded by the rarest label
         return frozenset(having[0].intersection(*having[1:]))

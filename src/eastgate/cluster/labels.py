@@ -41,7 +41,7 @@ _ADDED = frozenset(
 
 
 def is_added_label(key: str) -> bool:
-    """Whether controllers and injectors add this label to pods, so that no template shows it."""
+    """Tell whether controllers and injectors add this label to pods, so that no template shows it."""
     return key in _ADDED or key.startswith(_INJECTED)
 
 
@@ -63,7 +63,7 @@ class Requirement:
     values: frozenset[str] = frozenset()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels meets the requirement."""
+        """Tell whether an object with these labels meets the requirement."""
         match self.operator:
             case Operator.IN:
                 return labels.get(self.key) in self.values
@@ -76,7 +76,7 @@ class Requirement:
 
     @property
     def equality(self) -> tuple[str, str] | None:
-        """The (key, value) that this comes down to, if it names exactly one value."""
+        """Return the (key, value) that this comes down to, if it names exactly one value."""
         if self.operator is Operator.IN and len(self.values) == 1:
             return self.key, next(iter(self.values))
         return None
@@ -103,51 +103,53 @@ class Selector:
 
     @classmethod
     def of(cls, match_labels: Mapping[str, str] | None = None, expressions: Iterable[Requirement] = ()) -> Selector:
-        """The selector of a `matchLabels` mapping and some `matchExpressions`."""
+        """Return the selector of a `matchLabels` mapping and some `matchExpressions`."""
         return cls(frozenset((match_labels or {}).items()), frozenset(expressions))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether an object with these labels is selected."""
+        """Tell whether an object with these labels is selected."""
         if not self.match_labels <= labels.items():
             return False
         return all(requirement.matches(labels) for requirement in self.expressions)
 
     def may_match(self, labels: Mapping[str, str]) -> bool:
-        """Whether the pods of a template with these labels may be selected, or not, by labels that a cluster adds."""
+        """Tell whether it depends on labels that a cluster adds whether pods with these labels are selected."""
         unknown = {key for key in self.keys if is_added_label(key) and key not in labels}
         if not unknown:
             return False
-        known = ((key, value) for key, value in self.match_labels if key not in unknown)
-        rest = Selector.of(dict(known), (one for one in self.expressions if one.key not in unknown))
+        certain = ((key, value) for key, value in self.match_labels if key not in unknown)
+        rest = Selector.of(
+            dict(certain), (requirement for requirement in self.expressions if requirement.key not in unknown)
+        )
         return rest.matches(labels)
 
     @property
     def keys(self) -> set[str]:
-        """The labels that it looks at."""
-        return {key for key, _ in self.match_labels} | {one.key for one in self.expressions}
+        """Return the keys of the labels that it looks at."""
+        return {key for key, _ in self.match_labels} | {requirement.key for requirement in self.expressions}
 
     @property
     def equalities(self) -> tuple[tuple[str, str], ...]:
-        """All terms that demand one value of one key, `matchLabels` first, sorted."""
+        """Return all terms that demand one value of one key, `matchLabels` first, sorted."""
         single = {term for term in (r.equality for r in self.expressions) if term is not None}
         return (*sorted(self.match_labels), *sorted(single - self.match_labels))
 
     @property
     def filters(self) -> tuple[Requirement, ...]:
-        """The terms that are not in `equalities`."""
+        """Return the terms that are not in `equalities`."""
         return tuple(r for r in self.expressions if r.equality is None)
 
     @property
     def anchor(self) -> tuple[str, str] | None:
-        """One (key, value) that everything selected has, for an index to file this selector under."""
+        """Return one (key, value) that everything selected has, for an index to file this selector under."""
         return next(iter(self.equalities), None)
 
     def matched_terms(self, labels: Mapping[str, str]) -> tuple[str, ...]:
-        """The terms that hold for these labels, as text."""
+        """Return the terms that hold for these labels, as text."""
         return tuple(text for text, holds in self._judged(labels) if holds)
 
     def unmatched_terms(self, labels: Mapping[str, str]) -> tuple[str, ...]:
-        """The terms that keep these labels from being selected, as text."""
+        """Return the terms that keep these labels from being selected, as text."""
         return tuple(text for text, holds in self._judged(labels) if not holds)
 
     def _judged(self, labels: Mapping[str, str]) -> list[tuple[str, bool]]:

@@ -1,4 +1,4 @@
-"""What the world asks of a manifest: plain data, its name, and where things stand in it."""
+"""The protocol of a manifest, as the world needs it: plain data, names, and spans."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ class Manifest(Protocol):
 
     @property
     def api_version(self) -> str:
-        """Its `apiVersion`."""
+        """Return its `apiVersion`."""
         ...
 
     @property
     def kind(self) -> str:
-        """Its `kind`."""
+        """Return its `kind`."""
         ...
 
     @property
     def name(self) -> str:
-        """Its `metadata.name`."""
+        """Return its `metadata.name`."""
         ...
 
     @property
     def namespace(self) -> str | None:
-        """Its `metadata.namespace`, None where it has none."""
+        """Return its `metadata.namespace`, None where it has none."""
         ...
 
     @property
     def data(self) -> Mapping[str, object]:
-        """The whole object as JSON data: dicts, lists, strings, numbers, booleans, None."""
+        """Return the whole object as JSON data: dicts, lists, strings, numbers, booleans, None."""
         ...
 
     @property
     def span(self) -> Span | None:
-        """Where it stands."""
+        """Return the span of the whole object."""
         ...
 
     def locate(self, *path: str | int) -> Span | None:
-        """Where the value under a path of keys and list positions stands."""
+        """Return the span of the value under a path of keys and list positions."""
         ...

@@ -1,4 +1,4 @@
-"""Which pods stand behind which Services."""
+"""Membership: the pods behind each Service."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Membership:
         self._anchor: dict[str, _Term] = {}
 
     def members(self, service_key: str) -> set[str] | frozenset[str]:
-        """The keys of the pods behind a Service, none for one that does not exist."""
+        """Return the keys of the pods behind a Service, none for one that does not exist."""
         return self._members.get(service_key, frozenset())
 
     def services_of(self, workload_key: str) -> tuple[str, ...]:
-        """The keys of the Services that a workload stands behind, sorted."""
+        """Return the keys of the Services that a workload stands behind, sorted."""
         return self._of.get(workload_key, ())
 
     def put(self, service: Service, index: WorkloadIndex, touch: _Touch) -> None:
@@ -70,11 +70,13 @@ class Membership:
         if not filed or not workload.is_pod:
             return
         labels = workload.labels.items()
-        found = [key for term in labels for key in filed.get(term, ()) if self.services[key].selector.items() <= labels]
-        if found:
-            found.sort()
-            self._of[workload.key] = tuple(found)
-            for key in found:
+        services = [
+            key for term in labels for key in filed.get(term, ()) if self.services[key].selector.items() <= labels
+        ]
+        if services:
+            services.sort()
+            self._of[workload.key] = tuple(services)
+            for key in services:
                 self._members.setdefault(key, set()).add(workload.key)
 
     def dismiss(self, workload_key: str) -> None:

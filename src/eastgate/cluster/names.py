@@ -1,4 +1,4 @@
-"""What Kubernetes accepts as a name, a label key and a label value, and what to say where it does not.
+"""Names, label keys and label values as Kubernetes accepts them, and what is wrong with others.
 
 Each function answers with a clause that says what is wrong ("it is longer than 63 characters"), to
 be put behind the offending text, or with None where nothing is.
@@ -19,7 +19,7 @@ _LONGEST_SUBDOMAIN = 253
 
 
 def dns_label_problem(text: str) -> str | None:
-    """What keeps a text from being a DNS label, as the names of namespaces and Services are."""
+    """Return what keeps a text from being a DNS label, as the names of namespaces and Services are."""
     if not text:
         return "it is empty"
     if len(text) > _LONGEST_LABEL:
@@ -30,7 +30,7 @@ def dns_label_problem(text: str) -> str | None:
 
 
 def dns_subdomain_problem(text: str) -> str | None:
-    """What keeps a text from being a DNS subdomain, as the names of most objects are."""
+    """Return what keeps a text from being a DNS subdomain, as the names of most objects are."""
     if not text:
         return "it is empty"
     if len(text) > _LONGEST_SUBDOMAIN:
@@ -44,7 +44,7 @@ def dns_subdomain_problem(text: str) -> str | None:
 
 
 def label_key_problem(text: str) -> str | None:
-    """What keeps a text from being the key of a label: `name`, or `dns.subdomain/name`."""
+    """Return what keeps a text from being the key of a label: `name`, or `dns.subdomain/name`."""
     prefix, slash, name = text.rpartition("/")
     if "/" in prefix:
         return "it holds more than one '/'"
@@ -58,7 +58,7 @@ def label_key_problem(text: str) -> str | None:
 
 
 def label_value_problem(text: str) -> str | None:
-    """What keeps a text from being the value of a label. The empty text may be one."""
+    """Return what keeps a text from being the value of a label. The empty text may be one."""
     return _word_problem(text, "it") if text else None
 
 

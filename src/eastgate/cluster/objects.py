@@ -20,15 +20,15 @@ NAME_LABEL = "kubernetes.io/metadata.name"
 """The label that Kubernetes puts on every namespace, and that nobody can change."""
 
 
-def moment(written: object) -> str | None:
-    """A time of RFC 3339 as a text that sorts by age, whatever zone it was written in; None for anything else."""
+def moment(value: object) -> str | None:
+    """Return a time of RFC 3339 as a text that sorts by age, whatever its zone; None for anything else."""
     try:
-        found = datetime.fromisoformat(written) if isinstance(written, str) else None
+        time = datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:
         return None
-    if found is None or found.tzinfo is None:
+    if time is None or time.tzinfo is None:
         return None
-    return found.astimezone(UTC).isoformat(timespec="microseconds")
+    return time.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 class ObjectId(NamedTuple):
@@ -84,7 +84,7 @@ class Service:
 
     @property
     def key(self) -> str:
-        """Its name among the world's Services: `namespace/name`."""
+        """Return its name among the world's Services: `namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
     @property
@@ -94,12 +94,12 @@ class Service:
 
     @property
     def selects_pods(self) -> bool:
-        """Whether Kubernetes fills it with pods: unlike elsewhere, an empty selector selects nothing here."""
+        """Tell whether Kubernetes fills it with pods: unlike elsewhere, an empty selector selects nothing here."""
         return bool(self.selector) and self.type != "ExternalName"
 
     @property
     def takes_endpoints(self) -> bool:
-        """Whether somebody else says in EndpointSlices what is behind it."""
+        """Tell whether somebody else says in EndpointSlices what is behind it."""
         return not self.selector and self.type != "ExternalName"
 
 
@@ -113,7 +113,7 @@ class ServiceAccount:
 
     @property
     def key(self) -> str:
-        """Its name among the world's service accounts: `namespace/name`."""
+        """Return its name among the world's service accounts: `namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
     @property

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from eastgate.cluster.checked import Data, text
+from eastgate.cluster.fields import Data, text
 from eastgate.cluster.pods import ContainerPort, Pod
 from eastgate.cluster.shapes import FLAG, TEXT, AnyShape, Of
 from eastgate.manifests.shapes.shape import Field
@@ -34,27 +34,27 @@ OPERATED_FIELDS: dict[str, Of | AnyShape] = {
     "listenLocal": FLAG,
     "portName": Field(TEXT, when=_is_reachable),
 }
-"""What is read of the spec of a Prometheus or an Alertmanager, beside what it has in common with a pod's."""
+"""The fields that are read in the spec of a Prometheus or an Alertmanager, beside those in common with a pod's."""
 
 
 def knative_pod(pod: Pod, revision: str | None) -> Pod:
-    """The pod of the revision of a Knative Service that is written; without a name it is the first one."""
-    named = revision or f"{pod.name}-{_FIRST_REVISION}"
+    """Return the pod of the declared revision of a Knative Service; without a name it is the first one."""
+    revision_name = revision or f"{pod.name}-{_FIRST_REVISION}"
     labels = {
-        "app": named,
+        "app": revision_name,
         **pod.labels,
         "serving.knative.dev/service": pod.name,
         "serving.knative.dev/configuration": pod.name,
-        "serving.knative.dev/revision": named,
+        "serving.knative.dev/revision": revision_name,
     }
-    written = pod.ports or (ContainerPort(_USER_PORT),)
-    ports = tuple(replace(port, name="user-port") for port in written)
-    queue = ContainerPort(8013 if any(port.name == "h2c" for port in written) else 8012, "queue-port")
+    declared = pod.ports or (ContainerPort(_USER_PORT),)
+    ports = tuple(replace(port, name="user-port") for port in declared)
+    queue = ContainerPort(8013 if any(port.name == "h2c" for port in declared) else 8012, "queue-port")
     return replace(pod, labels=labels, ports=(*ports, queue, *_QUEUE))
 
 
 def operated(kind: str, pod: Pod, spec: Data) -> Pod:
-    """The pod of a Prometheus or an Alertmanager."""
+    """Return the pod of a Prometheus or an Alertmanager."""
     application, number = ("prometheus", 9090) if kind == "Prometheus" else ("alertmanager", 9093)
     version = text(spec, "version")
     labels = {

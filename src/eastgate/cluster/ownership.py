@@ -1,4 +1,4 @@
-"""Which pods belong to which controllers, and which controllers stand for pods that nobody declared.
+"""Ownership: the controllers of pods, and controllers that stand for pods that nobody declared.
 
 A pod names its nearest controller only. The chain upwards (ReplicaSet to Deployment, Job to CronJob)
 goes through objects that may be missing, arrive later or go away. Pods with the same nearest
@@ -49,7 +49,7 @@ class _Trace(NamedTuple):
 
 
 class _Birth(NamedTuple):
-    """What decides about a pod's chain: pods that have this in common are a family."""
+    """The facts that decide about a pod's chain: pods that have them in common are a family."""
 
     namespace: str
     owner: Owner
@@ -100,9 +100,9 @@ class Ownership:
     def declare_controller(self, controller: Controller) -> set[Slot]:
         """Add a controller, or replace the one of that kind and name."""
         slot = (controller.namespace, controller.name)
-        named = self._controllers.setdefault(slot, {})
-        before = named.get(controller.kind)
-        named[controller.kind] = controller
+        controllers = self._controllers.setdefault(slot, {})
+        before = controllers.get(controller.kind)
+        controllers[controller.kind] = controller
         if before is not None and before.owner == controller.owner:
             return {slot}
         if before is None:
@@ -111,34 +111,34 @@ class Ownership:
 
     def withdraw_controller(self, slot: Slot, kind: str) -> set[Slot]:
         """Take a controller out, if it is in."""
-        named = self._controllers.get(slot, {})
-        if named.pop(kind, None) is None:
+        controllers = self._controllers.get(slot, {})
+        if controllers.pop(kind, None) is None:
             return set()
-        if not named:
+        if not controllers:
             del self._controllers[slot]
         slots = {slot} | self._retrace_below(slot)
         self._drop_if_empty(self._families[_template_birth(slot, kind)])
         return slots
 
     def workloads_named(self, slot: Slot) -> tuple[Workload, ...]:
-        """The workloads of one name: a pod, or else the first kind of controller, gets the plain key."""
+        """Return the workloads of one name: a pod, or else the first kind of controller, gets the plain key."""
         key = f"{slot[0]}/{slot[1]}"
-        found: list[Workload] = []
+        workloads: list[Workload] = []
         pod = self._pods.get(slot)
         if pod is not None:
             birth = _birth(pod)
-            found.append(_workload(key, pod, self._families[birth].trace.chain if birth is not None else ()))
+            workloads.append(_workload(key, pod, self._families[birth].trace.chain if birth is not None else ()))
         controllers = self._controllers.get(slot)
         if controllers is not None:
             for kind in CONTROLLER_KINDS:
                 controller = controllers.get(kind)
                 if controller is not None and self._derives(slot, controller):
                     chain = self._families[_template_birth(slot, kind)].trace.chain
-                    found.append(_derived(f"{key} ({kind})" if found else key, controller, chain))
-        return tuple(found)
+                    workloads.append(_derived(f"{key} ({kind})" if workloads else key, controller, chain))
+        return tuple(workloads)
 
     def slots_below(self, slot: Slot) -> set[Slot]:
-        """The slots of everything that may have an owner of this name."""
+        """Return the slots of everything that may have an owner of this name."""
         slots: set[Slot] = set()
         for family in self._asked_by.get(slot, ()):
             slots |= family.pods
@@ -154,8 +154,8 @@ class Ownership:
         return not any(family.pods and itself in family.trace.chain for family in self._asked_by[slot])
 
     def _controller(self, namespace: str, kind: str, name: str) -> Controller | None:
-        named = self._controllers.get((namespace, name))
-        return named.get(kind) if named is not None else None
+        controllers = self._controllers.get((namespace, name))
+        return controllers.get(kind) if controllers is not None else None
 
     def _move(self, slot: Slot, before: _Birth | None, after: _Birth | None) -> set[Slot]:
         """Let a pod leave one family for another. A family that empties or fills decides what its owners derive."""
@@ -176,11 +176,11 @@ class Ownership:
         return slots
 
     def _family(self, birth: _Birth) -> _Family:
-        found = self._families.get(birth)
-        if found is None:
-            found = self._families[birth] = _Family(birth)
-            self._file(found, self._trace(birth))
-        return found
+        family = self._families.get(birth)
+        if family is None:
+            family = self._families[birth] = _Family(birth)
+            self._file(family, self._trace(birth))
+        return family
 
     def _drop_if_empty(self, family: _Family) -> None:
         namespace, owner, template_hash = family.birth
@@ -229,11 +229,13 @@ class Ownership:
             else:
                 made_by = _makers_of(owner)
                 guesses += made_by
-                owner = next((one for one in made_by if self._controller(birth.namespace, *one) is not None), None)
+                owner = next(
+                    (maker for maker in made_by if self._controller(birth.namespace, *maker) is not None), None
+                )
         return _Trace(tuple(chain), (*chain, *guesses))
 
     def _deployment_of(self, birth: _Birth, replica_set: str) -> Owner | None:
-        """What made a ReplicaSet which is not declared, told by the hash that it put on the pod."""
+        """Return the Deployment of a ReplicaSet which is not declared, by the hash that it put on the pod."""
         name = replica_set.removesuffix(f"-{birth.template_hash}")
         if not birth.template_hash or not name or name == replica_set:
             return None
@@ -255,9 +257,9 @@ def _template_birth(slot: Slot, kind: str) -> _Birth:
 
 
 def _makers_of(owner: Owner) -> list[Owner]:
-    """What would have made an object of this name, if it is there."""
+    """Return the owners that would have made an object of this name, if they exist."""
     tried = ((maker, pattern.fullmatch(owner.name)) for kind, maker, pattern in _MAKERS if kind == owner.kind)
-    return [Owner(maker, found[1]) for maker, found in tried if found]
+    return [Owner(maker, match[1]) for maker, match in tried if match]
 
 
 def _workload(key: str, pod: Pod, owners: tuple[Owner, ...]) -> Workload:

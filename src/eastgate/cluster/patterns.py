@@ -19,24 +19,24 @@ class _Expression(Protocol):
 
 
 def pattern_problem(pattern: str) -> str | None:
-    """What keeps a text from being an RE2 expression, as RE2 says it."""
-    found = _compiled(pattern)
-    return found if isinstance(found, str) else None
+    """Return what keeps a text from being an RE2 expression, in the words of RE2; None if it is one."""
+    compiled = _compiled(pattern)
+    return compiled if isinstance(compiled, str) else None
 
 
 def matches_pattern(pattern: str, text: str) -> bool:
-    """Whether an expression matches all of a text. One that is no expression matches nothing."""
-    found = _compiled(pattern)
-    return not isinstance(found, str) and found.fullmatch(_bytes(text)) is not None
+    """Tell whether an expression matches all of a text. One that is no expression matches nothing."""
+    compiled = _compiled(pattern)
+    return not isinstance(compiled, str) and compiled.fullmatch(_bytes(text)) is not None
 
 
 def spans_first_match(pattern: str, text: str) -> bool:
-    """Whether the first match of an expression in a text, with alternatives tried in order, is all of it."""
-    found = _compiled(pattern)
-    if isinstance(found, str):
+    """Tell whether the first match of an expression in a text, with alternatives tried in order, is all of it."""
+    compiled = _compiled(pattern)
+    if isinstance(compiled, str):
         return False
     subject = _bytes(text)
-    match = found.search(subject)
+    match = compiled.search(subject)
     return match is not None and match.span() == (0, len(subject))
 
 
@@ -49,11 +49,11 @@ def _compiled(pattern: str) -> _Expression | str:
     try:
         compiled: _Expression = re2.compile(_bytes(pattern), options)
     except re2.error as problem:
-        (said,) = problem.args
-        return said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+        (message,) = problem.args
+        return message.decode("utf-8", "replace") if isinstance(message, bytes) else str(message)
     return compiled
 
 
 def _bytes(text: str) -> bytes:
-    """UTF-8, also of what is none: a half of a surrogate pair."""
+    """Encode as UTF-8, also what is no character: half of a surrogate pair."""
     return text.encode("utf-8", "surrogatepass")

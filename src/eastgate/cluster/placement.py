@@ -1,4 +1,4 @@
-"""Where workloads run, in a world whose addresses are assigned and not declared."""
+"""Addresses of workloads, in a world where they are assigned and not declared."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Placement:
     networks: Networks = field(init=False)
 
     def __post_init__(self) -> None:
-        found = [ip_address(one) for one in self.addresses.values()]
-        four = collapse_addresses(IPv4Network(one) for one in found if isinstance(one, IPv4Address))
-        six = collapse_addresses(IPv6Network(one) for one in found if isinstance(one, IPv6Address))
+        addresses = [ip_address(address) for address in self.addresses.values()]
+        four = collapse_addresses(IPv4Network(address) for address in addresses if isinstance(address, IPv4Address))
+        six = collapse_addresses(IPv6Network(address) for address in addresses if isinstance(address, IPv6Address))
         object.__setattr__(self, "networks", (*four, *six))
 
     def itself(self, workload: str) -> Networks:
-        """The address from which a workload calls itself; none where it is not placed."""
+        """Return the address from which a workload calls itself; none where it is not placed."""
         address = self.addresses.get(workload)
         return () if address is None else (ip_network(address),)

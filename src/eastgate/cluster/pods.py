@@ -34,11 +34,11 @@ CONTROLLER_KINDS = {
 """The kinds that make pods, with their groups, in the order in which they are given the plain key of a name."""
 
 API_KINDS = {"KnativeService": "Service"}
-"""What the API calls a kind that is called otherwise here, since another group has a kind of its name."""
+"""Names in the API of kinds that have another name here, since another group has a kind of theirs."""
 
 
 class Owner(NamedTuple):
-    """What controls a pod, or what controls that. A kind of a foreign group is written `Kind.group`."""
+    """A controller of a pod, or of its controller. A kind of a foreign group is written `Kind.group`."""
 
     kind: str
     name: str
@@ -91,7 +91,7 @@ class Pod:
 
     @property
     def kind(self) -> str:
-        """What it is called in a manifest."""
+        """Return the kind that it has in a manifest."""
         return "Pod"
 
     @property
@@ -102,7 +102,7 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class Controller:
-    """Something that makes pods: one of `CONTROLLER_KINDS`.
+    """An object that makes pods: one of `CONTROLLER_KINDS`.
 
     `template` is the pod it would make, under the controller's own name.
     """
@@ -114,12 +114,12 @@ class Controller:
 
     @property
     def namespace(self) -> str:
-        """The namespace of the controller and of its pods."""
+        """Return the namespace of the controller and of its pods."""
         return self.template.namespace
 
     @property
     def name(self) -> str:
-        """The name of the controller."""
+        """Return the name of the controller."""
         return self.template.name
 
     @property
@@ -159,17 +159,17 @@ class Workload:
 
     @property
     def is_pod(self) -> bool:
-        """Whether it is a pod, real or derived: nothing else is meant by a selector of pods."""
+        """Tell whether it is a pod, real or derived: nothing else is meant by a selector of pods."""
         return self.kind == "Pod"
 
     def port_named(self, name: str, protocol: str = "TCP") -> int | None:
-        """The number of the first declared port of that name and protocol, as Kubernetes resolves it."""
+        """Return the number of the first declared port of that name and protocol, as Kubernetes resolves it."""
         return next((p.number for p in self.ports if p.name == name and p.protocol == protocol), None)
 
     def ports_named(self, name: str) -> frozenset[int]:
-        """The numbers of all TCP ports of that name, as Linkerd resolves it.
+        """Return the numbers of all TCP ports of that name, as Linkerd resolves it.
 
         Several containers may use one name. Outside of the cluster there is one list of ports, and the last counts.
         """
-        found = [p.number for p in (*self.ports, *self.init_ports) if p.name == name and p.protocol == "TCP"]
-        return frozenset(found if self.is_pod else found[-1:])
+        numbers = [p.number for p in (*self.ports, *self.init_ports) if p.name == name and p.protocol == "TCP"]
+        return frozenset(numbers if self.is_pod else numbers[-1:])

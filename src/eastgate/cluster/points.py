@@ -19,7 +19,7 @@ NamedPoint: TypeAlias = GatewayNamed | RouteNamed | BackendNamed
 
 @dataclass(frozen=True, slots=True)
 class DeadEnd:
-    """Where a way ends before it leads anywhere: whatever arrives here is refused."""
+    """The end of a way that leads nowhere: every request that arrives here is refused."""
 
     why: Unroutable
 

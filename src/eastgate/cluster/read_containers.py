@@ -1,4 +1,4 @@
-"""What the containers of a pod declare: ports, and the probes that the kubelet sends to them."""
+"""Declarations of the containers of a pod: ports, and the probes that the kubelet sends to them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from eastgate.cluster import codes
-from eastgate.cluster.checked import Data, entries, mapping, number, text
+from eastgate.cluster.fields import Data, entries, mapping, number, text
 from eastgate.cluster.pods import ContainerPort, HttpProbe
 from eastgate.cluster.shapes import NAMED_PORT, PORT, TEXT, Of, each, record
 from eastgate.ir.paths import sent_path
@@ -24,8 +24,8 @@ _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 
 def _protocol_problems(protocol: str) -> Iterator[Problem]:
     if protocol and protocol not in _PROTOCOLS:
-        known = protocol.upper() in _PROTOCOLS
-        way_out = f"write {protocol.upper()}" if known else "write TCP, UDP or SCTP"
+        is_wrong_case = protocol.upper() in _PROTOCOLS
+        way_out = f"write {protocol.upper()}" if is_wrong_case else "write TCP, UDP or SCTP"
         yield Problem(codes.BAD_PROTOCOL, f"`{protocol}` is not a protocol of a port", way_out)
 
 
@@ -54,7 +54,7 @@ def containers(*, probed: bool = True) -> dict[str, Of | ListOf[None]]:
 
 
 class Containers(NamedTuple):
-    """What the containers of a pod declare, under the names that it has in a `Pod`."""
+    """The declarations of the containers of a pod, under the names that they have in a `Pod`."""
 
     ports: tuple[ContainerPort, ...]
     init_ports: tuple[ContainerPort, ...]

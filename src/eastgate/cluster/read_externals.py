@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eastgate.cluster import codes
-from eastgate.cluster.checked import Data, entries, mapping, strings, text
 from eastgate.cluster.externals import EXTERNAL_GROUP, ExternalWorkload
+from eastgate.cluster.fields import Data, entries, mapping, strings, text
 from eastgate.cluster.names import dns_subdomain_problem
 from eastgate.cluster.read_containers import ports, read_port
 from eastgate.cluster.read_pods import read_addresses
@@ -22,7 +22,7 @@ OLD_VERSION = f"{EXTERNAL_GROUP}/v1alpha1"
 
 
 def _identity_problems(name: str) -> Iterator[Problem]:
-    """The name in its certificate, as a DNS name or a SPIFFE ID: nobody could prove to be anything else."""
+    """Demand a DNS name or a SPIFFE ID, as in its certificate: nobody could prove to be anything else."""
     problem = spiffe_problem(name) if name.startswith("spiffe:") else dns_subdomain_problem(name)
     if problem:
         message = f"`{name}` is not the name of a workload in the mesh: {problem}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from eastgate.cluster import codes
-from eastgate.cluster.checked import Data, entries, mapping, number, strings, text, texts
+from eastgate.cluster.fields import Data, entries, mapping, number, strings, text, texts
 from eastgate.cluster.gateways import (
     GATEWAY_GROUP,
     AllowedRoutes,
@@ -52,7 +52,7 @@ def _hostname_problems(hostname: str) -> Iterator[Problem]:
 
 
 def _listener_problems(hostname: str) -> Iterator[Problem]:
-    """To a listener the empty hostname is as good as absent."""
+    """Yield what is wrong with a listener, to which the empty hostname is as good as absent."""
     return _hostname_problems(hostname) if hostname else iter(())
 
 
@@ -148,14 +148,14 @@ def _allowed_routes(allowed: Data) -> AllowedRoutes:
     namespaces = mapping(allowed, "namespaces")
     origin = RoutesFrom(text(namespaces, "from") or RoutesFrom.SAME)
     selector = _selector(mapping(namespaces, "selector")) if origin is RoutesFrom.SELECTOR else None
-    kinds = tuple((_group(one), text(one, "kind") or "") for one in entries(allowed, "kinds"))
+    kinds = tuple((_group(kind), text(kind, "kind") or "") for kind in entries(allowed, "kinds"))
     return AllowedRoutes(origin, selector, kinds)
 
 
 def _selector(selector: Data) -> Selector:
     requirements = [
-        Requirement(text(one, "key") or "", Operator(text(one, "operator") or ""), frozenset(texts(one, "values")))
-        for one in entries(selector, "matchExpressions")
+        Requirement(text(term, "key") or "", Operator(text(term, "operator") or ""), frozenset(texts(term, "values")))
+        for term in entries(selector, "matchExpressions")
     ]
     return Selector.of(strings(selector, "matchLabels"), requirements)
 

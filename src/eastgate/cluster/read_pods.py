@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from eastgate.cluster import codes
-from eastgate.cluster.checked import Data, entries, mapping, strings, text
+from eastgate.cluster.fields import Data, entries, mapping, strings, text
 from eastgate.cluster.kinds import canonical_group, group_of, world_kind
 from eastgate.cluster.names import dns_subdomain_problem
 from eastgate.cluster.operated import OPERATED, OPERATED_FIELDS, knative_pod, operated
@@ -76,8 +76,8 @@ def _makes_pods(spec: Record[None]) -> Record[None]:
     return record({"spec": Field(spec, implied=True), "metadata": record({"ownerReferences": _OWNERS})})
 
 
-def _templated(named: dict[str, AnyShape], *, probed: bool = True) -> Record[None]:
-    template = record({"metadata": record(_LABELS | named), "spec": record(_pod_spec(probed=probed))})
+def _templated(metadata: dict[str, AnyShape], *, probed: bool = True) -> Record[None]:
+    template = record({"metadata": record(_LABELS | metadata), "spec": record(_pod_spec(probed=probed))})
     return record({"template": Field(template, required=True)})
 
 
@@ -181,6 +181,6 @@ def _ips(status: Data) -> tuple[str, ...]:
     )
 
 
-def read_addresses(written: Iterable[str | None]) -> tuple[str, ...]:
+def read_addresses(addresses: Iterable[str | None]) -> tuple[str, ...]:
     """Return IP addresses in their usual spelling."""
-    return tuple(usual for address in written if address and (usual := usual_address(address)) is not None)
+    return tuple(usual for address in addresses if address and (usual := usual_address(address)) is not None)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from eastgate.cluster import codes
-from eastgate.cluster.checked import Data, entries, mapping, number, text
+from eastgate.cluster.fields import Data, entries, mapping, number, text
 from eastgate.cluster.patterns import pattern_problem
 from eastgate.cluster.routes import (
     GrpcMatch,
@@ -65,7 +65,7 @@ def _path_problems(path: Data) -> Iterator[Problem]:
 
 
 def _path_problem(value: str) -> tuple[str, str] | None:
-    """What is wrong with a path, and what to write, by the rules of the API server."""
+    """Return what is wrong with a path, and what to write, by the rules of the API server."""
     if not value.startswith("/"):
         return "it does not begin with /", f"write /{value}"
     if "?" in value or "#" in value:
@@ -162,7 +162,7 @@ def _rule(rule: Data, namespace: str) -> RouteRule:
 
 
 def _filters(rule: Data) -> tuple[str, ...]:
-    return tuple(text(one, "type") or "" for one in entries(rule, "filters"))
+    return tuple(text(filter_, "type") or "" for filter_ in entries(rule, "filters"))
 
 
 def read_match(match: Data, distinct: Callable[[Sequence[ValueMatch]], tuple[ValueMatch, ...]]) -> RouteMatch:
@@ -182,8 +182,8 @@ def _path(path: Data) -> PathMatch:
 
 def _values(match: Data, key: str, same: Callable[[str], str]) -> list[ValueMatch]:
     return [
-        ValueMatch(same(text(one, "name") or ""), text(one, "value") or "", _is_regex(one))
-        for one in entries(match, key)
+        ValueMatch(same(text(entry, "name") or ""), text(entry, "value") or "", _is_regex(entry))
+        for entry in entries(match, key)
     ]
 
 

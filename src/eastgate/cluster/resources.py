@@ -50,7 +50,7 @@ MODE = "eastgate.dev/mode"
 
 
 def resource(kind: str, spec: Record[C], *, cluster_scoped: bool = False, about: str | None = None) -> Record[C]:
-    """A whole resource: apiVersion, kind, metadata, the given spec, and a status that is not ours to check."""
+    """Return the shape of a resource: apiVersion, kind, metadata, the given spec, and a status of any shape."""
     return Record(
         kind,
         {
@@ -105,25 +105,25 @@ def _metadata(*, cluster_scoped: bool) -> Record[C]:
 
 
 def is_audit(document: Node) -> bool:
-    """Whether a policy is to be reported and not enforced."""
+    """Tell whether a policy is to be reported and not enforced."""
     annotations = document["metadata"].get("annotations")
     mode = annotations.get(MODE) if annotations is not None else None
     return mode is not None and mode.value == "audit"
 
 
 def dns_label(what: str) -> Text[C]:
-    """The name of a namespace or a Service."""
+    """Return the shape of the name of a namespace or a Service."""
     return Text(what, dns_label_name)
 
 
 def dns_subdomain(what: str) -> Text[C]:
-    """The name of most objects."""
+    """Return the shape of the name of most objects."""
     return Text(what, _dns_subdomain_name)
 
 
 @constraint(minLength=1, maxLength=63, pattern=whole(DNS_LABEL))
 def dns_label_name(node: Node, to: Check[C]) -> None:
-    """What may be written as the name of a namespace or a Service."""
+    """Demand what the name of a namespace or a Service may be."""
     _name(node, to, dns_label_problem)
 
 
@@ -207,7 +207,7 @@ def _requirement(node: Node, to: Check[C]) -> None:
 
 
 def label_selector(legal: Callable[[Node, Check[C]], None] = _requirement) -> Record[C]:
-    """A label selector. An unknown key in it is an error: pruned, the selector would select everything.
+    """Return the shape of a label selector. An unknown key is an error: pruned, it would select everything.
 
     `legal` looks at each requirement; by default it wants values exactly where the operator takes some.
     """
@@ -250,7 +250,7 @@ def label_selector(legal: Callable[[Node, Check[C]], None] = _requirement) -> Re
 
 
 def selector_of(node: Node | None) -> Selector:
-    """The selector that a checked node describes; without a node, the one that selects everything."""
+    """Return the selector that a checked node describes; without a node, the one that selects everything."""
     if node is None:
         return Selector.of()
     labels = node.get("matchLabels")
@@ -259,10 +259,10 @@ def selector_of(node: Node | None) -> Selector:
         {key: value.text for key, value in labels.items()} if labels is not None else {},
         [
             Requirement(
-                one["key"].text,
-                Operator(one["operator"].text),
-                frozenset(value.text for value in one.get("values") or ()),
+                expression["key"].text,
+                Operator(expression["operator"].text),
+                frozenset(value.text for value in expression.get("values") or ()),
             )
-            for one in expressions or ()
+            for expression in expressions or ()
         ],
     )

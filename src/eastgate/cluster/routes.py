@@ -1,4 +1,4 @@
-"""What a rule of an HTTPRoute or a GRPCRoute says: which requests it is for, and where they go."""
+"""Rules of HTTPRoutes and GRPCRoutes: which requests a rule is for, and where they go."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 
 
 class PathType(enum.StrEnum):
-    """How a path is compared, as it is written."""
+    """The ways of comparing a path, by their names in a manifest."""
 
     EXACT = "Exact"
     PREFIX = "PathPrefix"
@@ -36,7 +36,7 @@ class PathMatch:
 
     @property
     def comparable(self) -> str:
-        """The value in the form in which paths are compared; an expression is one already."""
+        """Return the value in the form in which paths are compared; an expression is one already."""
         return self.value if self.type is PathType.REGEX else comparable_path(self.value)
 
 
@@ -61,7 +61,7 @@ class RouteMatch:
 
 @dataclass(frozen=True, slots=True)
 class RouteBackend:
-    """Where a share of a rule's requests goes, with Gateway API's defaults filled in."""
+    """A destination for a share of a rule's requests, with Gateway API's defaults filled in."""
 
     namespace: str
     name: str
@@ -84,7 +84,7 @@ class RouteRule:
 
     @property
     def redirects(self) -> bool:
-        """Whether the gateway answers these requests itself. Other filters do not change where a request goes."""
+        """Tell whether the gateway answers these requests itself. Other filters do not change where a request goes."""
         return "RequestRedirect" in self.filters
 
 
@@ -103,7 +103,7 @@ class GrpcMatch:
 
 @dataclass(frozen=True, slots=True)
 class GrpcRule:
-    """What a rule of a GRPCRoute says of the calls it is for: those for which ANY of `matches` holds.
+    """A rule of a GRPCRoute: it is for the calls for which ANY of `matches` holds.
 
     Without matches it is for all calls. `filters` are the types of its filters, in order.
     """

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 
 from eastgate.cluster import codes
-from eastgate.cluster.checked import Data, mapping, strings, text
+from eastgate.cluster.fields import Data, mapping, strings, text
 from eastgate.cluster.objects import ObjectId
 from eastgate.cluster.shapes import STRINGS, TEXT, record
 from eastgate.diagnostics.spans import Span
@@ -33,7 +33,7 @@ class Secret:
 
     @property
     def key(self) -> str:
-        """Its name among the world's Secrets: `namespace/name`."""
+        """Return its name among the world's Secrets: `namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
     @property
@@ -43,7 +43,7 @@ class Secret:
 
 
 def _secret_problems(root: Data) -> Iterator[Problem]:
-    """The problems are the name's: a value is not for showing."""
+    """Yield what is wrong, by the names of entries: their values are not shown."""
     for key, value in mapping(root, "data").items():
         if _decoded(value) is None:
             yield _problem(f"`{key}` of the Secret is not base64", _BASE64)
@@ -75,13 +75,13 @@ def read_secret(root: Data, namespace: str, name: str, span: Span | None) -> Sec
     """Return a Secret; `stringData` goes before `data`, as it does to the API server."""
     metadata = mapping(root, "metadata")
     decoded = {key: _decoded(value) or b"" for key, value in mapping(root, "data").items()}
-    written = {key: str(value).encode("utf-8", "surrogatepass") for key, value in mapping(root, "stringData").items()}
+    encoded = {key: str(value).encode("utf-8", "surrogatepass") for key, value in mapping(root, "stringData").items()}
     return Secret(
         namespace=namespace,
         name=name,
         labels=strings(metadata, "labels"),
         annotations=strings(metadata, "annotations"),
-        data=decoded | written,
+        data=decoded | encoded,
         type=text(root, "type") or "Opaque",
         span=span,
     )

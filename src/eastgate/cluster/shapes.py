@@ -35,22 +35,22 @@ STRINGS: MapOf[None] = MapOf(TEXT)
 """Labels, annotations, the selector of a Service."""
 FLAG = Flag()
 PORT = Whole(1, 65535, codes.BAD_PORT, "a port")
-NAMED_PORT = Whole(1, 65535, codes.BAD_PORT, "a port", named=True)
+NAMED_PORT = Whole(1, 65535, codes.BAD_PORT, "a port", or_name=True)
 
 
 @lru_cache(maxsize=4096)
-def usual_address(written: str) -> str | None:
+def usual_address(address: str) -> str | None:
     """Return an IP address in its usual spelling; None where it is none."""
     try:
-        return str(ipaddress.ip_address(written))
+        return str(ipaddress.ip_address(address))
     except ValueError:
         return None
 
 
-def _address_problems(written: str) -> Iterator[Problem]:
-    """To Kubernetes the empty string is as good as absent here."""
-    if written and usual_address(written) is None:
-        yield Problem(codes.BAD_ADDRESS, f"`{written}` is not an IP address", "write an IPv4 or IPv6 address")
+def _address_problems(address: str) -> Iterator[Problem]:
+    """Yield what is wrong with an address; to Kubernetes the empty string is as good as absent."""
+    if address and usual_address(address) is None:
+        yield Problem(codes.BAD_ADDRESS, f"`{address}` is not an IP address", "write an IPv4 or IPv6 address")
 
 
 ADDRESS: Text[None] = Text("an IP address", Demand(_address_problems))
@@ -60,8 +60,8 @@ def record(
     fields: Mapping[str, Of | AnyShape], *rules: Demand[Mapping[str, object]], shorthand: str | None = None
 ) -> Record[None]:
     """Return the shape of a mapping of which only these fields are read. A mere shape is a field that may be absent."""
-    known = {name: of if isinstance(of, Field) else Field(of) for name, of in fields.items()}
-    return Record("a mapping", known, rules, shorthand=shorthand)
+    as_fields = {name: of if isinstance(of, Field) else Field(of) for name, of in fields.items()}
+    return Record("a mapping", as_fields, rules, shorthand=shorthand)
 
 
 def each(fields: Mapping[str, Of | AnyShape], *rules: Demand[Mapping[str, object]]) -> ListOf[None]:

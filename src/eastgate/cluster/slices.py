@@ -6,7 +6,7 @@ from collections.abc import Set
 from dataclasses import field
 from typing import NamedTuple
 
-from eastgate.cluster.checked import Data, entries, mapping, number, strings, text, texts
+from eastgate.cluster.fields import Data, entries, mapping, number, strings, text, texts
 from eastgate.cluster.objects import ObjectId, Service
 from eastgate.cluster.pods import Workload
 from eastgate.cluster.read_containers import PROTOCOL, read_protocol
@@ -23,7 +23,7 @@ _SERVICE = "kubernetes.io/service-name"
 
 
 class Endpoint(NamedTuple):
-    """Where traffic goes: addresses of one thing, and the pod that it is, as `namespace/name`, if it says."""
+    """A destination of traffic: the addresses of one thing, and its pod, as `namespace/name`, if it names one."""
 
     addresses: tuple[str, ...]
     pod: str | None = None
@@ -116,32 +116,37 @@ class Slices:
 
     @property
     def services(self) -> Set[str]:
-        """The keys of the Services that have slices, declared or not."""
+        """Return the keys of the Services that have slices, declared or not."""
         return self._of.keys()
 
     def pods(self, service: str, index: WorkloadIndex) -> frozenset[str]:
-        """The keys of the pods that the slices of a Service lead to."""
-        return frozenset(found.key for one in self._endpoints(service) if (found := _pod(one, index)) is not None)
+        """Return the keys of the pods that the slices of a Service lead to."""
+        return frozenset(pod.key for endpoint in self._endpoints(service) if (pod := _pod(endpoint, index)) is not None)
 
     def unknown(self, service: str, index: WorkloadIndex) -> tuple[str, ...]:
-        """The endpoints of a Service that are no pod that is declared, for a sentence."""
-        lost = (one for one in self._endpoints(service) if _pod(one, index) is None)
-        return tuple(one.pod or ", ".join(one.addresses) for one in lost)
+        """Return the endpoints of a Service that are no declared pod, for a sentence."""
+        lost = (endpoint for endpoint in self._endpoints(service) if _pod(endpoint, index) is None)
+        return tuple(endpoint.pod or ", ".join(endpoint.addresses) for endpoint in lost)
 
     def ports(self, service: Service, port: int | None) -> set[int]:
-        """The ports that a port of a Service leads to, or that all of them do."""
-        wanted = {(one.name or "", one.protocol) for one in service.ports if port in (None, one.port)}
-        found = (one for each in self._of.get(service.key, {}).values() for one in each.ports)
-        return {one.number for one in found if one.number is not None and (one.name, one.protocol) in wanted}
+        """Return the ports that a port of a Service leads to, or that all of them do."""
+        asked = (service_port for service_port in service.ports if port in (None, service_port.port))
+        wanted = {(service_port.name or "", service_port.protocol) for service_port in asked}
+        targets = (target for slice_ in self._of.get(service.key, {}).values() for target in slice_.ports)
+        return {
+            target.number
+            for target in targets
+            if target.number is not None and (target.name, target.protocol) in wanted
+        }
 
     def _endpoints(self, service: str) -> tuple[Endpoint, ...]:
-        return tuple(one for each in self._of.get(service, {}).values() for one in each.endpoints)
+        return tuple(endpoint for slice_ in self._of.get(service, {}).values() for endpoint in slice_.endpoints)
 
 
 def _pod(endpoint: Endpoint, index: WorkloadIndex) -> Workload | None:
-    """The pod that an endpoint names, or the one that has its address."""
+    """Return the pod that an endpoint names, or the one that has its address."""
     if endpoint.pod is not None:
-        named = index.workloads.get(endpoint.pod)
-        return named if named is not None and named.is_pod and not named.derived else None
-    found = [index.at(address) for address in endpoint.addresses]
-    return found[0] if found and found[0] is not None and found[0].is_pod else None
+        pod = index.workloads.get(endpoint.pod)
+        return pod if pod is not None and pod.is_pod and not pod.derived else None
+    workloads = [index.at(address) for address in endpoint.addresses]
+    return workloads[0] if workloads and workloads[0] is not None and workloads[0].is_pod else None

@@ -1,4 +1,4 @@
-"""What a policy is about: workloads, as the world can select them, or one gateway, route or backend by its name.
+"""Targets of policies: workloads, as the world can select them, or one gateway, route or backend by its name.
 
 What is named is looked up for each decision at it: as a tuple, it hashes and compares in C. Its kind is part of it.
 """
@@ -139,7 +139,7 @@ class BackendNamed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Everything:
-    """All that a namespace has, or all that there is: workloads, gateways, routes and backends."""
+    """The whole of a namespace, or of the cluster: workloads, gateways, routes and backends."""
 
     namespace: str | None
 

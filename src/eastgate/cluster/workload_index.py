@@ -13,7 +13,7 @@ __all__ = ["WorkloadIndex", "canonical_address"]
 
 
 def canonical_address(text: str) -> str:
-    """One spelling for each IP address. A text that is none stays as it is."""
+    """Return the canonical spelling of an IP address. A text that is none stays as it is."""
     if ":" not in text:
         return text  # IPv4 has only one spelling
     try:
@@ -82,31 +82,31 @@ class WorkloadIndex:
 
     @property
     def namespaces(self) -> Set[str]:
-        """The namespaces that have workloads."""
+        """Return the namespaces that have workloads."""
         return self._by_namespace.keys()
 
     def in_namespace(self, namespace: str) -> frozenset[str]:
-        """The keys of a namespace's workloads."""
+        """Return the keys of a namespace's workloads."""
         shelf = self._by_namespace.get(namespace)
         return shelf.pods.keys() | shelf.externals.keys() if shelf is not None else frozenset()
 
     def select(self, namespace: str, selector: Selector) -> frozenset[str]:
-        """The keys of a namespace's pods that a selector selects."""
+        """Return the keys of a namespace's pods that a selector selects."""
         shelf = self._by_namespace.get(namespace)
         return shelf.pods.select(selector) if shelf is not None else frozenset()
 
     def select_externals(self, namespace: str, selector: Selector) -> frozenset[str]:
-        """The keys of a namespace's workloads outside of the cluster that a selector selects."""
+        """Return the keys of a namespace's workloads outside of the cluster that a selector selects."""
         shelf = self._by_namespace.get(namespace)
         return shelf.externals.select(selector) if shelf is not None else frozenset()
 
     def at(self, address: str) -> Workload | None:
-        """The one workload that has an address.
+        """Return the one workload that has an address.
 
         None where several claim it: an address that does not tell who somebody is must not pass for one that does.
         """
-        found = self._by_address.get(canonical_address(address), ())
-        return self.workloads[found[0]] if len(found) == 1 else None
+        keys = self._by_address.get(canonical_address(address), ())
+        return self.workloads[keys[0]] if len(keys) == 1 else None
 
 
 def _addresses(workload: Workload) -> set[str]:

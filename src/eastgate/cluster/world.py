@@ -40,7 +40,7 @@ __all__ = ["LiveWorld", "World"]
 
 
 class World:
-    """What exists, with the questions that dialects and the engine have about it. It is for reading."""
+    """The objects of a cluster, with the questions that dialects and the engine have about them. It is for reading."""
 
     __slots__ = ("_has", "_watching")
 
@@ -70,72 +70,72 @@ class World:
 
     @property
     def networks(self) -> Networks:
-        """Where workloads are placed; none where they are not."""
+        """Return the networks that workloads are placed in; none where they are not placed."""
         return () if self._has.placement is None else self._has.placement.networks
 
     @property
     def objects(self) -> Mapping[ObjectId, WorldObject]:
-        """Everything that was declared."""
+        """Return all declared objects."""
         return MappingProxyType(self._has.objects)
 
     @property
     def workloads(self) -> Mapping[str, Workload]:
-        """The workloads by key."""
+        """Return the workloads by key."""
         return MappingProxyType(self._has.index.workloads)
 
     @property
     def services(self) -> Mapping[str, Service]:
-        """The Services by `namespace/name`."""
+        """Return the Services by `namespace/name`."""
         return MappingProxyType(self._has.membership.services)
 
     @property
     def namespaces(self) -> Mapping[str, Namespace]:
-        """The declared namespaces by name. See `namespace` for those that are not."""
+        """Return the declared namespaces by name. See `namespace` for those that are not."""
         return MappingProxyType(self._has.namespaces)
 
     @property
     def gateways(self) -> Mapping[str, Gateway]:
-        """The Gateways by `namespace/name`."""
+        """Return the Gateways by `namespace/name`."""
         return MappingProxyType(self._has.gateways)
 
     @property
     def backends(self) -> Mapping[str, Backend]:
-        """The backends by `namespace/name`; of several kinds with one name the first by group, then kind."""
+        """Return the backends by `namespace/name`; of several kinds with one name the first by group, then kind."""
         return MappingProxyType(self._has.backends)
 
     @property
     def routes(self) -> Mapping[str, Route]:
-        """The routes by `Kind/namespace/name`."""
+        """Return the routes by `Kind/namespace/name`."""
         return MappingProxyType(self._has.routes)
 
     @property
     def service_accounts(self) -> Mapping[str, ServiceAccount]:
-        """The declared service accounts by `namespace/name`."""
+        """Return the declared service accounts by `namespace/name`."""
         return MappingProxyType(self._has.service_accounts)
 
     @property
     def secrets(self) -> Mapping[str, Secret]:
-        """The Secrets by `namespace/name`."""
+        """Return the Secrets by `namespace/name`."""
         return MappingProxyType(self._has.secrets)
 
     def namespace(self, name: str) -> Namespace:
-        """A namespace. One that nobody declared exists, with no label but that of its name."""
+        """Return a namespace. One that nobody declared exists, with no label but that of its name."""
         return self._has.namespace(name)
 
     def namespaces_in_use(self) -> tuple[str, ...]:
-        """The names of the namespaces that are declared or have workloads, sorted."""
+        """Return the names of the namespaces that are declared or have workloads, sorted."""
         return tuple(sorted({*self._has.namespaces, *self._has.index.namespaces}))
 
     def pods_of(self, service_key: str) -> tuple[str, ...]:
-        """The keys of the workloads behind a Service, sorted."""
+        """Return the keys of the workloads behind a Service, sorted."""
         return tuple(sorted(self._has.membership.members(service_key)))
 
     def services_of(self, workload_key: str) -> tuple[str, ...]:
-        """The keys of the Services that a workload stands behind, sorted."""
+        """Return the keys of the Services that a workload stands behind, sorted."""
         return self._has.membership.services_of(workload_key)
 
     def select(self, target: Target) -> frozenset[str]:
-        """The keys of the workloads that a target means."""
+        """Return the keys of the workloads that a target means."""
         index = self._has.index
         match target:
             case PodsMatching(namespace, selector):
@@ -159,7 +159,7 @@ class World:
                 return frozenset()
 
     def target_matches(self, target: Target, workload: Workload) -> bool:
-        """Whether a target means this workload: the same answer as `select`, for one."""
+        """Tell whether a target means this workload: the same answer as `select`, for one."""
         if isinstance(target, Everything):
             return target.namespace in (None, workload.namespace)
         if not workload.is_pod:
@@ -188,7 +188,7 @@ class World:
         return frozenset(workload.key for workload in among if self.target_matches(target, workload))
 
     def find_workloads(self, namespace: str, name: str) -> tuple[Workload, ...]:
-        """The pod of that name, or else all with an owner of that name, of any kind, sorted by key.
+        """Return the pod of that name, or else all with an owner of that name, of any kind, sorted by key.
 
         Where there are none, the ExternalWorkload of that name.
         """
@@ -198,15 +198,15 @@ class World:
         return self._has.owned(namespace, name) or self._has.external(namespace, name)
 
     def by_ip(self, address: str) -> Workload | None:
-        """The workload that has an address; None where none has it, or several claim it."""
+        """Return the workload that has an address; None where none has it, or several claim it."""
         return self._has.index.at(address)
 
     def unknown_endpoints(self, service: str) -> tuple[str, ...]:
-        """The endpoints of a Service without selector that are no declared pod."""
+        """Return the endpoints of a Service without selector that are no declared pod."""
         return self._has.slices.unknown(service, self._has.index)
 
     def target_ports(self, service: Service, port: int | None, workload: Workload) -> tuple[int, ...]:
-        """The ports of a workload that a port of a Service leads to, or that all its ports lead to; sorted.
+        """Return the ports of a workload that a port of a Service leads to, or that all its ports lead to; sorted.
 
         Usually one. Two where the Service's port is both TCP and UDP with different targets. None where
         the Service has no such port, or leads to a port name that the workload does not declare: then
@@ -214,14 +214,14 @@ class World:
         """
         if service.takes_endpoints and service.key in self._has.slices.services:
             return tuple(sorted(self._has.slices.ports(service, port)))
-        found: set[int] = set()
+        numbers: set[int] = set()
         for candidate in service.ports:
             if port is None or candidate.port == port:
                 target = candidate.target
                 number = workload.port_named(target, candidate.protocol) if isinstance(target, str) else target
                 if number is not None:
-                    found.add(number)
-        return tuple(sorted(found))
+                    numbers.add(number)
+        return tuple(sorted(numbers))
 
     def granted(
         self,
@@ -233,7 +233,7 @@ class World:
         to_namespace: str,
         to_name: str,
     ) -> bool:
-        """Whether an object may refer to another: always in its own namespace, elsewhere by a ReferenceGrant there."""
+        """Tell if an object may refer to another: always in its own namespace, elsewhere by a ReferenceGrant there."""
         if from_namespace == to_namespace:
             return True
         origin = GrantFrom(from_group, from_kind, from_namespace)
@@ -248,7 +248,7 @@ class LiveWorld(World):
 
     @property
     def view(self) -> World:
-        """This world, for reading only."""
+        """Return this world, for reading only."""
         view = World()
         view._has, view._watching = self._has, self._watching
         return view

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eastgate.api.authority import Manifests, sort_documents
+from eastgate.api.reading import Manifests, sort_documents
 from eastgate.cluster import World
 from eastgate.convert import codes
 from eastgate.convert.model import Item, Job, Manifest, Options, Written

@@ -20,7 +20,7 @@ from eastgate.manifests import Document
 from eastgate.manifests.codes import DUPLICATE_OBJECT
 from eastgate.records import dataclass
 from eastgate.settings import Settings
-from eastgate.unread.locating import content_of, located
+from eastgate.unread.locating import content_of, locate_targets
 
 if TYPE_CHECKING:
     from eastgate.dialects.linting import Linting
@@ -111,7 +111,7 @@ def _targets(
         return (Everything(None),)
     if cluster_scoped:
         sound = kind is not None and not unsound and not _has_error_in(document, errors, "subject")
-        return located(document, cluster_scoped=True) if sound else (Everything(None),)
+        return locate_targets(document, cluster_scoped=True) if sound else (Everything(None),)
     if dns_label_problem(namespace) is not None or (
         document.namespace is None and _may_have_other_namespace(document, errors, kind)
     ):
@@ -126,7 +126,7 @@ def _targets(
     if kind.by_reference:
         return ()
     targets = kind.locate(document) if kind.locate is not None else None
-    return targets if targets is not None else located(document, cluster_scoped=False)
+    return targets if targets is not None else locate_targets(document, cluster_scoped=False)
 
 
 def _parents(document: Document, refs: object) -> Iterator[Target]:

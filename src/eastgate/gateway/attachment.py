@@ -1,4 +1,4 @@
-"""Which HTTPRoutes are attached to which listeners, by the route's wish and the listener's leave."""
+"""Attachment of HTTPRoutes to listeners: the route asks for it, and the listener allows it."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _KIND = "HTTPRoute"
 
 
 def is_http(listener: Listener) -> bool:
-    """Whether the gateway reads HTTP on a listener, and so takes HTTPRoutes."""
+    """Tell whether the gateway reads HTTP on a listener, and so takes HTTPRoutes."""
     return listener.protocol.upper() in ("HTTP", "HTTPS")
 
 
 def is_tls(listener: Listener) -> bool:
-    """Whether a listener is chosen by the SNI of a TLS handshake."""
+    """Tell whether a listener is chosen by the SNI of a TLS handshake."""
     return listener.protocol.upper() in ("HTTPS", "TLS")
 
 
 def distinct_listeners(gateway: Gateway) -> list[Listener]:
-    """The HTTP and TLS listeners, without those that nothing tells apart: a gateway must accept none of such."""
+    """Return the HTTP and TLS listeners, without those that nothing tells apart: a gateway must accept none of such."""
     able = [listener for listener in gateway.listeners if is_http(listener) or is_tls(listener)]
     alike = Counter(map(_flow, able))
     return [listener for listener in able if alike[_flow(listener)] == 1]
@@ -35,7 +35,7 @@ def _flow(listener: Listener) -> tuple[int, bool, str | None]:
 
 
 def attached_routes(world: World, gateway: Gateway, listener: Listener) -> Iterator[Route]:
-    """The HTTPRoutes of a listener. That their hostnames fit shows when a host does."""
+    """Yield the HTTPRoutes of a listener. That their hostnames fit shows when a host does."""
     if not is_http(listener) or not _takes_http_routes(listener):
         return
     for route in world.routes.values():

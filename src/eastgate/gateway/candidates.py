@@ -49,7 +49,7 @@ class Candidate:
 
 
 def candidates_of(world: World, route: Route, hostname: Host) -> Iterator[Candidate]:
-    """What a route offers to the hosts that one of its hostnames means."""
+    """Return the candidates of a route for the hosts that one of its hostnames means."""
     for number, rule in enumerate(route.rules):
         routed = Routed(route, number, _backends(world, route, rule), rule.redirects)
         for position, match in enumerate(rule.matches):
@@ -61,28 +61,28 @@ def _backends(world: World, route: Route, rule: RouteRule) -> tuple[BackendRef, 
     origin = GATEWAY_GROUP, route.kind, route.namespace
     return tuple(
         BackendRef(
-            group=one.group,
-            kind=one.kind,
-            namespace=one.namespace,
-            name=one.name,
-            port=one.port,
-            weight=one.weight,
-            granted=world.granted(*origin, one.group, one.kind, one.namespace, one.name),
+            group=ref.group,
+            kind=ref.kind,
+            namespace=ref.namespace,
+            name=ref.name,
+            port=ref.port,
+            weight=ref.weight,
+            granted=world.granted(*origin, ref.group, ref.kind, ref.namespace, ref.name),
         )
-        for one in rule.backends
-        if one.weight > 0
+        for ref in rule.backends
+        if ref.weight > 0
     )
 
 
-def _rank(route: Route, hostname: Host, match: RouteMatch, place: tuple[int, int]) -> Rank:
-    """The smallest is first. A route that the API server has not seen yet is younger than all that it has."""
+def _rank(route: Route, hostname: Host, match: RouteMatch, position: tuple[int, int]) -> Rank:
+    """Return the rank; the smallest is first. A route that the API server has not seen yet is the youngest."""
     kind, length = specificity(hostname)
     return (
         (-kind, -length),
         _path_rank(match.path),
         (match.method is None, -len(match.headers), -len(match.query)),
         (route.created is None, route.created or "", f"{route.namespace}/{route.name}"),
-        place,
+        position,
     )
 
 
@@ -102,8 +102,8 @@ def _requests(match: RouteMatch) -> Predicate:
         (
             *([_equal(METHOD, match.method)] if match.method is not None else []),
             *_paths(match.path),
-            *(_value(header(one.name), one) for one in match.headers),
-            *(_value(query(one.name), one) for one in match.query),
+            *(_value(header(value.name), value) for value in match.headers),
+            *(_value(query(value.name), value) for value in match.query),
         )
     )
 

@@ -20,12 +20,12 @@ _NO_LABEL = "?"  # stands for a label that nobody has written
 
 
 def comparable(host: Host) -> Host:
-    """A host or hostname in the form in which it is compared; empty is none."""
+    """Return a host or hostname in the form in which it is compared; empty is none."""
     return comparable_host(host) or None if host is not None else None
 
 
 def hostnames_of(host: Host) -> Iterator[Host]:
-    """Every hostname that means a host, the most specific first: itself, wildcards from long to short, any."""
+    """Yield every hostname that means a host, the most specific first: itself, wildcards from long to short, any."""
     if host is not None:
         yield host
         for position in range(max(1, len(host) - _LONGEST_HOSTNAME), len(host)):
@@ -35,14 +35,14 @@ def hostnames_of(host: Host) -> Iterator[Host]:
 
 
 def specificity(hostname: Host) -> tuple[int, int]:
-    """What comes first where several hostnames mean a host: the larger."""
+    """Return how specific a hostname is: where several mean a host, the larger comes first."""
     if hostname is None:
         return 0, 0
     return (1 if hostname.startswith("*.") else 2), len(hostname)
 
 
 def sample_hosts(hostnames: Iterable[Host]) -> list[Host]:
-    """Hosts of which one stands for each host there can be, as far as these hostnames tell hosts apart."""
+    """Return sample hosts: of all hosts that these hostnames do not tell apart, one."""
     samples: dict[Host, None] = {None: None}
     for hostname in hostnames:
         if hostname is not None:

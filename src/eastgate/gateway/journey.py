@@ -44,14 +44,14 @@ class Way:
 
     @property
     def where(self) -> str:
-        """The whole way, in words."""
+        """Return the whole way, in words."""
         return self.start if self.leads_to is None else f"{self.start} -> {self.leads_to}"
 
 
 def through_gateway(
     gateway: Gateway, request: Request, world: World, *, any_host: bool = False, route: Route | None = None
 ) -> Iterator[Way]:
-    """Every way that the request may take, the likeliest first.
+    """Yield every way that the request may take, the likeliest first.
 
     `any_host`: the question is about whichever hosts there are, so that others lead nowhere is not held against it.
     `route`: it is about the requests that take this route; where it cannot be taken, there is no way.
@@ -73,7 +73,7 @@ def through_gateway(
 
 
 def through_route(route: Route, request: Request, world: World) -> Iterator[Way]:
-    """Every way on which the request may take a route: through each Gateway that the route is attached to.
+    """Yield every way on which the request may take a route: through each Gateway that the route is attached to.
 
     A Gateway that nobody declared is taken for one that lets everything in; of a route that asks for none, only the
     route itself is known.
@@ -83,17 +83,17 @@ def through_route(route: Route, request: Request, world: World) -> Iterator[Way]
         gateway = world.gateways.get(f"{parent.namespace}/{parent.name}") or _assumed(parent, request)
         yield from through_gateway(gateway, request, world, route=route)
     if not parents:
-        named = RouteNamed(route.namespace, route.name)
-        guarded = named if _means(route, request) else DeadEnd(Unroutable.NO_ROUTE)
+        point = RouteNamed(route.namespace, route.name)
+        guarded = point if _means(route, request) else DeadEnd(Unroutable.NO_ROUTE)
         yield Way(f"route {route.namespace}/{route.name}", (guarded,))
 
 
 def _means(route: Route, request: Request) -> bool:
-    """Whether a route is for the host of a request, or may be."""
+    """Tell whether a route is for the host of a request, or may be."""
     host = request.get(HOST)
-    named = {comparable(hostname) for hostname in route.hostnames} or {None}
+    hostnames = {comparable(hostname) for hostname in route.hostnames} or {None}
     return host is UNKNOWN or any(
-        name in named for name in hostnames_of(comparable(None if host is None else str(host)))
+        name in hostnames for name in hostnames_of(comparable(None if host is None else str(host)))
     )
 
 

@@ -1,4 +1,4 @@
-"""Where a request goes: the nouns of routing."""
+"""The nouns of routing: rules that a request may take, and their backends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["BackendRef", "Routed"]
 
 @dataclass(frozen=True, slots=True)
 class BackendRef:
-    """What a rule leads to. `granted`: it is in the route's own namespace, or a ReferenceGrant lets it be named."""
+    """A destination of a rule. `granted`: it is in the route's own namespace, or a ReferenceGrant lets it be named."""
 
     group: str
     kind: str

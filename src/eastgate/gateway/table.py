@@ -29,7 +29,7 @@ __all__ = ["RoutingTable", "possible_routes"]
 
 
 def possible_routes(world: World, gateway: Gateway, request: Request) -> tuple[Routed | None, ...]:
-    """Every rule that a gateway could choose for a request, in the order of precedence.
+    """Return every rule that a gateway could choose for a request, in the order of precedence.
 
     None, at the end, says that it may be that no rule matches (404). Who asks often keeps a `RoutingTable`.
     """
@@ -37,7 +37,7 @@ def possible_routes(world: World, gateway: Gateway, request: Request) -> tuple[R
 
 
 @dataclass(frozen=True, slots=True)
-class _Entrance:
+class _ListenerTable:
     """A listener, with the candidates of its routes by hostname, each list in order."""
 
     listener: Listener
@@ -54,57 +54,57 @@ class _Entrance:
 
 
 @dataclass(frozen=True, slots=True)
-class _Door:
+class _ListenerGroup:
     """The listeners of one port, with TLS or without, by hostname."""
 
     port: int
     tls: bool
-    entrances: Mapping[Host, _Entrance]
+    tables: Mapping[Host, _ListenerTable]
 
-    def chosen(self, host: Host, sni: Host | Unknown) -> _Entrance | None:
-        """The listener that a request comes in by, if it is one that reads HTTP."""
-        chosen = next((self.entrances[name] for name in hostnames_of(host) if self._reads_http(name)), None)
+    def chosen(self, host: Host, sni: Host | Unknown) -> _ListenerTable | None:
+        """Return the listener that a request comes in by, if it is one that reads HTTP."""
+        chosen = next((self.tables[name] for name in hostnames_of(host) if self._reads_http(name)), None)
         if self.tls and sni is not UNKNOWN:
-            handshake = next((self.entrances[name] for name in hostnames_of(sni) if name in self.entrances), None)
+            handshake = next((self.tables[name] for name in hostnames_of(sni) if name in self.tables), None)
             return chosen if chosen is handshake else None
         return chosen
 
     def _reads_http(self, hostname: Host) -> bool:
-        entrance = self.entrances.get(hostname)
-        return entrance is not None and is_http(entrance.listener)
+        table = self.tables.get(hostname)
+        return table is not None and is_http(table.listener)
 
     def sample_hosts(self) -> list[Host]:
-        """One host for each kind of hosts that this door tells apart."""
-        of_routes = (name for entrance in self.entrances.values() for name in entrance.candidates)
-        return sample_hosts([*self.entrances, *of_routes])
+        """Return one host for each class of hosts that these listeners tell apart."""
+        of_routes = (name for table in self.tables.values() for name in table.candidates)
+        return sample_hosts([*self.tables, *of_routes])
 
 
 @dataclass(frozen=True, slots=True)
 class RoutingTable:
-    """What a Gateway does with requests.
+    """The rules of a Gateway, by port, listener and host, in the order in which they are tried.
 
     It holds as long as the Gateway, the HTTPRoutes, the ReferenceGrants and the labels of namespaces stay as they are.
     """
 
-    doors: tuple[_Door, ...]
+    groups: tuple[_ListenerGroup, ...]
 
     @classmethod
     def of(cls, world: World, gateway: Gateway) -> RoutingTable:
-        """The table of a Gateway."""
-        doors: dict[tuple[int, bool], dict[Host, _Entrance]] = {}
+        """Build the table of a Gateway."""
+        groups: dict[tuple[int, bool], dict[Host, _ListenerTable]] = {}
         for listener in distinct_listeners(gateway):
-            entrances = doors.setdefault((listener.port, is_tls(listener)), {})
-            entrances[comparable(listener.hostname)] = _entrance(world, gateway, listener)
-        return cls(tuple(_Door(port, tls, entrances) for (port, tls), entrances in doors.items()))
+            tables = groups.setdefault((listener.port, is_tls(listener)), {})
+            tables[comparable(listener.hostname)] = _listener_table(world, gateway, listener)
+        return cls(tuple(_ListenerGroup(port, tls, tables) for (port, tls), tables in groups.items()))
 
     def possible(self, request: Request) -> tuple[Routed | None, ...]:
-        """Every rule that may be chosen for a request, in order; None, at the end, where it may be that none is."""
-        known = _http(request)
+        """Return every rule that may be chosen for a request, in order; last None, where it may be that none is."""
+        compared = _http(request)
         effort = Effort()
         chosen: dict[Rank, Routed] = {}  # of one rank is at most one rule
         nowhere = False
-        for entrance, host in list(self._entrances(request)) or [(None, None)]:
-            for candidate in reachable(entrance.for_host(host), known, effort) if entrance is not None else [None]:
+        for table, host in list(self._tables(request)) or [(None, None)]:
+            for candidate in reachable(table.for_host(host), compared, effort) if table is not None else [None]:
                 if candidate is None:
                     nowhere = True
                 else:
@@ -113,29 +113,29 @@ class RoutingTable:
         rules = {(routed.route.key, routed.rule): routed for routed in in_order}  # a key stays where it came first
         return (*rules.values(), *([None] if nowhere else []))
 
-    def _entrances(self, request: Request) -> Iterator[tuple[_Entrance | None, Host]]:
-        """Every listener that a request may come in by, with a host with which it does."""
+    def _tables(self, request: Request) -> Iterator[tuple[_ListenerTable | None, Host]]:
+        """Yield every listener that a request may come in by, with a host with which it does."""
         host, sni = _host(request, HOST), _host(request, SNI)
-        for door in self._doors(request.get(PORT), sni):
-            for one in door.sample_hosts() if host is UNKNOWN else [host]:
-                yield door.chosen(one, sni), one
+        for group in self._groups(request.get(PORT), sni):
+            for sample in group.sample_hosts() if host is UNKNOWN else [host]:
+                yield group.chosen(sample, sni), sample
 
-    def _doors(self, port: Known | Unknown, sni: Host | Unknown) -> Iterator[_Door]:
-        """The doors that a request may come in by. An SNI, or that there is none, tells the two of one port apart."""
-        on_port = [door for door in self.doors if port is UNKNOWN or door.port == port]
-        for door in on_port:
-            other = any(one.port == door.port and one.tls != door.tls for one in on_port)
-            if not other or sni is UNKNOWN or door.tls == (sni is not None):
-                yield door
+    def _groups(self, port: Known | Unknown, sni: Host | Unknown) -> Iterator[_ListenerGroup]:
+        """Yield the ports that a request may come in by. An SNI, or that there is none, tells TLS from plain text."""
+        on_port = [group for group in self.groups if port is UNKNOWN or group.port == port]
+        for group in on_port:
+            is_paired = any(other.port == group.port and other.tls != group.tls for other in on_port)
+            if not is_paired or sni is UNKNOWN or group.tls == (sni is not None):
+                yield group
 
 
-def _entrance(world: World, gateway: Gateway, listener: Listener) -> _Entrance:
-    found: dict[Host, list[Candidate]] = {}
+def _listener_table(world: World, gateway: Gateway, listener: Listener) -> _ListenerTable:
+    by_hostname: dict[Host, list[Candidate]] = {}
     for route in attached_routes(world, gateway, listener):
         for name in {comparable(name) for name in route.hostnames} or {None}:
-            found.setdefault(name, []).extend(candidates_of(world, route, name))
-    ordered = {name: tuple(sorted(of, key=lambda candidate: candidate.rank)) for name, of in found.items()}
-    return _Entrance(listener, ordered)
+            by_hostname.setdefault(name, []).extend(candidates_of(world, route, name))
+    ordered = {name: tuple(sorted(of, key=lambda candidate: candidate.rank)) for name, of in by_hostname.items()}
+    return _ListenerTable(listener, ordered)
 
 
 def _host(request: Request, attribute: Attribute) -> Host | Unknown:

@@ -61,10 +61,10 @@ def around(file: _Path) -> Bounds:
         if os.path.lexists(os.path.join(above, ".git")):
             return Bounds((above,))
         above = os.path.dirname(above)
-    here = os.path.realpath(os.curdir)
+    working_folder = os.path.realpath(os.curdir)
     near = [
         folder_near
-        for folder_near in (os.path.dirname(folder), here)
+        for folder_near in (os.path.dirname(folder), working_folder)
         if folder_near != os.path.dirname(folder_near) and Bounds((folder_near,)).hold(folder)
     ]
     return Bounds((folder, *near))

@@ -45,7 +45,7 @@ class Input:
     """A file, or standard input, or a folder to render."""
 
     name: str
-    named: bool = False
+    explicit: bool = False
     """Whether somebody gave this very file, and not a folder that it is in."""
     kustomized: bool = False
 
@@ -72,7 +72,7 @@ class Inputs:
         for path in paths:
             name = os.fspath(path)
             if name == STDIN:
-                self._add(Input(STDIN, named=True), STDIN)
+                self._add(Input(STDIN, explicit=True), STDIN)
             elif isinstance(path, Kustomized):
                 self._add_kustomization(name)
             else:
@@ -103,7 +103,7 @@ class Inputs:
             help_ = f"give its folder, which is rendered: -k {printable(folder or os.curdir)}"
             self.reporter.report(KUSTOMIZATION_NAMED, message, help=help_)
         else:
-            self._add(Input(name, named=True), identity)
+            self._add(Input(name, explicit=True), identity)
 
     def _add_folder(self, name: str) -> None:
         before, left_out, nothing = len(self.reporter.found), self.excluded, True
@@ -135,7 +135,7 @@ class Inputs:
             help_ = f"manifests as they are: -f {printable(folder)}" if os.path.exists(folder) else None
             self.reporter.report(KUSTOMIZE_FAILED, f"`{printable(folder)}` has no kustomization in it", help=help_)
         else:
-            self._add(Input(folder, named=True, kustomized=True), os.path.realpath(folder))
+            self._add(Input(folder, explicit=True, kustomized=True), os.path.realpath(folder))
 
     def _add_rendered(self) -> None:
         """Add the kustomizations that no other one takes in, and report files that belong to none."""

@@ -140,10 +140,10 @@ def built(tops: Iterable[Kustomization], kustomizations: Iterable[Kustomization]
     by_path = {os.path.realpath(kustomization.folder): kustomization for kustomization in kustomizations}
     waiting, taken = list(tops), dict[str, Kustomization]()
     while waiting:
-        here = waiting.pop()
-        if (folder := os.path.realpath(here.folder)) not in taken:
-            taken[folder] = here
-            waiting += [by_path[path] for path in _paths(here) if path in by_path]
+        top = waiting.pop()
+        if (folder := os.path.realpath(top.folder)) not in taken:
+            taken[folder] = top
+            waiting += [by_path[path] for path in _paths(top) if path in by_path]
     return list(taken.values())
 
 
@@ -169,9 +169,9 @@ def _resources_of(top: Kustomization) -> set[str]:
     """Return the files and folders that a kustomization takes resources from, by way of others too."""
     waiting, taken = [top], set[str]()
     while waiting and len(taken) < _MOST_FOLDERS:
-        here = waiting.pop()
-        for entry in here.parts:
-            path = os.path.realpath(os.path.join(here.folder, entry))
+        kustomization = waiting.pop()
+        for entry in kustomization.parts:
+            path = os.path.realpath(os.path.join(kustomization.folder, entry))
             inner = kustomization_in(path) if path not in taken and os.path.isdir(path) else None
             if os.path.exists(path) and not (inner is not None and inner.is_component):
                 taken.add(path)
@@ -189,22 +189,22 @@ def parts(folder: str, follow: bool, reporter: Reporter) -> list[str] | None:
     waiting, good = [folder], True
     seen: dict[str, str] = {}
     while waiting:
-        here = waiting.pop()
-        real = os.path.realpath(here)
+        current = waiting.pop()
+        real = os.path.realpath(current)
         if real in seen:
             continue
-        seen[real] = here
+        seen[real] = current
         if len(seen) > _MOST_FOLDERS:
             reporter.report(KUSTOMIZE_FAILED, f"`{printable(folder)}` takes in more than {_MOST_FOLDERS} folders")
             return None
-        kustomization = kustomization_in(here)
+        kustomization = kustomization_in(current)
         if kustomization is None:
             continue
-        file = os.path.join(here, kustomization.file)
+        file = os.path.join(current, kustomization.file)
         if bounds is None:
             bounds = ANYWHERE if follow else around(file)
         for entry in kustomization.parts:
-            path = os.path.join(here, entry)
+            path = os.path.join(current, entry)
             if not os.path.lexists(path):
                 if _REMOTE.search(entry):
                     good = False

@@ -72,7 +72,7 @@ class Collector:
         self._namespace = namespace
         self._named_by_us = 0
         self.skims = skim
-        self.named = True
+        self.explicit = True
         """Whether somebody gave the text that is being read by name: then it should be manifests."""
         self.roots = 0
         """How many documents had anything in them."""
@@ -155,13 +155,13 @@ class Collector:
         if inherited is not None:
             return self._matters(*inherited)
         if not isinstance(node.value, dict):
-            return self.named or _has_objects(node)
+            return self.explicit or _has_objects(node)
         api_version, kind = intended_value(node, "apiVersion"), intended_value(node, "kind")
         if api_version is None and kind is None:
-            return self.named
+            return self.explicit
         if api_version and kind:
             return self._matters(api_version, kind)
-        return self.named or "metadata" in node or self._matters(api_version or "", kind or "")
+        return self.explicit or "metadata" in node or self._matters(api_version or "", kind or "")
 
     def _open_list(self, node: Node, origin: Stretch | Node, kind: str, depth: int) -> bool:
         reporter = self._reading.reporter

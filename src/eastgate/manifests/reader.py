@@ -67,10 +67,10 @@ def read(
         for done, entry in enumerate(inputs.entries, 1):
             content = rendering.load(entry.name) if entry.kustomized else load(entry.name, stdin, reading.reporter)
             if content is not None:
-                collector.named = entry.named and not entry.kustomized
+                collector.explicit = entry.explicit and not entry.kustomized
                 before = collector.roots + len(reading.reporter.found)
                 _collect(_shown(entry), content, collector, reading.reporter)
-                if entry.named and collector.roots + len(reading.reporter.found) == before:
+                if entry.explicit and collector.roots + len(reading.reporter.found) == before:
                     _report_empty(entry, reading.reporter)
             if on_file is not None:
                 on_file(done, len(inputs.entries))
@@ -122,13 +122,13 @@ def read_text(
     *,
     positioned: Positioned,
     matters: Matters = everything,
-    named: bool = True,
+    explicit: bool = True,
     namespace: str = "default",
 ) -> Reading:
     """Read the manifests in one text. The name is for findings; one that ends in `.json` means strict JSON."""
     reading = Reading()
     collector = Collector(reading, positioned, matters, namespace=namespace)
-    collector.named = named
+    collector.explicit = explicit
     _collect(name, content, collector, reading.reporter)
     return reading
 
@@ -183,10 +183,10 @@ def _add_nodes(
     """Add what was read with positions. Its findings are reported only where it matters."""
     before = len(reporter.found)
     added = [collector.add_node(node, stretch) for node, stretch in nodes]
-    several = any(_is_of_head(one) for one in findings) and (
-        hides_types(source) or any(collector.is_used(*one) for one in types_in(source))
+    several = any(_is_of_head(finding) for finding in findings) and (
+        hides_types(source) or any(collector.is_used(*type_) for type_ in types_in(source))
     )
-    if several or any(added) or (not added and (collector.named or may_be_manifest(source))):
+    if several or any(added) or (not added and (collector.explicit or may_be_manifest(source))):
         reporter.found[before:before] = findings
     elif not added and findings.found:
         first = findings.found[0]

@@ -103,4 +103,4 @@ def _tagged_bool(text: str) -> bool | None:
 
 
 CONVERT = {"int": _tagged_int, "float": _tagged_float, "bool": _tagged_bool}
-"""How a scalar with an explicit tag is read; None where it does not fit the tag."""
+"""Readers of scalars by their explicit tag; each returns None where a text does not fit the tag."""

@@ -12,7 +12,8 @@ import os
 from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import TypeVar
 
-from eastgate.api.authority import Authority, Fault, Manifests
+from eastgate.api.authority import Authority
+from eastgate.api.reading import Fault, Manifests
 from eastgate.cluster import WorldObject
 from eastgate.diagnostics.spans import Span
 from eastgate.dialects import Policy

@@ -60,7 +60,7 @@ from eastgate.mesh.proxies import Proxies
 from eastgate.mesh.sites import ProxySite, identity_of, ports_of
 from eastgate.records import dataclass
 from eastgate.settings import Settings
-from eastgate.unread import Callers, Handling, Unconsidered, UnreadObjects, counted
+from eastgate.unread import Callers, Handling, Unconsidered, UnreadObjects, describe_unread
 
 __all__ = ["LocalMesh", "MeshOptions", "unread_at_workloads"]
 
@@ -356,7 +356,7 @@ class LocalMesh:
         self.authority.unread_objects = unread
         met = unread_at_workloads(self.authority.world, unread).met
         lines = (
-            tuple(counted(met_object.unread for met_object in met))
+            tuple(describe_unread(met_object.unread for met_object in met))
             if self.authority.unread is not Handling.IGNORE
             else ()
         )

@@ -14,8 +14,9 @@ import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import field
 
-from eastgate.api.authority import Authority, ManifestError, Manifests, read_manifests
+from eastgate.api.authority import Authority
 from eastgate.api.questions import NOT_CONSIDERED
+from eastgate.api.reading import ManifestError, Manifests, read_manifests
 from eastgate.cluster import ObjectId, World
 from eastgate.diagnostics import Diagnostic, Reporter, render_all
 from eastgate.diagnostics.printable import printable
@@ -31,7 +32,7 @@ from eastgate.mesh.local.watching import FileStamp, stamps, watch_changes
 from eastgate.mesh.mesh import LocalMesh, unread_at_workloads
 from eastgate.records import dataclass
 from eastgate.settings import Settings
-from eastgate.unread import Handling, Standing, standing, told
+from eastgate.unread import Handling, Standing, describe_unconsidered, standing
 
 __all__ = ["Difference", "ManifestFiles", "Reloading", "difference"]
 
@@ -83,7 +84,7 @@ class ManifestFiles:
         """Raise ManifestError where nothing is to be enforced because of objects that are not read."""
         unconsidered = unread_at_workloads(world, manifests.unread)
         if standing(unconsidered, self._unread, allowed=True) is Standing.UNDECIDED:
-            message = f"what would be enforced may be too wide: {'; '.join(told(unconsidered))}"
+            message = f"what would be enforced may be too wide: {'; '.join(describe_unconsidered(unconsidered))}"
             raise ManifestError([Diagnostic(NOT_CONSIDERED, message, None, "--unread warn enforces what is read")])
 
     def is_usable(self, manifests: Manifests) -> bool:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TypeVar, cast
 
-from eastgate.api.authority import Authority, sort_documents
+from eastgate.api.authority import Authority
+from eastgate.api.reading import sort_documents
 from eastgate.cluster import ObjectId
 from eastgate.cluster.points import NamedPoint, Point
 from eastgate.cluster.targets import BackendNamed, GatewayNamed, RouteNamed

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from eastgate.api.decisions import Decision, shown
+from eastgate.api.decisions import Decision
+from eastgate.api.trace_json import shown_value
 from eastgate.diagnostics import snippet
 from eastgate.diagnostics.printable import printable
 from eastgate.engine.trace import LayerTrace, NearMiss, StageTrace
 from eastgate.ir import AskAll, Rule, Ruling
-from eastgate.unread import Handling, told
+from eastgate.unread import Handling, describe_unconsidered
 
 __all__ = ["explain"]
 
@@ -50,7 +51,7 @@ class _Explanation:
             if layer.nearest:
                 yield ""
                 yield from self.nearest(layer)
-        if notes := list(told(decision.unconsidered, unread)):
+        if notes := list(describe_unconsidered(decision.unconsidered, unread)):
             yield ""
             yield from map(printable, notes)
 
@@ -167,5 +168,5 @@ def _of(rules: int) -> str:
 
 
 def _value(value: object) -> str:
-    text = shown(value)
+    text = shown_value(value)
     return " and ".join(text) if isinstance(text, list) else str(text)

@@ -1,4 +1,4 @@
-"""What an answer could not consider: objects of kinds that are not read, and policies that cannot be read.
+"""Objects that an answer could not consider: those of kinds that are not read, and policies that cannot be read.
 
 The first are in a catalogue (`kinds.py`) that says what each can do and how its target is found (`locating.py`); an
 answer says which of them could change it (`answers.py`). The second close what they target
@@ -10,14 +10,14 @@ from eastgate.unread.answers import (
     Handling,
     UnreadObjects,
     could_change,
-    counted,
-    diagnosed,
+    describe_unconsidered,
+    describe_unread,
+    diagnose_unread,
     is_policy_like,
     standing,
-    told,
 )
 from eastgate.unread.kinds import KINDS, is_unread_name, resembling, unread_kind
-from eastgate.unread.locating import located, unread
+from eastgate.unread.locating import locate_targets, unread_object
 from eastgate.unread.model import (
     By,
     Influence,
@@ -47,14 +47,14 @@ __all__ = [
     "UnreadKind",
     "UnreadObjects",
     "could_change",
-    "counted",
-    "diagnosed",
+    "describe_unconsidered",
+    "describe_unread",
+    "diagnose_unread",
     "is_policy_like",
     "is_unread_name",
-    "located",
+    "locate_targets",
     "resembling",
     "standing",
-    "told",
-    "unread",
     "unread_kind",
+    "unread_object",
 ]

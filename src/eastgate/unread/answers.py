@@ -1,4 +1,4 @@
-"""Which objects that are not read could change an answer, what that makes of it, and how it is told."""
+"""Objects of unread kinds that could change an answer: finding them, how far it stands, and describing it."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ __all__ = [
     "Handling",
     "UnreadObjects",
     "could_change",
-    "counted",
-    "diagnosed",
+    "describe_unconsidered",
+    "describe_unread",
+    "diagnose_unread",
     "is_policy_like",
     "standing",
-    "told",
 ]
 
 _Located = WorkloadKey | NamedPoint  # a point at which an object can act
-_MOST = 3  # places that are named
+_MOST = 3  # spans that are shown
 
 
 class Handling(enum.StrEnum):
-    """What becomes of an answer that an object of an unread kind could change: the values of `--unread`.
+    """The ways to treat an answer that an object of an unread kind could change: the values of `--unread`.
 
     By default (BY_KIND) it is the kind that tells: no answer where an allow could be a deny and nobody can tell where
     the object acts; otherwise an answer about what was read, which says so.
@@ -70,39 +70,41 @@ class Callers:
 class UnreadObjects:
     """All objects of kinds that are not read."""
 
-    found: list[Unread] = field(default_factory=list)
+    objects: list[Unread] = field(default_factory=list)
     _filed: dict[str | None, list[int]] = field(default_factory=dict, repr=False)
     _totals: Counter[UnreadKind] = field(default_factory=Counter, repr=False)
     _size: int = field(default=0, repr=False)  # how many of them are filed and counted
 
     def about(self, points: Iterable[Point], callers: Callers, world: World, *, rejected: int = 0) -> Unconsidered:
-        """What an answer about these points of enforcement, for these callers, could not consider."""
-        if not self.found:
+        """Return what an answer about these points of enforcement, for these callers, could not consider."""
+        if not self.objects:
             return Unconsidered(rejected=rejected)
         self._file()
-        places = tuple(point for point in points if not isinstance(point, DeadEnd))
-        near = self.found if callers.anybody else self._near(places, callers, world)
-        met = tuple(Met(one, side) for one in near if (side := _side(one, places, callers, world)) is not None)
+        located = tuple(point for point in points if not isinstance(point, DeadEnd))
+        near = self.objects if callers.anybody else self._near(located, callers, world)
+        sides = ((unread, _side(unread, located, callers, world)) for unread in near)
+        met = tuple(Met(unread, side) for unread, side in sides if side is not None)
         return Unconsidered(met, self._totals, rejected)
 
     def _file(self) -> None:
-        """File what has come since by the namespaces that it acts in; None stands for any."""
-        for place in range(self._size, len(self.found)):
-            one = self.found[place]
-            self._totals[one.kind] += 1
-            for namespace in {_namespace_of(target) for target in (*one.reach.destinations, *one.reach.callers)}:
-                self._filed.setdefault(namespace, []).append(place)
-        self._size = len(self.found)
+        """File new objects by the namespaces that they act in; None stands for any."""
+        for position in range(self._size, len(self.objects)):
+            unread = self.objects[position]
+            self._totals[unread.kind] += 1
+            for namespace in {_namespace_of(target) for target in (*unread.reach.destinations, *unread.reach.callers)}:
+                self._filed.setdefault(namespace, []).append(position)
+        self._size = len(self.objects)
 
     def _near(self, points: Iterable[_Located], callers: Callers, world: World) -> list[Unread]:
-        """Those that act in the namespaces of the two ends, or anywhere."""
-        homes: set[str | None] = {None, callers.namespace, *(one.namespace for one in callers.workloads)}
+        """Return the objects that act in the namespaces of the two ends, or in any."""
+        homes: set[str | None] = {None, callers.namespace, *(workload.namespace for workload in callers.workloads)}
         homes |= {world.workloads[point].namespace if isinstance(point, str) else point.namespace for point in points}
-        return [self.found[place] for place in sorted({place for home in homes for place in self._filed.get(home, ())})]
+        positions = {position for home in homes for position in self._filed.get(home, ())}
+        return [self.objects[position] for position in sorted(positions)]
 
 
 def _namespace_of(target: Target) -> str | None:
-    """The namespace that a target is in; None where it may be about any."""
+    """Return the namespace that a target is in; None where it may be about any."""
     return None if isinstance(target, PodsAcross) else target.namespace
 
 
@@ -118,10 +120,10 @@ def _side(unread: Unread, points: tuple[_Located, ...], callers: Callers, world:
 
 
 def _arrives(target: Target, point: _Located, plane: Plane, world: World) -> bool:
-    """Whether a target is, or may be, a point of enforcement. The pods of a Gateway are in no manifest."""
+    """Tell whether a target is, or may be, a point of enforcement. The pods of a Gateway are in no manifest."""
     if isinstance(point, str):
         workload = world.workloads[point]
-        return any(world.target_matches(one, workload) for one in _at_proxies(target, plane, world))
+        return any(world.target_matches(guarded, workload) for guarded in _at_proxies(target, plane, world))
     match target:
         case GatewayNamed() | RouteNamed() | BackendNamed():
             return target == point
@@ -136,13 +138,14 @@ def _arrives(target: Target, point: _Located, plane: Plane, world: World) -> boo
 
 
 def _at_proxies(target: Target, plane: Plane, world: World) -> Iterator[Target]:
-    """What a target means beside workloads: of kinds that act at gateways, Services, and routes that lead to one."""
+    """Yield what a target means to proxies of workloads: of gateway kinds only Services, and parents of routes."""
     if plane is not Plane.GATEWAY or isinstance(target, PodsOfService):
         yield target
     elif isinstance(target, RouteNamed):
         routes = (world.routes.get(f"{kind}/{target.namespace}/{target.name}") for kind in ROUTE_KINDS)
         parents = (parent for route in routes if route is not None for parent in route.parents)
-        yield from (PodsOfService(one.namespace, one.name) for one in parents if one.kind == "Service")
+        services = (parent for parent in parents if parent.kind == "Service")
+        yield from (PodsOfService(service.namespace, service.name) for service in services)
 
 
 def _leaves(target: Target, callers: Callers, world: World) -> bool:
@@ -160,18 +163,18 @@ def _leaves(target: Target, callers: Callers, world: World) -> bool:
             return target.namespace == namespace
 
 
-def could_change(found: Unconsidered, *, allowed: bool) -> tuple[Met, ...]:
-    """Those objects that could make the other verdict of this one."""
+def could_change(unconsidered: Unconsidered, *, allowed: bool) -> tuple[Met, ...]:
+    """Return the objects that could turn this verdict into the other."""
     enough = (Influence.DENY, Influence.CHANGE) if allowed else (Influence.CHANGE,)
-    return tuple(one for one in found.met if one.unread.kind.influence in enough)
+    return tuple(met for met in unconsidered.met if met.unread.kind.influence in enough)
 
 
-def standing(found: Unconsidered, handling: Handling, *, allowed: bool) -> Standing:
-    """How far an answer stands. A deny stays one where everything that was left out can only deny more."""
-    decisive = could_change(found, allowed=allowed)
+def standing(unconsidered: Unconsidered, handling: Handling, *, allowed: bool) -> Standing:
+    """Return how far an answer stands. A deny stays one where everything that was left out can only deny more."""
+    decisive = could_change(unconsidered, allowed=allowed)
     if not decisive or handling is Handling.IGNORE:
         return Standing.WHOLE
-    lost = allowed and any(not one.unread.reach.located for one in decisive)
+    lost = allowed and any(not met.unread.reach.located for met in decisive)
     if handling is Handling.ERROR or (handling is Handling.BY_KIND and lost):
         return Standing.UNDECIDED
     return Standing.PARTIAL
@@ -180,43 +183,43 @@ def standing(found: Unconsidered, handling: Handling, *, allowed: bool) -> Stand
 # In words
 
 
-def told(found: Unconsidered, handling: Handling = Handling.WARN) -> Iterator[str]:
-    """Say what was not considered: a line for each kind that has a part in it, and one for policies elsewhere."""
+def describe_unconsidered(unconsidered: Unconsidered, handling: Handling = Handling.WARN) -> Iterator[str]:
+    """Describe what was not considered: a line for each kind that could matter, and one for policies elsewhere."""
     by_kind: dict[UnreadKind, list[Met]] = {}
-    for one in found.met if handling is not Handling.IGNORE else ():
-        by_kind.setdefault(one.unread.kind, []).append(one)
-    for kind, met in by_kind.items():
+    for met in unconsidered.met if handling is not Handling.IGNORE else ():
+        by_kind.setdefault(met.unread.kind, []).append(met)
+    for kind, of_kind in by_kind.items():
         parts = [
-            f"{len(some)} {_does(kind, side, some)}: {_where([one.unread for one in some])}"
+            f"{len(at_side)} {_does(kind, side, at_side)}: {_where([met.unread for met in at_side])}"
             for side in Side
-            if (some := [one for one in met if one.side is side])
+            if (at_side := [met for met in of_kind if met.side is side])
         ]
-        yield f"not considered: {_of(found.totals[kind], kind)}, of which {', and '.join(parts)}"
-    if found.rejected:
-        what = "manifest" if found.rejected == 1 else "manifests"
-        yield f"not considered: {found.rejected} {what} about something else cannot be read"
+        yield f"not considered: {_of(unconsidered.totals[kind], kind)}, of which {', and '.join(parts)}"
+    if unconsidered.rejected:
+        what = "manifest" if unconsidered.rejected == 1 else "manifests"
+        yield f"not considered: {unconsidered.rejected} {what} about something else cannot be read"
 
 
-def diagnosed(found: Iterable[Unread], handling: Handling) -> Iterator[Diagnostic]:
-    """What `lint` says of each object: an error where it is a policy like those that are read, if nothing else is said.
+def diagnose_unread(objects: Iterable[Unread], handling: Handling) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each object: by default, an error where it is a policy like those that are read.
 
     Its answers are about all of the manifests, so that every object counts.
     """
-    for one in found:
-        kind = one.kind
+    for unread in objects:
+        kind = unread.kind
         if kind.influence is Influence.NONE or handling is Handling.IGNORE:
             continue
-        is_error = handling is Handling.ERROR or (handling is Handling.BY_KIND and is_policy_like(one))
+        is_error = handling is Handling.ERROR or (handling is Handling.BY_KIND and is_policy_like(unread))
         yield Diagnostic(
             codes.UNREAD_POLICY if is_error else codes.UNREAD_BESIDE,
             f"{kind.group} {kind.kind} is not read: {_CAN[kind.influence]}",
-            one.document.locate("kind"),
+            unread.document.locate("kind"),
             "decide without it with --unread warn, or leave it out of -f" if is_error else None,
         )
 
 
 def is_policy_like(unread: Unread) -> bool:
-    """Whether an object is a policy of the sort that is read: one that says who may call, at proxies."""
+    """Tell whether an object is a policy of the sort that is read: one that says who may call, at proxies."""
     return unread.kind.influence is Influence.DENY and unread.kind.plane is not Plane.NETWORK
 
 
@@ -226,14 +229,14 @@ _CAN = {
 }
 
 
-def counted(found: Iterable[Unread]) -> Iterator[str]:
-    """Say how many there are of each kind, and where, without regard to a question."""
+def describe_unread(objects: Iterable[Unread]) -> Iterator[str]:
+    """Describe how many objects there are of each kind, and where, without regard to a question."""
     by_kind: dict[UnreadKind, list[Unread]] = {}
-    for one in found:
-        if one.kind.influence is not Influence.NONE:
-            by_kind.setdefault(one.kind, []).append(one)
-    for kind, some in by_kind.items():
-        yield f"not considered: {_of(len(some), kind)}: {_where(some)}"
+    for unread in objects:
+        if unread.kind.influence is not Influence.NONE:
+            by_kind.setdefault(unread.kind, []).append(unread)
+    for kind, of_kind in by_kind.items():
+        yield f"not considered: {_of(len(of_kind), kind)}: {_where(of_kind)}"
 
 
 def _of(number: int, kind: UnreadKind) -> str:
@@ -242,14 +245,15 @@ def _of(number: int, kind: UnreadKind) -> str:
     return f"{number} {kind.kind if number == 1 else kind.plural}{group}"
 
 
-def _does(kind: UnreadKind, side: Side, met: list[Met]) -> str:
-    if not all(one.unread.reach.located for one in met):
+def _does(kind: UnreadKind, side: Side, objects: list[Met]) -> str:
+    if not all(met.unread.reach.located for met in objects):
         return "may apply, nobody can tell to what"
+    single = len(objects) == 1
     if kind.plane is not Plane.NETWORK or kind.by in (By.CLUSTER, By.NAMESPACE):
-        return f"{'applies' if len(met) == 1 else 'apply'} {'here' if side is Side.DESTINATION else 'to the caller'}"
-    return f"{'selects' if len(met) == 1 else 'select'} {'this pod' if side is Side.DESTINATION else 'the caller'}"
+        return f"{'applies' if single else 'apply'} {'here' if side is Side.DESTINATION else 'to the caller'}"
+    return f"{'selects' if single else 'select'} {'this pod' if side is Side.DESTINATION else 'the caller'}"
 
 
-def _where(some: list[Unread]) -> str:
-    named = ", ".join(one.span.place for one in some[:_MOST])
-    return named + (f" and {len(some) - _MOST} more" if len(some) > _MOST else "")
+def _where(objects: list[Unread]) -> str:
+    places = ", ".join(unread.span.place for unread in objects[:_MOST])
+    return places + (f" and {len(objects) - _MOST} more" if len(objects) > _MOST else "")

@@ -99,26 +99,26 @@ KINDS: Final[tuple[UnreadKind, ...]] = (
     *_of("apisix.apache.org", DENY, GATEWAY, By.UNKNOWN, "ApisixGlobalRule", "ApisixPluginConfig", "ApisixRoute"),
 )
 
-_BY_NAME = {(one.group, one.kind): one for one in KINDS}
+_BY_NAME = {(entry.group, entry.kind): entry for entry in KINDS}
 _TELLING = re.compile(r"(?i)(network|authorization|securitygroup)polic(y|ies)")
 
 
 def unread_kind(group: str, kind: str) -> UnreadKind | None:
-    """The entry of a kind; None where there is none."""
+    """Return the entry of a kind; None where there is none."""
     return _BY_NAME.get((group, kind))
 
 
 def is_unread_name(kind: str) -> bool:
-    """Whether a kind of this name is not read, in whichever group."""
-    return any(kind == one.kind for one in KINDS) or _TELLING.search(kind) is not None
+    """Tell whether a kind of this name is not read, in whichever group."""
+    return any(kind == entry.kind for entry in KINDS) or _TELLING.search(kind) is not None
 
 
 def resembling(group: str, kind: str) -> UnreadKind | None:
-    """What to take a kind for that nobody knows and whose name says that it decides who may talk to whom.
+    """Return an entry for an unknown kind whose name says that it decides who may talk to whom; None for others.
 
     It may be one of a system that is not listed, or one whose name or group is misspelt.
     """
-    known = any(kind.lower() == one.kind.lower() for one in KINDS if one.group == group)
-    if known or _TELLING.search(kind):
+    is_listed = any(kind.lower() == entry.kind.lower() for entry in KINDS if entry.group == group)
+    if is_listed or _TELLING.search(kind):
         return UnreadKind(group, kind, DENY, MESH, By.UNKNOWN)
     return None

@@ -1,4 +1,4 @@
-"""Where an object acts that nobody understands: as much as can be read of its target, and never less.
+"""Locate where an object of an unread kind acts, as far as its target can be read.
 
 What cannot be read of a target widens it: to all of its namespace, or to all there is.
 """
@@ -25,7 +25,7 @@ from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.manifests import Document
 from eastgate.unread.model import By, Reach, Unread, UnreadKind
 
-__all__ = ["content_of", "located", "referred_to", "selector_in", "unread"]
+__all__ = ["content_of", "locate_targets", "referred_to", "selector_in", "unread_object"]
 
 ISTIO_ROOT = "istio-system"  # policies in there are about all namespaces
 _REF = frozenset({"group", "kind", "name", "namespace", "port", "sectionName", "selector"})
@@ -35,8 +35,8 @@ _FOREIGN = ("io.cilium.", "io.kubernetes.", "reserved:", "cidr:", "k8s.", "any."
 Content = Mapping[str, object]
 
 
-def unread(kind: UnreadKind, document: Document) -> Unread:
-    """The object that a document of an unread kind describes."""
+def unread_object(kind: UnreadKind, document: Document) -> Unread:
+    """Return the object that a document of an unread kind describes."""
     try:
         return Unread(kind, _LOCATING[kind.by](document, content_of(document)), document)
     except _Unreadable:
@@ -45,14 +45,14 @@ def unread(kind: UnreadKind, document: Document) -> Unread:
 
 
 def _home(kind: UnreadKind, document: Document) -> str | None:
-    """The namespace that an object of this kind stays in; None where it may reach out of it."""
+    """Return the namespace that an object of this kind stays in; None where it may reach out of it."""
     if kind.by in (By.SELECTOR, By.WORKLOAD_SELECTOR, By.SUBJECT) or "Cluster" in kind.kind:
         return None
     return document.home
 
 
 def content_of(document: Document) -> Content:
-    """The `spec` of a document, as plain data; empty where it has none."""
+    """Return the `spec` of a document, as plain data; empty where it has none."""
     data = document.data
     if data is None and document.node is not None:
         plain = document.node.plain()
@@ -69,7 +69,7 @@ class _Unreadable(Exception):  # noqa: N818 - says what it is
 
 
 def selector_in(content: Content, key: str) -> Selector | None:
-    """A label selector; the empty one where there is none, and None where it cannot be read."""
+    """Return a label selector; the empty one where there is none, and None where it cannot be read."""
     try:
         return _selector(content, key)
     except _Unreadable:
@@ -77,39 +77,39 @@ def selector_in(content: Content, key: str) -> Selector | None:
 
 
 def _label(key: str) -> str | None:
-    """The label that a key stands for, where manifests show it: not what controllers and injectors add to pods."""
+    """Return the label of a key, where manifests show it: not what controllers and injectors add to pods."""
     return None if is_added_label(key) else key
 
 
 def _selector(content: Content, key: str, name: Callable[[str], str | None] = _label) -> Selector:
-    """`name` gives the label that a key stands for; terms on keys that stand for none are left out, which widens."""
-    written = content.get(key)
-    if written is None:
+    """Return a selector. `name` gives the label of a key; terms on keys without one are left out, which widens it."""
+    selector = content.get(key)
+    if selector is None:
         return Selector.of()
-    if not isinstance(written, dict) or written.keys() - {"matchLabels", "matchExpressions"}:
+    if not isinstance(selector, dict) or selector.keys() - {"matchLabels", "matchExpressions"}:
         raise _Unreadable
-    labels, expressions = _strings(written.get("matchLabels")), written.get("matchExpressions")
+    labels, expressions = _strings(selector.get("matchLabels")), selector.get("matchExpressions")
     if not isinstance(expressions, list | None):
         raise _Unreadable
-    named = {found: value for label, value in labels.items() if (found := name(label)) is not None}
-    terms = [_requirement(one) for one in expressions or ()]
-    kept = (Requirement(found, one.operator, one.values) for one in terms if (found := name(one.key)) is not None)
-    return Selector.of(named, kept)
+    equal = {label: value for key, value in labels.items() if (label := name(key)) is not None}
+    terms = [_requirement(expression) for expression in expressions or ()]
+    kept = (Requirement(label, term.operator, term.values) for term in terms if (label := name(term.key)) is not None)
+    return Selector.of(equal, kept)
 
 
-def _strings(written: object) -> dict[str, str]:
-    if written is None:
+def _strings(value: object) -> dict[str, str]:
+    if value is None:
         return {}
-    if not isinstance(written, dict) or not all(isinstance(one, str) for one in written.values()):
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
         raise _Unreadable
-    return written
+    return value
 
 
-def _requirement(written: object) -> Requirement:
-    if not isinstance(written, dict) or written.keys() - {"key", "operator", "values"}:
+def _requirement(value: object) -> Requirement:
+    if not isinstance(value, dict) or value.keys() - {"key", "operator", "values"}:
         raise _Unreadable
-    key, operator, values = written.get("key"), written.get("operator"), written.get("values") or []
-    if not isinstance(key, str) or not isinstance(values, list) or not all(isinstance(one, str) for one in values):
+    key, operator, values = value.get("key"), value.get("operator"), value.get("values") or []
+    if not isinstance(key, str) or not isinstance(values, list) or not all(isinstance(text, str) for text in values):
         raise _Unreadable
     if operator not in list(Operator) or bool(values) is not (operator in (Operator.IN, Operator.NOT_IN)):
         raise _Unreadable
@@ -117,7 +117,7 @@ def _requirement(written: object) -> Requirement:
 
 
 def _cilium_label(key: str) -> str | None:
-    """Cilium writes where a label comes from before it, and has labels of its own."""
+    """Return the label of a key of Cilium, which writes the source of a label before it, and has labels of its own."""
     for source in ("k8s:", "any:"):
         key = key.removeprefix(source)
     return None if key.startswith(_FOREIGN) or ":" in key else _label(key)
@@ -127,20 +127,20 @@ def _cilium_label(key: str) -> str | None:
 
 
 def referred_to(document: Document, content: Content) -> tuple[Target, ...] | None:
-    """What `targetRefs` or `targetRef` name; None where there are none, or where one cannot be read."""
-    written = content.get("targetRefs", content.get("targetRef"))
-    refs = written if isinstance(written, list) else [written]
+    """Return the targets in `targetRefs` or `targetRef`; None where there are none, or where one cannot be read."""
+    value = content.get("targetRefs", content.get("targetRef"))
+    refs = value if isinstance(value, list) else [value]
     if not refs or content.get("targetSelectors"):
         return None
-    found: list[Target] = []
+    targets: list[Target] = []
     for ref in refs:
         if not isinstance(ref, dict) or ref.keys() - _REF:
             return None
-        targets = list(_referred(document, ref))
-        if not targets:
+        referred = list(_referred(document, ref))
+        if not referred:
             return None
-        found += targets
-    return tuple(found)
+        targets += referred
+    return tuple(targets)
 
 
 def _referred(document: Document, ref: Content) -> Iterator[Target]:
@@ -180,27 +180,27 @@ def _by_pod_selector(document: Document, content: Content) -> Reach:
 
 
 def _by_endpoint_selector(document: Document, content: Content) -> Reach:
-    """Cilium's: one `spec` or several `specs`; a policy of the whole cluster has no namespace."""
+    """Read Cilium's: one `spec` or several `specs`; a policy of the whole cluster has no namespace."""
     node = document.data if document.data is not None else None
     several = node.get("specs") if node is not None else None
     if several is not None and not isinstance(several, list):
         raise _Unreadable
     rules = [*([content] if content else []), *(several or ())]
-    found: list[Target] = []
+    targets: list[Target] = []
     for rule in rules:
         if not isinstance(rule, dict):
             raise _Unreadable
         if rule.get("nodeSelector") is not None:
-            found.append(Everything(None))  # whatever runs on those nodes
+            targets.append(Everything(None))  # whatever runs on those nodes
             continue
         pods = _selector(rule, "endpointSelector", _cilium_label)
         if "Clusterwide" in document.kind:
-            found.append(PodsAcross(Selector.of(), pods))
+            targets.append(PodsAcross(Selector.of(), pods))
         else:
-            found.append(PodsMatching(document.home, pods))
-    if not found:
+            targets.append(PodsMatching(document.home, pods))
+    if not targets:
         raise _Unreadable
-    return Reach(tuple(found), tuple(found))
+    return Reach(tuple(targets), tuple(targets))
 
 
 def _by_subject(_document: Document, content: Content) -> Reach:
@@ -218,33 +218,33 @@ def _by_subject(_document: Document, content: Content) -> Reach:
 
 
 def _by_selector(document: Document, content: Content) -> Reach:
-    """Istio's: labels, or references; neither in the root namespace is all namespaces. Waypoints serve any of them."""
+    """Read Istio's: labels, or references; neither in the root namespace is all. Waypoints serve any namespace."""
     if "targetRefs" in content or "targetRef" in content:
         return Reach(_through_waypoints(document, content))
     return Reach((_labelled(document, content.get("selector"), "matchLabels"),))
 
 
 def _by_workload_selector(document: Document, content: Content) -> Reach:
-    """Istio's, for what configures proxies: of callers as well."""
+    """Read Istio's, for what configures proxies: of callers as well."""
     if "targetRefs" in content:
-        found = _through_waypoints(document, content)
-        return Reach(found, found)
+        targets = _through_waypoints(document, content)
+        return Reach(targets, targets)
     target = _labelled(document, content.get("workloadSelector"), "labels")
     return Reach((target,), (target,))
 
 
 def _through_waypoints(document: Document, content: Content) -> tuple[Target, ...]:
-    found = referred_to(document, content)
-    if found is None:
+    targets = referred_to(document, content)
+    if targets is None:
         raise _Unreadable
-    return (Everything(None),) if any(isinstance(one, GatewayNamed) for one in found) else found
+    return (Everything(None),) if any(isinstance(target, GatewayNamed) for target in targets) else targets
 
 
 def _labelled(document: Document, selector: object, key: str) -> Target:
     if selector is not None and (not isinstance(selector, dict) or selector.keys() - {key}):
         raise _Unreadable
-    written = _strings(selector.get(key) if isinstance(selector, dict) else None)
-    labels = Selector.of({label: value for label, value in written.items() if _label(label) is not None})
+    texts = _strings(selector.get(key) if isinstance(selector, dict) else None)
+    labels = Selector.of({label: value for label, value in texts.items() if _label(label) is not None})
     namespace = document.home
     if namespace == ISTIO_ROOT:
         return PodsAcross(Selector.of(), labels) if labels.match_labels else Everything(None)
@@ -252,24 +252,24 @@ def _labelled(document: Document, selector: object, key: str) -> Target:
 
 
 def _by_target_refs(document: Document, content: Content) -> Reach:
-    found = referred_to(document, content)
-    if found is None:
+    targets = referred_to(document, content)
+    if targets is None:
         raise _Unreadable
-    return Reach(found)
+    return Reach(targets)
 
 
 def _by_namespace(document: Document, _content: Content) -> Reach:
-    found = (Everything(document.home),)
-    return Reach(found, found)
+    targets = (Everything(document.home),)
+    return Reach(targets, targets)
 
 
 def _by_cluster(_document: Document, _content: Content) -> Reach:
-    found = (Everything(None),)
-    return Reach(found, found)
+    targets = (Everything(None),)
+    return Reach(targets, targets)
 
 
 def _unknown(_document: Document, _content: Content) -> Reach:
-    """Nobody can tell what it is about, nor from where its target is named."""
+    """Return the reach of an object of which nobody can tell what it is about."""
     return Reach((Everything(None),), (Everything(None),), located=False)
 
 
@@ -286,8 +286,8 @@ _LOCATING: Mapping[By, Callable[[Document, Content], Reach]] = {
 }
 
 
-def located(document: Document, *, cluster_scoped: bool) -> tuple[Target, ...]:
-    """What a policy with errors is about, as far as that can be read; otherwise its namespace, or all there is."""
+def locate_targets(document: Document, *, cluster_scoped: bool) -> tuple[Target, ...]:
+    """Return what a policy with errors is about, as far as that can be read; else its namespace, or everything."""
     content = content_of(document)
     if cluster_scoped:
         try:

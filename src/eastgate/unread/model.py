@@ -1,4 +1,4 @@
-"""What an answer could not consider: objects of kinds that are not read, and how much each of them can change."""
+"""Objects of kinds that are not read, and how much each of them can change an answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["By", "Influence", "Met", "Plane", "Reach", "Side", "Standing", "Unco
 
 
 class Influence(enum.StrEnum):
-    """What objects of a kind can do to an answer that leaves them out."""
+    """The change that objects of a kind can make to an answer that leaves them out."""
 
     DENY = "deny"  # turn an allow into a deny, and never the reverse
     CHANGE = "change"  # change what a request is, or what decides it: either verdict may become the other
@@ -23,7 +23,7 @@ class Influence(enum.StrEnum):
 
 
 class Plane(enum.StrEnum):
-    """Where a kind is enforced."""
+    """The proxies or network that enforce a kind."""
 
     NETWORK = "network"  # at the network of pods: packets, whoever sends them
     MESH = "mesh"  # at proxies beside workloads, or on the way to them
@@ -31,7 +31,7 @@ class Plane(enum.StrEnum):
 
 
 class By(enum.StrEnum):
-    """By what the target of an object is found; each is a function of `locating`."""
+    """The field that names the target of an object; each is read by a function of `locating`."""
 
     POD_SELECTOR = "podSelector"
     ENDPOINT_SELECTOR = "endpointSelector"
@@ -56,7 +56,7 @@ class UnreadKind:
 
     @property
     def plural(self) -> str:
-        """What several of them are called."""
+        """Return the plural of the kind."""
         if self.kind.endswith(("y", "Y")):
             return f"{self.kind[:-1]}ies"
         return f"{self.kind}es" if self.kind.endswith(("s", "x")) else f"{self.kind}s"
@@ -64,7 +64,7 @@ class UnreadKind:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Where an object acts: on ANY of some targets where traffic arrives, and of some where it comes from.
+    """The targets of an object: ANY of `destinations`, where traffic arrives, or of `callers`, where it comes from.
 
     `located`: whether that is known. Where it is not, the targets are all that it may be about.
     """
@@ -84,7 +84,7 @@ class Unread:
 
     @property
     def span(self) -> Span:
-        """Where it is written."""
+        """Return the span of its document."""
         return self.document.span
 
     def __str__(self) -> str:
@@ -93,7 +93,7 @@ class Unread:
 
 
 class Side(enum.StrEnum):
-    """At which end of a question an object acts."""
+    """The end of a question at which an object acts."""
 
     DESTINATION = "destination"
     SOURCE = "source"
@@ -107,23 +107,23 @@ class Met:
     side: Side
 
     def to_json(self) -> dict[str, object]:
-        """As plain data."""
-        one = self.unread
+        """Return it as plain data."""
+        unread = self.unread
         return {
-            "group": one.kind.group,
-            "kind": one.kind.kind,
-            "namespace": one.document.namespace,
-            "name": one.document.name,
-            "can": str(one.kind.influence),
+            "group": unread.kind.group,
+            "kind": unread.kind.kind,
+            "namespace": unread.document.namespace,
+            "name": unread.document.name,
+            "can": str(unread.kind.influence),
             "at": str(self.side),
-            "located": one.reach.located,
-            "file": one.span.file,
-            "line": one.span.line,
+            "located": unread.reach.located,
+            "file": unread.span.file,
+            "line": unread.span.line,
         }
 
 
 class Standing(enum.StrEnum):
-    """How far an answer stands."""
+    """The extent to which an answer stands."""
 
     WHOLE = "whole"  # nothing that was left out could change it
     PARTIAL = "partial"  # for what was read; what was not could change it
@@ -132,7 +132,7 @@ class Standing(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Unconsidered:
-    """What one answer could not consider. `totals` counts all objects that are not read, by kind.
+    """The objects that one answer could not consider. `totals` counts all objects that are not read, by kind.
 
     `rejected` is the number of policies that cannot be read; those are about something else.
     """

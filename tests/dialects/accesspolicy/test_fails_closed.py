@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from eastgate import Question, Settings
-from eastgate.api.authority import Authority, ManifestError, sort_documents
+from eastgate.api.authority import Authority
+from eastgate.api.reading import ManifestError, sort_documents
 from eastgate.dialects import reads
 from eastgate.manifests import read_text
 from tests.dialects.accesspolicy.reading import (

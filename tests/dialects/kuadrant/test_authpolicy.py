@@ -8,9 +8,10 @@ from typing import cast
 import pytest
 
 from eastgate import dialects
-from eastgate.api.authority import Authority, sort_documents
+from eastgate.api.authority import Authority
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import Question
+from eastgate.api.reading import sort_documents
 from eastgate.cluster import GatewayNamed, Manifest, RouteNamed, WorldObject, interpret
 from eastgate.diagnostics import Reporter
 from eastgate.dialects.kuadrant import Policy

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from eastgate.api.authority import Authority, ManifestError
+from eastgate.api.authority import Authority
+from eastgate.api.reading import ManifestError
 from tests.dialects.kuadrant.test_authpolicy import (
     GATEWAY_TARGET,
     ROUTE_TARGET,

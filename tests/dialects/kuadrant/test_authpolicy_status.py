@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eastgate import dialects
-from eastgate.api.authority import Manifests, sort_documents
+from eastgate.api.reading import Manifests, sort_documents
 from eastgate.cluster import World
 from eastgate.dialects.base import Condition
 from eastgate.dialects.kuadrant import Policy

@@ -7,7 +7,8 @@ from textwrap import dedent, indent
 from typing import TypeVar
 
 from eastgate import dialects
-from eastgate.api.authority import Authority, sort_documents
+from eastgate.api.authority import Authority
+from eastgate.api.reading import sort_documents
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.dialects.linkerd.model import GROUP, Resource
 from eastgate.ir import Known, Outcome, Request

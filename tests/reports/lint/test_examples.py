@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from eastgate.api.authority import Authority, read_manifests
+from eastgate.api.authority import Authority
+from eastgate.api.reading import read_manifests
 from eastgate.diagnostics import Severity
 from eastgate.reports.lint import lint
 

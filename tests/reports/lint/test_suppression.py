@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from eastgate.api.authority import Authority, sort_documents
+from eastgate.api.authority import Authority
+from eastgate.api.reading import sort_documents
 from eastgate.dialects import reads
 from eastgate.manifests import read_text
 from eastgate.reports.lint import lint

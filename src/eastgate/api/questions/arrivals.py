@@ -65,7 +65,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Entry:
-    """Where requests arrive, and what arriving there says about a request."""
+    """A point where requests arrive, and the attributes that follow from arriving there."""
 
     where: str
     points: tuple[Point, ...]

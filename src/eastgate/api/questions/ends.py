@@ -53,7 +53,7 @@ class _Named(str):
 
     @property
     def key(self) -> str:
-        """`namespace/name`."""
+        """Return `namespace/name`."""
         return f"{self.namespace}/{self.name}"
 
 
@@ -99,14 +99,14 @@ class Service(_Named):
 
 
 class Gateway(_Named):
-    """Whatever a Gateway leads to."""
+    """A Gateway as a destination: all that it leads to."""
 
     __slots__ = ()
     kind = "gateway"
 
 
 class Route(_Named):
-    """Whatever an HTTPRoute leads to."""
+    """An HTTPRoute as a destination: all that it leads to."""
 
     __slots__ = ()
     kind = "route"

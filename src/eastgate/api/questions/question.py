@@ -40,18 +40,18 @@ class Question:
 
     @property
     def is_bare_message(self) -> bool:
-        """An MCP message and nothing of HTTP: it is a POST to `/`, on whichever host it is served."""
+        """Tell whether it has an MCP message and nothing of HTTP: then it is a POST to `/`, on whichever host."""
         http = (self.method, self.path, self.host, self.headers)
         return (self.mcp_method is not None or self.tool is not None) and all(part is None for part in http)
 
     @property
     def raw(self) -> RawRequest:
-        """What authorizers may look at beside the request of the rules."""
+        """Return what authorizers may look at beside the request of the rules."""
         return RawRequest(self.headers, self.http_protocol, self.claims, self.token, self.certificate)
 
     @property
     def arguments(self) -> list[str]:
-        """The words of a command line that asks this, but for the manifests, tokens and certificates."""
+        """Return the words of a command line that asks this, but for the manifests, tokens and certificates."""
         options: list[tuple[str, object]] = [
             ("--from", self.source),
             ("--to", self.to),

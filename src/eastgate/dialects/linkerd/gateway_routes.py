@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from eastgate.cluster import Manifest, ParentRef, Route, WorldObject
-from eastgate.cluster.checked import Data, mapping, text
-from eastgate.cluster.checking import Examination
+from eastgate.cluster.examination import Examination
+from eastgate.cluster.fields import Data, mapping, text
 from eastgate.cluster.shapes import TEXT, each, record
 from eastgate.diagnostics import Reporter
 from eastgate.dialects.linkerd import codes

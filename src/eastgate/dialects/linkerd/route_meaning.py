@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from eastgate.cluster import RouteMatch, RouteRule
-from eastgate.cluster.checked import Data, entries, mapping, text, texts
+from eastgate.cluster.fields import Data, entries, mapping, text, texts
 from eastgate.cluster.read_gateways import read_parent
 from eastgate.cluster.read_routes import read_match
 from eastgate.dialects.linkerd.meaning import created, everywhere_in, ref_of

@@ -35,14 +35,14 @@ class Cursor:
         self._line = bisect_right(self._starts, start) - 1
 
     def peek(self) -> str:
-        """The next character that is no space, and the cursor before it; empty at the end."""
+        """Skip spaces, and return the character behind them; empty at the end."""
         match = _SPACE.match(self.string, self.position, self.end)
         if match is not None:
             self.position = match.end()
         return self.string[self.position] if self.position < self.end else ""
 
     def word(self) -> str:
-        """The word at the cursor."""
+        """Return the word at the cursor."""
         match = _WORD.match(self.string, self.position, self.end)
         return match.group() if match else ""
 
@@ -55,11 +55,11 @@ class Cursor:
         return line + 1, offset - starts[line] + 1
 
     def span(self, start: int, end: int) -> Span:
-        """The span between two offsets, wherever they are."""
+        """Return the span between two offsets, wherever they are."""
         return self.text.span(start, end)
 
     def wrong(self, message: str, help_: str | None = None) -> NoReturn:
-        """The text is wrong at the cursor; where it ends there, the bracket that is open is what is wrong."""
+        """Report that the text is wrong at the cursor; where it ends there, that a bracket is not closed."""
         if self.position < self.end:
             span = self.span(self.position, self.position + max(1, len(self.word())))
             self.findings.stop(JSON_SYNTAX, message, span, help_ or self._way_out())
@@ -69,23 +69,23 @@ class Cursor:
         self.findings.stop(UNCLOSED, f"this `{span.underlined}` is never closed", span, f"add a `{closing}`")
 
     def _way_out(self) -> str:
-        """What people mean who write what stands at the cursor where JSON has no place for it."""
-        written = self.word()
-        if written in _MEANT:
-            return f"write `{_MEANT[written]}`"
-        if written == "'":
+        """Return what to write instead of the word at the cursor."""
+        word = self.word()
+        if word in _MEANT:
+            return f"write `{_MEANT[word]}`"
+        if word == "'":
             return "use double quotes instead of single quotes"
-        if written in ("/", "#"):
+        if word in ("/", "#"):
             return "JSON has no comments: remove it, or name the file `.yaml`"
-        if written.startswith("---"):
+        if word.startswith("---"):
             return "`---` separates YAML documents: name the file `.yaml`"
-        if written in ("}", "]"):
+        if word in ("}", "]"):
             return "remove it" if not self.open else "write a value before it"
-        if written[:1].isdigit() or written[:1] in ("+", "-", "."):
+        if word[:1].isdigit() or word[:1] in ("+", "-", "."):
             return "numbers are written like `10`, `-1`, `0.5` or `1e3`"
-        near = suggestion(written, ("true", "false", "null"))
+        near = suggestion(word, ("true", "false", "null"))
         if near:
             return f"did you mean `{near}`?"
-        if written[:1].isalpha() or written[:1] == "_":
-            return f'put it in double quotes: "{shown(written)}"'
+        if word[:1].isalpha() or word[:1] == "_":
+            return f'put it in double quotes: "{shown(word)}"'
         return "write an object, a list, a string in double quotes, a number, `true`, `false` or `null`"

@@ -19,7 +19,7 @@ _NEXT_OBJECT = re.compile(r"\n(?=\{)")
 
 
 def read_json_nodes(text: Text, start: int, end: int, reporter: Reporter) -> list[Node]:
-    """The values in a stretch of a text, one behind the other. Unreadable ones are reported and left out."""
+    """Read the values in a stretch of a text, one behind the other. Unreadable ones are reported and left out."""
     nodes: list[Node] = []
     if text.report_bad_bytes(start, end, reporter):
         return nodes
@@ -39,19 +39,19 @@ def read_json_nodes(text: Text, start: int, end: int, reporter: Reporter) -> lis
 
 
 def _next_object(cursor: Cursor, begin: int) -> int | None:
-    """Where to go on behind a value that could not be read; None where nobody can know its end.
+    """Return where to go on behind a value that could not be read; None where nobody can know its end.
 
     A line that starts with `{` starts an object if the broken value did the same. Anything else would
     only make more findings out of one mistake.
     """
     if cursor.string[begin] != "{" or cursor.text.position(begin)[1] != 1:
         return None
-    found = _NEXT_OBJECT.search(cursor.string, max(begin, cursor.position - 1), cursor.end)
-    return found.end() if found else None
+    match = _NEXT_OBJECT.search(cursor.string, max(begin, cursor.position - 1), cursor.end)
+    return match.end() if match else None
 
 
 def _value(cursor: Cursor, depth: int) -> Node:
-    """The next value. Recursion is bounded by `MAX_DEPTH`."""
+    """Read the next value. Recursion is bounded by `MAX_DEPTH`."""
     sign = cursor.peek()
     start = cursor.position
     if sign in ("{", "["):
@@ -136,6 +136,6 @@ def _node(
     column: int,
     keys: dict[str, Node] | None = None,
 ) -> Node:
-    """A node that ends before the cursor."""
+    """Return a node that ends before the cursor."""
     end_line, last_column = cursor.place(cursor.position - 1)
     return Node(value, cursor.text.source, line, column, end_line, last_column + 1, keys)

@@ -30,7 +30,7 @@ class _TooDeepError(Exception):
 
 
 def read_plain_json(text: str, raw: bytes) -> PlainDocument | None:
-    """One JSON value, given as text and as UTF-8; None where it is in any way unusual."""
+    """Read one JSON value, given as text and as UTF-8; None where it is in any way unusual."""
     try:
         value: Plain = msgspec.json.decode(raw)
         if isinstance(value, dict | list) and _keys(value, 1) != _most_keys(raw):
@@ -44,7 +44,7 @@ def read_plain_json(text: str, raw: bytes) -> PlainDocument | None:
 
 
 def _keys(value: dict[str, Plain] | list[Plain], depth: int) -> int:
-    """The keys of all mappings in a value."""
+    """Return the keys of all mappings in a value."""
     if depth > MAX_DEPTH:
         raise _TooDeepError
     count = 0
@@ -72,7 +72,7 @@ def _most_keys(raw: bytes) -> int:
 
 
 def _items(text: str, raw: bytes) -> list[Extent]:
-    """Where the entries of the top-level `items` stand. msgspec knows how long each value is; that is enough."""
+    """Return where the entries of the top-level `items` stand. msgspec knows how long each value is; that is enough."""
     length = _bytes_length if text.isascii() else _text_length
     position = text.index("{") + 1
     extents: list[Extent] = []

@@ -26,27 +26,27 @@ _NOT_FINITE = frozenset(["NaN", "Infinity", "-Infinity", "+Infinity", "inf", "-i
 
 
 def read_string(cursor: Cursor) -> str:
-    """The string whose opening quote the cursor is before."""
+    """Read the string whose opening quote the cursor is before."""
     start = cursor.position
     match = _STRING.match(cursor.string, start, cursor.end)
     if match is None:
         _broken_string(cursor)
-    written = match.group()
-    if "\\" not in written:
+    literal = match.group()
+    if "\\" not in literal:
         cursor.position = match.end()
-        return written[1:-1]
-    for escape in _ESCAPE.finditer(written):
+        return literal[1:-1]
+    for escape in _ESCAPE.finditer(literal):
         if len(escape.group()) == 1:
             _wrong_escape(cursor, start + escape.start())
-    value: str = json.loads(written)
+    value: str = json.loads(literal)
     if _SURROGATE.search(value):
-        _lone_surrogate(cursor, written)
+        _lone_surrogate(cursor, literal)
     cursor.position = match.end()
     return value
 
 
 def _broken_string(cursor: Cursor) -> NoReturn:
-    """The string has no end, or a control character in it."""
+    """Report a string that has no end, or a control character in it."""
     start, string = cursor.position, cursor.string
     begun = _BEGUN.match(string, start, cursor.end)
     at = begun.end() if begun else start + 1
@@ -60,46 +60,46 @@ def _broken_string(cursor: Cursor) -> NoReturn:
 
 
 def _wrong_escape(cursor: Cursor, at: int) -> NoReturn:
-    written = cursor.string[at : at + 2]
+    escape = cursor.string[at : at + 2]
     help_ = "write `\\\\` for a backslash"
-    if written == "\\u":
+    if escape == "\\u":
         help_ = "write four hexadecimal digits behind it, as in `\\u00e9`"
-    message = f"`{shown(written)}` is not an escape that JSON knows"
+    message = f"`{shown(escape)}` is not an escape that JSON knows"
     cursor.findings.stop(JSON_SYNTAX, message, cursor.span(at, at + 2), help_)
 
 
-def _lone_surrogate(cursor: Cursor, written: str) -> NoReturn:
-    lone = next(match for match in _LONE.finditer(written) if match.group(1))
+def _lone_surrogate(cursor: Cursor, literal: str) -> NoReturn:
+    lone = next(match for match in _LONE.finditer(literal) if match.group(1))
     start = cursor.position + lone.start()
     message = f"`{lone.group()}` is half of a character"
     cursor.findings.stop(JSON_SYNTAX, message, cursor.span(start, start + 6), "write both halves, or neither")
 
 
 def read_bare(cursor: Cursor) -> Scalar:
-    """The number or the word at the cursor."""
+    """Read the number or the word at the cursor."""
     number = _NUMBER.match(cursor.string, cursor.position, cursor.end)
     if number is not None:
         return _number(cursor, number.group())
-    written = cursor.word()
-    if written in _WORDS:
-        cursor.position += len(written)
-        return _WORDS[written]
-    if written in _NOT_FINITE:
-        span = cursor.span(cursor.position, cursor.position + len(written))
-        cursor.findings.stop(NUMBER_RANGE, f"JSON has no `{written}`", span, "write a number, or a string")
+    word = cursor.word()
+    if word in _WORDS:
+        cursor.position += len(word)
+        return _WORDS[word]
+    if word in _NOT_FINITE:
+        span = cursor.span(cursor.position, cursor.position + len(word))
+        cursor.findings.stop(NUMBER_RANGE, f"JSON has no `{word}`", span, "write a number, or a string")
     return cursor.wrong("this is not a JSON value")
 
 
-def _number(cursor: Cursor, written: str) -> int | float:
+def _number(cursor: Cursor, literal: str) -> int | float:
     start = cursor.position
-    cursor.position += len(written)
-    digits = written.removeprefix("-")
+    cursor.position += len(literal)
+    digits = literal.removeprefix("-")
     if not digits.isdigit():
-        value = float(written)
+        value = float(literal)
         if value not in (float("inf"), float("-inf")):
             return value
     elif len(digits) <= MOST_DIGITS:
-        return int(written)
+        return int(literal)
     message = "Kubernetes cannot hold this number"
     cursor.findings.report(NUMBER_RANGE, message, cursor.span(start, cursor.position), "write a smaller one")
     return 0

@@ -47,7 +47,7 @@ class Constraint:
 
 
 def constraint(*cel: Cel, **schema: object) -> Callable[[Rule], Constraint]:
-    """Says beside a rule how an API server checks the same. `list_type` is `x-kubernetes-list-type`, and so on."""
+    """State beside a rule how an API server checks the same. `list_type` is `x-kubernetes-list-type`, and so on."""
     keywords = {_KEYWORDS.get(name, name): value for name, value in schema.items()}
     return lambda rule: Constraint(rule, keywords, cel)
 
@@ -60,12 +60,12 @@ _KEYWORDS = {
 
 
 def all_of(*rules: Rule) -> Constraint:
-    """Several demands on one thing, in this order."""
+    """Combine several demands on one thing, in this order."""
 
     def rule(node: Node, to: Check[Any]) -> None:
-        for one in rules:
-            one(node, to)
+        for demand in rules:
+            demand(node, to)
 
-    said = [one for one in rules if isinstance(one, Constraint)]
-    schema = {name: value for one in said for name, value in one.schema.items()}
-    return Constraint(rule, schema, tuple(cel for one in said for cel in one.cel))
+    constraints = [demand for demand in rules if isinstance(demand, Constraint)]
+    schema = {name: value for constraint in constraints for name, value in constraint.schema.items()}
+    return Constraint(rule, schema, tuple(cel for constraint in constraints for cel in constraint.cel))

@@ -20,7 +20,7 @@ V = TypeVar("V")
 
 
 class Problem(NamedTuple):
-    """Something that is wrong with a value, or with what is `below` it."""
+    """An error in a value, or in what is `below` it."""
 
     code: Code
     message: str

@@ -1,4 +1,4 @@
-"""Whether plain data fits a shape, quickly: no positions, no findings, a yes or a no.
+"""A quick check whether plain data fits a shape: no positions, no findings, a yes or a no.
 
 It is asked of every object that is not a policy, ten thousands of Pods among them, nearly all of which are in order.
 A null is as good as absent, as it is to Kubernetes. Who needs to know what is wrong looks a second time.
@@ -64,12 +64,12 @@ def _is_text(value: object) -> bool:
 
 
 def _whole(shape: Whole) -> Fits:
-    lowest, highest, named = shape.minimum, shape.maximum, shape.named
+    lowest, highest, or_name = shape.minimum, shape.maximum, shape.or_name
 
     def whole(value: object) -> bool:
         if isinstance(value, int):
             return lowest <= value <= highest and not isinstance(value, bool)
-        return named and isinstance(value, str) and not value.isdigit()
+        return or_name and isinstance(value, str) and not value.isdigit()
 
     return whole
 

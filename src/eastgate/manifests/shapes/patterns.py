@@ -34,13 +34,13 @@ _NOT_IN_PATHS = r"*?#\\\x00-\x1f\x7f-\x9f"
 
 
 def path_with_wildcard(*, spaces: bool = True) -> str:
-    """A path, perhaps with one `*`: at its end, or at its beginning."""
+    """Return the pattern of a path, perhaps with one `*`: at its end, or at its beginning."""
     others = f"[^{_NOT_IN_PATHS}]*" if spaces else rf"[^{_NOT_IN_PATHS}\x20\xa0]*"
     return rf"^(/{others}\*?|\*{others})$"
 
 
 def whole(pattern: str) -> str:
-    """The expression that matches a text only as a whole."""
+    """Return the expression that matches only whole texts."""
     return f"^({pattern})$" if "|" in pattern else f"^{pattern}$"
 
 

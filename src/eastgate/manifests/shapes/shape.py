@@ -62,13 +62,13 @@ class Text(Generic[C]):
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A whole number in a range; with `named`, or the name of one."""
+    """A whole number in a range; with `or_name`, or the name of one."""
 
     minimum: int
     maximum: int
     code: Code = codes.OUT_OF_RANGE
     what: str = "a number"
-    named: bool = False
+    or_name: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,13 +157,13 @@ class Record(Generic[C]):
 Shape = Text[C] | Whole | Choice | Flag | ListOf[C] | MapOf[C] | Anything | Record[C]
 
 
-def quoted(written: str) -> str:
-    """What somebody wrote, for a sentence."""
-    return f"`{shown(written)}`" if written else '`""`'
+def quoted(text: str) -> str:
+    """Quote a text for a sentence."""
+    return f"`{shown(text)}`" if text else '`""`'
 
 
 def enumerated(words: Sequence[str], last: str) -> str:
-    """a, b and c."""
+    """Join words for a sentence: a, b and c."""
     return f" {last} ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
 
 
@@ -219,8 +219,8 @@ def _is_scalar(node: Node) -> bool:
 
 def _check_text(shape: Text[C], node: Node, to: Check[C]) -> bool:
     if not isinstance(node.value, str):
-        written = node.span.underlined.strip()
-        return _wrong_type(shape, node, to, f'quote it: "{written}"' if _is_scalar(node) else f"write {shape.what}")
+        literal = node.span.underlined.strip()
+        return _wrong_type(shape, node, to, f'quote it: "{literal}"' if _is_scalar(node) else f"write {shape.what}")
     if shape.rule is not None:
         shape.rule(node, to)
     return True
@@ -243,14 +243,14 @@ def _check_whole(shape: Whole, node: Node, to: Check[C]) -> bool:
 def _check_choice(shape: Choice, node: Node, to: Check[C]) -> bool:
     if not isinstance(node.value, str):
         return _wrong_type(shape, node, to, f"write {_what(shape)}")
-    written = node.value
-    any_case = shape.any_case and written.isascii()  # or the Kelvin sign would be a K
-    if written in shape.options or (any_case and written.lower() in {option.lower() for option in shape.options}):
+    value = node.value
+    any_case = shape.any_case and value.isascii()  # or the Kelvin sign would be a K
+    if value in shape.options or (any_case and value.lower() in {option.lower() for option in shape.options}):
         return True
-    near = did_you_mean(written, shape.options)
+    near = did_you_mean(value, shape.options)
     way_out = f"did you mean `{near}`?" if near else f"write {_what(shape)}"
-    code, help_ = shape.reasons.get(written.upper(), (shape.code, way_out))
-    to.report(code, f"{quoted(written)} is not {_what(shape)}", node, help=help_)
+    code, help_ = shape.reasons.get(value.upper(), (shape.code, way_out))
+    to.report(code, f"{quoted(value)} is not {_what(shape)}", node, help=help_)
     return False
 
 
@@ -264,11 +264,11 @@ def _check_list(shape: ListOf[C], node: Node, to: Check[C]) -> bool:
 
 
 def _as_a_list(shape: ListOf[C], node: Node) -> str:
-    written = node.span.underlined.strip()
+    literal = node.span.underlined.strip()
     if isinstance(shape.item, Record) and not isinstance(node.value, dict):
         return f"write a list; the fields of each entry are {_fields(shape.item)}"
-    in_line = _is_scalar(node) or written.startswith("{")
-    return f"write a list: [{shown(written)}]" if in_line else "write a list: put `- ` before it"
+    in_line = _is_scalar(node) or literal.startswith("{")
+    return f"write a list: [{shown(literal)}]" if in_line else "write a list: put `- ` before it"
 
 
 def _check_map(shape: MapOf[C], node: Node, to: Check[C]) -> bool:
@@ -309,7 +309,7 @@ def _check_record(shape: Record[C], node: Node, to: Check[C], at: Span) -> bool:
 
 
 def _fill(of: Field[C], key: str) -> str:
-    """What to do about a field without a value."""
+    """Return what to do about a field without a value."""
     return of.help or ("write its value" if of.required else f"leave `{key}` out, or write its value")
 
 
@@ -322,14 +322,14 @@ def _otherwise(shape: Record[C]) -> str:
 
 
 def _meant(shape: Record[C], key: str) -> str | None:
-    """The field that somebody who wrote an unknown key most likely meant."""
+    """Return the field that somebody who wrote an unknown key most likely meant."""
     if key in shape.fields or _negated(shape, key) is not None:
         return None
     return shape.misspelt.get(key) or did_you_mean(key, shape.fields)
 
 
 def _negated(shape: Record[C], key: str) -> str | None:
-    """The field that an unknown key negates. To suggest that field would turn the meaning round."""
+    """Return the field that an unknown key negates. To suggest that field would turn the meaning round."""
     positive = key.casefold().removeprefix("not")
     fields = (name for name in shape.fields if name.casefold() == positive)
     return next(fields, None) if positive != key.casefold() else None

@@ -199,25 +199,25 @@ class _Reader:
 
     def _alias(self, event: Event, depth: int) -> Node:
         name = event.anchor or ""
-        here = self._node(None, event, event)
+        alias = self._node(None, event, event)
         if name not in self._anchors:
             near = suggestion(name, self._anchors)
             help_ = f"did you mean `*{near}`?" if near else f'if this is text, put it in quotes: "*{shown(name)}"'
             message = f"no anchor `&{shown(name)}` stands before this alias"
-            self._findings.report(ALIAS_UNDEFINED, message, here.span, help_)
-            return here
+            self._findings.report(ALIAS_UNDEFINED, message, alias.span, help_)
+            return alias
         anchored = self._anchors[name]
         if anchored is None:
             message = f"the alias `*{shown(name)}` stands inside the value that it names"
-            self._findings.report(ALIAS_RECURSIVE, message, here.span, "write the value out instead of the alias")
-            return here
+            self._findings.report(ALIAS_RECURSIVE, message, alias.span, "write the value out instead of the alias")
+            return alias
         self._count += anchored.size
         self._aliased += anchored.size
         if self._aliased > MAX_ALIASED_NODES:
             message = f"the aliases of this document stand for more than {MAX_ALIASED_NODES} values"
-            self._findings.stop(ALIAS_BOMB, message, here.span, "write the values out, or split the document")
+            self._findings.stop(ALIAS_BOMB, message, alias.span, "write the values out, or split the document")
         if depth - 1 + anchored.height > MAX_DEPTH:
-            self._findings.too_deep(here.span)
+            self._findings.too_deep(alias.span)
         self._deepest = max(self._deepest, depth - 1 + anchored.height)
         return anchored.node
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from textwrap import wrap
 
-from eastgate.api.decisions import DEAD_ENDS, origin_to_json
+from eastgate.api.decisions import DEAD_ENDS
+from eastgate.api.trace_json import origin_to_json
 from eastgate.diagnostics.spans import Span
 from eastgate.ir import ALWAYS, Origin
 from eastgate.reports.columns import Line, Lines, columns

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from eastgate.api.authority import Authority, Manifests
+from eastgate.api.authority import Authority
+from eastgate.api.reading import Manifests
 from eastgate.collection import no_collection
 from eastgate.dialects.linting import Finding
 from eastgate.reports.lint.checks import CHECKS
@@ -13,7 +14,7 @@ from eastgate.reports.lint.context import CheckContext
 from eastgate.reports.lint.hooks import own_checks
 from eastgate.reports.lint.inventory import Inventory
 from eastgate.reports.lint.suppression import drop_suppressed
-from eastgate.unread import diagnosed
+from eastgate.unread import diagnose_unread
 
 __all__ = ["lint"]
 
@@ -33,7 +34,7 @@ def _findings(context: CheckContext, manifests: Manifests | None) -> Iterator[Fi
     authority = context.authority
     warnings = authority.warnings if manifests is None else manifests.reporter.found
     yield from (Finding.of(warning, context.subjects_at(warning.span)) for warning in warnings)
-    unread = diagnosed(authority.unread_objects.found, authority.unread)
+    unread = diagnose_unread(authority.unread_objects.objects, authority.unread)
     yield from (Finding.of(diagnostic) for diagnostic in unread)
     checks: list[Callable[[CheckContext], Iterable[Finding]]] = [*CHECKS, *own_checks()]
     for check in checks:

@@ -6,11 +6,11 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from itertools import groupby
 
-from eastgate.api.decisions import origin_to_json
+from eastgate.api.trace_json import origin_to_json
 from eastgate.diagnostics.printable import printable
 from eastgate.reports.tables.coverage import Coverage
 from eastgate.reports.tables.run import Result, Run
-from eastgate.unread import Handling, told
+from eastgate.unread import Handling, describe_unconsidered
 
 __all__ = ["junit", "text", "to_json"]
 
@@ -29,7 +29,10 @@ def text(run: Run, *, verbose: bool = False, color: bool = False) -> Iterator[st
         elif verbose:
             yield printable(f"ok   {result.table.name}: {result.name}")
         if result.passed and result.decision is not None and result.table.unread is Handling.WARN:
-            yield from (printable(f"note {result.span.place} {line}") for line in told(result.decision.unconsidered))
+            yield from (
+                printable(f"note {result.span.place} {line}")
+                for line in describe_unconsidered(result.decision.unconsidered)
+            )
     if run.coverage is not None:
         yield from _coverage(run.coverage)
     tone, reset = (_RED if run.failed else _GREEN, _RESET) if color else ("", "")

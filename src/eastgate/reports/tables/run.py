@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
-from eastgate.api.authority import Authority, Manifests, read_documents, read_manifests, sort_documents
+from eastgate.api.authority import Authority
 from eastgate.api.decisions import Decision
 from eastgate.api.questions import QuestionError
+from eastgate.api.reading import Manifests, read_documents, read_manifests, sort_documents
 from eastgate.api.spelling import Spelling
 from eastgate.diagnostics import Diagnostic, Reporter
 from eastgate.diagnostics.spans import Span
@@ -20,7 +21,7 @@ from eastgate.records import dataclass
 from eastgate.reports.tables.coverage import Coverage
 from eastgate.reports.tables.model import Case, Rejection, Table
 from eastgate.settings import Settings
-from eastgate.unread import Handling, told
+from eastgate.unread import Handling, describe_unconsidered
 
 __all__ = ["Result", "Run", "run_tables"]
 
@@ -181,7 +182,7 @@ def _why_incomplete(table: Table, decision: Decision) -> str | None:
     """Return why an expected verdict is not enough: what was not read could change it, and no setting accepts that."""
     if decision.complete or table.unread in (Handling.WARN, Handling.IGNORE):
         return None
-    left_out = "; ".join(told(decision.unconsidered))
+    left_out = "; ".join(describe_unconsidered(decision.unconsidered))
     return f"{decision.verdict} is by what was read: {left_out} (write unread: ignore to do without)"
 
 

@@ -20,7 +20,7 @@ from eastgate import (
     World,
     read_manifests,
 )
-from eastgate.api.authority import sort_documents
+from eastgate.api.reading import sort_documents
 from eastgate.cluster import Pod
 from eastgate.dialects import reads
 from eastgate.manifests import read, read_objects

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eastgate import Authority, Question, QuestionError, dialects
-from eastgate.api.authority import sort_documents
+from eastgate.api.reading import sort_documents
 from eastgate.ir import AccountsOf
 from eastgate.ir.service_accounts import account_of
 from eastgate.ir.spiffe import spiffe_problem

@@ -1,4 +1,4 @@
-"""The fields of data that fits its shape. A null is as good as absent."""
+"""Read the fields of plain data that fits its shape. A null is as good as absent."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ from eastgate.api.authority import load
 from eastgate.api.outcomes import examples
 from eastgate.api.questions import Question
 from eastgate.cli import main
-from tests.test_spelling import AGENTS
+from tests.api.test_spelling import AGENTS
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 SHOP = str(EXAMPLES / "shop" / "manifests")
 LINKERD = str(EXAMPLES / "linkerd" / "manifests")
 

@@ -110,7 +110,7 @@ class Examination:
     def _whole(self, shape: Whole, value: object, path: _Path) -> None:
         is_port = shape.code is codes.BAD_PORT
         way_out = f"write {shape.what} between {shape.minimum} and {shape.maximum}"
-        if isinstance(value, str) and shape.named:
+        if isinstance(value, str) and shape.or_name:
             if value.isdigit():
                 # Kubernetes takes this for a name, and no port has such a name: it would lead nowhere.
                 self._mistyped(value, "a number", path, f"write {value} without quotes")

@@ -42,7 +42,7 @@ from eastgate.api.questions.values import path_values
 from eastgate.ir.attributes import PATH, SENT_PATH, TARGET, URL_PATH
 from eastgate.ir.paths import comparable_path, handed_path, is_respelled, sent_path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SHOP = ROOT / "examples" / "shop"
 
 
