@@ -82,7 +82,7 @@ def _slotted(cls: type, *, frozen: bool = False, eq: bool = True, kw_only: bool 
         return dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(type(made.__name__, (), body))
 
     def collect_fields(made: type) -> dict[str, Field[Any]]:
-        fields = {}
+        fields: dict[str, Field[Any]] = {}
         for base in reversed(_dataclasses_among(made.__mro__[1:])):
             fields |= base.__dataclass_fields__
         return fields | collect(made).__dataclass_fields__
@@ -128,7 +128,7 @@ def _init(
 ) -> Callable[..., None]:
     """Compile `__init__`."""
     fields = dataclasses.fields(made)
-    names: dict[str, object] = {"MISSING": MISSING, **setters}
+    names: dict[str, Any] = {"__name__": made.__module__, "MISSING": MISSING, **setters}
     parameters: tuple[list[str], list[str]] = (["self"], ["*"])
     lines: list[str] = []
     for field in fields:
@@ -147,16 +147,14 @@ def _init(
         else:
             parameters[field.kw_only is True].append(name)
         if value == name or value.startswith("make_") or value in names:
-            lines.append(f"  {assignment.format(name, value)}")
+            lines.append(assignment.format(name, value))
     if hasattr(made, "__post_init__"):
-        lines.append("  self.__post_init__()")
+        lines.append("self.__post_init__()")
     by_place, by_name = parameters
     signature = ", ".join([*by_place, *(by_name if len(by_name) > 1 else ())])
-    source = f"def make({', '.join(names)}):\n def __init__({signature}):\n"
-    source += "\n".join(lines or ["  pass"]) + "\n return __init__"
-    namespace: dict[str, Any] = {}
-    exec(source, namespace)  # noqa: S102 - names of fields, as the standard library does it
-    init: Callable[..., None] = namespace["make"](**names)
+    source = "\n ".join([f"def __init__({signature}):", *(lines or ["pass"])])
+    exec(source, names)  # noqa: S102 - names of fields, as the standard library does it
+    init: Callable[..., None] = names["__init__"]
     init.__qualname__ = f"{made.__qualname__}.__init__"
     init.__annotations__ = {**{field.name: field.type for field in fields if field.init}, "return": None}
     return init
