@@ -39,6 +39,16 @@ def _plain(dataclass: Decorator) -> type[Any]:
     return Plain
 
 
+def _referred(dataclass: Decorator) -> type[Any]:
+    @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+    class Referred:
+        """Can be referred to weakly."""
+
+        first: int
+
+    return Referred
+
+
 def _bare(dataclass: Decorator) -> type[Any]:
     @dataclass(frozen=True, slots=True)
     class Bare:
@@ -144,15 +154,15 @@ def _constant(dataclass: Decorator) -> type[Any]:
     return Constant
 
 
-def _special(dataclass: Decorator) -> type[Any]:
+def _ordered(dataclass: Decorator) -> type[Any]:
     @dataclass(frozen=True, slots=True, order=True)
-    class Special:
-        """Is left to the standard library."""
+    class Ordered:
+        """Has an order."""
 
         kind: ClassVar[str] = "k"
         first: int
 
-    return Special
+    return Ordered
 
 
 def _inheriting(dataclass: Decorator) -> type[Any]:
@@ -211,9 +221,10 @@ MAKERS = (
     _hashing,
     _generic,
     _constant,
-    _special,
+    _ordered,
     _inheriting,
     _mutable,
+    _referred,
     _inheriting_keywords,
 )
 CALLS: tuple[tuple[tuple[Any, ...], dict[str, Any]], ...] = (
@@ -243,6 +254,10 @@ def _outcome(act: Callable[[], object]) -> object:
         return type(error), str(error).replace(".<locals>", "")
 
 
+def _order(first: Any, second: Any) -> object:
+    return _outcome(lambda: (first < second, first <= second, first > second, first >= second))
+
+
 @pytest.mark.parametrize("maker", MAKERS)
 def test_instances_are_made_shown_and_compared_alike(maker: Callable[[Decorator], type[Any]]) -> None:
     made, standard = maker(ours), maker(dataclasses.dataclass)
@@ -259,8 +274,9 @@ def test_instances_are_made_shown_and_compared_alike(maker: Callable[[Decorator]
         assert repr(mine) == repr(theirs)
         for other_mine, other_theirs in twins:
             assert (mine == other_mine) == (theirs == other_theirs)
+            assert _order(mine, other_mine) == _order(theirs, other_theirs)
         assert mine != theirs
-        if maker not in (_identical, _constant):
+        if maker not in (_identical, _constant, _referred):
             assert _outcome(lambda mine=mine: hash(mine)) == _outcome(lambda theirs=theirs: hash(theirs))  # type: ignore[misc]
 
 

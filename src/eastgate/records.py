@@ -12,14 +12,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError
-from operator import attrgetter
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 __all__ = ["dataclass"]
 
-_OPTIONS = {"eq", "frozen", "kw_only", "slots"}
+_OPTIONS = {"eq", "frozen", "kw_only", "order", "slots", "weakref_slot"}
 _SPECIAL = {"__init__", "__setattr__", "__delattr__", "__getstate__", "__setstate__", "__slots__", "__match_args__"}
+_ORDER = {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}
 
 
 def _dataclass(cls: type | None = None, **options: bool) -> Any:
@@ -33,7 +34,7 @@ def _dataclass(cls: type | None = None, **options: bool) -> Any:
 def _is_simple(cls: type, *, frozen: bool) -> bool:
     """Whether a class has nothing that only the standard library knows how to treat, or refuses."""
     members = vars(cls)
-    if not _SPECIAL.isdisjoint(members):
+    if not (_SPECIAL | _ORDER.keys()).isdisjoint(members):
         return False
     if any(base.__dataclass_params__.frozen is not frozen for base in _dataclasses_among(cls.__mro__[1:])):
         return False
@@ -65,7 +66,16 @@ class _Late:
         return value if instance is None or not callable(value) else value.__get__(instance, owner)
 
 
-def _slotted(cls: type, *, frozen: bool = False, eq: bool = True, kw_only: bool = False, **_: bool) -> Any:
+def _slotted(
+    cls: type,
+    *,
+    frozen: bool = False,
+    eq: bool = True,
+    kw_only: bool = False,
+    order: bool = False,
+    weakref_slot: bool = False,
+    **_: bool,
+) -> Any:
     """Do what `dataclass(slots=True)` does."""
     members = {name: value for name, value in vars(cls).items() if name not in ("__dict__", "__weakref__")}
     annotations = {
@@ -90,12 +100,12 @@ def _slotted(cls: type, *, frozen: bool = False, eq: bool = True, kw_only: bool 
     def describe(made: type) -> object:
         parameters = collect(made).__dataclass_params__
         parameters.init = parameters.repr = True
-        parameters.eq, parameters.frozen = eq, frozen
+        parameters.eq, parameters.order, parameters.frozen = eq, order, frozen
         return parameters
 
     members |= {
         "__qualname__": cls.__qualname__,
-        "__slots__": tuple(name for name in annotations if name not in inherited),
+        "__slots__": tuple(name for name in (*annotations, *["__weakref__"] * weakref_slot) if name not in inherited),
         "__dataclass_fields__": _Late(collect_fields),
         "__dataclass_params__": _Late(describe),
         "__match_args__": _Late(_match_args),
@@ -105,11 +115,13 @@ def _slotted(cls: type, *, frozen: bool = False, eq: bool = True, kw_only: bool 
     if frozen:
         members |= _FROZEN
     if eq:
-        members.setdefault("__eq__", _Late(_eq))
+        members.setdefault("__eq__", _Late(partial(_comparison, name="__eq__", operator="==")))
         if not frozen:
             members.setdefault("__hash__", None)
         elif members.get("__hash__") is None:
             members["__hash__"] = _Late(_hash)
+    if order:
+        members |= {name: _Late(partial(_comparison, name=name, operator=sign)) for name, sign in _ORDER.items()}
     return type(cls)(cls.__name__, cls.__bases__, members)
 
 
@@ -128,7 +140,7 @@ def _init(
 ) -> Callable[..., None]:
     """Compile `__init__`."""
     fields = dataclasses.fields(made)
-    names: dict[str, Any] = {"__name__": made.__module__, "MISSING": MISSING, **setters}
+    names: dict[str, object] = {"MISSING": MISSING, **setters}
     parameters: tuple[list[str], list[str]] = (["self"], ["*"])
     lines: list[str] = []
     for field in fields:
@@ -152,38 +164,39 @@ def _init(
         lines.append("self.__post_init__()")
     by_place, by_name = parameters
     signature = ", ".join([*by_place, *(by_name if len(by_name) > 1 else ())])
-    source = "\n ".join([f"def __init__({signature}):", *(lines or ["pass"])])
-    exec(source, names)  # noqa: S102 - names of fields, as the standard library does it
-    init: Callable[..., None] = names["__init__"]
-    init.__qualname__ = f"{made.__qualname__}.__init__"
+    init = _compile(made, f"__init__({signature})", lines or ["pass"], names)
     init.__annotations__ = {**{field.name: field.type for field in fields if field.init}, "return": None}
     return init
 
 
-def _values(fields: Iterable[Field[Any]]) -> Callable[[Any], tuple[object, ...]]:
-    """Return what gives the values of some fields as a tuple."""
-    names = [field.name for field in fields]
-    if not names:
-        return lambda _: ()
-    values = attrgetter(*names)
-    return values if len(names) > 1 else lambda this: (values(this),)
+def _comparison(made: Any, name: str, operator: str) -> Callable[..., Any]:
+    """Compile a comparison of the fields, one after the other."""
+    compared = [field for field in dataclasses.fields(made) if field.compare]
+    lines = [
+        "if other.__class__ is self.__class__:",
+        f" return {_values('self', compared)} {operator} {_values('other', compared)}",
+        "return NotImplemented",
+    ]
+    return _compile(made, f"{name}(self, other)", lines, {})
 
 
-def _eq(made: Any) -> Callable[[object, object], bool]:
-    values = _values(field for field in dataclasses.fields(made) if field.compare)
-
-    def __eq__(self: object, other: object) -> bool:  # noqa: N807
-        if other.__class__ is self.__class__:
-            return values(self) == values(other)
-        return NotImplemented
-
-    return __eq__
+def _hash(made: Any) -> Callable[..., Any]:
+    """Compile `__hash__`."""
+    hashed = [field for field in dataclasses.fields(made) if (field.compare if field.hash is None else field.hash)]
+    return _compile(made, "__hash__(self)", [f"return hash({_values('self', hashed)})"], {})
 
 
-def _hash(made: Any) -> Callable[[object], int]:
-    fields = dataclasses.fields(made)
-    values = _values(field for field in fields if (field.compare if field.hash is None else field.hash))
-    return lambda self: hash(values(self))
+def _values(instance: str, fields: Iterable[Field[Any]]) -> str:
+    return f"({''.join(f'{instance}.{field.name}, ' for field in fields)})"
+
+
+def _compile(made: Any, signature: str, lines: Iterable[str], names: Mapping[str, object]) -> Callable[..., Any]:
+    """Compile a method from its lines, which use some names."""
+    namespace: dict[str, Any] = {"__name__": made.__module__, **names}
+    exec("\n ".join([f"def {signature}:", *lines]), namespace)  # noqa: S102 - as the standard library does it
+    method: Callable[..., Any] = namespace[signature.partition("(")[0]]
+    method.__qualname__ = f"{made.__qualname__}.{method.__name__}"
+    return method
 
 
 def _repr(self: Any) -> str:
