@@ -6,6 +6,7 @@ import ast
 import re
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,16 +17,21 @@ PACKAGE = Path(eastgate.__file__).parent
 
 
 def test_a_regex_compiles_once_on_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled = []
+    compiled: list[tuple[Any, ...]] = []
     compile_ = re.compile
-    monkeypatch.setattr(re, "compile", lambda *arguments: compiled.append(arguments) or compile_(*arguments))
+
+    def record(*arguments: Any) -> re.Pattern[Any]:
+        compiled.append(arguments)
+        return compile_(*arguments)
+
+    monkeypatch.setattr(re, "compile", record)
     word = regex("[a-z]+", re.IGNORECASE)
     assert compiled == []
     assert word.fullmatch("Word")
     assert word.sub("-", "a 1 B") == "- 1 -"
     assert word.pattern == "[a-z]+"
     assert word.flags == compile_("[a-z]+", re.IGNORECASE).flags
-    assert compiled[:1] == [("[a-z]+", re.IGNORECASE)]
+    assert compiled[0] == ("[a-z]+", re.IGNORECASE)
 
 
 def test_a_regex_has_no_other_attributes() -> None:

@@ -95,7 +95,8 @@ def _slotted(
         fields: dict[str, Field[Any]] = {}
         for base in reversed(_dataclasses_among(made.__mro__[1:])):
             fields |= base.__dataclass_fields__
-        return fields | collect(made).__dataclass_fields__
+        fields |= collect(made).__dataclass_fields__
+        return fields
 
     def describe(made: type) -> object:
         parameters = collect(made).__dataclass_params__
