@@ -39,6 +39,16 @@ def _plain(dataclass: Decorator) -> type[Any]:
     return Plain
 
 
+def _referred(dataclass: Decorator) -> type[Any]:
+    @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+    class Referred:
+        """Can be referred to weakly."""
+
+        first: int
+
+    return Referred
+
+
 def _bare(dataclass: Decorator) -> type[Any]:
     @dataclass(frozen=True, slots=True)
     class Bare:
@@ -144,15 +154,15 @@ def _constant(dataclass: Decorator) -> type[Any]:
     return Constant
 
 
-def _special(dataclass: Decorator) -> type[Any]:
+def _ordered(dataclass: Decorator) -> type[Any]:
     @dataclass(frozen=True, slots=True, order=True)
-    class Special:
-        """Is left to the standard library."""
+    class Ordered:
+        """Has an order."""
 
         kind: ClassVar[str] = "k"
         first: int
 
-    return Special
+    return Ordered
 
 
 def _inheriting(dataclass: Decorator) -> type[Any]:
@@ -171,6 +181,35 @@ def _inheriting(dataclass: Decorator) -> type[Any]:
     return Inheriting
 
 
+def _mutable(dataclass: Decorator) -> type[Any]:
+    @dataclass(slots=True)
+    class Mutable:
+        """Can be changed, and so has no hash."""
+
+        first: int
+        third: list[int] = field(default_factory=list)
+
+    return Mutable
+
+
+def _inheriting_keywords(dataclass: Decorator) -> type[Any]:
+    @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+    class Base:
+        """Has fields by name, one of them with a default."""
+
+        name: str = "n"
+        first: int
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class Inheriting(Base):
+        """Has another one, and another default."""
+
+        name: str = "m"
+        second: int = 2
+
+    return Inheriting
+
+
 MAKERS = (
     _plain,
     _bare,
@@ -182,8 +221,11 @@ MAKERS = (
     _hashing,
     _generic,
     _constant,
-    _special,
+    _ordered,
     _inheriting,
+    _mutable,
+    _referred,
+    _inheriting_keywords,
 )
 CALLS: tuple[tuple[tuple[Any, ...], dict[str, Any]], ...] = (
     ((), {}),
@@ -212,6 +254,10 @@ def _outcome(act: Callable[[], object]) -> object:
         return type(error), str(error).replace(".<locals>", "")
 
 
+def _order(first: Any, second: Any) -> object:
+    return _outcome(lambda: (first < second, first <= second, first > second, first >= second))
+
+
 @pytest.mark.parametrize("maker", MAKERS)
 def test_instances_are_made_shown_and_compared_alike(maker: Callable[[Decorator], type[Any]]) -> None:
     made, standard = maker(ours), maker(dataclasses.dataclass)
@@ -228,8 +274,9 @@ def test_instances_are_made_shown_and_compared_alike(maker: Callable[[Decorator]
         assert repr(mine) == repr(theirs)
         for other_mine, other_theirs in twins:
             assert (mine == other_mine) == (theirs == other_theirs)
+            assert _order(mine, other_mine) == _order(theirs, other_theirs)
         assert mine != theirs
-        if maker not in (_identical, _constant):
+        if maker not in (_identical, _constant, _referred):
             assert _outcome(lambda mine=mine: hash(mine)) == _outcome(lambda theirs=theirs: hash(theirs))  # type: ignore[misc]
 
 
@@ -244,7 +291,10 @@ def test_classes_look_alike(maker: Callable[[Decorator], type[Any]]) -> None:
         assert getattr(made, name) == getattr(standard, name)
     assert repr(made.__dataclass_params__) == repr(standard.__dataclass_params__)
     assert list(map(repr, dataclasses.fields(made))) == list(map(repr, dataclasses.fields(standard)))
-    assert not hasattr(made(first=1) if "first" in made.__match_args__ or maker is _keywords else made(), "__dict__")
+    assert not hasattr(
+        made(first=1) if "first" in made.__match_args__ or maker in (_keywords, _inheriting_keywords) else made(),
+        "__dict__",
+    )
 
 
 @pytest.mark.parametrize("act", [lambda one: setattr(one, "first", 2), lambda one: delattr(one, "first")])
@@ -252,6 +302,29 @@ def test_nothing_can_be_changed(act: Callable[[object], None]) -> None:
     mine, theirs = _plain(ours)(1), _plain(dataclasses.dataclass)(1)
     assert _outcome(lambda: act(mine)) == _outcome(lambda: act(theirs))
     assert mine.first == 1
+
+
+def test_what_can_be_changed_is_changed() -> None:
+    mutable = _mutable(ours)(1)
+    mutable.first = 2
+    assert mutable == type(mutable)(2)
+    with pytest.raises(TypeError):
+        hash(mutable)
+
+
+@dataclasses.dataclass(slots=True)
+class Thawed:
+    """Is left to the standard library."""
+
+    first: int
+
+
+def test_a_class_that_the_standard_library_refuses_is_refused() -> None:
+    with pytest.raises(TypeError, match="cannot inherit frozen dataclass from a non-frozen one"):
+
+        @ours(frozen=True, slots=True)
+        class Frozen(Thawed):
+            """Cannot keep what it promises."""
 
 
 @dataclass(frozen=True, slots=True)

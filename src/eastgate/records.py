@@ -1,81 +1,147 @@
 """`dataclass` of the standard library, for a fraction of what it costs to make a class.
 
 A short command spends most of its time on importing, and would spend a third of that on `@dataclass(frozen=True,
-slots=True)`: the standard library compiles six functions for each such class. Here one is compiled, `__init__`, and
-the others are shared. Whatever is special is left to the standard library: other options, inherited fields. For
-type checkers, `fields`, `replace` and `match` there is no difference.
+slots=True)`: the standard library collects the fields of each class and compiles six functions for it, and most of
+these classes are not used by that command. Here a class is made with its slots; fields, `__init__`, `__eq__` and
+`__hash__` are made when they are first used (`_Late`). Whatever is special is left to the standard library. For type
+checkers, `fields`, `replace`, `signature` and `match` there is no difference.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, FrozenInstanceError
-from operator import attrgetter
+from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 __all__ = ["dataclass"]
 
-_OPTIONS = {"eq", "frozen", "kw_only", "slots"}
-_SPECIAL = {"__init__", "__setattr__", "__delattr__", "__getstate__", "__setstate__", "__slots__"}
+_OPTIONS = {"eq", "frozen", "kw_only", "order", "slots", "weakref_slot"}
+_SPECIAL = {"__init__", "__setattr__", "__delattr__", "__getstate__", "__setstate__", "__slots__", "__match_args__"}
+_ORDER = {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}
 
 
 def _dataclass(cls: type | None = None, **options: bool) -> Any:
     if cls is None:
         return lambda decorated: _dataclass(decorated, **options)
-    if options.get("frozen") and options.get("slots") and options.keys() <= _OPTIONS and _is_simple(cls):
-        return _frozen(cls, **options)
+    if options.get("slots") and options.keys() <= _OPTIONS and _is_simple(cls, frozen=options.get("frozen", False)):
+        return _slotted(cls, **options)
     return dataclasses.dataclass(**options)(cls)
 
 
-def _is_simple(cls: type) -> bool:
+def _is_simple(cls: type, *, frozen: bool) -> bool:
+    """Whether a class has nothing that only the standard library knows how to treat, or refuses."""
     members = vars(cls)
-    if cls.__doc__ is None or not _SPECIAL.isdisjoint(members):
+    if not (_SPECIAL | _ORDER.keys()).isdisjoint(members):
         return False
-    if any(hasattr(base, "__dataclass_fields__") for base in cls.__bases__):
+    if any(base.__dataclass_params__.frozen is not frozen for base in _dataclasses_among(cls.__mro__[1:])):
         return False
-    return not any("InitVar" in annotation for annotation in members.get("__annotations__", {}).values())
+    annotations = members.get("__annotations__", {}).values()
+    return all(isinstance(type_, str) and "InitVar" not in type_ and "KW_ONLY" not in type_ for type_ in annotations)
 
 
-def _frozen(cls: type, *, eq: bool = True, kw_only: bool = False, **_: bool) -> Any:
-    """Do what `dataclass(frozen=True, slots=True)` does."""
-    dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(
-        cls
-    )  # collects the fields, and compiles nothing
-    fields = dataclasses.fields(cls)
-    names = tuple(field.name for field in fields)
-    members = {name: value for name, value in vars(cls).items() if name not in names}
-    for name in ("__dict__", "__weakref__"):
-        members.pop(name, None)
-    if eq:
-        if members.get("__hash__") is None:
-            hashed = (field for field in fields if (field.compare if field.hash is None else field.hash))
-            members["__hash__"] = _hash(hashed)
-        members.setdefault("__eq__", _eq(field for field in fields if field.compare))
+def _dataclasses_among(classes: Iterable[type]) -> list[Any]:
+    return [cls for cls in classes if "__dataclass_fields__" in vars(cls)]
+
+
+class _Late:
+    """An attribute of a class that is made on first use, and then replaces this."""
+
+    __slots__ = ("make", "name", "owner")
+
+    owner: type
+    name: str
+
+    def __init__(self, make: Callable[[Any], Any]) -> None:
+        self.make = make
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.owner, self.name = owner, name
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        value = self.make(self.owner)
+        setattr(self.owner, self.name, value)
+        return value if instance is None or not callable(value) else value.__get__(instance, owner)
+
+
+def _slotted(
+    cls: type,
+    *,
+    frozen: bool = False,
+    eq: bool = True,
+    kw_only: bool = False,
+    order: bool = False,
+    weakref_slot: bool = False,
+    **_: bool,
+) -> Any:
+    """Do what `dataclass(slots=True)` does."""
+    members = {name: value for name, value in vars(cls).items() if name not in ("__dict__", "__weakref__")}
+    annotations = {
+        name: annotation
+        for name, annotation in members.get("__annotations__", {}).items()
+        if not annotation.startswith(("ClassVar", "typing.ClassVar"))
+    }
+    defaults = {name: members.pop(name) for name in annotations if name in members}
+    inherited = {name for base in cls.__mro__[1:] for name in vars(base).get("__slots__", ())}
+
+    def collect(made: type) -> Any:
+        """Let the standard library collect the fields, in a class of which only these are taken."""
+        body = {"__doc__": made.__name__, "__module__": made.__module__, "__annotations__": annotations, **defaults}
+        return dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(type(made.__name__, (), body))
+
+    def collect_fields(made: type) -> dict[str, Field[Any]]:
+        fields: dict[str, Field[Any]] = {}
+        for base in reversed(_dataclasses_among(made.__mro__[1:])):
+            fields |= base.__dataclass_fields__
+        fields |= collect(made).__dataclass_fields__
+        return fields
+
+    def describe(made: type) -> object:
+        parameters = collect(made).__dataclass_params__
+        parameters.init = parameters.repr = True
+        parameters.eq, parameters.order, parameters.frozen = eq, order, frozen
+        return parameters
+
+    members |= {
+        "__qualname__": cls.__qualname__,
+        "__slots__": tuple(name for name in (*annotations, *["__weakref__"] * weakref_slot) if name not in inherited),
+        "__dataclass_fields__": _Late(collect_fields),
+        "__dataclass_params__": _Late(describe),
+        "__match_args__": _Late(_match_args),
+        "__init__": _Late(_frozen_init if frozen else _init),
+    }
     members.setdefault("__repr__", _repr)
-    made: Any = type(cls)(
-        cls.__name__,
-        cls.__bases__,
-        {
-            **members,
-            "__qualname__": cls.__qualname__,
-            "__slots__": names,
-            "__setattr__": _setattr,
-            "__delattr__": _delattr,
-            "__getstate__": _getstate,
-            "__setstate__": _setstate,
-        },
-    )
-    made.__init__ = _init(made, fields)
-    params = made.__dataclass_params__
-    params.init = params.repr = params.frozen = True
-    params.eq = eq
-    return made
+    if frozen:
+        members |= _FROZEN
+    if eq:
+        members.setdefault("__eq__", _Late(partial(_comparison, name="__eq__", operator="==")))
+        if not frozen:
+            members.setdefault("__hash__", None)
+        elif members.get("__hash__") is None:
+            members["__hash__"] = _Late(_hash)
+    if order:
+        members |= {name: _Late(partial(_comparison, name=name, operator=sign)) for name, sign in _ORDER.items()}
+    return type(cls)(cls.__name__, cls.__bases__, members)
 
 
-def _init(made: type, fields: tuple[Field[Any], ...]) -> Callable[..., None]:
-    """Compile `__init__`, which sets the slots themselves: `__setattr__` refuses."""
-    names: dict[str, object] = {"MISSING": MISSING}
+def _match_args(made: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(made) if field.init and not field.kw_only)
+
+
+def _frozen_init(made: Any) -> Callable[..., None]:
+    """Compile `__init__` for a class whose `__setattr__` refuses: it sets the slots themselves."""
+    setters = {f"set_{field.name}": getattr(made, field.name).__set__ for field in dataclasses.fields(made)}
+    return _init(made, "set_{0}(self, {1})", setters)
+
+
+def _init(
+    made: Any, assignment: str = "self.{0} = {1}", setters: Mapping[str, object] = MappingProxyType({})
+) -> Callable[..., None]:
+    """Compile `__init__`."""
+    fields = dataclasses.fields(made)
+    names: dict[str, object] = {"MISSING": MISSING, **setters}
     parameters: tuple[list[str], list[str]] = (["self"], ["*"])
     lines: list[str] = []
     for field in fields:
@@ -94,45 +160,44 @@ def _init(made: type, fields: tuple[Field[Any], ...]) -> Callable[..., None]:
         else:
             parameters[field.kw_only is True].append(name)
         if value == name or value.startswith("make_") or value in names:
-            names[f"set_{name}"] = vars(made)[name].__set__
-            lines.append(f"  set_{name}(self, {value})")
+            lines.append(assignment.format(name, value))
     if hasattr(made, "__post_init__"):
-        lines.append("  self.__post_init__()")
+        lines.append("self.__post_init__()")
     by_place, by_name = parameters
     signature = ", ".join([*by_place, *(by_name if len(by_name) > 1 else ())])
-    source = f"def make({', '.join(names)}):\n def __init__({signature}):\n"
-    source += "\n".join(lines or ["  pass"]) + "\n return __init__"
-    namespace: dict[str, Any] = {}
-    exec(source, namespace)  # noqa: S102 - names of fields, as the standard library does it
-    init: Callable[..., None] = namespace["make"](**names)
-    init.__qualname__ = f"{made.__qualname__}.__init__"
+    init = _compile(made, f"__init__({signature})", lines or ["pass"], names)
     init.__annotations__ = {**{field.name: field.type for field in fields if field.init}, "return": None}
     return init
 
 
-def _values(fields: Iterator[Field[Any]]) -> Callable[[Any], tuple[object, ...]]:
-    """Return what gives the values of some fields as a tuple."""
-    names = [field.name for field in fields]
-    if not names:
-        return lambda _: ()
-    values = attrgetter(*names)
-    return values if len(names) > 1 else lambda this: (values(this),)
+def _comparison(made: Any, name: str, operator: str) -> Callable[..., Any]:
+    """Compile a comparison of the fields, one after the other."""
+    compared = [field for field in dataclasses.fields(made) if field.compare]
+    lines = [
+        "if other.__class__ is self.__class__:",
+        f" return {_values('self', compared)} {operator} {_values('other', compared)}",
+        "return NotImplemented",
+    ]
+    return _compile(made, f"{name}(self, other)", lines, {})
 
 
-def _eq(fields: Iterator[Field[Any]]) -> Callable[[object, object], bool]:
-    values = _values(fields)
-
-    def __eq__(self: object, other: object) -> bool:  # noqa: N807
-        if other.__class__ is self.__class__:
-            return values(self) == values(other)
-        return NotImplemented
-
-    return __eq__
+def _hash(made: Any) -> Callable[..., Any]:
+    """Compile `__hash__`."""
+    hashed = [field for field in dataclasses.fields(made) if (field.compare if field.hash is None else field.hash)]
+    return _compile(made, "__hash__(self)", [f"return hash({_values('self', hashed)})"], {})
 
 
-def _hash(fields: Iterator[Field[Any]]) -> Callable[[object], int]:
-    values = _values(fields)
-    return lambda self: hash(values(self))
+def _values(instance: str, fields: Iterable[Field[Any]]) -> str:
+    return f"({''.join(f'{instance}.{field.name}, ' for field in fields)})"
+
+
+def _compile(made: Any, signature: str, lines: Iterable[str], names: Mapping[str, object]) -> Callable[..., Any]:
+    """Compile a method from its lines, which use some names."""
+    namespace: dict[str, Any] = {"__name__": made.__module__, **names}
+    exec("\n ".join([f"def {signature}:", *lines]), namespace)  # noqa: S102 - as the standard library does it
+    method: Callable[..., Any] = namespace[signature.partition("(")[0]]
+    method.__qualname__ = f"{made.__qualname__}.{method.__name__}"
+    return method
 
 
 def _repr(self: Any) -> str:
@@ -156,6 +221,13 @@ def _setstate(self: Any, state: list[object]) -> None:
     for field, value in zip(dataclasses.fields(self), state, strict=True):
         object.__setattr__(self, field.name, value)
 
+
+_FROZEN = {
+    "__setattr__": _setattr,
+    "__delattr__": _delattr,
+    "__getstate__": _getstate,
+    "__setstate__": _setstate,
+}
 
 if TYPE_CHECKING:
     from dataclasses import dataclass

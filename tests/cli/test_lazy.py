@@ -61,8 +61,15 @@ def test_a_short_command_imports_nothing_that_runs_a_mesh_or_evaluates_schemes(w
 def test_a_check_imports_only_what_reads_and_decides() -> None:
     modules = _imported(CHECK)
     assert READING & modules == set()
-    others = ("analysis", "cel", "convert", "crds", "gjson", "journey", "lint", "routing", "tables", "targets", "xds")
-    assert {f"eastgate.{name}" for name in others} & modules == set()
+    rooms = ("convert", "envoy", "gateway", "identity", "languages", "mesh", "reports")
+    assert {f"eastgate.{room}" for room in rooms} & modules == set()
+
+
+def test_a_check_imports_what_reads_a_dialect_only_for_documents_of_it() -> None:
+    modules = _imported(CHECK)
+    for dialect in ("accesspolicy", "kuadrant", "linkerd"):
+        for part in ("lint", "meaning", "reading", "shapes"):
+            assert f"eastgate.dialects.{dialect}.{part}" not in modules
 
 
 def test_the_library_imports_a_name_when_it_is_used() -> None:

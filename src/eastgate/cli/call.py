@@ -5,10 +5,9 @@ from __future__ import annotations
 import base64
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from eastgate.cli.asking import ask, known_workloads, mesh_option
 from eastgate.cli.complete import matching
@@ -16,6 +15,9 @@ from eastgate.cli.options import BAD_OPTION, headers_from, output_option
 from eastgate.cli.output import ALLOWED, DENIED, UNDECIDED, colored, emit_json, fail, say
 from eastgate.diagnostics import Diagnostic
 from eastgate.diagnostics.printable import printable
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 __all__ = ["call"]
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
 
 from eastgate.api.authority import Authority
 from eastgate.api.reading import ManifestError, read_manifests
 from eastgate.manifests import Kustomized
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 __all__ = ["destinations", "matching", "sources", "things"]
 
@@ -68,4 +71,6 @@ def _authority(context: click.Context) -> Authority | None:
 
 def matching(words: Iterable[str], incomplete: str) -> list[CompletionItem]:
     """The words that begin so. What could not be typed is not offered: a shell shows it as it is."""
+    from click.shell_completion import CompletionItem
+
     return [CompletionItem(word) for word in words if word.startswith(incomplete) and word.isprintable()]

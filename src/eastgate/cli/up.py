@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -17,6 +16,7 @@ from eastgate.cli.output import UNDECIDED, colored, emit, fail, say, warn
 from eastgate.cli.unconsidered import handling_of, unread_option
 from eastgate.diagnostics import Diagnostic
 from eastgate.diagnostics.printable import json_text
+from eastgate.regexes import regex
 
 if TYPE_CHECKING:
     from eastgate.envoy.config.clusters import Address
@@ -30,7 +30,7 @@ _EPILOG = (
     "Ctrl-C stops everything and exits with 0; 2 if the mesh could not be started. "
     "`eastgate call` and `eastgate why` ask the running mesh."
 )
-_WORKLOAD = re.compile(r"[^/:=\s]+/[^/:=\s]+(:[0-9]{1,5})?")
+_WORKLOAD = regex(r"[^/:=\s]+/[^/:=\s]+(:[0-9]{1,5})?")
 
 
 @click.command(epilog=_EPILOG)

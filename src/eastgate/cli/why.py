@@ -17,6 +17,7 @@ from eastgate.cli.output import colored, emit_json, fail, say, warn
 from eastgate.cli.unconsidered import handling_of, unread_option
 from eastgate.diagnostics import Diagnostic
 from eastgate.manifests import Bounds
+from eastgate.regexes import regex
 
 if TYPE_CHECKING:
     from eastgate.api.decisions import Decision
@@ -29,7 +30,7 @@ __all__ = ["why"]
 _Explain: TypeAlias = "Callable[[str, Observation], tuple[dict[str, Any], str]]"
 
 CHANGED = 1
-_NUMBER = re.compile(r"#?[0-9]{1,15}", re.ASCII)
+_NUMBER = regex(r"#?[0-9]{1,15}", re.ASCII)
 _MESHES = IPv4Network("127.64.0.0/10")
 _ITSELF = "default/localhost"  # how proxies call the rule that lets a workload call itself
 _EXIT = (

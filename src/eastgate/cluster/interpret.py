@@ -7,6 +7,8 @@ or a port that is no number is reported, with everything else that is wrong with
 
 from __future__ import annotations
 
+from functools import cache
+
 from eastgate.cluster import codes
 from eastgate.cluster.examination import Examination
 from eastgate.cluster.fields import Data, entries, mapping, number, strings, text
@@ -25,8 +27,8 @@ from eastgate.cluster.shapes import NAMED_PORT, PORT, STRINGS, TEXT, each, recor
 from eastgate.cluster.slices import SLICE, read_slice
 from eastgate.diagnostics import Reporter
 from eastgate.diagnostics.spans import Span
-from eastgate.manifests.shapes.fitting import fits
-from eastgate.manifests.shapes.shape import Field
+from eastgate.manifests.shapes.fitting import Fits, fits
+from eastgate.manifests.shapes.shape import Field, Record
 
 __all__ = ["interpret"]
 
@@ -51,8 +53,8 @@ def interpret(manifest: Manifest, reporter: Reporter, namespace: str = "default"
     _check_names(identity, examination)
     if kind == "Rollout" and mapping(data, "spec").get("workloadRef") is not None:
         return None  # the Deployment that it refers to stands for the pods
-    shape = OLD_EXTERNAL if data.get("apiVersion") == OLD_VERSION else _SHAPES[kind]
-    if not _FITS[id(shape)](data):
+    shape, is_fitting = _form(kind, is_old=data.get("apiVersion") == OLD_VERSION)
+    if not is_fitting(data):
         examination.examine(shape, data)
     return _read(kind, data, identity, manifest.span) if len(reporter.found) == before else None
 
@@ -80,7 +82,13 @@ _SHAPES = {
     **{kind: controller_shape(kind) for kind in CONTROLLER_KINDS},
     **{kind: route_shape(kind) for kind in ROUTE_KINDS},
 }
-_FITS = {id(shape): fits(shape) for shape in (*_SHAPES.values(), OLD_EXTERNAL)}
+
+
+@cache
+def _form(kind: str, *, is_old: bool) -> tuple[Record[None], Fits]:
+    """Return the shape of a kind, and what tells whether an object has it."""
+    shape = OLD_EXTERNAL if is_old else _SHAPES[kind]
+    return shape, fits(shape)
 
 
 def _read(kind: str, root: Data, identity: ObjectId, span: Span | None) -> WorldObject:

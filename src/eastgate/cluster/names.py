@@ -6,13 +6,13 @@ be put behind the offending text, or with None where nothing is.
 
 from __future__ import annotations
 
-import re
+from eastgate.regexes import regex
 
 __all__ = ["dns_label_problem", "dns_subdomain_problem", "label_key_problem", "label_value_problem"]
 
-_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_WORD = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_LABEL = regex(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_SUBDOMAIN = regex(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_WORD = regex(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 
 _LONGEST_LABEL = 63
 _LONGEST_SUBDOMAIN = 253

@@ -13,11 +13,11 @@ A controller derives a workload from its template unless
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from eastgate.cluster.pods import CONTROLLER_KINDS, Controller, Owner, Pod, Workload
+from eastgate.regexes import regex
 
 __all__ = ["Ownership", "Slot"]
 
@@ -33,11 +33,11 @@ _SPOKEN_FOR = {
 _HASH_LABELS = ("pod-template-hash", "rollouts-pod-template-hash")
 # How others name what they make: `<cronjob>-<minute>`, and so on.
 _MAKERS = (
-    ("Job", "CronJob", re.compile(r"(.+)-[0-9]+")),
-    ("StatefulSet", "Prometheus", re.compile(r"prometheus-(.+)")),
-    ("StatefulSet", "Alertmanager", re.compile(r"alertmanager-(.+)")),
-    ("Deployment", "KnativeService", re.compile(r"(.+)-[0-9]{5,}-deployment")),
-    ("Revision.serving.knative.dev", "KnativeService", re.compile(r"(.+)-[0-9]{5,}")),
+    ("Job", "CronJob", regex(r"(.+)-[0-9]+")),
+    ("StatefulSet", "Prometheus", regex(r"prometheus-(.+)")),
+    ("StatefulSet", "Alertmanager", regex(r"alertmanager-(.+)")),
+    ("Deployment", "KnativeService", regex(r"(.+)-[0-9]{5,}-deployment")),
+    ("Revision.serving.knative.dev", "KnativeService", regex(r"(.+)-[0-9]{5,}")),
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from eastgate.cluster import codes
@@ -27,10 +26,11 @@ from eastgate.diagnostics import did_you_mean
 from eastgate.diagnostics.spans import Span
 from eastgate.manifests.shapes.demands import Demand, Problem
 from eastgate.manifests.shapes.shape import Choice, Field, ListOf, Record, Text
+from eastgate.regexes import regex
 
 __all__ = ["GATEWAY", "GRANT", "read_gateway", "read_grant", "read_parent", "read_route", "route_shape"]
 
-_HOSTNAME = re.compile(r"(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_HOSTNAME = regex(r"(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_HOSTNAME = 253
 _SELECTOR_FIELDS = ("matchLabels", "matchExpressions")
 _REQUIRED: Of = Field(TEXT, required=True)

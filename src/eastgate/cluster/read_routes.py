@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 
 from eastgate.cluster import codes
@@ -22,18 +21,19 @@ from eastgate.cluster.shapes import PORT, TEXT, Of, each, record
 from eastgate.ir.paths import comparable_path, control_character, path_problem
 from eastgate.manifests.shapes.demands import Demand, Problem
 from eastgate.manifests.shapes.shape import Choice, Field, Whole
+from eastgate.regexes import regex
 
 __all__ = ["GRPC_RULES", "METHODS", "RULES", "WEIGHT", "read_grpc_rules", "read_match", "read_rules"]
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
 WEIGHT = Whole(0, 1_000_000, codes.BAD_VALUE)
-_PATH = re.compile(r"/(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})*")
+_PATH = regex(r"/(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})*")
 _GRPC_NAMES = {
     "service": (
-        re.compile(r"\.?[A-Za-z_][A-Za-z_0-9]*(\.[A-Za-z_][A-Za-z_0-9]*)*"),
+        regex(r"\.?[A-Za-z_][A-Za-z_0-9]*(\.[A-Za-z_][A-Za-z_0-9]*)*"),
         "write letters, digits, _ and dots, as in helloworld.Greeter",
     ),
-    "method": (re.compile(r"[A-Za-z_][A-Za-z_0-9]*"), "write letters, digits and _, as in SayHello"),
+    "method": (regex(r"[A-Za-z_][A-Za-z_0-9]*"), "write letters, digits and _, as in SayHello"),
 }
 
 

@@ -14,12 +14,13 @@ from eastgate.dialects.kuadrant.authorino.guards import erring_guards
 from eastgate.dialects.kuadrant.authorino.model import Identity, Jwt, Rego, Scheme
 from eastgate.dialects.kuadrant.settings import KuadrantSettings
 from eastgate.manifests import Plain
+from eastgate.regexes import regex
 
 __all__ = ["lose_what_differs", "reasons_to_keep", "with_token_checks"]
 
 _CHECKED = ("iss", "aud")
 _MARK = "eastgate_identity"
-_FUNCTION = re.compile(r"^\s*(default\s+)?[A-Za-z_]\w*\(", re.MULTILINE)
+_FUNCTION = regex(r"^\s*(default\s+)?[A-Za-z_]\w*\(", re.MULTILINE)
 
 
 def with_token_checks(spec: Manifest, scheme: Scheme) -> Manifest:

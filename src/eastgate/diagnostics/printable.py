@@ -9,14 +9,15 @@ that are about to be written, in which line breaks and colors are our own.
 from __future__ import annotations
 
 import json
-import re
+
+from eastgate.regexes import regex
 
 __all__ = ["composed", "json_text", "printable"]
 
 _SGR = r"\x1b\[[0-9;]*m"
-_PIECES = re.compile(rf"({_SGR}|[\n\t])")
+_PIECES = regex(rf"({_SGR}|[\n\t])")
 # `::error::` at the start of a line is a command to GitHub's runner, `##[error]` and `##vso[` anywhere to Azure's.
-_COMMAND = re.compile(rf"(?m)^((?:{_SGR}|[ \t])*):(?=:)|#(?=#[a-z]*\[)")
+_COMMAND = regex(rf"(?m)^((?:{_SGR}|[ \t])*):(?=:)|#(?=#[a-z]*\[)")
 
 
 def printable(value: str) -> str:

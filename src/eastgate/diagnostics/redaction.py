@@ -6,19 +6,21 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import dropwhile, pairwise, takewhile
 
+from eastgate.regexes import regex
+
 __all__ = ["without_quotes", "without_secrets"]
 
 # What is a Secret must be known of texts that cannot be read as well, so these look at lines and not at values.
-_SEPARATOR = re.compile(r"(?:---|\.\.\.)(?=\s|$)")
-_SECRET = re.compile(r"""["']?\bkind["']?\s*:\s*(?:(?:[!&]\S*|[|>][-+\d]*)\s+)*["']?Secret(?:List)?(?![-\w./])""")
-_SECRET_LIST = re.compile(r"""\bkind["']?\s*:\s*["']?SecretList\b""")
-_LIST = re.compile(r"""[ ]*["']?items["']?\s*:\s*\[?\s*$""")
-_ITEM = re.compile(r"[ ]*(?:- |\{[ ]*$)")
-_KIND = re.compile(r"""[ ]*(?:- )?["']?kind["']?\s*:""")
-_CONTENT = re.compile(r"""["']?\b(?:metadata|data|stringData)["']?\s*:""")
-_BRACE = re.compile("[{}]")
-_FIELD = re.compile(r"""(?P<indent>\s*(?:-\s+)*)(?P<quote>["']?)(?P<name>[-\w./]+)(?P=quote)\s*:(?=\s|$)""")
-_TEMPLATE = re.compile(r"(?:(?<=:\s)|\A\s)(\{\{).*?(\}\})?\s*$")
+_SEPARATOR = regex(r"(?:---|\.\.\.)(?=\s|$)")
+_SECRET = regex(r"""["']?\bkind["']?\s*:\s*(?:(?:[!&]\S*|[|>][-+\d]*)\s+)*["']?Secret(?:List)?(?![-\w./])""")
+_SECRET_LIST = regex(r"""\bkind["']?\s*:\s*["']?SecretList\b""")
+_LIST = regex(r"""[ ]*["']?items["']?\s*:\s*\[?\s*$""")
+_ITEM = regex(r"[ ]*(?:- |\{[ ]*$)")
+_KIND = regex(r"""[ ]*(?:- )?["']?kind["']?\s*:""")
+_CONTENT = regex(r"""["']?\b(?:metadata|data|stringData)["']?\s*:""")
+_BRACE = regex("[{}]")
+_FIELD = regex(r"""(?P<indent>\s*(?:-\s+)*)(?P<quote>["']?)(?P<name>[-\w./]+)(?P=quote)\s*:(?=\s|$)""")
+_TEMPLATE = regex(r"(?:(?<=:\s)|\A\s)(\{\{).*?(\}\})?\s*$")
 
 # Of which fields the value may be seen. Keys are no secrets, but for lines that may be part of a value.
 _HELD = ("data", "stringData")
@@ -154,7 +156,7 @@ def _stars(text: str) -> str:
     return "".join(c if c.isspace() or index in braces else "*" for index, c in enumerate(text))
 
 
-_QUOTED = re.compile(r"""(?P<quote>[`"])(?P<text>.*?)(?P=quote)""", re.DOTALL)
+_QUOTED = regex(r"""(?P<quote>[`"])(?P<text>.*?)(?P=quote)""", re.DOTALL)
 
 
 def without_quotes(sentence: str, shown: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
+
+from eastgate.regexes import regex
 
 __all__ = ["did_you_mean", "mistyped"]
 
-_NUMBER = re.compile(r"[-_]?\d+")
-_SEPARATORS = re.compile(r"([/.:@])")
+_NUMBER = regex(r"[-_]?\d+")
+_SEPARATORS = regex(r"([/.:@])")
 
 
 def did_you_mean(word: str, allowed: Iterable[str]) -> str | None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from eastgate.regexes import regex
+
 __all__ = ["HOST_PATTERN", "PORT_PATTERN", "comparable_host", "is_host"]
 
 _GROUP: Final = "[0-9a-f]{1,4}"
@@ -31,8 +33,8 @@ PORT_PATTERN: Final = (
 )
 HOST_PATTERN: Final = rf"(?:[a-z0-9._-]*[a-z0-9_-]\.?|\[(?:{_ipv6()})\])(?::{PORT_PATTERN})?"
 
-_HOST = re.compile(HOST_PATTERN, re.IGNORECASE | re.ASCII)
-_PORT = re.compile(rf":{PORT_PATTERN}$", re.ASCII)
+_HOST = regex(HOST_PATTERN, re.IGNORECASE | re.ASCII)
+_PORT = regex(rf":{PORT_PATTERN}$", re.ASCII)
 
 
 def is_host(raw: str) -> bool:

@@ -19,6 +19,7 @@ from typing import Final, TypeGuard
 from eastgate.ir.attributes import PATH
 from eastgate.ir.matchers import OneOf, Prefix, Suffix
 from eastgate.ir.predicates import Computed, Is, Predicate, any_of
+from eastgate.regexes import regex
 
 __all__ = [
     "DECODED",
@@ -42,17 +43,17 @@ REFUSED: Final = r"%(?:2f|5c)|/\.{1,2}(?:;|%3b)"
 RESPELLED: Final = r"%[0-9A-Fa-f][a-f]|%[a-f][0-9A-F]|%2[146-9ABC]|%3[ABD]|%40|\[|\]"  # not canonical, though handed on
 DECODED: Final = frozenset(":@!$&'()*+,;=")  # with the unreserved ones, all that a path segment may have
 
-_REFUSED = re.compile(REFUSED, re.IGNORECASE)
-_RESPELLED = re.compile(RESPELLED)
-_DOTS_WITH_PARAMETERS = re.compile(r"(?<=/)(\.{1,2});[^/]*")
-_ENCODED = re.compile(r"%([0-9A-Fa-f]{2})")
-_PIECES = re.compile(r"%[0-9A-Fa-f]{2}|[^%]+|%")
+_REFUSED = regex(REFUSED, re.IGNORECASE)
+_RESPELLED = regex(RESPELLED)
+_DOTS_WITH_PARAMETERS = regex(r"(?<=/)(\.{1,2});[^/]*")
+_ENCODED = regex(r"%([0-9A-Fa-f]{2})")
+_PIECES = regex(r"%[0-9A-Fa-f]{2}|[^%]+|%")
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-_FORBIDDEN = re.compile(r"[^-A-Za-z0-9._~:@!$&'()*+,;=/%]")
-_NOT_HANDED_ON = re.compile(r"[^-A-Za-z0-9._~:@!$&'()*+,;=/%\[\]]")  # proxies leave brackets as they are
-_NOT_SENT = re.compile(r"[\x00-\x20<>`]")  # no HTTP library takes them in a path: whoever means them sends `%XX`
-_SLASHES = re.compile(r"/{2,}")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_FORBIDDEN = regex(r"[^-A-Za-z0-9._~:@!$&'()*+,;=/%]")
+_NOT_HANDED_ON = regex(r"[^-A-Za-z0-9._~:@!$&'()*+,;=/%\[\]]")  # proxies leave brackets as they are
+_NOT_SENT = regex(r"[\x00-\x20<>`]")  # no HTTP library takes them in a path: whoever means them sends `%XX`
+_SLASHES = regex(r"/{2,}")
+_CONTROL = regex(r"[\x00-\x1f\x7f-\x9f]")
 
 
 # Requests
@@ -197,7 +198,7 @@ _SET = r"\[(?:[A-Za-z0-9_~]|\\[-._~]|[a-z]-[a-z]|[A-Z]-[A-Z]|[0-9]-[0-9])+-?\]"
 _LETTER = rf"(?:[-A-Za-z0-9_~/]|\\[-._~/]|\\[dw]|{_SET})(?:[*+?]|\{{[0-9]+(?:,[0-9]*)?\}})?"
 _REST = r"(?:\(/\.\*\)\?)?\$?"
 _ANYTHING = rf"(?:\.|\[\^/\])[*+](?=/(?![*?{{])|{_REST}$)"
-_INSENSITIVE = re.compile(rf"(?:\(\?s\))?\^?(?:{_LETTER}|{_ANYTHING})*{_REST}")
+_INSENSITIVE = regex(rf"(?:\(\?s\))?\^?(?:{_LETTER}|{_ANYTHING})*{_REST}")
 
 
 def is_sensitive(atom: Predicate) -> TypeGuard[Computed]:

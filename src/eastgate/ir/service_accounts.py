@@ -6,10 +6,9 @@ under the path that their IDs share, so that finding it costs one look-up.
 
 from __future__ import annotations
 
-import re
-
 from eastgate.ir.spiffe import LONGEST, SCHEME, SEGMENT, TRUST_DOMAIN, is_segment
 from eastgate.records import dataclass
+from eastgate.regexes import regex
 
 __all__ = [
     "AccountsOf",
@@ -19,7 +18,7 @@ __all__ = [
     "service_account_id",
 ]
 
-_ACCOUNT = re.compile(f"{SCHEME}(?P<domain>{TRUST_DOMAIN})/ns/(?P<namespace>{SEGMENT})/sa/(?P<name>{SEGMENT})")
+_ACCOUNT = regex(f"{SCHEME}(?P<domain>{TRUST_DOMAIN})/ns/(?P<namespace>{SEGMENT})/sa/(?P<name>{SEGMENT})")
 
 
 def service_account_id(trust_domain: str, namespace: str, name: str) -> str:

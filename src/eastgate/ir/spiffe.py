@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from eastgate.regexes import regex
+
 __all__ = [
     "LONGEST",
     "SCHEME",
@@ -32,7 +34,7 @@ SPIFFE_ID = f"{SCHEME}{TRUST_DOMAIN}(/{SEGMENT})+"
 
 is_trust_domain = re.compile(TRUST_DOMAIN).fullmatch
 is_segment = re.compile(SEGMENT).fullmatch
-_CHARACTERS = re.compile("[A-Za-z0-9._-]+")
+_CHARACTERS = regex("[A-Za-z0-9._-]+")
 
 
 def trust_domain_of(identity: str) -> str:

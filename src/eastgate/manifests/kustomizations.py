@@ -8,7 +8,6 @@ plugins, without network, and with limits of time and size. What would have to b
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import field
 
@@ -19,6 +18,7 @@ from eastgate.manifests.codes import KUSTOMIZE_FAILED, KUSTOMIZE_MISSING, LEADS_
 from eastgate.manifests.node import Plain
 from eastgate.manifests.roots import read_nodes
 from eastgate.records import dataclass
+from eastgate.regexes import regex
 
 __all__ = [
     "FILES",
@@ -36,7 +36,7 @@ __all__ = [
 FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _GROUP = "kustomize.config.k8s.io"
 _PARTS = ("resources", "bases", "components", "generators", "transformers", "validators")
-_REMOTE = re.compile(r"://|^git@|^git::|^[\w.-]+\.\w+[:/]|\?(?:.*&)?(?:ref|version|submodules|timeout)=")
+_REMOTE = regex(r"://|^git@|^git::|^[\w.-]+\.\w+[:/]|\?(?:.*&)?(?:ref|version|submodules|timeout)=")
 _MOST_FOLDERS = 1000
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import PurePath
 
@@ -25,6 +24,7 @@ from eastgate.manifests.node import Node, Plain
 from eastgate.manifests.plain import PlainDocument
 from eastgate.manifests.skimming import may_be_manifest
 from eastgate.manifests.text import Text
+from eastgate.regexes import regex
 
 __all__ = ["Collector", "Matters", "Positioned", "Same", "everything", "never_same"]
 
@@ -37,7 +37,7 @@ Matters = Callable[[str, str], bool]
 Same = Callable[[Document, Document], bool]
 """Whether two documents of one object say the same, as far as anybody asks."""
 
-_NOT_MANIFESTS = re.compile(r"(?:kustomization|Chart|values[^/]*|eastgate)\.ya?ml|Kustomization")
+_NOT_MANIFESTS = regex(r"(?:kustomization|Chart|values[^/]*|eastgate)\.ya?ml|Kustomization")
 _KUSTOMIZE = "kustomize.config.k8s.io/"
 _MOST_LISTS = 10  # lists inside each other
 

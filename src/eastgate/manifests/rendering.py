@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -14,10 +13,11 @@ import threading
 from eastgate.diagnostics import Reporter
 from eastgate.diagnostics.printable import printable
 from eastgate.manifests.codes import KUSTOMIZE_FAILED
+from eastgate.regexes import regex
 
 __all__ = ["Renderer"]
 
-_KUBECTL_LOG = re.compile(r'[A-Z]\d{4} [\d:.]+ +\d+ \S+\] ".*?" err="(.*)"')
+_KUBECTL_LOG = regex(r'[A-Z]\d{4} [\d:.]+ +\d+ \S+\] ".*?" err="(.*)"')
 _SECONDS = 120
 _MOST_BYTES = 256 * 1024 * 1024
 

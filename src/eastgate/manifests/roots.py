@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import field
 from typing import BinaryIO
 
@@ -17,11 +16,12 @@ from eastgate.manifests.text import Text, decode
 from eastgate.manifests.yaml.chunks import chunks
 from eastgate.manifests.yaml.nodes import read_yaml_node
 from eastgate.records import dataclass
+from eastgate.regexes import regex
 
 __all__ = ["LOOKS_LIKE_JSON", "Roots", "chunk_nodes", "json_nodes", "read_nodes", "read_nodes_text"]
 
-LOOKS_LIKE_JSON = re.compile(r"[ \t\r\n]*+[{\[]")
-_JSON_IN_YAML = re.compile(r"(?:---)?[ \t\r\n]*+(?=[{\[])")
+LOOKS_LIKE_JSON = regex(r"[ \t\r\n]*+[{\[]")
+_JSON_IN_YAML = regex(r"(?:---)?[ \t\r\n]*+(?=[{\[])")
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 
 from eastgate.manifests.node import Scalar
+from eastgate.regexes import regex
 
 __all__ = ["CONVERT", "MOST_DIGITS", "NULLS", "WORDS", "NoNumberError", "resolve"]
 
@@ -32,8 +33,8 @@ WORDS: dict[str, bool | None] = {
     **dict.fromkeys(FALSE, False),
 }
 
-_INT = re.compile(r"[-+]?(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))", re.ASCII)
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
+_INT = regex(r"[-+]?(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))", re.ASCII)
+_FLOAT = regex(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
 _NOT_FINITE = frozenset(
     [sign + form for sign in ("", "+", "-") for form in (".inf", ".Inf", ".INF")] + [".nan", ".NaN", ".NAN"]
 )

@@ -6,19 +6,21 @@ import re
 from collections.abc import Iterator
 from itertools import product
 
+from eastgate.regexes import regex
+
 __all__ = ["hides_types", "hint", "may_be_manifest", "type_of", "types_in"]
 
-_HINT = re.compile(r"""[ ]*["']?([^\s"'#]+)""")
-_HEADS = re.compile(r"""\b(apiVersion|kind)["']?\s*:\s*["']?([^\s"'#,{}\[\]]+)""")
-_HIDING = re.compile(r"""\\[ux]|\b(?:apiVersion|kind)["']?\s*:\s*[*&!]""")
-_MANIFEST = re.compile(r"""(?i)\bapi_?version\b|\bkind["']?\s*:|\\[ux]""")
+_HINT = regex(r"""[ ]*["']?([^\s"'#]+)""")
+_HEADS = regex(r"""\b(apiVersion|kind)["']?\s*:\s*["']?([^\s"'#,{}\[\]]+)""")
+_HIDING = regex(r"""\\[ux]|\b(?:apiVersion|kind)["']?\s*:\s*[*&!]""")
+_MANIFEST = regex(r"""(?i)\bapi_?version\b|\bkind["']?\s*:|\\[ux]""")
 
 # Any line at the left edge that is no comment, no entry of a list and no marker must be `key:` with a plain key.
-_EDGE = re.compile(r"^(?![ #\n]|\Z|- |-$|---$)(?:([A-Za-z][\w-]*):(?=[ ]|$)(.*)|.*)$", re.MULTILINE)
-_PLAIN = re.compile(r"[ ]+([A-Za-z0-9][\w./-]*)[ ]*")
-_CONTINUED = re.compile(r"^(?:apiVersion|kind):.*\n[ \t\n]", re.MULTILINE)
-_OTHER_BREAKS = re.compile("[\r\t\x85\u2028\u2029]")
-_INDENTED = re.compile(r"(?:(?:[ ]*\#.*|[ ]*|---)\n)*+[ ]")  # the first line that says anything
+_EDGE = regex(r"^(?![ #\n]|\Z|- |-$|---$)(?:([A-Za-z][\w-]*):(?=[ ]|$)(.*)|.*)$", re.MULTILINE)
+_PLAIN = regex(r"[ ]+([A-Za-z0-9][\w./-]*)[ ]*")
+_CONTINUED = regex(r"^(?:apiVersion|kind):.*\n[ \t\n]", re.MULTILINE)
+_OTHER_BREAKS = regex("[\r\t\x85\u2028\u2029]")
+_INDENTED = regex(r"(?:(?:[ ]*\#.*|[ ]*|---)\n)*+[ ]")  # the first line that says anything
 
 
 def hint(chunk: str) -> tuple[str, str]:

@@ -6,7 +6,6 @@ the place of each wrong byte, and their offsets are kept: the reader of a stretc
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from itertools import accumulate, islice
 
@@ -15,10 +14,11 @@ from eastgate.diagnostics.printable import printable
 from eastgate.diagnostics.spans import SourceText, Span
 from eastgate.manifests.codes import NOT_UTF8, TOO_LARGE
 from eastgate.manifests.limits import MAX_BYTES
+from eastgate.regexes import regex
 
 __all__ = ["Text", "decode", "report_too_large"]
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = regex("[\ud800-\udfff]")
 _MOST_BAD = 1000  # a text with more wrong bytes than this is no text
 
 

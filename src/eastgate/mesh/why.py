@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from eastgate.api.authority import Authority
@@ -15,6 +14,7 @@ from eastgate.ir.attributes import query
 from eastgate.mesh.access_log import UNREACHABLE, Observation, rule_of
 from eastgate.mesh.deciders import DecidedBy, Deciders, caller_name, describe_handshake
 from eastgate.records import dataclass
+from eastgate.regexes import regex
 
 __all__ = ["Comparison", "Explain", "Why", "explain_observation"]
 
@@ -23,7 +23,7 @@ Explain = Callable[[Decision, bool], str]
 
 _GREEN, _RED, _YELLOW, _RESET = "\033[1;32m", "\033[1;31m", "\033[1;33m", "\033[0m"
 _QUERY = query("").name
-_NONE = re.compile(r"none-of-\d+")
+_NONE = regex(r"none-of-\d+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,19 +11,20 @@ from dataclasses import replace
 
 from eastgate.diagnostics.printable import printable
 from eastgate.records import dataclass
+from eastgate.regexes import regex
 
 __all__ = ["Grid", "Line", "Lines", "break_line", "color_verdict", "columns", "indent_lines", "lay_out", "narrow"]
 
 Lines = list[str]  # of one cell; most have one
 
 _GREEN, _RED, _RESET = "\033[32m", "\033[31m", "\033[0m"
-_VERDICT = re.compile(r"(?<![^\s])(allow|deny|ALLOW|DENY)\b")
+_VERDICT = regex(r"(?<![^\s])(allow|deny|ALLOW|DENY)\b")
 _TONED = ("VERDICT", "ACTION")  # columns whose cells begin with a verdict
 _VERDICTS = frozenset({"allow", "deny", "ALLOW", "DENY"})
 _LEAST = 10  # the narrowest that a column gets, if it has more to say
 _ENOUGH = 30  # the last column stands below the others where it has less
 _BELOW = "    "
-_BREAKS = re.compile(r"\S+\s*")
+_BREAKS = regex(r"\S+\s*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ certificates that is so on purpose. Names are those of the projects' CustomResou
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from eastgate.regexes import regex
 from eastgate.unread.model import By, Influence, Plane, UnreadKind
 
 __all__ = ["KINDS", "is_unread_name", "resembling", "unread_kind"]
@@ -100,7 +100,7 @@ KINDS: Final[tuple[UnreadKind, ...]] = (
 )
 
 _BY_NAME = {(entry.group, entry.kind): entry for entry in KINDS}
-_TELLING = re.compile(r"(?i)(network|authorization|securitygroup)polic(y|ies)")
+_TELLING = regex(r"(?i)(network|authorization|securitygroup)polic(y|ies)")
 
 
 def unread_kind(group: str, kind: str) -> UnreadKind | None:

@@ -29,6 +29,7 @@ from eastgate.ir.attributes import (
 from eastgate.ir.fields import header_values, query_of, query_values
 from eastgate.ir.hosts import comparable_host, is_host
 from eastgate.ir.paths import comparable_path, handed_path, is_respelled, sent_path
+from eastgate.regexes import regex
 
 __all__ = ["path_values", "request_values"]
 
@@ -72,7 +73,7 @@ def _http(question: Question) -> Values:
 
 
 # A path that is the same in every form: segments of letters that need no encoding, none of which is a dot or two
-_SAME_IN_EVERY_FORM = re.compile(r"(?:/(?!\.{1,2}(?:/|$))[-A-Za-z0-9._~]+)+/?|/", re.ASCII)
+_SAME_IN_EVERY_FORM = regex(r"(?:/(?!\.{1,2}(?:/|$))[-A-Za-z0-9._~]+)+/?|/", re.ASCII)
 
 
 def path_values(path: str) -> Values:

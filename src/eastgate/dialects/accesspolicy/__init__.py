@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from eastgate.cluster import Backend
 from eastgate.cluster.gateways import BACKEND_KINDS
-from eastgate.dialects.accesspolicy import codes, meaning, shapes
-from eastgate.dialects.accesspolicy.assemble import layers
-from eastgate.dialects.accesspolicy.model import Action, Authorizer, Policy
+from eastgate.diagnostics import Reporter
+from eastgate.dialects.accesspolicy import codes
+from eastgate.dialects.accesspolicy.model import NETWORKING_GROUP, PROTOTYPE_GROUP, Action, Authorizer, Policy
 from eastgate.dialects.accesspolicy.settings import AccessSettings
 from eastgate.dialects.accesspolicy.status import conditions
-from eastgate.dialects.accesspolicy.validation import NETWORKING_GROUP, PROTOTYPE_GROUP, Subject
 from eastgate.dialects.accesspolicy.words import WORDS
-from eastgate.dialects.base import Dialect, Kind, Scene, reader
+from eastgate.dialects.base import Dialect, Kind, Scene
 from eastgate.dialects.serving import ACTION, AGE, ATTACHED, INHERITED, TARGETS, Column, Resource, Served, Status
 from eastgate.ir import Attachment, Layer
 from eastgate.manifests import Document
@@ -29,6 +29,8 @@ __all__ = ["DIALECT", "Policy"]
 
 
 def _layers(attached: Sequence[Attachment[Policy]], scene: Scene) -> list[Layer]:
+    from eastgate.dialects.accesspolicy.assemble import layers  # many folders have no policy for it
+
     def granted(authorizer: Authorizer) -> bool:
         return scene.world.granted(*authorizer.referrer, "", "Service", authorizer.namespace, authorizer.service)
 
@@ -41,11 +43,7 @@ def _closes(policy: Policy) -> bool:
 
 
 _SHORT = {"XAccessPolicy": "xap", "XBackend": "xbe"}
-_FORMS: tuple[tuple[str, str, Record[Subject], Callable[[Document, Node, Settings], Policy]], ...] = (
-    (PROTOTYPE_GROUP, "v0alpha0", shapes.V0ALPHA0, meaning.v0alpha0),
-    (NETWORKING_GROUP, "v0alpha0", shapes.V0ALPHA0_CEL, meaning.v0alpha0),
-    (NETWORKING_GROUP, "v1alpha1", shapes.V1ALPHA1, meaning.v1alpha1),
-)
+_VERSIONS = ((PROTOTYPE_GROUP, "v0alpha0"), (NETWORKING_GROUP, "v0alpha0"), (NETWORKING_GROUP, "v1alpha1"))
 # The prototype's kinds are nobody else's to define.
 _SERVED = {
     "XAccessPolicy": Served(Resource("xaccesspolicies", Status.ANCESTORS, INHERITED), (TARGETS, ACTION, *ATTACHED)),
@@ -62,21 +60,40 @@ _SERVED = {
 
 
 def _policies(kind: str) -> Iterator[Kind[Policy]]:
-    for group, version, shape, mean in _FORMS:
+    for group, version in _VERSIONS:
         served = _SERVED.get(kind) if group == PROTOTYPE_GROUP else None
-        read = reader(shape, Subject, mean)
-        yield Kind(group, version, kind, read, _only(shape), short=_SHORT.get(kind), served=served)
+        shapes = partial(_policy_shapes, group, version)
+        yield Kind(group, version, kind, _read_policy, shapes, short=_SHORT.get(kind), served=served)
 
 
 def _backends(kind: str) -> Iterator[Kind[Backend]]:
-    for group, version, _, _ in _FORMS:
+    for group, version in _VERSIONS:
         served = _SERVED.get(kind) if group == PROTOTYPE_GROUP else None
-        read = reader(shapes.BACKEND, Subject, meaning.backend)
-        yield Kind(group, version, kind, read, _only(shapes.BACKEND), short=_SHORT.get(kind), served=served)
+        yield Kind(group, version, kind, _read_backend, _backend_shapes, short=_SHORT.get(kind), served=served)
 
 
-def _only(shape: Record[Subject]) -> Callable[[], tuple[Record[Subject], ...]]:
-    return lambda: (shape,)
+def _read_policy(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Policy | None:
+    from eastgate.dialects.accesspolicy.reading import read_policy  # many folders have no document for it to read
+
+    return read_policy(document, root, settings, reporter)
+
+
+def _read_backend(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Backend | None:
+    from eastgate.dialects.accesspolicy.reading import read_backend
+
+    return read_backend(document, root, settings, reporter)
+
+
+def _policy_shapes(group: str, version: str) -> tuple[Record[Any], ...]:
+    from eastgate.dialects.accesspolicy.reading import POLICY_SHAPES
+
+    return (POLICY_SHAPES[group, version],)
+
+
+def _backend_shapes() -> tuple[Record[Any], ...]:
+    from eastgate.dialects.accesspolicy.reading import BACKEND_SHAPE
+
+    return (BACKEND_SHAPE,)
 
 
 def _lint() -> Linting[Policy]:

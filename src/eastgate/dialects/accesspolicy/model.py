@@ -11,7 +11,10 @@ from eastgate.diagnostics.spans import Span
 from eastgate.ir import Origin, PolicyRef, Predicate, Rule
 from eastgate.records import dataclass
 
-__all__ = ["Action", "Authorizer", "Policy"]
+__all__ = ["NETWORKING_GROUP", "PROTOTYPE_GROUP", "Action", "Authorizer", "Policy"]
+
+PROTOTYPE_GROUP = "agentic.prototype.x-k8s.io"  # where the proposal's form lives
+NETWORKING_GROUP = "agentic.networking.x-k8s.io"  # where the API has moved to
 
 
 class Action(StrEnum):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.accesspolicy import codes, tools, validation, values
 from eastgate.dialects.accesspolicy.cel import CEL
@@ -12,6 +10,7 @@ from eastgate.dialects.accesspolicy.validation import Checking, Demand, Subject,
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Choice, Field, ListOf, Record, Shape, Text, all_of, enumerated, quoted
 from eastgate.manifests.shapes import codes as schema_codes
+from eastgate.regexes import regex
 
 __all__ = ["AUTHORIZATION", "INLINE_FIELDS"]
 
@@ -36,7 +35,7 @@ _MCP_METHODS = (
     *("prompts/list", "tools/list", "resources/list", "resources/templates/list"),
     *_WITH_PARAMS,
 )
-_BASE_PROTOCOL = re.compile(r"initialize|ping|(notifications|completion|logging)(/.*)?")
+_BASE_PROTOCOL = regex(r"initialize|ping|(notifications|completion|logging)(/.*)?")
 
 
 def _mcp_method_name(node: Node, to: Checking) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from eastgate.cluster.gateways import BACKEND_KINDS
 from eastgate.diagnostics import did_you_mean
 from eastgate.dialects.accesspolicy import codes
+from eastgate.dialects.accesspolicy.model import NETWORKING_GROUP, PROTOTYPE_GROUP
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Cel, Check, Constraint, constraint, quoted
 from eastgate.records import dataclass
@@ -18,8 +19,6 @@ from eastgate.settings import Settings
 
 __all__ = ["GATEWAY_GROUP", "NETWORKING_GROUP", "PROTOTYPE_GROUP", "Subject"]
 
-PROTOTYPE_GROUP = "agentic.prototype.x-k8s.io"  # where the proposal's form lives
-NETWORKING_GROUP = "agentic.networking.x-k8s.io"  # where the API has moved to
 GATEWAY_GROUP = "gateway.networking.k8s.io"
 
 

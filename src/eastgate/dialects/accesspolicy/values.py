@@ -18,6 +18,7 @@ from eastgate.ir.spiffe import spiffe_problem
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import constraint, quoted
 from eastgate.manifests.shapes.patterns import DNS_SUBDOMAIN, SPIFFE_ID, whole
+from eastgate.regexes import regex
 
 __all__ = [
     "account_name",
@@ -136,7 +137,7 @@ def _not_a_path(node: Node, problem: str, way_out: str, to: Checking) -> None:
     to.report(codes.HTTP_VALUE, f"{quoted(node.text)} is not a path: {problem}", node, help=way_out)
 
 
-_PREFIX = re.compile(r"(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})+")
+_PREFIX = regex(r"(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})+")
 
 
 @constraint(maxLength=_LONGEST_PATH, pattern=whole(_PREFIX.pattern))
@@ -157,7 +158,7 @@ def backend_path(node: Node, to: Checking) -> None:
 
 # Headers
 
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_TOKEN = regex(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 @constraint(maxLength=_LONGEST_HEADER_NAME, pattern=whole(_TOKEN.pattern))
@@ -189,7 +190,7 @@ def _pattern(node: Node, to: Checking) -> None:
 # Hosts
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_HOSTNAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+_HOSTNAME = regex(rf"{_LABEL}(\.{_LABEL})*")
 
 
 @constraint(pattern=whole(rf"(\*\.)?{_HOSTNAME.pattern}"), maxLength=_LONGEST_HOST + 2)

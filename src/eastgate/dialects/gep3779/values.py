@@ -24,6 +24,7 @@ from eastgate.manifests.shapes.patterns import (
     path_with_wildcard,
     whole,
 )
+from eastgate.regexes import regex
 
 __all__ = [
     "ACCOUNT_NAME_HELP",
@@ -178,7 +179,7 @@ def _path_problem(text: str) -> tuple[str, str] | None:
     return path_problem(text, wildcard=True)
 
 
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_TOKEN = regex(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
 
 

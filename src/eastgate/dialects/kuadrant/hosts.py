@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 
 from eastgate.ir import ALWAYS, And, Is, Not, OneOf, Or, Predicate, Suffix
 from eastgate.ir.attributes import HOST, SNI, Attribute
+from eastgate.regexes import regex
 
 __all__ = ["ANY", "HOST_PATTERN", "host_problem", "is_inside", "matches", "nearest", "selects"]
 
 ANY = "*"
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 HOST_PATTERN = rf"(\*\.)?{_LABEL}(\.{_LABEL})*"
-_HOST = re.compile(HOST_PATTERN)
+_HOST = regex(HOST_PATTERN)
 
 
 def host_problem(host: str) -> tuple[str, str] | None:
@@ -25,8 +25,8 @@ def host_problem(host: str) -> tuple[str, str] | None:
     return next((reason for reason, has in _MISTAKES if has(host)), "it is not a DNS name"), way_out
 
 
-_SCHEME = re.compile(r"^[a-z]+://")
-_PORT = re.compile(r":\d*$")
+_SCHEME = regex(r"^[a-z]+://")
+_PORT = regex(r":\d*$")
 _MISTAKES: tuple[tuple[str, Callable[[str], object]], ...] = (
     ("it is empty", lambda host: not host),
     ("it is a URL", lambda host: "://" in host),

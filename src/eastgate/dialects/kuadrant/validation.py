@@ -16,6 +16,7 @@ from eastgate.ir.paths import control_character, path_problem
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Cel, Check, Constraint, constraint, quoted
 from eastgate.manifests.shapes.patterns import NOT_COMPARABLE, path_with_wildcard, whole
+from eastgate.regexes import regex
 from eastgate.settings import Settings
 
 __all__ = ["Checking"]
@@ -82,7 +83,7 @@ def host(node: Node, to: Checking) -> None:
         to.report(codes.HOST, f"{quoted(node.text)} is not a host: {reason}", node, help=way_out)
 
 
-_METHOD = re.compile(r"[A-Z0-9!#$%&'+.^_`|~-]+")
+_METHOD = regex(r"[A-Z0-9!#$%&'+.^_`|~-]+")
 
 
 @constraint(pattern=whole(rf"\*|{_METHOD.pattern}"))

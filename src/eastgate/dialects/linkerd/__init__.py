@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from eastgate.cluster import Everything, PodsMatching, Target
-from eastgate.dialects.base import Dialect, Kind, NameUse, reader
-from eastgate.dialects.linkerd import codes, meaning, route_meaning, route_shapes, shapes
-from eastgate.dialects.linkerd.assemble import layers
+from eastgate.diagnostics import Reporter
+from eastgate.dialects.base import Dialect, Kind, NameUse, Scene
+from eastgate.dialects.linkerd import codes
 from eastgate.dialects.linkerd.gateway_routes import inspect
 from eastgate.dialects.linkerd.model import GROUP, Resource
 from eastgate.dialects.linkerd.settings import LinkerdSettings
 from eastgate.dialects.linkerd.stance import stance_of
 from eastgate.dialects.linkerd.status import conditions
 from eastgate.dialects.linkerd.words import WORDS
+from eastgate.ir import Attachment, Layer
 from eastgate.manifests import Document
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Record
@@ -43,21 +45,28 @@ class _Traits(TypedDict, total=False):
     locate: Callable[[Document], tuple[Target, ...] | None]
 
 
-def _kinds(
-    kind: str,
-    versions: tuple[str, ...],
-    shape: Record[Settings] | Callable[[str], Record[Settings]],
-    mean: Callable[[Document, Node, Settings], Resource],
-    **more: Unpack[_Traits],
-) -> Iterator[Kind[Resource]]:
-    """Give a kind in some versions, which have one shape or each their own."""
+def _kinds(kind: str, versions: tuple[str, ...], **more: Unpack[_Traits]) -> Iterator[Kind[Resource]]:
+    """Give a kind in some versions."""
     for version in versions:
-        of_version = shape if isinstance(shape, Record) else shape(version)
-        yield Kind(GROUP, version, kind, reader(of_version, lambda settings: settings, mean), _only(of_version), **more)
+        yield Kind(GROUP, version, kind, _read, partial(_shapes, kind, version), **more)
 
 
-def _only(shape: Record[Settings]) -> Callable[[], tuple[Record[Settings], ...]]:
-    return lambda: (shape,)
+def _read(document: Document, root: Node, settings: Settings, reporter: Reporter) -> Resource | None:
+    from eastgate.dialects.linkerd.reading import read  # many folders have no document for it to read
+
+    return read(document, root, settings, reporter)
+
+
+def _shapes(kind: str, version: str) -> tuple[Record[Settings], ...]:
+    from eastgate.dialects.linkerd.reading import shape_of
+
+    return (shape_of(kind, version),)
+
+
+def _layers(attached: Sequence[Attachment[Resource]], scene: Scene) -> list[Layer]:
+    from eastgate.dialects.linkerd.assemble import layers  # many folders have no workload with a proxy
+
+    return layers(attached, scene)
 
 
 def _pods_of_server(document: Document) -> tuple[Target, ...] | None:
@@ -79,46 +88,14 @@ DIALECT: Dialect[Resource] = Dialect(
     name="Linkerd",
     model=Resource,
     kinds=(
-        *_kinds(
-            "Server",
-            _ALPHA_TO_BETA_3,
-            shapes.server,
-            meaning.server,
-            name_use=NameUse.COMMON,
-            locate=_pods_of_server,
-        ),
-        *_kinds("ServerAuthorization", _ALPHA_TO_BETA_1, shapes.SERVER_AUTHORIZATION, meaning.server_authorization),
-        *_kinds(
-            "AuthorizationPolicy",
-            _ALPHA,
-            shapes.AUTHORIZATION_POLICY,
-            meaning.authorization_policy,
-            name_use=NameUse.OTHER_GROUPS,
-        ),
-        *_kinds(
-            "MeshTLSAuthentication",
-            _ALPHA,
-            shapes.MESH_TLS_AUTHENTICATION,
-            meaning.mesh_tls_authentication,
-            by_reference=True,
-        ),
-        *_kinds(
-            "NetworkAuthentication",
-            _ALPHA,
-            shapes.NETWORK_AUTHENTICATION,
-            meaning.network_authentication,
-            by_reference=True,
-        ),
-        *_kinds(
-            "HTTPRoute",
-            _ALPHA_TO_BETA_3,
-            route_shapes.HTTP_ROUTE,
-            route_meaning.http_route,
-            name_use=NameUse.COMMON,
-            parent="Server",
-        ),
+        *_kinds("Server", _ALPHA_TO_BETA_3, name_use=NameUse.COMMON, locate=_pods_of_server),
+        *_kinds("ServerAuthorization", _ALPHA_TO_BETA_1),
+        *_kinds("AuthorizationPolicy", _ALPHA, name_use=NameUse.OTHER_GROUPS),
+        *_kinds("MeshTLSAuthentication", _ALPHA, by_reference=True),
+        *_kinds("NetworkAuthentication", _ALPHA, by_reference=True),
+        *_kinds("HTTPRoute", _ALPHA_TO_BETA_3, name_use=NameUse.COMMON, parent="Server"),
     ),
-    layers=layers,
+    layers=_layers,
     words=WORDS,
     settings=LinkerdSettings,
     codes=lambda: (codes,),

@@ -15,6 +15,7 @@ from eastgate.ir.paths import control_character, path_problem
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import quoted
 from eastgate.manifests.shapes.codes import MISSING_FIELD, NULL_VALUE, WRONG_TYPE
+from eastgate.regexes import regex
 
 __all__ = [
     "FILTERS",
@@ -77,7 +78,7 @@ def _is_server(ref: Node) -> bool:
     return kind_if_readable(ref) == (GROUP, "Server")
 
 
-_HOSTNAME = re.compile(r"(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_HOSTNAME = regex(r"(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
 def check_hostname(node: Node, to: Checking) -> None:
@@ -131,7 +132,7 @@ def check_pattern(match: Node, to: Checking) -> None:
         )
 
 
-_HEADER = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
+_HEADER = regex(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 
 
 def is_header_name(text: str) -> bool:

@@ -11,6 +11,7 @@ from eastgate.ir.spiffe import is_segment, is_trust_domain
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Check, Text, quoted
 from eastgate.manifests.shapes.codes import BAD_NAME
+from eastgate.regexes import regex
 from eastgate.settings import Settings
 
 __all__ = [
@@ -49,7 +50,7 @@ def name_beside_namespace(name: Text[Settings]) -> Text[Settings]:
 # Identities
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_DNS = re.compile(rf"(\*|{_LABEL})(\.{_LABEL})*")
+_DNS = regex(rf"(\*|{_LABEL})(\.{_LABEL})*")
 _SPIFFE = "spiffe://"
 _FORMS = "write a DNS name in lower case, `*.` and a DNS name, `*` for everybody"
 
@@ -122,7 +123,7 @@ def _spiffe_problem(text: str) -> Problem | None:
 
 # Networks
 
-_PREFIX = re.compile(r"/[0-9]{1,3}")
+_PREFIX = regex(r"/[0-9]{1,3}")
 
 
 def check_network(node: Node, to: Checking) -> None:
@@ -165,7 +166,7 @@ def _network_problem(text: str) -> Problem:
 
 # Ports
 
-_PORT_NAME = re.compile(r"(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_PORT_NAME = regex(r"(?=.*[a-z])(?!.*--)[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _LONGEST_PORT_NAME = 15
 
 
@@ -192,7 +193,7 @@ def port_problem(name: str) -> Problem | None:
 
 # Durations
 
-_DURATION = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(h|ms|us|µs|μs|ns|m|s)")
+_DURATION = regex(r"([0-9]+\.?[0-9]*|\.[0-9]+)(h|ms|us|µs|μs|ns|m|s)")
 _UNITS = {"h": 3_600_000.0, "m": 60_000.0, "s": 1000.0, "ms": 1.0, "ns": 0.000001}
 
 

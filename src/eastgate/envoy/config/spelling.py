@@ -11,13 +11,14 @@ from collections.abc import Iterator
 
 from eastgate.ir import OneOf, Prefix, Suffix
 from eastgate.ir.paths import DECODED
+from eastgate.regexes import regex
 
 __all__ = ["host_pattern", "path_pattern"]
 
 _HEX = "0123456789ABCDEF"
 _ANY_HEX, _NO_HEX = "[0-9A-Fa-f]", "[^0-9A-Fa-f]"
-_UNRESERVED = re.compile(r"[-A-Za-z0-9._~]")
-_PIECES = re.compile(r"%[0-9A-F]{2}|(?s:.)")
+_UNRESERVED = regex(r"[-A-Za-z0-9._~]")
+_PIECES = regex(r"%[0-9A-F]{2}|(?s:.)")
 _RAW = {"%5B": r"\[", "%5D": r"\]"}  # Envoy leaves them as they are
 
 

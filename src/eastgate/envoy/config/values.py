@@ -7,7 +7,6 @@ for a part; and, since an expression could match across marks, one by one where 
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from importlib.resources import files
 from urllib.parse import quote, unquote
@@ -20,16 +19,15 @@ from eastgate.envoy.plan import Field, joint_of
 from eastgate.ir import Known, Matcher, OneOf, Prefix, Present, Suffix
 from eastgate.ir.attributes import Attribute, header, query
 from eastgate.ir.matchers import known
+from eastgate.regexes import regex
 
 __all__ = ["ALL_KEY", "CLEAR", "each_key", "field_key", "marked", "noted_values", "single_keys", "values_filter"]
 
 ALL_KEY = "eastgate.values"  # the noted values of all fields, to decide a request again while it is open
 CLEAR = "="  # what is noted begins so, unless values could not be told apart
 _START, _STOP = "\x02", "\x03"  # no header has them, and a query that has them is not clear
-_VALUE = re.compile(f"{_START}([^{_START}{_STOP}]*){_STOP}")
-_FIELD = re.compile(
-    rf"eastgate\.(?P<kind>header|query)\.(?P<name>[^=?]*)(?:\?|=(?P<values>(?:{_VALUE.pattern})*)){_STOP}"
-)
+_VALUE = regex(f"{_START}([^{_START}{_STOP}]*){_STOP}")
+_FIELD = regex(rf"eastgate\.(?P<kind>header|query)\.(?P<name>[^=?]*)(?:\?|=(?P<values>(?:{_VALUE.pattern})*)){_STOP}")
 _MOST_VALUES = 8  # values of one name that an expression is tried on
 
 

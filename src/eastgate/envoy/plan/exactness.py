@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from eastgate.diagnostics import Code
 from eastgate.envoy.plan.codes import NOT_A_TEST, NOT_AN_ATTRIBUTE
 from eastgate.ir import Computed, Is, OneOf, Prefix, Suffix
 from eastgate.ir.attributes import ADDRESS, HOST, IDENTITY, MESH_NAME, METHOD, PATH, PORT, Attribute
+from eastgate.regexes import regex
 
 __all__ = ["joint_of", "obstacle"]
 
@@ -32,7 +31,7 @@ _JOINED_HEADERS = frozenset(
     }
 )
 _COOKIE = "cookie"  # of HTTP/2
-_NOT_NOTED = re.compile("[\x00\x02\x03]")  # a proxy cannot note them of a request
+_NOT_NOTED = regex("[\x00\x02\x03]")  # a proxy cannot note them of a request
 
 
 def obstacle(atom: Is | Computed) -> tuple[Code, str] | None:

@@ -22,6 +22,7 @@ from typing import Final
 from eastgate.envoy.server.resources import CLUSTER, LISTENER, VALIDATED_ONCE, Resource, ResourceKey
 from eastgate.envoy.server.store import Store
 from eastgate.records import dataclass
+from eastgate.regexes import regex
 
 __all__ = ["ABSENT", "UNSURE", "Ledger", "ProxyStatus", "Rejection", "ResourceState", "ResourceStatus", "find_suspects"]
 
@@ -30,8 +31,8 @@ UNSURE: Final = "?"  # the version of what may have been applied or not
 
 _LONGEST_MESSAGE: Final = 2000
 # Envoy puts the whole rejected resource before what is wrong with it; that may be a Secret.
-_DUMP: Final = re.compile(r"\A.*(?=Proto constraint validation failed)", re.DOTALL)
-_PEM: Final = re.compile(r"-----BEGIN.*?(?:-----END[^-]*-----|\Z)", re.DOTALL)
+_DUMP: Final = regex(r"\A.*(?=Proto constraint validation failed)", re.DOTALL)
+_PEM: Final = regex(r"-----BEGIN.*?(?:-----END[^-]*-----|\Z)", re.DOTALL)
 _NAMING: Final = {
     CLUSTER: "Error adding/updating cluster(s) ",
     LISTENER: "Error adding/updating listener(s) ",

@@ -27,6 +27,7 @@ from eastgate.languages.cel.syntax import (
     Variable,
 )
 from eastgate.records import dataclass
+from eastgate.regexes import regex
 
 __all__ = ["MAX_STEPS", "most_steps"]
 
@@ -143,7 +144,7 @@ def _loop(loop: Loop, scope: Mapping[str, _Size]) -> tuple[int, _Size]:
     return over_steps + start_steps + over.length * each + result_steps, result
 
 
-_PATTERN_TOKEN: Final = re.compile(
+_PATTERN_TOKEN: Final = regex(
     r"\{(?P<low>[0-9]{1,4})(?P<range>,(?P<high>[0-9]{0,4}))?\}|\\[pP]\{[^}]*\}|\\[pP].|\\.|\[(?:\\.|[^\]\\])*\]|.",
     re.DOTALL,
 )

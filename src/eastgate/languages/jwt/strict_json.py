@@ -11,6 +11,8 @@ import math
 import re
 from typing import NoReturn, TypeAlias
 
+from eastgate.regexes import regex
+
 __all__ = ["MAX_DEPTH", "Json", "JsonProblem", "read_object"]
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
@@ -19,8 +21,8 @@ MAX_DEPTH = 32
 """Objects and arrays inside each other. Claims go through readers that recurse."""
 
 _INTEGERS = range(-(2**63), 2**64)
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
-_BRACKETS = re.compile(r"[][{}]")
+_STRING = regex(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+_BRACKETS = regex(r"[][{}]")
 
 
 class JsonProblem(ValueError):  # noqa: N818 - what is wrong with their text, not with us

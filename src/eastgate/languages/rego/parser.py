@@ -36,12 +36,13 @@ from eastgate.languages.rego.syntax import (
 )
 from eastgate.languages.rego.values import number
 from eastgate.records import dataclass
+from eastgate.regexes import regex
 
 __all__ = ["parse"]
 
 MAX_DEPTH: Final = 64
 MAX_EXPONENT: Final = 400
-_TOKEN: Final = re.compile(
+_TOKEN: Final = regex(
     r"""(?P<space>[ \t\r]+|\#[^\n]*)|(?P<newline>\n)|(?P<text>"(?:[^"\\\n]|\\.)*")|(?P<raw>`[^`]*`)
     |(?P<number>(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_]\w*)
     |(?P<sign>:=|==|!=|<=|>=|[-=<>+*/%&|.,;:(){}\[\]])""",

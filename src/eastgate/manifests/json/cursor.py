@@ -11,11 +11,12 @@ from eastgate.diagnostics.spans import Span
 from eastgate.manifests.codes import JSON_SYNTAX, UNCLOSED
 from eastgate.manifests.findings import Findings, shown, suggestion
 from eastgate.manifests.text import Text
+from eastgate.regexes import regex
 
 __all__ = ["Cursor"]
 
-_SPACE = re.compile(r"[ \t\r\n]*+")
-_WORD = re.compile(r'"[^"\\\r\n]*+"?|[\w.+-]+|\S', re.ASCII)
+_SPACE = regex(r"[ \t\r\n]*+")
+_WORD = regex(r'"[^"\\\r\n]*+"?|[\w.+-]+|\S', re.ASCII)
 _MEANT = {"True": "true", "False": "false", "None": "null", "undefined": "null", "nil": "null"}
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from eastgate.diagnostics import Reporter
 from eastgate.manifests.codes import JSON_SYNTAX
 from eastgate.manifests.findings import Findings, StopReading
@@ -12,10 +10,11 @@ from eastgate.manifests.json.scalars import read_bare, read_string
 from eastgate.manifests.limits import MAX_DEPTH
 from eastgate.manifests.node import Node, Scalar
 from eastgate.manifests.text import Text
+from eastgate.regexes import regex
 
 __all__ = ["read_json_nodes"]
 
-_NEXT_OBJECT = re.compile(r"\n(?=\{)")
+_NEXT_OBJECT = regex(r"\n(?=\{)")
 
 
 def read_json_nodes(text: Text, start: int, end: int, reporter: Reporter) -> list[Node]:

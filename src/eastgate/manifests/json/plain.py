@@ -16,13 +16,14 @@ import msgspec
 from eastgate.manifests.limits import MAX_DEPTH
 from eastgate.manifests.node import Plain
 from eastgate.manifests.plain import Extent, PlainDocument
+from eastgate.regexes import regex
 
 __all__ = ["read_plain_json"]
 
-_KEY_END = re.compile(rb'"[ \t\r\n]*:')
-_KEY = re.compile(r'[ \t\r\n,]*+"[^"\\]*+(?:\\.[^"\\]*+)*+"[ \t\r\n]*+:[ \t\r\n]*+')
-_GAP = re.compile(r"[ \t\r\n,]*+")
-_SPACE = re.compile(r"[ \t\r\n]*+")
+_KEY_END = regex(rb'"[ \t\r\n]*:')
+_KEY = regex(r'[ \t\r\n,]*+"[^"\\]*+(?:\\.[^"\\]*+)*+"[ \t\r\n]*+:[ \t\r\n]*+')
+_GAP = regex(r"[ \t\r\n,]*+")
+_SPACE = regex(r"[ \t\r\n]*+")
 
 
 class _TooDeepError(Exception):

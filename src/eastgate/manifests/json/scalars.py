@@ -11,15 +11,16 @@ from eastgate.manifests.findings import shown
 from eastgate.manifests.json.cursor import Cursor
 from eastgate.manifests.node import Scalar
 from eastgate.manifests.scalars import MOST_DIGITS
+from eastgate.regexes import regex
 
 __all__ = ["read_bare", "read_string"]
 
-_STRING = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*+)*+"')
-_BEGUN = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*+)*+\\?+')
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+(?![\w.+-])", re.ASCII)
-_ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})?')
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_LONE = re.compile(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F]..)|\\.")
+_STRING = regex(r'"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*+)*+"')
+_BEGUN = regex(r'"[^"\\\x00-\x1f]*+(?:\\[^\x00-\x1f][^"\\\x00-\x1f]*+)*+\\?+')
+_NUMBER = regex(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+(?![\w.+-])", re.ASCII)
+_ESCAPE = regex(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})?')
+_SURROGATE = regex("[\ud800-\udfff]")
+_LONE = regex(r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F]..)|\\.")
 
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 _NOT_FINITE = frozenset(["NaN", "Infinity", "-Infinity", "+Infinity", "inf", "-inf", "nan"])

@@ -7,21 +7,22 @@ and block scalars.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+
+from eastgate.regexes import regex
 
 __all__ = ["chunks"]
 
 # The line breaks are those of libyaml (YAML 1.1), or a marker could be seen by one of us alone.
 _BREAKS = "\n\r\x85\u2028\u2029"
-_MARKER = re.compile(rf"[{_BREAKS}](?:---|(\.\.\.))(?=[ \t{_BREAKS}]|\Z)")
-_END_OF_LINE = re.compile(rf"\r\n|[{_BREAKS}]|\Z")
-_FIRST = re.compile(rf"(?:---|(\.\.\.))(?=[ \t{_BREAKS}]|\Z)")
-_PREAMBLE = re.compile(rf"(?:(?:[ \t]*(?:\#[^{_BREAKS}]*)?|%[^{_BREAKS}]*)(?:\r\n|[{_BREAKS}]))*+\Z")
-_NOTHING = re.compile(
+_MARKER = regex(rf"[{_BREAKS}](?:---|(\.\.\.))(?=[ \t{_BREAKS}]|\Z)")
+_END_OF_LINE = regex(rf"\r\n|[{_BREAKS}]|\Z")
+_FIRST = regex(rf"(?:---|(\.\.\.))(?=[ \t{_BREAKS}]|\Z)")
+_PREAMBLE = regex(rf"(?:(?:[ \t]*(?:\#[^{_BREAKS}]*)?|%[^{_BREAKS}]*)(?:\r\n|[{_BREAKS}]))*+\Z")
+_NOTHING = regex(
     rf"(?:[ \t]*(?:\#[^{_BREAKS}]*)?(?:\r\n|[{_BREAKS}]))*+\.\.\.[ \t]*(?:[ \t]\#[^{_BREAKS}]*)?(?:\r\n|[{_BREAKS}]|\Z)"
 )
-_DIRECTIVE = re.compile(rf"(?:\A|[{_BREAKS}])%")
+_DIRECTIVE = regex(rf"(?:\A|[{_BREAKS}])%")
 
 
 def chunks(text: str) -> Iterator[tuple[int, int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Final, cast
 
@@ -21,16 +20,17 @@ from eastgate.manifests.findings import shown
 from eastgate.manifests.text import Text
 from eastgate.manifests.yaml.parser import READER_ERROR, LibyamlError
 from eastgate.manifests.yaml.trouble import Trouble
+from eastgate.regexes import regex
 
 __all__ = ["explain", "template_finding"]
 
 _TEMPLATE_HELP: Final = "this looks like a Helm template: render it first (helm template ...)"
 # The characters that YAML does not allow in a text at all.
-_FORBIDDEN: Final = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FORBIDDEN: Final = regex("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-_BRACES = re.compile(r"\{\{")
-_ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{0,2}|u[0-9a-fA-F]{0,4}|U[0-9a-fA-F]{0,8}|.)")
-_NO_SPACE_AFTER_COLON = re.compile(r"\s*(?:- )?[\w./-]+:[^\s/:]")
+_BRACES = regex(r"\{\{")
+_ESCAPE = regex(r"\\(?:x[0-9a-fA-F]{0,2}|u[0-9a-fA-F]{0,4}|U[0-9a-fA-F]{0,8}|.)")
+_NO_SPACE_AFTER_COLON = regex(r"\s*(?:- )?[\w./-]+:[^\s/:]")
 
 
 _Finding = Callable[[Trouble], Diagnostic]

@@ -34,12 +34,13 @@ from eastgate.manifests.yaml.parser import (
 )
 from eastgate.manifests.yaml.scalars import TaggedScalars
 from eastgate.records import dataclass
+from eastgate.regexes import regex
 
 __all__ = ["read_yaml_node"]
 
 _HEAD = ("apiVersion", "kind")
-_WORD = re.compile(r"[^\s:,\[\]{}]+|\S|$")
-_DIRECTIVE = re.compile(r"^%.*", re.MULTILINE)
+_WORD = regex(r"[^\s:,\[\]{}]+|\S|$")
+_DIRECTIVE = regex(r"^%.*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import re
-
 from eastgate.diagnostics.spans import SourceText, Span
 from eastgate.manifests.codes import NUMBER_RANGE, TAG_MISMATCH, TAG_UNKNOWN
 from eastgate.manifests.findings import Findings, shown
 from eastgate.manifests.node import Scalar
 from eastgate.manifests.scalars import CONVERT, NULLS, NoNumberError, resolve
 from eastgate.manifests.yaml.parser import MAPPING, Event
+from eastgate.regexes import regex
 
 __all__ = ["TaggedScalars"]
 
 _CORE = "tag:yaml.org,2002:"
 _SCALAR_TAGS = frozenset(["str", "int", "float", "bool", "null"])
-_TAG = re.compile(r"!\S*")
+_TAG = regex(r"!\S*")
 
 
 class TaggedScalars:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 from eastgate.diagnostics.spans import Span
 from eastgate.manifests.text import Text
 from eastgate.manifests.yaml.parser import Mark
 from eastgate.records import dataclass
+from eastgate.regexes import regex
 
 __all__ = ["Trouble"]
 
-_WORD = re.compile(r"[^\s,\[\]{}:]+|\S")
+_WORD = regex(r"[^\s,\[\]{}:]+|\S")
 _FAR = 20  # blank lines that are looked across
 
 

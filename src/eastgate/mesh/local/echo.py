@@ -9,14 +9,14 @@ import asyncio
 import contextlib
 import json
 import os
-import re
 
 from eastgate.mesh.local.http1 import Server, Source
 from eastgate.records import dataclass
+from eastgate.regexes import regex
 
 __all__ = ["EchoOptions", "EchoServer", "EchoTimes"]
 
-_REQUEST_LINE = re.compile(rb"(?:\r?\n)*[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [^\r\n]+ HTTP/1\.[0-9]\r?\n")
+_REQUEST_LINE = regex(rb"(?:\r?\n)*[!#$%&'*+\-.^_`|~0-9A-Za-z]+ [^\r\n]+ HTTP/1\.[0-9]\r?\n")
 _METHODS = (b"GET ", b"HEAD ", b"POST ", b"PUT ", b"DELETE ", b"PATCH ", b"OPTIONS ", b"TRACE ", b"CONNECT ")
 _LONGEST_FIRST_LINE = 64 * 1024
 _TICK = b"tick\n"

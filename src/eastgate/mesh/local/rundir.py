@@ -13,7 +13,6 @@ import contextlib
 import fcntl
 import hashlib
 import os
-import re
 import shutil
 import stat
 import tempfile
@@ -24,12 +23,13 @@ from pathlib import Path
 from eastgate.mesh.local import procfs
 from eastgate.mesh.local.errors import LocalMeshError
 from eastgate.records import dataclass
+from eastgate.regexes import regex
 
 __all__ = ["DEFAULT_NAME", "BadName", "MeshRunning", "NoMesh", "RunDir", "RunDirRefused", "find"]
 
 DEFAULT_NAME = "default"
-_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?")
-_LABEL = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,23}")
+_NAME = regex(r"[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?")
+_LABEL = regex(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,23}")
 _LONGEST_SOCKET = 107  # sun_path holds 108 bytes, the last of which is zero
 _ROOM = 1 + 24 + len(".sock")
 _SPARE = len("-abcdefgh")

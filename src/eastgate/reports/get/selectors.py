@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 from eastgate.cluster import Operator, Requirement, Selector
+from eastgate.regexes import regex
 
 __all__ = ["BadSelector", "parse_selector"]
 
-_TERMS = re.compile(r",(?![^()]*\))")
-_SET = re.compile(r"(\S+)\s+(in|notin)\s*\(([^()]*)\)")
-_EQUAL = re.compile(r"([^\s=!]+)\s*(==|=|!=)\s*([^\s=!]*)")
-_KEY = re.compile(r"(!?)\s*([^\s=!()]+)")
+_TERMS = regex(r",(?![^()]*\))")
+_SET = regex(r"(\S+)\s+(in|notin)\s*\(([^()]*)\)")
+_EQUAL = regex(r"([^\s=!]+)\s*(==|=|!=)\s*([^\s=!]*)")
+_KEY = regex(r"(!?)\s*([^\s=!()]+)")
 
 
 class BadSelector(ValueError):  # noqa: N818 - what a person wrote, not what went wrong

@@ -17,6 +17,7 @@ from eastgate.diagnostics import did_you_mean
 from eastgate.diagnostics.spans import SourceText, Span
 from eastgate.dialects.linting import Finding, codes, locating
 from eastgate.records import dataclass
+from eastgate.regexes import regex
 from eastgate.reports.lint.hooks import lint_codes
 from eastgate.reports.lint.inventory import Inventory
 
@@ -24,7 +25,7 @@ __all__ = ["ANNOTATION", "drop_suppressed"]
 
 ANNOTATION = "eastgate.dev/lint-ignore"
 
-_ENTRY = re.compile(r"\s*(EG\d{4})\s*:\s*(\S.*?)\s*", re.DOTALL)
+_ENTRY = regex(r"\s*(EG\d{4})\s*:\s*(\S.*?)\s*", re.DOTALL)
 
 
 @dataclass(slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
@@ -13,6 +12,7 @@ from eastgate.diagnostics.spans import SourceText, Span
 from eastgate.manifests import ANYWHERE, Bounds, around, files_of, read_nodes
 from eastgate.manifests.node import Node, Plain
 from eastgate.manifests.shapes import Check, check
+from eastgate.regexes import regex
 from eastgate.reports.tables.model import Case, Rejection, Table
 from eastgate.reports.tables.shapes import API_VERSION, DECISION_TEST, KIND
 from eastgate.settings import BAD_SETTING, Settings, SettingsError
@@ -28,7 +28,7 @@ NOT_A_TABLE = Code(
     "over and its cases never run. A table has `kind: DecisionTest`.",
 )
 
-_A_TABLE = re.compile(rf"""\bkind["']?\s*:\s*["']?{KIND}\b""")
+_A_TABLE = regex(rf"""\bkind["']?\s*:\s*["']?{KIND}\b""")
 
 
 def read_tables(

@@ -17,14 +17,15 @@ from eastgate.dialects.kuadrant.authorino.findings import NotKnown, Refused
 from eastgate.dialects.kuadrant.authorino.model import Credentials, Where
 from eastgate.dialects.kuadrant.authorino.secrecy import MASK
 from eastgate.ir.attributes import UNKNOWN
+from eastgate.regexes import regex
 
 __all__ = ["all_credentials", "credential", "describe_location", "masked_headers", "masked_path"]
 
 _SECRET_HEADERS: Final = ("authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-auth-token")
 _SECRET_PARAMETERS: Final = ("access_token", "api_key", "apikey")
-_MALFORMED: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
-_PARAMETER: Final = re.compile(r"([?&][^=&#]*=)[^&#]*")
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_MALFORMED: Final = regex(r"%(?![0-9A-Fa-f]{2})")
+_PARAMETER: Final = regex(r"([?&][^=&#]*=)[^&#]*")
+_CONTROL: Final = regex(r"[\x00-\x1f\x7f]")
 
 
 def credential(credentials: Credentials, request: RequestFacts) -> str | Refused | NotKnown:

@@ -15,10 +15,11 @@ from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found
 from eastgate.dialects.kuadrant.authorino.model import HttpCall, Literal, Metadata, Selected, Where
 from eastgate.dialects.kuadrant.authorino.values import properties, resolve, stringified
 from eastgate.languages.jwt.strict_json import JsonProblem, read_object
+from eastgate.regexes import regex
 
 __all__ = ["fetch_metadata"]
 
-_FIXED_SERVER = re.compile(r"https?://[^/?#{]+(?=[/?#]|$)", re.IGNORECASE)
+_FIXED_SERVER = regex(r"https?://[^/?#{]+(?=[/?#]|$)", re.IGNORECASE)
 
 
 def fetch_metadata(metadata: Metadata, evaluation: Evaluation) -> Finding:

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final, TypeAlias
 
+from eastgate.regexes import regex
+
 __all__ = ["NAMES", "Path", "is_plain", "lead", "prune", "rego_mentions", "template_mentions", "touched"]
 
 Path: TypeAlias = tuple[str, ...]
@@ -19,9 +21,9 @@ Path: TypeAlias = tuple[str, ...]
 NAMES: Final = "*"
 """In a path: every name that does not begin with a colon, as those of the first line of HTTP/1 do among headers."""
 
-_NAME = re.compile(r"([\w:/-]+)(?:[.|]|$)", re.ASCII)
-_INPUT = re.compile(r"(?<![\w.])input((?:\.[A-Za-z_]\w*|\[\"[^\"\\]*\"\])*)", re.ASCII)
-_INPUT_KEY = re.compile(r"\.(\w+)|\[\"([^\"\\]*)\"\]", re.ASCII)
+_NAME = regex(r"([\w:/-]+)(?:[.|]|$)", re.ASCII)
+_INPUT = regex(r"(?<![\w.])input((?:\.[A-Za-z_]\w*|\[\"[^\"\\]*\"\])*)", re.ASCII)
+_INPUT_KEY = regex(r"\.(\w+)|\[\"([^\"\\]*)\"\]", re.ASCII)
 
 
 @lru_cache(maxsize=4096)

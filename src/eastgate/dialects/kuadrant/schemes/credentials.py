@@ -11,6 +11,7 @@ from eastgate.dialects.kuadrant.schemes.validation import Checking, record
 from eastgate.dialects.kuadrant.schemes.values import header_name
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Choice, Field, Record, Text, quoted
+from eastgate.regexes import regex
 from eastgate.settings import Settings
 
 __all__ = ["credentials", "read_credentials"]
@@ -22,7 +23,7 @@ _LOCATIONS = {
     "cookie": Where.COOKIE,
 }
 _NAMES = {Where.CUSTOM_HEADER: "a header", Where.QUERY: "a query parameter", Where.COOKIE: "a cookie"}
-_COOKIE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_COOKIE = regex(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 def credentials(style: Style) -> Record[Settings]:

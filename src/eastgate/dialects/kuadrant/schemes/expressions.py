@@ -6,17 +6,16 @@ needed, because most schemes have patterns only.
 
 from __future__ import annotations
 
-import re
-
 from eastgate.dialects.kuadrant.schemes import codes
 from eastgate.dialects.kuadrant.schemes.validation import Checking, Demand
 from eastgate.languages.cel import CelProblem
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import quoted
+from eastgate.regexes import regex
 
 __all__ = ["cel_condition", "cel_value", "rego_module", "regular_expression"]
 
-_ALLOW = re.compile(r"\ballow\b")
+_ALLOW = regex(r"\ballow\b")
 
 
 def regular_expression(node: Node, to: Checking) -> None:

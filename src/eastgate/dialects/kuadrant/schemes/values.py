@@ -13,6 +13,7 @@ from eastgate.dialects.kuadrant.schemes.styles import Style
 from eastgate.dialects.kuadrant.schemes.validation import Checking, entry_name, exactly_one, record, unique_names
 from eastgate.manifests.node import Node
 from eastgate.manifests.shapes import Anything, Field, Flag, ListOf, MapOf, Record, Text, Whole, constraint, quoted
+from eastgate.regexes import regex
 from eastgate.settings import Settings
 
 __all__ = [
@@ -211,7 +212,7 @@ TEMPLATE_URL: Text[Settings] = Text("a URL", _template_url)
 
 # Headers
 
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_TOKEN = regex(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 def header_name(node: Node, to: Checking) -> None:

@@ -16,9 +16,10 @@ from urllib.parse import quote_plus, unquote_to_bytes
 from eastgate.languages.rego.functions.registry import Bounded, Failed, function
 from eastgate.languages.rego.texts import marshalled
 from eastgate.languages.rego.values import Object, Set, Value, number
+from eastgate.regexes import regex
 
-_BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)
-_BAD_PERCENT: Final = re.compile(r"%(?![0-9A-Fa-f]{2})", re.ASCII)
+_BASE64: Final = regex(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", re.ASCII)
+_BAD_PERCENT: Final = regex(r"%(?![0-9A-Fa-f]{2})", re.ASCII)
 _DEEPEST: Final = 200
 
 

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 from eastgate.languages.rego.functions.registry import Bounded, Failed, function
 from eastgate.languages.rego.values import Value
+from eastgate.regexes import regex
 
 Number = int | Decimal
 Network = IPv4Network | IPv6Network
@@ -19,11 +20,9 @@ IpAddress = IPv4Address | IPv6Address
 
 _SECOND: Final = 10**9
 _LIMIT: Final = 2**63
-_RFC3339: Final = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII
-)
-_DURATION: Final = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+", re.ASCII)
-_PART: Final = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)", re.ASCII)
+_RFC3339: Final = regex(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII)
+_DURATION: Final = regex(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+", re.ASCII)
+_PART: Final = regex(r"(\d+\.?\d*|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)", re.ASCII)
 _UNITS: Final = {
     "ns": 1,
     "us": 10**3,
@@ -34,7 +33,7 @@ _UNITS: Final = {
     "m": 60 * _SECOND,
     "h": 3600 * _SECOND,
 }
-_VERSION: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?", re.ASCII)
+_VERSION: Final = regex(r"(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?", re.ASCII)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 

@@ -11,14 +11,15 @@ from typing import Any, Final
 from eastgate.languages.rego.functions.registry import MAX_TEXT, Bounded, Failed, function, integer
 from eastgate.languages.rego.texts import shown, written_number
 from eastgate.languages.rego.values import Object, Set, Value, magnitude, number
+from eastgate.regexes import regex
 
 Items = tuple[Value, ...]
 Number = int | Decimal
 
 _SPACES: Final = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
-_JSON_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", re.ASCII)
+_JSON_NUMBER: Final = regex(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", re.ASCII)
 _MOST_DIGITS: Final = 40
-_ANY_BYTE: Final = re.compile(r"(?<!\\)(?:\\\\)*\\C")
+_ANY_BYTE: Final = regex(r"(?<!\\)(?:\\\\)*\\C")
 _BASES: Final = {2: "b", 8: "o", 10: "d", 16: "x"}
 
 
@@ -188,9 +189,7 @@ def format_int(value: Number, base: Number) -> Value:
     return format(int(value), kind)
 
 
-_VERB: Final = re.compile(
-    r"%(?:%|(?P<flags>[-+# 0]*)(?P<width>[0-9]*)(?P<dot>\.(?P<digits>[0-9]*))?(?P<verb>.)?)", re.S
-)
+_VERB: Final = regex(r"%(?:%|(?P<flags>[-+# 0]*)(?P<width>[0-9]*)(?P<dot>\.(?P<digits>[0-9]*))?(?P<verb>.)?)", re.S)
 
 
 @function("sprintf", "string", "array", result="string")

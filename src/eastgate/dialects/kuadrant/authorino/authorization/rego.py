@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 from typing import Final
 
@@ -11,12 +10,13 @@ from eastgate.dialects.kuadrant.authorino.findings import Broken, Finding, Found
 from eastgate.dialects.kuadrant.authorino.model import Rego
 from eastgate.dialects.kuadrant.authorino.paths import prune, rego_mentions, touched
 from eastgate.languages.rego import NoAnswer, Problem, RegoProgram, evaluate, program
+from eastgate.regexes import regex
 
 __all__ = ["MAX_MODULE", "by_rego", "rego_problem"]
 
 MAX_MODULE: Final = 64 * 1024
-_TAKEN_AWAY: Final = re.compile(r"[\t\n\f\r ]*package.*[;\n]+")  # as Authorino does, wherever it stands
-_PACKAGE: Final = re.compile(r"\A[\t\n\f\r ]*package[ \t]+[\w.\[\]\"-]+[ \t\r]*(?:#[^\n]*)?\n+")
+_TAKEN_AWAY: Final = regex(r"[\t\n\f\r ]*package.*[;\n]+")  # as Authorino does, wherever it stands
+_PACKAGE: Final = regex(r"\A[\t\n\f\r ]*package[ \t]+[\w.\[\]\"-]+[ \t\r]*(?:#[^\n]*)?\n+")
 
 
 def by_rego(rego: Rego, evaluation: Evaluation) -> Finding:

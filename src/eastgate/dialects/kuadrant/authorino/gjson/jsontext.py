@@ -12,12 +12,13 @@ from typing import Final
 
 from eastgate.dialects.kuadrant.authorino.gjson.bounds import MAX_DEPTH, MAX_TEXT, Budget, Pieces, TooMuch
 from eastgate.dialects.kuadrant.authorino.gjson.numbers import integer_text, json_number
+from eastgate.regexes import regex
 
-_REST_OF_STRING: Final = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-_STRING_OR_BRACKET: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\](){}]', re.DOTALL)
-_STRING_OR_SPACE: Final = re.compile(r'("[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z))|[\x00- ]++', re.DOTALL)
-_NUMBER_END: Final = re.compile(r"[\x00- ,\]}]")
-_WORD: Final = re.compile(r"[a-z]*")
+_REST_OF_STRING: Final = regex(r'[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_STRING_OR_BRACKET: Final = regex(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\](){}]', re.DOTALL)
+_STRING_OR_SPACE: Final = regex(r'("[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z))|[\x00- ]++', re.DOTALL)
+_NUMBER_END: Final = regex(r"[\x00- ,\]}]")
+_WORD: Final = regex(r"[a-z]*")
 
 _SIMPLE_ESCAPES: Final = {"\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"'}
 _GO_ESCAPES: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}

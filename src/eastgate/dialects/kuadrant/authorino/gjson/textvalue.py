@@ -11,15 +11,16 @@ from eastgate.dialects.kuadrant.authorino.gjson import jsontext
 from eastgate.dialects.kuadrant.authorino.gjson.bounds import Budget
 from eastgate.dialects.kuadrant.authorino.gjson.numbers import plain_decimal, plain_number, text_is_digits, to_float
 from eastgate.dialects.kuadrant.authorino.gjson.values import JsonKind, Unterminated, Value
+from eastgate.regexes import regex
 
 _Item = TypeVar("_Item")
 
-_VALUE_START: Final = re.compile(r'[{\["ntf+\-0-9iIN]')
-_ELEMENT_OR_END: Final = re.compile(r'[{\["ntf+\-0-9iIN\]]')
-_ITEM_OR_END: Final = re.compile(r'[{\["ntf\-0-9\]}]')
-_KEY_OR_END: Final = re.compile(r'["}]')
-_OPENING: Final = re.compile(r"[{\[]")
-_NOT_SPACE: Final = re.compile(r"[^\x00- ]")
+_VALUE_START: Final = regex(r'[{\["ntf+\-0-9iIN]')
+_ELEMENT_OR_END: Final = regex(r'[{\["ntf+\-0-9iIN\]]')
+_ITEM_OR_END: Final = regex(r'[{\["ntf\-0-9\]}]')
+_KEY_OR_END: Final = regex(r'["}]')
+_OPENING: Final = regex(r"[{\[]")
+_NOT_SPACE: Final = regex(r"[^\x00- ]")
 
 
 class TextValue:
