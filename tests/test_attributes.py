@@ -53,7 +53,7 @@ def test_an_attribute_that_nobody_uses_is_forgotten() -> None:
 def test_attributes_are_sorted_by_name_and_key_and_never_change() -> None:
     assert sorted([query("a"), header("b"), header("a"), PATH]) == [header("a"), header("b"), PATH, query("a")]
     with pytest.raises(FrozenInstanceError):
-        PATH.name = "host"  # type: ignore[misc]
+        PATH.name = "host"
     with pytest.raises(FrozenInstanceError):
         del PATH.name
     assert repr(header("a")) == "Attribute(name='header', key='a', needs_http=True)"

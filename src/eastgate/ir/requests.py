@@ -53,7 +53,7 @@ class Request:
         _set_identity(self, identity)
         _set_port(self, port)
         _set_incomplete(self, incomplete)
-        _set_needs_care(self, incomplete or HANDED_PATH in values or _is_refused(get(PATH)))
+        _set_needs_care(self, incomplete or HANDED_PATH in values or is_refused(get(PATH)))
 
     @property
     def bad_host(self) -> bool:
@@ -63,7 +63,7 @@ class Request:
     @property
     def refused_path(self) -> bool:
         """Whether servers disagree about the path."""
-        return _is_refused(self.values.get(PATH))
+        return is_refused(self.values.get(PATH))
 
     @property
     def respelled_path(self) -> bool:
@@ -81,10 +81,6 @@ class Request:
     def assuming(self, outcomes: Mapping[Is | Computed, bool | None]) -> Request:
         """The same request with tests that come out so; None: either way."""
         return Request(self.values, self.answers, {**self.assumed, **outcomes})
-
-
-def _is_refused(path: Known) -> bool:
-    return isinstance(path, str) and is_refused(path)
 
 
 def _setter(name: str) -> Callable[[Request, object], None]:
