@@ -10,6 +10,7 @@ from bench.report import Section, Target, duration
 from bench.timing import quiet, seconds_of, warmed
 from bench.worlds import ask_http, ask_some, generate, with_paths
 from eastgate.api.authority import Authority, Manifests
+from eastgate.api.deciding import Prepared
 from eastgate.api.questions import Question
 from eastgate.cluster import Pod
 from eastgate.settings import Settings
@@ -29,8 +30,8 @@ def run(*, quick: bool) -> Section:
         "One question through the public API, the best of several rounds over different questions. words: a Question "
         "by Authority.decide, whose ends and path were met before. built: the same, and making the Question. prepared: "
         "by Prepared.decide, again, with nothing changed. bulk: by Authority.decide_all, of prepared ones. changed: by "
-        "Prepared.decide, for the first time after a pod was put elsewhere. engine: a request that was built before, by "
-        "Engine.decide, which evaluates each time, and gives a number and no answer.",
+        "Prepared.decide, for the first time after a pod was put elsewhere. engine: a request that was built before, "
+        "by Engine.decide, which evaluates each time, and gives a number and no answer.",
         ("world", "questions", "words", "built", "prepared", "bulk", "changed", "engine"),
     )
     worlds: list[tuple[str, Built, list[Ask]]] = []
@@ -56,10 +57,9 @@ def _measure(built: Built, asks: Sequence[Ask], rounds: int) -> list[float]:
     questions = [_question(ask) for ask in asks]
     prepared = [authority.prepare(question) for question in questions]
     requests = built.questions(asks)
-    for question, asked, (point, request) in zip(questions, prepared, requests, strict=True):
-        expected = bool(built.engine.decide(point, request) & 1)
-        if not authority.decide(question).allowed == asked.decide().allowed == expected:
-            raise AssertionError(f"answers differ: {question}")
+    verdicts = [built.engine.decide(point, request) & 1 == 1 for point, request in requests]
+    if not [authority.decide(question).allowed for question in questions] == _allowed(prepared) == verdicts:
+        raise AssertionError("answers differ")
 
     def words() -> None:
         for question in questions:
@@ -89,6 +89,10 @@ def _measure(built: Built, asks: Sequence[Ask], rounds: int) -> list[float]:
     with quiet():
         taken = [[*map(warmed, works), after_change(), warmed(engine)] for _ in range(rounds)]
     return [min(column) / len(asks) * 1e9 for column in zip(*taken, strict=True)]
+
+
+def _allowed(questions: Sequence[Prepared]) -> list[bool]:
+    return [question.decide().allowed for question in questions]
 
 
 def _question(ask: Ask) -> Question:
