@@ -99,6 +99,8 @@ def _search(clauses: Iterable[Clause]) -> _Search:
 
 def _in_order(rules: Sequence[_Rule]) -> _Search:
     ordered = [(rank, _condition(parts)) for rank, parts in rules]
+    if len(ordered) == 1:
+        return _only(*ordered[0])
 
     def search(request: Request, best: int) -> int:
         for rank, condition in ordered:
@@ -109,6 +111,12 @@ def _in_order(rules: Sequence[_Rule]) -> _Search:
         return best
 
     return search
+
+
+def _only(rank: int, condition: Condition | None) -> _Search:
+    if condition is None:
+        return lambda _request, best: min(rank, best)
+    return lambda request, best: rank if rank < best and condition(request) else best
 
 
 def _condition(parts: tuple[Predicate, ...]) -> Condition | None:
