@@ -77,6 +77,27 @@ def test_a_pod_that_is_put_is_decided_by_its_new_policies(shop: Path) -> None:
             ask()
 
 
+def test_a_prepared_answer_is_remembered_until_something_changes(shop: Path) -> None:
+    authority = Authority(read_manifests([shop]))
+    prepared = authority.prepare(STRANGER)
+    before = cart(authority.world)
+    for _ in range(2):
+        assert prepared.decide().allowed
+        assert prepared.decide() is prepared.decide()
+        authority.update(put=[replace(before, labels={"app": "closed"})])
+        assert not prepared.decide().allowed
+        authority.update(put=[before])
+        assert prepared.decide().allowed
+        authority.update(put=[policy("open")])
+        assert not prepared.decide().allowed
+        authority.update(remove=["AuthorizationPolicy/shop/more"])
+    assert prepared.decide().allowed
+    authority.update(remove=[before.id])
+    for _ in range(2):
+        with pytest.raises(QuestionError):
+            prepared.decide()
+
+
 def test_the_world_that_an_authority_shows_cannot_be_changed(shop: Path) -> None:
     authority = Authority(read_manifests([shop]))
     for name in ("put", "remove", "update", "place"):

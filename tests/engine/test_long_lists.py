@@ -109,3 +109,28 @@ def test_rules_on_paths_are_searched(layer: Layer) -> None:
 def test_every_list_may_have_an_index(monkeypatch: pytest.MonkeyPatch, layer: Layer) -> None:
     monkeypatch.setattr(search, "_SHORT", 0)
     check(layer, http=True)
+
+
+@few
+@given(layer=workload_layer(on_http, FINAL), room=st.sampled_from([-1_000_000, -60, 3, 20]))
+def test_rules_for_many_that_find_no_room_beside_those_for_few_are_searched_after_them(
+    monkeypatch: pytest.MonkeyPatch, layer: Layer, room: int
+) -> None:
+    monkeypatch.setattr(search, "_ROOM", room)
+    check(layer, http=True)
+
+
+_TEXTS = ["", "/", "/a", "/a/", "/a/b", "/a/bc", "/ab", "b", "bc", "/b"]
+_nested = st.builds(
+    Is, st.just(PATH), st.builds(Prefix, st.sampled_from(_TEXTS)) | st.builds(Suffix, st.sampled_from(_TEXTS))
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(_nested, min_size=5, max_size=15))
+def test_prefixes_and_suffixes_that_continue_others_are_found(predicates: list[Is]) -> None:
+    layer = Layer(Placement(None, "workload"), Chain((AllowAny("allow", tuple(_rules(predicates))),)))
+    program = compile_layers([layer])
+    for text in [*_TEXTS[1:], "/a/b/c", "/x", "/xbc", None]:
+        request = Request({IDENTITY: None, PORT: 80, PATH: text, METHOD: "GET"})
+        assert program.outcome(program.decide(request)) == reference.decide([layer], request)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from eastgate import dialects
 from eastgate.api.decisions import Decision, Stop
@@ -26,7 +26,7 @@ from eastgate.dialects import rejected as rejection
 from eastgate.dialects.base import Condition
 from eastgate.engine.compiled import Program
 from eastgate.engine.engine import Engine
-from eastgate.ir import Authorizer, Known, Request, ask_authorizers, authorizers_in
+from eastgate.ir import AskAll, Authorizer, Known, Request, ask_authorizers, authorizers_in
 from eastgate.ir.attributes import Attribute
 from eastgate.records import dataclass
 from eastgate.settings import Settings
@@ -47,10 +47,14 @@ _Decided = tuple["_Crossing", Request, tuple[Program | None, int]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Crossing(Stop):
-    """Where a question leads, with what is asked and looked at there. `uncertain` may target it, or may not."""
+    """Where a question leads, with what is asked and looked at there. `uncertain` may target it, or may not.
+
+    `asks`: the answer of an authorizer has a say, be it one that we run or not.
+    """
 
     values: Values
     authorizers: Mapping[str, Authorizer]
+    asks: bool
     repeatable: tuple[Attribute, ...]
     uncertain: tuple[Point, Policy] | None
     allowed_way: tuple[tuple[str, bool], ...]
@@ -105,12 +109,13 @@ class Decider:
         """Decide every request that a question stands for."""
         return [(crossing, request, crossing.decide(request)) for crossing, request in self.arrivals(question)]
 
-    def arrivals(self, question: Question) -> Iterator[tuple[_Crossing, Request]]:
+    def arrivals(self, question: Question) -> list[tuple[_Crossing, Request]]:
         """Return the requests that a question stands for, each with where it arrives."""
         if self._version != self.engine.version:
             self._forget()
         shared = request_values(question)
         callers = self._resolver.callers(question)
+        arrivals: list[tuple[_Crossing, Request]] = []
         for crossing in self._resolver.entries(question, shared):
             for caller in callers:
                 values = {**shared, **caller, **crossing.values}
@@ -119,7 +124,8 @@ class Decider:
                 request = Request(values, question.external_auth)
                 if crossing.authorizers:
                     request = ask_authorizers(request, question.raw, crossing.authorizers)
-                yield crossing, request
+                arrivals.append((crossing, request))
+        return arrivals
 
     def _cross(self, entry: Entry) -> _Crossing:
         """Find what decides where a question leads."""
@@ -134,6 +140,7 @@ class Decider:
             layers,
             entry.values,
             authorizers_in(layers),
+            any(isinstance(stage, AskAll) for layer in layers for chain in layer.chains for stage in chain.stages),
             tuple(attribute for attribute in looked_at if attribute.is_repeatable),
             next(((point, policies[0]) for point, policies in uncertain if policies), None),
             ((entry.where, True),),
@@ -202,54 +209,38 @@ class Decider:
 
 
 class Prepared:
-    """A question that was resolved, to be decided again and again: about as fast as the engine itself.
+    """A question that was resolved, to be decided again and again.
 
-    It follows every change of its authority.
+    It follows every change of its authority. What it is decided by is evaluated again after a change, and each time
+    where an authorizer is asked, whose answer may be another one by then; else the answer is remembered.
     """
 
-    __slots__ = ("_arrivals", "_decider", "_decisions", "_engine", "_find", "_request", "_version", "question")
+    __slots__ = ("_answered", "_decider", "_engine", "_resolved", "question")
 
     def __init__(self, decider: Decider, question: Question) -> None:
         self.question = question
         self._decider = decider
         self._engine = decider.engine
-        self._resolve()
-
-    def _resolve(self) -> None:
-        """Find out again what the question stands for."""
-        self._arrivals = list(self._decider.arrivals(self.question))
-        self._version = self._engine.version
-        self._decisions: dict[int, Decision] = {}
-        crossing, self._request = self._arrivals[0]
-        is_one = len(self._arrivals) == len(crossing.programs) == 1 and not crossing.authorizers
-        self._find: Callable[[Request], int] = crossing.programs[0].finder.find if is_one else _many
+        self._answered: tuple[int, Decision | None] = (-1, None)  # the version that this holds for, and the answer
+        self._resolved = (self._engine.version, decider.arrivals(question))
 
     def decide(self) -> Decision:
         """Answer the question as things are now. Raises QuestionError where it cannot be decided."""
-        if self._version != self._engine.version:
-            self._resolve()
-        verdict = self._find(self._request)
-        return self._decisions.get(verdict) or self._decide(verdict)
+        version, decision = self._answered
+        return decision if version == self._engine.version and decision is not None else self._decide()
 
-    def _decide(self, verdict: int) -> Decision:
-        """Answer where that verdict was not met before, or there are several."""
-        if verdict != _SEVERAL:
-            crossing, request = self._arrivals[0]
-            decided = (crossing.programs[0], verdict)
-            decision = self._decisions[verdict] = self._decider.judge(self.question, [(crossing, request, decided)])
-            return decision
-        arrivals = self._arrivals
-        if any(crossing.authorizers for crossing, _ in arrivals):  # they are asked again
-            arrivals = list(self._decider.arrivals(self.question))
-        every = [(crossing, request, crossing.decide(request)) for crossing, request in arrivals]
-        return self._decider.judge(self.question, every)
-
-
-_SEVERAL = -1  # no verdict: more than one program decides
-
-
-def _many(_request: Request) -> int:
-    return _SEVERAL
+    def _decide(self) -> Decision:
+        """Evaluate what decides, and remember the answer where only a change can make it another one."""
+        now = self._engine.version
+        version, arrivals = self._resolved
+        if version != now or any(crossing.authorizers for crossing, _ in arrivals):
+            arrivals = self._decider.arrivals(self.question)
+            self._resolved = (now, arrivals)
+        decided = [(crossing, request, crossing.decide(request)) for crossing, request in arrivals]
+        decision = self._decider.judge(self.question, decided)
+        if not any(crossing.asks for crossing, _ in arrivals):
+            self._answered = (now, decision)
+        return decision
 
 
 def _leave_out_others(values: dict[Attribute, Known], question: Question, looked_at: Iterable[Attribute]) -> None:

@@ -104,7 +104,7 @@ def _compile_layer(layer: Layer, verdicts: Verdicts) -> Finder:
     decide = _compile_selector(layer, [_compile_chain(steps) for steps in chains])
 
     def decide_carefully(request: Request) -> Verdict:
-        if request.incomplete or request.refused_path or request.respelled_path:
+        if request.needs_care:
             return with_care(request)
         try:
             return decide(request)

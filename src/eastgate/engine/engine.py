@@ -167,10 +167,10 @@ class Engine(Generic[P]):
         return self._forget(touched)
 
     def _forget(self, touched: set[Point]) -> frozenset[Point]:
-        self.version += 1
         for point in touched:
             self._programs.pop(point, None)
             self._finders.pop(point, None)
+        self.version += 1  # last: whoever sees it must not meet a program from before
         return frozenset(touched)
 
 

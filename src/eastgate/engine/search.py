@@ -1,19 +1,21 @@
 """Searches, for rules of any kind: the few that name the caller, in order, each with the conditions that are left.
 
-A request meets up to three lists of rules (for its identity, for its namespace, for everybody), and the first rule of
-all that matches is heard. A long list has an index of its own, on the attribute that tells its rules apart best:
+A request meets one list of rules: those for its identity, for its namespace and for everybody, in order, and the first
+that matches is heard. A long list has an index of its own, on the attribute that tells its rules apart best:
 
     exact text  ->  rules        and so a thousand rules on a thousand paths
     a prefix    ->  rules        cost no more than a few
     a suffix    ->  rules
     the others
+
+What a text begins with is looked up by the shortest prefix first: where that is not met, no longer one can be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from eastgate.engine.clauses import Clause, Filed
 from eastgate.engine.conditions import Condition, compile_condition
@@ -28,30 +30,62 @@ _Rule: TypeAlias = tuple[int, tuple[Predicate, ...]]  # its rank, and ALL condit
 _Search: TypeAlias = Callable[[Request, int], int]  # the rank of the first rule that matches, if smaller than that
 
 _SHORT = 4  # rules: a shorter list is searched faster than an index
+_ROOM = 4096  # clauses for many that may be copied to the few, and 16 more for each caller that a rule names
 
 
 def build_search(filed: Filed, says: Sequence[int]) -> Callable[[Request], int]:
     """Rule i says `says[i]`, and the last is said where none matches. Identity and port must be known."""
-    exact = {identity: _search(clauses) for identity, clauses in filed.exact.items()}
-    stems = {stem: _search(clauses) for stem, clauses in filed.stems.items()}
-    anyone = _search(filed.anyone) if filed.anyone else None
+    lists = _Lists(_ROOM + 16 * filed.entries)
+    for_anyone = _List(filed.anyone, _search(filed.anyone))
+    for_stems = {stem: lists.narrow(for_anyone, clauses) for stem, clauses in filed.stems.items()}
+    exact: dict[object, _Search] = {}
+    for identity, clauses in filed.exact.items():
+        wider = for_stems.get(accounts_path_of(str(identity)) or "", for_anyone) if for_stems else for_anyone
+        exact[identity] = lists.narrow(wider, clauses).search
+    stems = {stem: narrowed.search for stem, narrowed in for_stems.items()}
+    anyone = for_anyone.search
     miss = len(says) - 1
 
     def find(request: Request) -> int:
-        best = miss
         identity = request.identity
-        named = exact.get(identity)
-        if named is not None:
-            best = named(request, best)
-        if stems and isinstance(identity, str):
-            named = stems.get(accounts_path_of(identity) or "")
-            if named is not None:
-                best = named(request, best)
-        if anyone is not None:
-            best = anyone(request, best)
-        return says[best]
+        search = exact.get(identity)
+        if search is None:
+            search = anyone
+            if stems and isinstance(identity, str):
+                search = stems.get(accounts_path_of(identity) or "", anyone)
+        return says[search(request, miss)]
 
     return find
+
+
+class _List(NamedTuple):
+    """A search, and the clauses that it is made of; None where they are searched in several parts."""
+
+    clauses: Sequence[Clause] | None
+    search: _Search
+
+
+@dataclass(slots=True)
+class _Lists:
+    """Makes the lists of the few from those of the many, for as long as there is room for copies."""
+
+    room: int
+
+    def narrow(self, wider: _List, clauses: Sequence[Clause]) -> _List:
+        """Return a search of a wider list and of clauses beside."""
+        if wider.clauses is None or len(wider.clauses) > self.room:
+            return _List(None, _search_both(_search(clauses), wider.search))
+        self.room -= len(wider.clauses)
+        every = sorted((*wider.clauses, *clauses), key=_rank)
+        return _List(every, _search(every))
+
+
+def _rank(clause: Clause) -> int:
+    return clause.rank
+
+
+def _search_both(narrow: _Search, wider: _Search) -> _Search:
+    return lambda request, best: wider(request, narrow(request, best))
 
 
 def _search(clauses: Iterable[Clause]) -> _Search:
@@ -65,6 +99,8 @@ def _search(clauses: Iterable[Clause]) -> _Search:
 
 def _in_order(rules: Sequence[_Rule]) -> _Search:
     ordered = [(rank, _condition(parts)) for rank, parts in rules]
+    if len(ordered) == 1:
+        return _only(*ordered[0])
 
     def search(request: Request, best: int) -> int:
         for rank, condition in ordered:
@@ -75,6 +111,12 @@ def _in_order(rules: Sequence[_Rule]) -> _Search:
         return best
 
     return search
+
+
+def _only(rank: int, condition: Condition | None) -> _Search:
+    if condition is None:
+        return lambda _request, best: min(rank, best)
+    return lambda request, best: rank if rank < best and condition(request) else best
 
 
 def _condition(parts: tuple[Predicate, ...]) -> Condition | None:
@@ -129,8 +171,8 @@ class _Shelves:
     """Rules by the keys of one part; those without such a part are the others."""
 
     exact: dict[Value, list[_Rule]] = field(default_factory=dict)
-    prefixes: dict[int, dict[str, list[_Rule]]] = field(default_factory=dict)
-    suffixes: dict[int, dict[str, list[_Rule]]] = field(default_factory=dict)
+    prefixes: dict[str, list[_Rule]] = field(default_factory=dict)
+    suffixes: dict[str, list[_Rule]] = field(default_factory=dict)
     others: list[_Rule] = field(default_factory=list)
 
     def add(self, rule: _Rule, keys: Iterable[_Key]) -> None:
@@ -139,34 +181,76 @@ class _Shelves:
             if kind is None:
                 self.exact.setdefault(text, []).append(rule)
             elif isinstance(text, str):
-                by_length = self.prefixes if kind is Prefix else self.suffixes
-                by_length.setdefault(len(text), {}).setdefault(text, []).append(rule)
+                by_text = self.prefixes if kind is Prefix else self.suffixes
+                by_text.setdefault(text, []).append(rule)
+
+
+class _Level(NamedTuple):
+    """Texts of one length: for each the rules that are filed under it, and the level of those that continue it."""
+
+    length: int
+    nodes: dict[str, tuple[_Search | None, _Level | None]]
+
+
+def _nest(rules: Mapping[str, list[_Rule]], *, at_end: bool = False) -> _Level | None:
+    """File rules by what a value begins with, or ends with, the shortest text first."""
+    if not rules:
+        return None
+    length = min(map(len, rules))
+    longer: dict[str, dict[str, list[_Rule]]] = {}
+    for text, filed in rules.items():
+        short = text[len(text) - length :] if at_end else text[:length]
+        rest = longer.setdefault(short, {})
+        if text != short:
+            rest[text] = filed
+    nodes = {
+        short: (_in_order(rules[short]) if short in rules else None, _nest(rest, at_end=at_end))
+        for short, rest in longer.items()
+    }
+    return _Level(length, nodes)
+
+
+def _file(rules: Iterable[_Rule], attribute: Attribute) -> _Shelves:
+    """File rules by the first part that is about an attribute, which holds wherever they are found."""
+    shelves = _Shelves()
+    for rank, parts in rules:
+        index = next((number for number, part in enumerate(parts) if _attribute(part) is attribute), None)
+        if index is None:
+            shelves.others.append((rank, parts))
+        else:
+            shelves.add((rank, parts[:index] + parts[index + 1 :]), _keys(parts[index]))
+    return shelves
 
 
 def _by_value(rules: Iterable[_Rule], attribute: Attribute) -> _Search:
-    shelves = _Shelves()
-    for rank, parts in rules:
-        place = next((n for n, part in enumerate(parts) if _attribute(part) == attribute), None)
-        if place is None:
-            shelves.others.append((rank, parts))
-        else:  # where it is found, that part holds
-            shelves.add((rank, parts[:place] + parts[place + 1 :]), _keys(parts[place]))
-    exact = {text: _in_order(found) for text, found in shelves.exact.items()}
-    prefixes = [(n, {t: _in_order(found) for t, found in texts.items()}) for n, texts in shelves.prefixes.items()]
-    suffixes = [(n, {t: _in_order(found) for t, found in texts.items()}) for n, texts in shelves.suffixes.items()]
-    others = _in_order(shelves.others)
+    shelves = _file(rules, attribute)
+    exact = {text: _in_order(filed) for text, filed in shelves.exact.items()}
+    prefixes = _nest(shelves.prefixes)
+    suffixes = _nest(shelves.suffixes, at_end=True)
+    others = _in_order(shelves.others) if shelves.others else None
 
     def search(request: Request, best: int) -> int:
-        for value in values_of(request.values[attribute]):
-            if (found := exact.get(value)) is not None:
-                best = found(request, best)
+        known = request.values[attribute]
+        for value in (known,) if isinstance(known, str) else values_of(known):
+            if (filed := exact.get(value)) is not None:
+                best = filed(request, best)
             if isinstance(value, str):
-                for length, texts in prefixes:
-                    if (found := texts.get(value[:length])) is not None:
-                        best = found(request, best)
-                for length, texts in suffixes:
-                    if (found := texts.get(value[-length:] if length else "")) is not None:
-                        best = found(request, best)
-        return others(request, best)
+                level = prefixes
+                while level is not None:
+                    length, nodes = level
+                    if (node := nodes.get(value[:length])) is None:
+                        break
+                    filed, level = node
+                    if filed is not None:
+                        best = filed(request, best)
+                level = suffixes
+                while level is not None:
+                    length, nodes = level
+                    if (node := nodes.get(value[-length:] if length else "")) is None:
+                        break
+                    filed, level = node
+                    if filed is not None:
+                        best = filed(request, best)
+        return best if others is None else others(request, best)
 
     return search

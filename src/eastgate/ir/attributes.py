@@ -8,10 +8,10 @@ no identity) or *unknown* (the enforcement point cannot see it, or the question 
 from __future__ import annotations
 
 import enum
-from dataclasses import field
-from typing import Final
-
-from eastgate.records import dataclass
+from dataclasses import FrozenInstanceError
+from threading import RLock
+from typing import Final, NoReturn
+from weakref import WeakValueDictionary
 
 __all__ = [
     "ADDRESS",
@@ -56,27 +56,50 @@ class Unknown(enum.Enum):
 UNKNOWN: Final = Unknown.UNKNOWN
 
 
-@dataclass(frozen=True, slots=True, order=True)
 class Attribute:
     """One thing that a request has. `needs_http`: it exists only where an enforcement point reads HTTP.
 
-    Requests are read by attribute, so the hash is computed once. It does not outlive the process: strings hash
-    otherwise in another.
+    Requests are read by attribute, several times for each decision. So there is one object for each attribute, and
+    identity is equality: a look-up calls no Python. It is forgotten with its last use, since requests name headers.
     """
 
+    __slots__ = ("__weakref__", "key", "name", "needs_http")
+    __match_args__ = ("name", "key", "needs_http")
+
     name: str
-    key: str = ""
-    needs_http: bool = False
-    _hash: int = field(init=False, compare=False, repr=False)
+    key: str
+    needs_http: bool
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_hash", hash((self.name, self.key, self.needs_http)))
+    def __new__(cls, name: str, key: str = "", needs_http: bool = False) -> Attribute:
+        """Return the attribute of that name and key, which is made where there is none."""
+        parts = (name, key, needs_http)
+        attribute = _ATTRIBUTES.get(parts)
+        if attribute is None:
+            attribute = object.__new__(cls)
+            for slot, part in zip(cls.__match_args__, parts, strict=True):
+                object.__setattr__(attribute, slot, part)
+            with _LOCK:  # two threads must not get two
+                attribute = _ATTRIBUTES.setdefault(parts, attribute)
+        return attribute
 
-    def __hash__(self) -> int:
-        return self._hash
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
 
     def __reduce__(self) -> tuple[type[Attribute], tuple[str, str, bool]]:
-        return Attribute, (self.name, self.key, self.needs_http)
+        return Attribute, self._parts
+
+    def __lt__(self, other: Attribute) -> bool:
+        return self._parts < other._parts
+
+    def __repr__(self) -> str:
+        return f"Attribute(name={self.name!r}, key={self.key!r}, needs_http={self.needs_http!r})"
+
+    @property
+    def _parts(self) -> tuple[str, str, bool]:
+        return self.name, self.key, self.needs_http
 
     @property
     def is_header(self) -> bool:
@@ -89,10 +112,12 @@ class Attribute:
         return self.name in _REPEATABLE
 
     def __str__(self) -> str:
-        return f"{self.name} {self.key}" if self.key and self != SENT_PATH else self.name
+        return f"{self.name} {self.key}" if self.key and self is not SENT_PATH else self.name
 
 
 _REPEATABLE = frozenset({"header", "query parameter"})
+_ATTRIBUTES: WeakValueDictionary[tuple[str, str, bool], Attribute] = WeakValueDictionary()
+_LOCK = RLock()
 
 
 IDENTITY: Final = Attribute("identity")  # the SPIFFE ID of the peer

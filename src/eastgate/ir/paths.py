@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from typing import Final, TypeGuard
 
 from eastgate.ir.attributes import PATH
-from eastgate.ir.matchers import OneOf, Prefix, Suffix
+from eastgate.ir.matchers import Known, OneOf, Prefix, Suffix
 from eastgate.ir.predicates import Computed, Is, Predicate, any_of
 from eastgate.regexes import regex
 
@@ -76,9 +76,9 @@ def sent_path(raw: str) -> str:
     return _NOT_SENT.sub(_encode, re.split(r"[?#]", raw, maxsplit=1)[0]) or "/"
 
 
-def is_refused(path: str) -> bool:
+def is_refused(path: Known) -> bool:
     """Whether a path, normalised, has something that servers disagree about."""
-    return ("%" in path or ";" in path) and _REFUSED.search(path) is not None
+    return isinstance(path, str) and ("%" in path or ";" in path) and _REFUSED.search(path) is not None
 
 
 def is_respelled(handed: str) -> bool:

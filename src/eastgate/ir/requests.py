@@ -26,7 +26,7 @@ class Request:
     `answers` are those of external authorizers; `assumed` says how tests over unknown attributes come out.
 
     `incomplete` says that an attribute which nearly every policy needs is unknown, or that the host is none: the fast
-    path does not apply. `respelled_path`: patterns may match the path otherwise where a proxy compares it.
+    path does not apply. `needs_care`: nor does it where rules look at more, be it for that or for the path.
     """
 
     values: Mapping[Attribute, Known]
@@ -35,9 +35,7 @@ class Request:
     identity: str | Unknown | None = field(init=False, compare=False, repr=False)
     port: int | Unknown | None = field(init=False, compare=False, repr=False)
     incomplete: bool = field(init=False, compare=False, repr=False)
-    refused_path: bool = field(init=False, compare=False, repr=False)
-    respelled_path: bool = field(init=False, compare=False, repr=False)
-    bad_host: bool = field(init=False, compare=False, repr=False)
+    needs_care: bool = field(init=False, compare=False, repr=False)
 
     def __init__(
         self,
@@ -46,17 +44,31 @@ class Request:
         assumed: Mapping[Is | Computed, bool | None] = _NOTHING_ASSUMED,
     ) -> None:
         """Set each slot directly: there is a request for every question, and `object.__setattr__` is slow."""
-        identity, port, path = values.get(IDENTITY, UNKNOWN), values.get(PORT, UNKNOWN), values.get(PATH)
-        bad_host = BAD_HOST in values
+        get = values.get
+        identity, port = get(IDENTITY, UNKNOWN), get(PORT, UNKNOWN)
+        incomplete = identity is UNKNOWN or port is UNKNOWN or BAD_HOST in values
         _set_values(self, values)
         _set_answers(self, answers)
         _set_assumed(self, assumed)
         _set_identity(self, identity)
         _set_port(self, port)
-        _set_bad_host(self, bad_host)
-        _set_incomplete(self, bad_host or identity is UNKNOWN or port is UNKNOWN)
-        _set_refused_path(self, isinstance(path, str) and is_refused(path))
-        _set_respelled_path(self, HANDED_PATH in values)
+        _set_incomplete(self, incomplete)
+        _set_needs_care(self, incomplete or HANDED_PATH in values or is_refused(get(PATH)))
+
+    @property
+    def bad_host(self) -> bool:
+        """Whether what stands in the place of the host is none."""
+        return BAD_HOST in self.values
+
+    @property
+    def refused_path(self) -> bool:
+        """Whether servers disagree about the path."""
+        return is_refused(self.values.get(PATH))
+
+    @property
+    def respelled_path(self) -> bool:
+        """Whether patterns may match the path otherwise where a proxy compares it."""
+        return HANDED_PATH in self.values
 
     def get(self, attribute: Attribute) -> Known | Unknown:
         """The value of an attribute, None where it is absent, UNKNOWN where nobody knows."""
@@ -76,6 +88,5 @@ def _setter(name: str) -> Callable[[Request, object], None]:
 
 
 _set_values, _set_answers, _set_assumed = _setter("values"), _setter("answers"), _setter("assumed")
-_set_identity, _set_port, _set_bad_host = _setter("identity"), _setter("port"), _setter("bad_host")
-_set_incomplete, _set_refused_path = _setter("incomplete"), _setter("refused_path")
-_set_respelled_path = _setter("respelled_path")
+_set_identity, _set_port = _setter("identity"), _setter("port")
+_set_incomplete, _set_needs_care = _setter("incomplete"), _setter("needs_care")

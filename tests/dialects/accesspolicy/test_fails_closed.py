@@ -155,6 +155,15 @@ def test_an_authorizer_that_does_not_allow_denies(answer: str | None) -> None:
     assert may(asked, source="anonymous")  # whom no rule names, no authorizer is asked about
 
 
+def test_a_prepared_question_looks_at_the_answer_of_an_authorizer_each_time() -> None:
+    asked = authority(f"action: ExternalAuth\nexternalAuth: {AUTHORIZER}")
+    answers = {"fraud.prod:9000": "allow"}
+    prepared = asked.prepare(Question(CHECKOUT_ID, "backend:prod/pay", 8080, "POST", "/mcp", external_auth=answers))
+    assert prepared.decide().allowed
+    answers["fraud.prod:9000"] = "deny"
+    assert not prepared.decide().allowed
+
+
 def test_an_authorizer_that_may_not_be_referred_to_denies_whatever_it_would_say() -> None:
     elsewhere = AUTHORIZER.replace("name: fraud", "name: fraud, namespace: security")
     asked = authority(f"action: ExternalAuth\nexternalAuth: {elsewhere}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import lru_cache
 
 from eastgate.api.questions.codes import BAD_ATTRIBUTE, QuestionError
 from eastgate.api.questions.question import Question
@@ -64,7 +66,7 @@ def _http(question: Question) -> Values:
     if question.method is not None:
         values[METHOD] = question.method
     if question.path is not None:
-        values |= path_values(question.path)
+        values.update(path_values(question.path))
     if question.sni is not None:
         values[SNI] = comparable_host(question.sni)
     if question.headers:
@@ -72,13 +74,18 @@ def _http(question: Question) -> Values:
     return values
 
 
-# A path that is the same in every form: segments of letters that need no encoding, none of which is a dot or two
-_SAME_IN_EVERY_FORM = regex(r"(?:/(?!\.{1,2}(?:/|$))[-A-Za-z0-9._~]+)+/?|/", re.ASCII)
+# With no empty segment, and none that begins with a dot, such a path is the same in every form
+_UNRESERVED = regex(r"/[-A-Za-z0-9._~/]*", re.ASCII)
+_MOST_PATHS, _LONGEST = 4096, 512  # that are remembered, and of characters
 
 
-def path_values(path: str) -> Values:
+def path_values(path: str) -> Mapping[Attribute, Known]:
     """Return all that a path and its query say. Raises QuestionError where it is no path."""
-    if _SAME_IN_EVERY_FORM.fullmatch(path):
+    return _remembered_path(path) if len(path) <= _LONGEST else _read_path(path)
+
+
+def _read_path(path: str) -> Mapping[Attribute, Known]:
+    if _UNRESERVED.fullmatch(path) and "/." not in path and "//" not in path:
         return {PATH: path, SENT_PATH: path, URL_PATH: path, TARGET: path}
     if not path.startswith("/") and path != "*":
         raise QuestionError(BAD_ATTRIBUTE, f"`{path}` is not a path", f"write /{path}")
@@ -88,6 +95,9 @@ def path_values(path: str) -> Values:
     if is_respelled(handed):
         values[HANDED_PATH] = handed
     return values | {query(name): known(every) for name, every in query_values(path).items()}
+
+
+_remembered_path = lru_cache(_MOST_PATHS)(_read_path)
 
 
 _NO_MESSAGE: Values = {MCP_METHOD: None, MCP_TOOL: None}
