@@ -5,14 +5,12 @@ Built from the IR itself when somebody asks why; a decision never pays for it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from eastgate.ir import (
     UNOPPOSED,
-    AllowAny,
     And,
     Answer,
-    AskAll,
     Known,
     Layer,
     Observe,
@@ -23,6 +21,7 @@ from eastgate.ir import (
     Rule,
     Scope,
     Stage,
+    asks_of,
     mentions,
     rules_of,
 )
@@ -30,7 +29,7 @@ from eastgate.ir.attributes import Attribute, Unknown
 from eastgate.records import dataclass
 from eastgate.symbolic.completions import complete
 from eastgate.symbolic.judging import StageOutcome, judge_stage, pick_chain
-from eastgate.symbolic.stages import Move
+from eastgate.symbolic.stages import Move, order_stage
 from eastgate.symbolic.truth import truth
 
 __all__ = ["LayerTrace", "Missed", "NearMiss", "StageTrace", "Trace", "trace"]
@@ -115,11 +114,7 @@ def _unknown(
     for layer in layers:
         chains = [case.chain for case in layer.cases if truth(case.when, request) is not False]
         asked = [case.when for case in layer.cases] + [
-            rule.when
-            for chain in [*chains, layer.otherwise]
-            for stage in chain.stages
-            if not isinstance(stage, Observe)
-            for rule in rules_of(stage)
+            rule.when for chain in [*chains, layer.otherwise] for rule in chain.rules(observed=False)
         ]
         for predicate in asked:
             if truth(predicate, request) is None:
@@ -140,8 +135,9 @@ def _trace_layer(layer: Layer, request: Request, nearest: int) -> LayerTrace:
     for stage in chain.stages:
         said = judge_stage(layer.name, stage, request)
         stages.append(_trace_stage(stage, said, request))
-        if isinstance(stage, AllowAny) and said.move is Move.DENY:
-            misses = _nearest(stage.rules, asked, nearest)
+        if said.move is Move.DENY and said.rule is None:
+            accepting = (arm.rule for ordered in order_stage(stage) for arm in ordered.accepting)
+            misses = _nearest(accepting, asked, nearest)
         if said.move in (Move.ACCEPT, Move.DENY):
             break
     return LayerTrace(
@@ -159,28 +155,21 @@ def _trace_stage(stage: Stage, outcome: StageOutcome, request: Request) -> Stage
     accepted = outcome.outcome.rule is not None
     said = "denied" if outcome.move is Move.DENY else "accepted" if accepted else "passed"
     rules = tuple(rules_of(stage))
-    match stage:
-        case Observe(would=would):
-            matched = [
-                (rule, action)
-                for rule, action in zip(rules, would, strict=True)
-                if truth(rule.when, request) is not False
-            ]
-            return StageTrace(stage.name, "observed", None, len(rules), tuple(matched))
-        case AskAll(asks=asks):
-            asked = [
-                (
-                    ask.authorizer,
-                    request.answers.get(ask.authorizer, "no answer") if truth(ask.rule.when, request) else "not asked",
-                )
-                for ask in asks
-            ]
-            return StageTrace(stage.name, said, outcome.rule, len(rules), asked=tuple(asked))
-        case _:
-            return StageTrace(stage.name, said, outcome.rule, len(rules))
+    if isinstance(stage, Observe):
+        audited = zip(rules, stage.would, strict=True)
+        matched = tuple((rule, would) for rule, would in audited if truth(rule.when, request) is not False)
+        return StageTrace(stage.name, "observed", None, len(rules), matched)
+    asked = [
+        (
+            ask.authorizer,
+            request.answers.get(ask.authorizer, "no answer") if truth(ask.rule.when, request) else "not asked",
+        )
+        for ask in asks_of(stage)
+    ]
+    return StageTrace(stage.name, said, outcome.rule, len(rules), asked=tuple(asked))
 
 
-def _nearest(rules: Sequence[Rule], request: Request, limit: int) -> tuple[NearMiss, ...]:
+def _nearest(rules: Iterable[Rule], request: Request, limit: int) -> tuple[NearMiss, ...]:
     """The rules that missed fewest conditions, in the order written where they are equally near.
 
     One that nobody wrote is not among them, since nobody can change it.

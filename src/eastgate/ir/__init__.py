@@ -63,6 +63,7 @@ from eastgate.ir.rules import (
     Rule,
     Stage,
     Step,
+    asks_of,
     rules_of,
 )
 from eastgate.ir.service_accounts import AccountsOf
@@ -128,6 +129,7 @@ __all__ = [
     "all_of",
     "any_of",
     "ask_authorizers",
+    "asks_of",
     "assume",
     "at_port",
     "atoms",

@@ -30,7 +30,7 @@ from eastgate.envoy.server.status import Rejection, ResourceState
 from eastgate.envoy.server.store import Store
 from eastgate.envoy.server.tokens import Tokens
 from eastgate.identity import BundlesChanged, EmbeddedCa, Lifetimes, Svid, SvidSource, WorkloadApi
-from eastgate.ir import Is, OneOf, at_port, atoms, rules_of
+from eastgate.ir import Is, OneOf, at_port
 from eastgate.ir.attributes import IDENTITY, MESH_NAME
 from eastgate.ir.spiffe import trust_domain_of
 from eastgate.mesh.access_log import UNREACHABLE, read_record
@@ -389,8 +389,7 @@ def _foreign_domains(authority: Authority, workloads: Iterable[str]) -> set[str]
     domains: set[str] = set()
     for workload in workloads:
         for layer in authority.engine.program(workload).layers:
-            rules = (rule for chain in layer.chains for stage in chain.stages for rule in rules_of(stage))
-            for atom in (atom for rule in rules for atom in atoms(rule.when) if isinstance(atom, Is)):
+            for atom in (atom for atom in layer.atoms(observed=True) if isinstance(atom, Is)):
                 if atom.attribute in (IDENTITY, MESH_NAME) and isinstance(atom.matcher, OneOf):
                     names = (str(value) for value in atom.matcher.values)
                     domains |= {trust_domain_of(name) for name in names if name.startswith("spiffe://")}

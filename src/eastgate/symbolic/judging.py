@@ -8,7 +8,6 @@ from eastgate.ir import (
     REFUSED_HOST,
     REFUSED_SPELLING,
     UNOPPOSED,
-    AskAll,
     Chain,
     Computed,
     Is,
@@ -20,6 +19,7 @@ from eastgate.ir import (
     Rule,
     Ruling,
     Stage,
+    asks_of,
     assume,
     at_port,
     consents,
@@ -138,8 +138,7 @@ class StageOutcome:
 def judge_stage(layer: str, stage: Stage, request: Request, order: Order = order_stage) -> StageOutcome:
     """Return what one stage says of a request. Raises Undetermined."""
     said = StageOutcome(UNOPPOSED, Move.PASS)
-    if isinstance(stage, AskAll):
-        request = with_answers(stage, request)
+    request = with_answers(stage, request)
     for ordered in order(stage):
         arm = next((arm for arm in ordered.arms if _sure(arm.when, request)), None)
         move = arm.move if arm is not None else ordered.otherwise
@@ -165,9 +164,11 @@ def _outcome(layer: str, stage: OrderedStage, arm: Arm | None, move: Move, reque
     return Outcome(True, layer, stage.name, rule)
 
 
-def with_answers(stage: AskAll, request: Request) -> Request:
+def with_answers(stage: Stage, request: Request) -> Request:
     """Return the request with the answers of all authorizers of a stage as attributes; silence is absence."""
-    answers = {ask.authorizer: request.answers.get(ask.authorizer) for ask in stage.asks}
+    answers = {ask.authorizer: request.answers.get(ask.authorizer) for ask in asks_of(stage)}
+    if not answers:
+        return request
     said = {
         answer_attribute(name): None if answer is None else "allow" if consents(answer) else "deny"
         for name, answer in answers.items()
@@ -206,7 +207,7 @@ def possible_outcomes(layer: Layer, request: Request, *, answered: bool = False)
     for chain in possible_chains(layer, request):
         known = request
         for stage in chain.stages:
-            if answered and isinstance(stage, AskAll):
+            if answered:
                 known = with_answers(stage, known)
         yield from _possible(layer.name, order_chain(chain), known)
 

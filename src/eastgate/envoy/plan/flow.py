@@ -11,13 +11,11 @@ from eastgate.ir import (
     ALWAYS,
     NEVER,
     REFUSED_SPELLING,
-    AskAll,
     Chain,
     Computed,
     Is,
     Layer,
     Not,
-    Observe,
     OneOf,
     Outcome,
     PolicyRef,
@@ -27,7 +25,6 @@ from eastgate.ir import (
     at_port,
     atoms,
     rewrite,
-    rules_of,
 )
 from eastgate.ir.attributes import HOST, METHOD, PATH, PORT
 from eastgate.ir.hosts import HOST_PATTERN, is_host
@@ -84,7 +81,7 @@ class Flow:
         self._check()
 
     def _check(self) -> None:
-        if any(isinstance(stage, AskAll) for chain in self.layer.chains for stage in chain.stages):
+        if any(True for _ in self.layer.asks):
             raise Inexpressible(ASKS_AN_AUTHORIZER, "it asks an external authorizer", _policies(self.layer))
         for atom in self.layer.atoms(observed=False):
             problem = obstacle(atom)
@@ -115,7 +112,7 @@ class Flow:
 
     def audit(self, caller: CallerCell, *, http: bool) -> Node | None:
         """Return what policies in audit mode would have done; None where there are none."""
-        if not any(isinstance(stage, Observe) for chain in self.layer.chains for stage in chain.stages):
+        if not any(chain.has_audit for chain in self.layer.chains):
             return None
         residual = self._residual(caller, http=False)
         return self._partial(caller).tree(
@@ -137,8 +134,7 @@ class Flow:
     def _size(self, chain: Chain) -> int:
         """Return how many policies decide in a chain."""
         if id(chain) not in self._sizes:
-            stages = (stage for stage in chain.stages if not isinstance(stage, Observe))
-            policies = {rule.origin.policy for stage in stages for rule in rules_of(stage)} - {None}
+            policies = {rule.origin.policy for rule in chain.rules(observed=False)} - {None}
             self._sizes[id(chain)] = len(policies)
         return self._sizes[id(chain)]
 
@@ -163,18 +159,15 @@ class Flow:
     def _observed(chain: Chain, residual: Residual) -> Node:
         """Return what the FIRST rule in audit mode that matches would have done."""
         tests: list[tuple[Predicate, Node]] = []
-        for stage in chain.stages:
-            if isinstance(stage, Observe):
-                for rule, would in zip(stage.rules, stage.would, strict=True):
-                    if any(obstacle(atom) is not None for atom in atoms(rule.when)):
-                        continue  # a policy that decides nothing closes nothing either
-                    denies = would.upper() == "DENY"
-                    outcome = Outcome(not denies, rule=rule, refusal=Refusal.FORBIDDEN if denies else None)
-                    tests.append((residual(rule.when), verdict_of(outcome, 0)))
+        for rule, would in chain.audited:
+            if any(obstacle(atom) is not None for atom in atoms(rule.when)):
+                continue  # a policy that decides nothing closes nothing either
+            denies = would.upper() == "DENY"
+            outcome = Outcome(not denies, rule=rule, refusal=Refusal.FORBIDDEN if denies else None)
+            tests.append((residual(rule.when), verdict_of(outcome, 0)))
         return choice(tests, NO_AUDIT)
 
 
 def _policies(layer: Layer) -> Iterable[PolicyRef]:
-    for chain in layer.chains:
-        for stage in chain.stages:
-            yield from (rule.origin.policy for rule in rules_of(stage) if rule.origin.policy is not None)
+    rules = (rule for chain in layer.chains for rule in chain.rules(observed=True))
+    return (rule.origin.policy for rule in rules if rule.origin.policy is not None)
