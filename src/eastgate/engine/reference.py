@@ -36,11 +36,11 @@ from eastgate.ir import (
     Prefix,
     Present,
     Refusal,
-    Refused,
     Request,
     Ruling,
     Stage,
     Suffix,
+    UnaskedRefusal,
     Value,
     atoms,
     mentions,
@@ -67,11 +67,11 @@ def decide(layers: Sequence[Layer], request: Request) -> Outcome:
 
 def _layer(layer: Layer, request: Request) -> Outcome:
     if BAD_HOST in request.values and _reads_http(layer, request.values.get(PORT)):
-        return Outcome(False, layer.name, Refused.HOST, None, Refusal.BAD_REQUEST)
+        return Outcome(False, layer.name, UnaskedRefusal.HOST, None, Refusal.BAD_REQUEST)
     path = request.values.get(PATH)
     ambiguous = isinstance(path, str) and _is_ambiguous(path)
     respelled = not ambiguous and HANDED_PATH in request.values
-    refused = Outcome(False, layer.name, None if ambiguous else Refused.SPELLING, None, Refusal.BAD_REQUEST)
+    refused = Outcome(False, layer.name, None if ambiguous else UnaskedRefusal.SPELLING, None, Refusal.BAD_REQUEST)
     chain = layer.otherwise
     for case in layer.cases:
         anything = (ambiguous or respelled) and not case.synthetic

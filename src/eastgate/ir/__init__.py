@@ -27,7 +27,7 @@ from eastgate.ir.matchers import (
     known,
     values_of,
 )
-from eastgate.ir.outcomes import REFUSED_HOST, REFUSED_SPELLING, UNOPPOSED, Outcome, Refused, Unroutable
+from eastgate.ir.outcomes import REFUSED_HOST, REFUSED_SPELLING, UNOPPOSED, Outcome, UnaskedRefusal, Unroutable
 from eastgate.ir.placement import Placement, Reading, Scope, ScopeKind, Site
 from eastgate.ir.predicates import (
     ALWAYS,
@@ -108,7 +108,6 @@ __all__ = [
     "RawRequest",
     "Reading",
     "Refusal",
-    "Refused",
     "Reply",
     "Request",
     "Rule",
@@ -124,6 +123,7 @@ __all__ = [
     "Step",
     "StepVerdict",
     "Suffix",
+    "UnaskedRefusal",
     "Unroutable",
     "Value",
     "all_of",

@@ -8,10 +8,10 @@ from typing import Final
 from eastgate.ir.rules import Rule
 from eastgate.records import dataclass
 
-__all__ = ["REFUSED_HOST", "REFUSED_SPELLING", "UNOPPOSED", "Outcome", "Refused", "Unroutable"]
+__all__ = ["REFUSED_HOST", "REFUSED_SPELLING", "UNOPPOSED", "Outcome", "UnaskedRefusal", "Unroutable"]
 
 
-class Refused(enum.StrEnum):
+class UnaskedRefusal(enum.StrEnum):
     """Why no rule was asked. It stands in the place of a stage's name."""
 
     HOST = "bad-host"
@@ -28,8 +28,8 @@ class Unroutable(enum.StrEnum):
     BACKEND_NOT_DECLARED = "backend-not-declared"
 
 
-REFUSED_HOST: Final = Refused.HOST
-REFUSED_SPELLING: Final = Refused.SPELLING
+REFUSED_HOST: Final = UnaskedRefusal.HOST
+REFUSED_SPELLING: Final = UnaskedRefusal.SPELLING
 
 
 @dataclass(frozen=True, slots=True)

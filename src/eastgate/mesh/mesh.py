@@ -20,13 +20,13 @@ from typing import Any
 from eastgate.api.authority import Authority
 from eastgate.cluster import World
 from eastgate.diagnostics.printable import printable
-from eastgate.envoy.config.clusters import Address
+from eastgate.envoy.config.clusters import SocketAddress
 from eastgate.envoy.config.tokens import TokenIdentity
 from eastgate.envoy.server.events import Acked, ResourceRejected, ServerEvent
 from eastgate.envoy.server.metrics import Metrics as ServerMetrics
 from eastgate.envoy.server.resources import short_type
 from eastgate.envoy.server.server import AdsServer
-from eastgate.envoy.server.status import Rejection, ResourceState
+from eastgate.envoy.server.status import ResourceRejection, ResourceState
 from eastgate.envoy.server.store import Store
 from eastgate.envoy.server.tokens import Tokens
 from eastgate.identity import BundlesChanged, EmbeddedCa, Lifetimes, Svid, SvidSource, WorkloadApi
@@ -76,7 +76,7 @@ class MeshOptions:
 
     name: str = DEFAULT_NAME
     network: str | None = None
-    apps: Mapping[str, Address] = field(default_factory=dict)
+    apps: Mapping[str, SocketAddress] = field(default_factory=dict)
     by_address: bool = False
     tokens: TokenIdentity | None = None
     federate: tuple[str, ...] = ()
@@ -292,14 +292,14 @@ class LocalMesh:
         for resource in unconfirmed:
             message = "it may have been accepted without a look at it"
             self.enforcement.reject(
-                node, resource.key, Rejection(resource.version, message, resource.policies, datetime.now(UTC))
+                node, resource.key, ResourceRejection(resource.version, message, resource.policies, datetime.now(UTC))
             )
         return bool(unconfirmed)
 
     def _open_ports(self, node: str) -> bool:
         return self.enforcement.accept(node, lambda: self.server.status(node))
 
-    async def _find_app(self, workload: str, port: int) -> Address:
+    async def _find_app(self, workload: str, port: int) -> SocketAddress:
         app = self.options.apps.get(f"{workload}:{port}") or self.options.apps.get(workload)
         return app if app is not None else await self.proxies.start_app(workload, port)
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from eastgate.ir import AccountsOf, And, Is, OneOf, Or, Predicate
 from eastgate.ir.attributes import IDENTITY, MESH_NAME
 from eastgate.ir.service_accounts import account_of
-from eastgate.symbolic.callers import AccountsIn, CallerCell, CallerCells, Identity
+from eastgate.symbolic.callers import AccountsIn, CallerCell, CallerCells, IdentityCell
 
-__all__ = ["Filed"]
+__all__ = ["PredicatesByCaller"]
 
 
-class Filed:
+class PredicatesByCaller:
     """The places of predicates in their order, by the cells of callers for whom they may hold."""
 
     def __init__(self, predicates: Iterable[Predicate], callers: CallerCells) -> None:
@@ -30,7 +30,7 @@ class Filed:
     def concerning(self, cell: CallerCell) -> Sequence[int]:
         """Return the places of all predicates that may hold for a caller of this cell, in order."""
         lists = [self._anyone, self._by_cell.get(cell, [])]
-        if isinstance(cell, Identity):
+        if isinstance(cell, IdentityCell):
             account = account_of(cell.identity)
             if account is not None:
                 lists.append(self._by_cell.get(AccountsIn(*account[:2]), []))

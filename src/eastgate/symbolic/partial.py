@@ -27,8 +27,8 @@ from eastgate.ir import (
 )
 from eastgate.ir.attributes import IDENTITY, MESH_NAME, Attribute
 from eastgate.records import dataclass
-from eastgate.symbolic.callers import CALLER_ATTRIBUTES, Anonymous, CallerCell, CallerCells, Identity, Name
-from eastgate.symbolic.filing import Filed
+from eastgate.symbolic.callers import CALLER_ATTRIBUTES, AnonymousCell, CallerCell, CallerCells, IdentityCell, Name
+from eastgate.symbolic.filing import PredicatesByCaller
 from eastgate.symbolic.judging import AtomTest, cases_without
 from eastgate.symbolic.simplify import both, either, negation, network
 from eastgate.symbolic.stages import Arm, Move, OrderedStage, order_chain
@@ -80,7 +80,7 @@ class Facts:
     def _settle_computed(self, test: Computed) -> Predicate:
         known = self.values
         if self.caller is not None and self.callers is not None and test.attributes & CALLER_ATTRIBUTES:
-            if not isinstance(self.caller, Identity | Name | Anonymous):
+            if not isinstance(self.caller, IdentityCell | Name | AnonymousCell):
                 return test
             identity, name = self.callers.representative(self.caller)
             known = {**known, IDENTITY: identity, MESH_NAME: name}
@@ -107,7 +107,7 @@ class ArmIndex:
     def __init__(self, callers: CallerCells) -> None:
         self._callers = callers
         self._chains: dict[int, tuple[Chain, list[OrderedStage]]] = {}
-        self._filed: dict[int, Filed] = {}
+        self._filed: dict[int, PredicatesByCaller] = {}
         self._depends: dict[tuple[int, AtomTest], bool] = {}
 
     def stages(self, chain: Chain) -> list[OrderedStage]:
@@ -131,7 +131,7 @@ class ArmIndex:
             return stage.arms
         filed = self._filed.get(id(stage))
         if filed is None:
-            filed = self._filed[id(stage)] = Filed((arm.when for arm in stage.arms), self._callers)
+            filed = self._filed[id(stage)] = PredicatesByCaller((arm.when for arm in stage.arms), self._callers)
         return (stage.arms[place] for place in filed.concerning(cell))
 
 

@@ -12,9 +12,9 @@ from typing import Generic, TypeVar
 from eastgate.records import dataclass
 from eastgate.symbolic.callers import (
     AccountsIn,
-    Anonymous,
+    AnonymousCell,
     CallerCell,
-    Identity,
+    IdentityCell,
     OtherAccounts,
     OtherIdentities,
     cells_around,
@@ -41,22 +41,22 @@ class ByCaller(Generic[T]):
         every = list(cells)
         (others,) = (cell for cell in every if isinstance(cell, OtherAccounts))
         return cls(
-            {cell.identity: values[cell] for cell in every if isinstance(cell, Identity)},
+            {cell.identity: values[cell] for cell in every if isinstance(cell, IdentityCell)},
             {cell: values[cell] for cell in every if isinstance(cell, AccountsIn)},
             (others, values[others]),
             values[OtherIdentities()],
-            values[Anonymous()],
+            values[AnonymousCell()],
         )
 
     def map(self, of: Callable[[CallerCell, T], T]) -> ByCaller[T]:
         """Return the same for every caller, with something else."""
         other, value = self.other_account
         return ByCaller(
-            {identity: of(Identity(identity), value) for identity, value in self.known.items()},
+            {identity: of(IdentityCell(identity), value) for identity, value in self.known.items()},
             {cell: of(cell, value) for cell, value in self.accounts.items()},
             (other, of(other, value)),
             of(OtherIdentities(), self.stranger),
-            of(Anonymous(), self.nobody),
+            of(AnonymousCell(), self.nobody),
         )
 
     def cell(self, identity: str | None) -> CallerCell:
@@ -65,7 +65,7 @@ class ByCaller(Generic[T]):
 
     def _has(self, cell: CallerCell) -> bool:
         match cell:
-            case Identity(identity):
+            case IdentityCell(identity):
                 return identity in self.known
             case AccountsIn():
                 return cell in self.accounts
@@ -74,8 +74,8 @@ class ByCaller(Generic[T]):
 
     def items(self) -> Iterator[tuple[CallerCell, T]]:
         """Yield every cell."""
-        yield from ((Identity(identity), value) for identity, value in self.known.items())
+        yield from ((IdentityCell(identity), value) for identity, value in self.known.items())
         yield from self.accounts.items()
         yield self.other_account
         yield OtherIdentities(), self.stranger
-        yield Anonymous(), self.nobody
+        yield AnonymousCell(), self.nobody

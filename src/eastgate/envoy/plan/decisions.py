@@ -14,14 +14,14 @@ from eastgate.ir import Origin, Outcome, PolicyRef
 from eastgate.records import dataclass
 from eastgate.symbolic.trees import Tree
 
-__all__ = ["NOT_ENFORCED", "NO_AUDIT", "OPEN", "Node", "Verdict", "name_of", "policy_name", "verdict_of"]
+__all__ = ["NOT_ENFORCED", "NO_AUDIT", "UNOPPOSED_NAME", "Node", "ProxyVerdict", "name_of", "policy_name", "verdict_of"]
 
-OPEN = "open"  # nothing was in the way
+UNOPPOSED_NAME = "open"  # what a proxy logs where an outcome is UNOPPOSED: no rule decided
 NOT_ENFORCED = "cannot-be-enforced"  # the port is closed, because its policies are not in force
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ProxyVerdict:
     """An end. `who` is the rule that decided, or says that none did."""
 
     allowed: bool
@@ -34,15 +34,15 @@ class Verdict:
         return f"{self.status}:{self.who}"
 
     @property
-    def is_open(self) -> bool:
+    def is_unopposed(self) -> bool:
         """Whether nothing was in the way."""
-        return self.allowed and self.who == OPEN
+        return self.allowed and self.who == UNOPPOSED_NAME
 
 
-NO_AUDIT = Verdict(True, 200, "none")
+NO_AUDIT = ProxyVerdict(True, 200, "none")
 
 
-Node: TypeAlias = Tree[Verdict]
+Node: TypeAlias = Tree[ProxyVerdict]
 
 
 def name_of(origin: Origin | None, policies: int) -> str:
@@ -60,9 +60,9 @@ def policy_name(ref: PolicyRef) -> str:
     return str(replace(ref, kind=f"{ref.kind}.{ref.group}" if ref.group else ref.kind))
 
 
-def verdict_of(outcome: Outcome, policies: int) -> Verdict:
+def verdict_of(outcome: Outcome, policies: int) -> ProxyVerdict:
     """Return the verdict for an outcome; `policies`: how many were asked where none decided."""
     origin = outcome.rule.origin if outcome.rule is not None else None
     if outcome.allowed:
-        return Verdict(True, 200, OPEN if origin is None else name_of(origin, 0))
-    return Verdict(False, outcome.status, name_of(origin, policies))
+        return ProxyVerdict(True, 200, UNOPPOSED_NAME if origin is None else name_of(origin, 0))
+    return ProxyVerdict(False, outcome.status, name_of(origin, policies))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from eastgate.envoy.plan.codes import ASKS_AN_AUTHORIZER, Inexpressible
-from eastgate.envoy.plan.decisions import NO_AUDIT, Node, Verdict, verdict_of
+from eastgate.envoy.plan.decisions import NO_AUDIT, Node, ProxyVerdict, verdict_of
 from eastgate.envoy.plan.exactness import obstacle
 from eastgate.ir import (
     ALWAYS,
@@ -44,8 +44,8 @@ ENCODED_SLASH = Computed(
     lambda values: is_refused(str(values[PATH])),
     pattern=(PATH, f"(?is).*({REFUSED}).*"),
 )
-_BAD_PATH = Verdict(False, int(Refusal.BAD_REQUEST), "encoded-slash")
-_BAD_SPELLING = Verdict(False, int(Refusal.BAD_REQUEST), REFUSED_SPELLING)
+_BAD_PATH = ProxyVerdict(False, int(Refusal.BAD_REQUEST), "encoded-slash")
+_BAD_SPELLING = ProxyVerdict(False, int(Refusal.BAD_REQUEST), REFUSED_SPELLING)
 BAD_HOST = Not(
     Computed(
         "the host is one",
@@ -76,7 +76,7 @@ class Flow:
         self._by_caller = any(atom.attribute in CALLER_ATTRIBUTES for atom in self.asked if isinstance(atom, Is))
         self._sensitive = any(map(is_sensitive, self.layer.atoms(observed=False)))
         self._sizes: dict[int, int] = {}  # of chains: how many policies each has
-        self._partials: dict[CallerCell | None, Partial[Verdict]] = {}
+        self._partials: dict[CallerCell | None, Partial[ProxyVerdict]] = {}
         self._decided: dict[tuple[CallerCell | None, bool], Node] = {}
         self._check()
 
@@ -119,7 +119,7 @@ class Flow:
             self._residual(caller, http=http), lambda chain: self._observed(chain, residual)
         )
 
-    def _partial(self, caller: CallerCell) -> Partial[Verdict]:
+    def _partial(self, caller: CallerCell) -> Partial[ProxyVerdict]:
         """Return the partial evaluation for a cell; that of all cells where the layer tells none apart."""
         key = caller if self._by_caller else None
         partial = self._partials.get(key)
@@ -128,7 +128,7 @@ class Flow:
             partial = self._partials[key] = Partial(self.layer, residual, self._verdict, self._index, key)
         return partial
 
-    def _verdict(self, outcome: Outcome, chain: Chain) -> Verdict:
+    def _verdict(self, outcome: Outcome, chain: Chain) -> ProxyVerdict:
         return verdict_of(outcome, self._size(chain) if outcome.rule is None else 0)
 
     def _size(self, chain: Chain) -> int:

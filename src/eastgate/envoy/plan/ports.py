@@ -13,8 +13,8 @@ from eastgate.collection import no_collection
 from eastgate.envoy.plan.callers import ByCaller
 from eastgate.envoy.plan.codes import TOO_LARGE, Inexpressible
 from eastgate.envoy.plan.combining import TooManyEnds, or_else, then, unread
-from eastgate.envoy.plan.decisions import NOT_ENFORCED, OPEN, Node, Verdict, policy_name
-from eastgate.envoy.plan.fields import Field, looked_at
+from eastgate.envoy.plan.decisions import NOT_ENFORCED, UNOPPOSED_NAME, Node, ProxyVerdict, policy_name
+from eastgate.envoy.plan.fields import RequestField, looked_at
 from eastgate.envoy.plan.flow import Flow
 from eastgate.ir import Is, Layer, PolicyRef, Refusal, is_network
 from eastgate.ir.attributes import PATH
@@ -26,8 +26,8 @@ from eastgate.symbolic.trees import leaves
 __all__ = ["PortPlan", "Requests", "plan_port"]
 
 _MOST_TESTS = 400_000  # at one port, for all cells of callers
-_OPEN: Node = Verdict(True, 200, OPEN)
-CLOSED: Node = Verdict(False, int(Refusal.CLOSED), NOT_ENFORCED)
+_UNOPPOSED: Node = ProxyVerdict(True, 200, UNOPPOSED_NAME)
+CLOSED: Node = ProxyVerdict(False, int(Refusal.CLOSED), NOT_ENFORCED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Requests:
     refusal: ByCaller[Node] | None
     respelled: ByCaller[Node] | None
     audit: ByCaller[Node] | None
-    fields: tuple[Field, ...] = ()
+    fields: tuple[RequestField, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -74,14 +74,14 @@ def plan_port(layers: Sequence[Layer], port: int, settings: Settings, known: Ite
     callers = CallerCells(settings)
     try:
         with no_collection():
-            return _Port([Flow(layer, port, callers) for layer in layers], port, callers, known).plan()
+            return _PortPlanner([Flow(layer, port, callers) for layer in layers], port, callers, known).plan()
     except Inexpressible as refused:
         cells = callers.cells((), known)
         closed = ByCaller.of(cells, dict.fromkeys(cells, CLOSED))
         return PortPlan(port, closed, None, None, None, frozenset(map(policy_name, refused.policies)), refused)
 
 
-class _Port:
+class _PortPlanner:
     def __init__(self, flows: Sequence[Flow], port: int, callers: CallerCells, known: Iterable[str]) -> None:
         self.port = port
         self.callers = callers
@@ -136,7 +136,7 @@ class _Port:
         key = read, tuple(map(id, said))
         if key not in self._combined:
             try:
-                combined = reduce(then, said if read else map(unread, said), _OPEN)
+                combined = reduce(then, said if read else map(unread, said), _UNOPPOSED)
             except TooManyEnds as error:
                 raise self._too_large(str(error)) from None
             self._tests += sum(1 for _ in leaves(combined))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from eastgate.records import dataclass
 from eastgate.symbolic.callers import (
     AccountsIn,
-    Anonymous,
+    AnonymousCell,
     CallerCell,
     CallerCells,
-    Identity,
+    IdentityCell,
     Name,
     NamesUnder,
     OtherAccounts,
@@ -59,7 +59,7 @@ def entry_of(cell: CallerCell, callers: CallerCells) -> CallerEntry:
 
 def _kind_and_name(cell: CallerCell, callers: CallerCells) -> tuple[str, str]:
     match cell:
-        case Identity(identity):
+        case IdentityCell(identity):
             account = callers.names.account(identity)
             return ("serviceAccount", "/".join(account)) if account is not None else ("spiffe", identity)
         case AccountsIn(domain, namespace):
@@ -74,5 +74,5 @@ def _kind_and_name(cell: CallerCell, callers: CallerCells) -> tuple[str, str]:
             return "suffix", str(cell)
         case OtherNames():
             return "otherName", ""
-        case Anonymous():
+        case AnonymousCell():
             return "none", ""
