@@ -56,7 +56,7 @@ class Rule:
 
 
 class Effect(enum.StrEnum):
-    """What a rule of `FirstMatch` does with a request that it matches."""
+    """The effect of a rule of `FirstMatch` on a request that it matches."""
 
     ACCEPT = "accept"
     DENY = "deny"
@@ -64,7 +64,7 @@ class Effect(enum.StrEnum):
 
 
 class Refusal(enum.IntEnum):
-    """What a denied client is to see: an HTTP status, or a closed connection."""
+    """The refusal that a denied client sees: an HTTP status, or a closed connection."""
 
     CLOSED = 0
     BAD_REQUEST = 400

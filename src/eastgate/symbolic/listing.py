@@ -23,15 +23,15 @@ class TooManyEntries(Exception):  # noqa: N818 - it is an answer: too much to be
 
 
 class End(Protocol):
-    """What a decision list ends with. `is_unopposed`: it allows because nothing was in the way."""
+    """The end of a decision list. `is_unopposed`: it allows because no rule applied."""
 
     @property
     def allowed(self) -> bool:
-        """Whether it allows."""
+        """Return whether it allows."""
 
     @property
     def is_unopposed(self) -> bool:
-        """Whether it allows because nothing was in the way."""
+        """Return whether it allows because no rule applied."""
 
 
 L = TypeVar("L")

@@ -17,14 +17,14 @@ _MARK = ".serviceaccount.identity."
 
 
 class MeshNaming(Protocol):
-    """What a mesh says about names: its settings do."""
+    """The names of a mesh, as its settings give them."""
 
     @property
     def trust_domain(self) -> str:
-        """The trust domain of the mesh."""
+        """Return the trust domain of the mesh."""
 
     def mesh_name(self, namespace: str, account: str) -> str:
-        """Linkerd's name of a service account."""
+        """Return Linkerd's name of a service account."""
 
 
 class AccountName(NamedTuple):

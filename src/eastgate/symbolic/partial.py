@@ -1,4 +1,4 @@
-"""Partial evaluation: what is left of layers once a part of each request is known, as ONE ordered decision tree.
+"""Partial evaluation: the residual of layers for requests that are partly known, as ONE ordered decision tree.
 
 `describe`, the Envoy plan and whoever compares two versions of policies look at the same trees, and cannot disagree.
 """
@@ -42,7 +42,7 @@ Residual = Callable[[Predicate], Predicate]
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of all requests of one cell.
+    """The known facts about all requests of one cell.
 
     `vague` are attributes whose value stands for many that no matcher tells apart. A test of somebody's own might, so
     one that looks at them stays a condition. `caller` is the cell of their callers.
@@ -89,7 +89,7 @@ class Facts:
 
 
 def residual(predicate: Predicate, facts: Facts) -> Predicate:
-    """Return what a predicate still asks, as short as it can easily be said."""
+    """Return the residual of a predicate, simplified."""
     match predicate:
         case Is() | Computed():
             return facts.settle(predicate)
@@ -132,7 +132,7 @@ class ArmIndex:
         filed = self._filed.get(id(stage))
         if filed is None:
             filed = self._filed[id(stage)] = PredicatesByCaller((arm.when for arm in stage.arms), self._callers)
-        return (stage.arms[place] for place in filed.concerning(cell))
+        return (stage.arms[index] for index in filed.concerning(cell))
 
 
 class Partial(Generic[L]):
@@ -198,15 +198,15 @@ class Partial(Generic[L]):
             tree = self._chains[id(chain)] = self._from(chain, 0, UNOPPOSED, shared)
         return tree
 
-    def _from(self, chain: Chain, place: int, accepted: Outcome, shared: dict[tuple[int, int], Tree[L]]) -> Tree[L]:
+    def _from(self, chain: Chain, index: int, accepted: Outcome, shared: dict[tuple[int, int], Tree[L]]) -> Tree[L]:
         """Return what the rest of a chain decides; `accepted`: the last acceptance so far."""
         stages = self._index.stages(chain)
-        if place == len(stages):
+        if index == len(stages):
             return self._conclude(accepted, chain)
-        key = place, id(accepted.rule)
+        key = index, id(accepted.rule)
         if key in shared:
             return shared[key]
-        stage = stages[place]
+        stage = stages[index]
         name = self._layer.name
 
         def follow(move: Move, arm: Arm | None) -> Tree[L]:
@@ -216,7 +216,7 @@ class Partial(Generic[L]):
             outcome = accepted if move is Move.PASS or rule is None else Outcome(True, name, stage.name, rule)
             if move is Move.ACCEPT:
                 return self._conclude(outcome, chain)
-            return self._from(chain, place + 1, outcome, shared)
+            return self._from(chain, index + 1, outcome, shared)
 
         asked = ((self._residual(arm.when), arm) for arm in self._index.arms(stage, self._cell))
         tests = ((when, follow(arm.move, arm)) for when, arm in asked if when != NEVER)

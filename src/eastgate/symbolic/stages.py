@@ -41,7 +41,7 @@ _ALLOWS = OneOf(frozenset({"allow"}))
 
 
 class Move(enum.Enum):
-    """What follows where an arm of a stage holds."""
+    """The move that follows where an arm of a stage holds."""
 
     ACCEPT = "accept"  # the chain ends: allowed
     DENY = "deny"  # the chain ends: denied

@@ -1,4 +1,4 @@
-"""Something for every caller there can be, as a proxy finds it: by the text that it knows a caller by.
+"""Values for every possible caller, looked up by the text that a proxy knows a caller by.
 
 A proxy knows a caller by one text: the SPIFFE ID in its certificate, or that it has none. What Linkerd calls a service
 account follows from it, so that there are no cells of other names here.
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ByCaller(Generic[T]):
-    """Something for every caller: the narrowest cell counts."""
+    """A value for every caller: that of the narrowest cell."""
 
     known: dict[str, T]
     accounts: dict[AccountsIn, T]
@@ -37,7 +37,7 @@ class ByCaller(Generic[T]):
 
     @classmethod
     def of(cls, cells: Iterable[CallerCell], values: Mapping[CallerCell, T]) -> ByCaller[T]:
-        """Arrange what was found for all cells."""
+        """Arrange the values of all cells."""
         every = list(cells)
         (others,) = (cell for cell in every if isinstance(cell, OtherAccounts))
         return cls(
@@ -49,7 +49,7 @@ class ByCaller(Generic[T]):
         )
 
     def map(self, of: Callable[[CallerCell, T], T]) -> ByCaller[T]:
-        """Return the same for every caller, with something else."""
+        """Return the values mapped by a function of cell and value."""
         other, value = self.other_account
         return ByCaller(
             {identity: of(IdentityCell(identity), value) for identity, value in self.known.items()},

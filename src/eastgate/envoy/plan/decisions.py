@@ -22,7 +22,7 @@ NOT_ENFORCED = "cannot-be-enforced"  # the port is closed, because its policies 
 
 @dataclass(frozen=True, slots=True)
 class ProxyVerdict:
-    """An end. `who` is the rule that decided, or says that none did."""
+    """The end of a decision tree. `who` names the rule that decided, or says that none did."""
 
     allowed: bool
     status: int
@@ -30,12 +30,12 @@ class ProxyVerdict:
 
     @property
     def name(self) -> str:
-        """What the proxy logs, and what `why` reads."""
+        """Return the name that the proxy logs and `why` reads."""
         return f"{self.status}:{self.who}"
 
     @property
     def is_unopposed(self) -> bool:
-        """Whether nothing was in the way."""
+        """Return whether it allows because no rule applied."""
         return self.allowed and self.who == UNOPPOSED_NAME
 
 
@@ -46,7 +46,7 @@ Node: TypeAlias = Tree[ProxyVerdict]
 
 
 def name_of(origin: Origin | None, policies: int) -> str:
-    """Which rule, as one word; or of how many policies none decided."""
+    """Return the name of a rule in one word; without a rule, of how many policies none decided."""
     if origin is None:
         return f"none-of-{policies}"
     if origin.policy is None:
@@ -56,7 +56,7 @@ def name_of(origin: Origin | None, policies: int) -> str:
 
 @lru_cache(maxsize=65536)
 def policy_name(ref: PolicyRef) -> str:
-    """Kind.group/namespace/name: kinds of several APIs have the same name."""
+    """Return kind.group/namespace/name: kinds of several APIs have the same name."""
     return str(replace(ref, kind=f"{ref.kind}.{ref.group}" if ref.group else ref.kind))
 
 

@@ -24,12 +24,12 @@ class RequestField:
 
 
 def looked_at(asked: Iterable[Is | Computed], deciding: Iterable[Attribute]) -> tuple[RequestField, ...]:
-    """The fields that these atoms look at; those of policies in audit mode decide nothing."""
-    found: dict[Attribute, RequestField] = {}
+    """Return the fields that these atoms look at; those of policies in audit mode decide nothing."""
+    fields: dict[Attribute, RequestField] = {}
     for atom in asked:
         for attribute in (atom.attribute,) if isinstance(atom, Is) else atom.attributes:
             if attribute.is_repeatable:
-                field = found.get(attribute, RequestField(attribute))
-                found[attribute] = replace(field, patterned=field.patterned or isinstance(atom, Computed))
+                field = fields.get(attribute, RequestField(attribute))
+                fields[attribute] = replace(field, patterned=field.patterned or isinstance(atom, Computed))
     decides = frozenset(deciding)
-    return tuple(replace(found[one], decides=one in decides) for one in sorted(found))
+    return tuple(replace(fields[attribute], decides=attribute in decides) for attribute in sorted(fields))
