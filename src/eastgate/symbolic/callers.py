@@ -154,10 +154,10 @@ class CallerCells:
 
     # Which cells there are
 
-    def cells(self, asked: Iterable[Is], known: Iterable[str] = (), *, named: bool = False) -> list[CallerCell]:
+    def cells(self, asked: Iterable[Is], known: Iterable[str] = (), *, with_names: bool = False) -> list[CallerCell]:
         """Return all cells that these atoms tell apart, and one for each of the known identities.
 
-        `named`: also those of callers who have a name and no SPIFFE ID, where an atom looks at names.
+        `with_names`: also those of callers who have a name and no SPIFFE ID, where an atom looks at names.
         """
         atoms = list(dict.fromkeys(atom for atom in asked if atom.attribute in CALLER_ATTRIBUTES))
         cells: set[CallerCell] = set(map(IdentityCell, known))
@@ -166,7 +166,7 @@ class CallerCells:
         identities = sorted((cell for cell in cells if isinstance(cell, IdentityCell)), key=str)
         accounts = sorted((cell for cell in cells if isinstance(cell, AccountsIn)), key=str)
         others: list[CallerCell] = [OtherAccounts(self.domain), OtherIdentities()]
-        if named and any(atom.attribute == MESH_NAME for atom in atoms):
+        if with_names and any(atom.attribute == MESH_NAME for atom in atoms):
             others += sorted((cell for cell in cells if isinstance(cell, Name | NamesUnder)), key=str)
             others.append(OtherNames())
         return [*identities, *accounts, *others, AnonymousCell()]

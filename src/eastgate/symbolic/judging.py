@@ -205,11 +205,11 @@ def possible_outcomes(layer: Layer, request: Request, *, answered: bool = False)
     silent, and not unknown.
     """
     for chain in possible_chains(layer, request):
-        known = request
+        completed = request
         for stage in chain.stages:
             if answered:
-                known = with_answers(stage, known)
-        yield from _possible(layer.name, order_chain(chain), known)
+                completed = with_answers(stage, completed)
+        yield from _possible(layer.name, order_chain(chain), completed)
 
 
 def _possible(layer: str, stages: Sequence[OrderedStage], request: Request) -> Iterator[Outcome]:

@@ -78,14 +78,14 @@ class Facts:
         return network(atom) if isinstance(atom.matcher, InNetwork) else atom
 
     def _settle_computed(self, test: Computed) -> Predicate:
-        known = self.values
+        values = self.values
         if self.caller is not None and self.callers is not None and test.attributes & CALLER_ATTRIBUTES:
             if not isinstance(self.caller, IdentityCell | Name | AnonymousCell):
                 return test
             identity, name = self.callers.representative(self.caller)
-            known = {**known, IDENTITY: identity, MESH_NAME: name}
-        settled = test.attributes <= known.keys() and not test.attributes & self.vague
-        return (ALWAYS if test.holds(known) else NEVER) if settled else test
+            values = {**values, IDENTITY: identity, MESH_NAME: name}
+        settled = test.attributes <= values.keys() and not test.attributes & self.vague
+        return (ALWAYS if test.holds(values) else NEVER) if settled else test
 
 
 def residual(predicate: Predicate, facts: Facts) -> Predicate:
@@ -112,10 +112,10 @@ class ArmIndex:
 
     def stages(self, chain: Chain) -> list[OrderedStage]:
         """Return the stages of a chain, ordered once."""
-        known = self._chains.get(id(chain))
-        if known is None:
-            known = self._chains[id(chain)] = chain, order_chain(chain)
-        return known[1]
+        cached = self._chains.get(id(chain))
+        if cached is None:
+            cached = self._chains[id(chain)] = chain, order_chain(chain)
+        return cached[1]
 
     def depends(self, chain: Chain, asks: AtomTest) -> bool:
         """Return whether a rule that decides in a chain has such an atom."""

@@ -99,8 +99,8 @@ def _united(parts: Iterable[Predicate]) -> Iterator[Predicate]:
     for part in parts:
         match part:
             case Is(attribute, OneOf(more), joined=False):
-                known = values.get(attribute)
-                values[attribute] = OneOf(known.values | more) if known else OneOf(more)
+                earlier = values.get(attribute)
+                values[attribute] = OneOf(earlier.values | more) if earlier else OneOf(more)
                 if attribute not in indices:
                     indices[attribute] = len(rest)
                     rest.append(part)

@@ -142,10 +142,10 @@ class Ordering:
 
     def __call__(self, stage: Stage) -> Sequence[OrderedStage]:
         """Return a stage in ordered form."""
-        known = self._ordered.get(id(stage))
-        if known is None:
-            known = self._ordered[id(stage)] = stage, order_stage(stage)
-        return known[1]
+        cached = self._ordered.get(id(stage))
+        if cached is None:
+            cached = self._ordered[id(stage)] = stage, order_stage(stage)
+        return cached[1]
 
 
 def _consented(rule: Rule, authorizer: str) -> Predicate:
